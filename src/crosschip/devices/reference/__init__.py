@@ -1,0 +1,91 @@
+"""The reference device: runs every operator by its NumPy definition.
+
+It is always there, and what it computes is what the operators mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from crosschip.hal import YES, Device, Kind, Options, Precision, Program, Support
+from crosschip.ir import Array, DeviceError, Model, Operation
+from crosschip.ops import Operator
+from crosschip.ops.operator import Kernel
+
+
+class ReferenceDevice(Device):
+    """NumPy on the processor."""
+
+    vendor = "crosschip"
+    kind = Kind.CPU
+
+    @property
+    def version(self) -> str:
+        return version("crosschip")
+
+    def supports(self, operation: Operation) -> Support:
+        if isinstance(operation, Operator):
+            return YES
+        return Support.no(f"{operation.type}: is not a standard operator")
+
+    def compile(self, model: Model, options: Options) -> Program:
+        if options.precision is not Precision.FLOAT32:
+            raise DeviceError(f"reference computes in float32, not in {options.precision.value}")
+        return ReferenceProgram(model)
+
+
+class ReferenceProgram(Program):
+    """A list of kernels over numbered arrays, each array dropped after its last use."""
+
+    def __init__(self, model: Model) -> None:
+        number = {operand: i for i, operand in enumerate(model.inputs.values())}
+        self._constants: list[tuple[int, Array]] = []
+        for operand in model.constants:
+            number[operand] = len(number)
+            assert operand.value is not None, "constants have values"
+            self._constants.append((number[operand], operand.value))
+        steps: list[tuple[Kernel, list[int | None], list[int]]] = []
+        for operation in model.operations:
+            assert isinstance(operation, Operator), "supports() has said so"
+            reads = [None if o is None else number[o] for o in operation.inputs]
+            for output in operation.outputs:
+                number[output] = len(number)
+            steps.append((operation.kernel(), reads, [number[o] for o in operation.outputs]))
+        self._count = len(number)
+        self._outputs = [number[operand] for operand in model.outputs.values()]
+        self._steps = [
+            (*step, dead) for step, dead in zip(steps, self._last_uses(steps), strict=True)
+        ]
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        values: list[Array | None] = [*inputs, *(None,) * (self._count - len(inputs))]
+        for index, constant in self._constants:
+            values[index] = constant
+        for kernel, reads, writes, dead in self._steps:
+            results = kernel([None if i is None else values[i] for i in reads])
+            for index, result in zip(writes, results, strict=True):
+                values[index] = result
+            for index in dead:
+                values[index] = None
+        return [self._owned(values[index], inputs) for index in self._outputs]
+
+    def _last_uses(
+        self, steps: Sequence[tuple[Kernel, list[int | None], list[int]]]
+    ) -> list[list[int]]:
+        """For each step, the arrays that nothing reads after it."""
+        needed = set(self._outputs)
+        dead: list[list[int]] = []
+        for _, reads, writes in reversed(steps):
+            touched = {i for i in (*reads, *writes) if i is not None}
+            dead.append(sorted(touched - needed))
+            needed |= touched
+        return dead[::-1]
+
+    @staticmethod
+    def _owned(array: Array | None, inputs: Sequence[Array]) -> Array:
+        """An output that shares no memory with what the caller or the model owns."""
+        assert array is not None, "outputs are kept until the end"
+        return array.copy() if array.base is not None or not array.flags.writeable or any(
+            array is given for given in inputs
+        ) else array

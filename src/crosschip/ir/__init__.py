@@ -1,0 +1,42 @@
+"""The intermediate representation: models of standard operations on typed operands.
+
+Nothing here knows an operator, a file format or a device.
+"""
+
+from crosschip.ir.builder import Builder, constant
+from crosschip.ir.dimension import Dim, Dimension, Shape, symbol, unknown
+from crosschip.ir.errors import (
+    CacheError,
+    DeviceError,
+    Error,
+    InputError,
+    ModelError,
+    ModelFileError,
+    UnsupportedError,
+)
+from crosschip.ir.model import Model, Operand, Operation
+from crosschip.ir.types import Array, ElementType, Quantization, TensorType
+
+__all__ = [
+    "Array",
+    "Builder",
+    "CacheError",
+    "DeviceError",
+    "Dim",
+    "Dimension",
+    "ElementType",
+    "Error",
+    "InputError",
+    "Model",
+    "ModelError",
+    "ModelFileError",
+    "Operand",
+    "Operation",
+    "Quantization",
+    "Shape",
+    "TensorType",
+    "UnsupportedError",
+    "constant",
+    "symbol",
+    "unknown",
+]

@@ -1,0 +1,156 @@
+"""Building a model, one validated operation at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crosschip.ir.errors import ModelError
+from crosschip.ir.model import Model, Operand, Operation
+from crosschip.ir.types import Array, ElementType, Quantization, TensorType
+
+class OperatorClass(Protocol):
+    """What the builder asks of an operator: its name, and to fill its slots with arguments."""
+
+    type: str
+
+    def __call__(self, name: str, inputs: tuple[Operand | None, ...]) -> Operation: ...
+
+    def bind(
+        self, name: str, arguments: Sequence[object], named: Mapping[str, object]
+    ) -> tuple[Operand | None, ...]: ...
+
+
+class Builder:
+    """Grows a model; every operation is checked and its output types inferred as it is added.
+
+    Example:
+        >>> from crosschip.ir import Builder, ElementType, TensorType, symbol
+        >>> from crosschip.ops.activation import LeakyRelu
+        >>> b = Builder("tiny")
+        >>> x = b.input("x", TensorType(ElementType.FLOAT32, (symbol("N"), 3)))
+        >>> b.output("y", b.add(LeakyRelu, x, alpha=0.1))
+        >>> print(b.build())
+        model tiny
+          input x: float32[N, 3]
+          %leaky_relu_0 = LEAKY_RELU(input=%x, alpha=0.1): float32[N, 3]
+          output y = %leaky_relu_0
+    """
+
+    def __init__(self, name: str = "model") -> None:
+        self.name = name
+        self.operations: list[Operation] = []
+        self._inputs: dict[str, Operand] = {}
+        self._outputs: dict[str, Operand] = {}
+        self._counts: dict[str, int] = {}
+
+    def input(self, name: str, type: TensorType) -> Operand:
+        """Declare a model input.
+
+        Raises:
+            ModelError: there is an input of this name already.
+        """
+        if name in self._inputs:
+            raise ModelError(f"the model {self.name!r} has two inputs called {name!r}; rename one")
+        self._inputs[name] = operand = Operand(name, type)
+        return operand
+
+    def constant(
+        self, value: ArrayLike, name: str = "", quantization: Quantization | None = None
+    ) -> Operand:
+        """A constant operand; an array is kept as it is, without a copy.
+
+        Raises:
+            ModelError: the elements are of a type that no operand can hold.
+        """
+        array = np.asarray(value)
+        return constant(array, name or self.unique_name("constant"), quantization)
+
+    def add(
+        self,
+        operator: OperatorClass,
+        *arguments: object,
+        name: str = "",
+        outputs: Sequence[str] = (),
+        **named: object,
+    ) -> Operand:
+        """Append an operation that makes one output and return that output.
+
+        Args:
+            operator: the operator's class.
+            arguments: for its slots in order: operands, or plain values that become constants.
+            name: what messages call the operation; made up if not given.
+            outputs: the name of the operand that it makes; after the operation if not given.
+            named: for its slots by name.
+
+        Raises:
+            ModelError: an argument breaks a rule of the operator; the message names the slot.
+        """
+        return self.add_all(operator, *arguments, name=name, outputs=outputs, **named)[0]
+
+    def add_all(
+        self,
+        operator: OperatorClass,
+        *arguments: object,
+        name: str = "",
+        outputs: Sequence[str] = (),
+        **named: object,
+    ) -> tuple[Operand, ...]:
+        """Like `add`, for an operator with any number of outputs; returns all of them."""
+        name = name or self.unique_name(operator.type.lower())
+        try:
+            operation = operator(name, operator.bind(name, arguments, named))
+            types = operation.infer()
+        except ModelError as error:
+            raise ModelError(f"{name!r}: {error}") from None
+        names = [*outputs, *_output_names(name, len(types))[len(outputs) :]]
+        operation.outputs = tuple(map(Operand, names, types))
+        self.operations.append(operation)
+        return operation.outputs
+
+    def append(self, operation: Operation) -> None:
+        """Append an operation that has been built and checked elsewhere."""
+        self.operations.append(operation)
+
+    def output(self, name: str, operand: Operand) -> None:
+        """Hand an operand out as a model output.
+
+        Raises:
+            ModelError: there is an output of this name already.
+        """
+        if name in self._outputs:
+            raise ModelError(f"the model {self.name!r} has two outputs called {name!r}; rename one")
+        self._outputs[name] = operand
+
+    def build(self) -> Model:
+        """The model as built so far."""
+        return Model(self.name, self._inputs, self.operations, self._outputs)
+
+    def unique_name(self, stem: str) -> str:
+        """A name for an operand or operation that this builder has not given before."""
+        count = self._counts.get(stem, 0)
+        self._counts[stem] = count + 1
+        return f"{stem}_{count}"
+
+
+def constant(array: Array, name: str, quantization: Quantization | None = None) -> Operand:
+    """An operand that holds the array itself.
+
+    Raises:
+        ModelError: the elements are of a type that no operand can hold.
+    """
+    try:
+        element_type = ElementType.of(array.dtype)
+    except KeyError:
+        known = ", ".join(map(str, ElementType))
+        raise ModelError(
+            f"constant {name!r} has elements of type {array.dtype.str}; use one of: {known}"
+        ) from None
+    return Operand(name, TensorType(element_type, array.shape, quantization), array)
+
+
+def _output_names(name: str, count: int) -> list[str]:
+    return [name] if count == 1 else [f"{name}.{index}" for index in range(count)]

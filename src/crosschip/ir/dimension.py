@@ -1,0 +1,275 @@
+"""Tensor sizes that are known only when a model runs.
+
+A `Dimension` is a polynomial with integer coefficients over named sizes and over floor quotients
+of such polynomials, kept in a normal form, so that two ways of computing one size compare equal.
+That is all that shape inference needs: `(H + 1) // 2`, `N * H * W`, `2 * ((H - 1) // 2 + 1)`.
+A size that normalises to a constant is a plain `int`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Union
+
+Dim = Union[int, "Dimension"]
+Shape = tuple[Dim, ...]
+
+_unknown_counter = itertools.count()
+
+
+class _Atom:
+    """A factor that the polynomial does not look into; equal to another with the same key."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Atom) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __lt__(self, other: _Atom) -> bool:
+        return self.key < other.key
+
+    def evaluate(self, sizes: Mapping[str, Dim]) -> Dim:
+        raise NotImplementedError("an atom is a name or a quotient")
+
+
+class _Name(_Atom):
+    """A named size, or an anonymous one that equals nothing but itself."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "?" if self.key.startswith("?") else self.key
+
+    def evaluate(self, sizes: Mapping[str, Dim]) -> Dim:
+        return sizes[self.key] if self.key in sizes else Dimension({(self,): 1})
+
+
+class _Quotient(_Atom):
+    """`numerator // denominator`, rounded towards minus infinity."""
+
+    __slots__ = ("denominator", "numerator")
+
+    def __init__(self, numerator: Dim, denominator: Dim) -> None:
+        super().__init__(f"({_key(numerator)})//({_key(denominator)})")
+        self.numerator = numerator
+        self.denominator = denominator
+
+    def __str__(self) -> str:
+        return f"{_parenthesised(self.numerator)} // {_parenthesised(self.denominator)}"
+
+    def evaluate(self, sizes: Mapping[str, Dim]) -> Dim:
+        return substitute(self.numerator, sizes) // substitute(self.denominator, sizes)
+
+
+_Monomial = tuple[_Atom, ...]
+
+
+class Dimension:
+    """A size given by an expression; immutable and hashable."""
+
+    __slots__ = ("_terms", "key")
+
+    def __init__(self, terms: Mapping[_Monomial, int]) -> None:
+        self._terms = dict(sorted(terms.items()))
+        self.key = "+".join(
+            "*".join([str(coefficient), *(atom.key for atom in monomial)])
+            for monomial, coefficient in self._terms.items()
+        )
+
+    def __add__(self, other: Dim) -> Dim:
+        terms = dict(self._terms)
+        for monomial, coefficient in _terms(other).items():
+            _accumulate(terms, monomial, coefficient)
+        return _normal(terms)
+
+    def __mul__(self, other: Dim) -> Dim:
+        terms: dict[_Monomial, int] = {}
+        for a, coefficient_a in self._terms.items():
+            for b, coefficient_b in _terms(other).items():
+                product = tuple(sorted(a + b))
+                _accumulate(terms, product, coefficient_a * coefficient_b)
+        return _normal(terms)
+
+    def __floordiv__(self, other: Dim) -> Dim:
+        return _divide(self, other)
+
+    def __rfloordiv__(self, other: int) -> Dim:
+        return _divide(other, self)
+
+    def __neg__(self) -> Dim:
+        return self * -1
+
+    def __sub__(self, other: Dim) -> Dim:
+        return self + other * -1
+
+    def __rsub__(self, other: int) -> Dim:
+        return -self + other
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Dimension) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __str__(self) -> str:
+        text = ""
+        for monomial, coefficient in sorted(self._terms.items(), key=lambda item: item[0] == ()):
+            sign = "-" if coefficient < 0 else "+"
+            text += f" {sign} " if text else sign.replace("+", "")
+            text += _monomial_text(monomial, abs(coefficient))
+        return text
+
+    def __repr__(self) -> str:
+        return f"Dimension({self})"
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of all sizes that the expression depends on."""
+        found: set[str] = set()
+        for atom in itertools.chain.from_iterable(self._terms):
+            if isinstance(atom, _Name):
+                found.add(atom.key)
+            else:
+                parts = (atom.numerator, atom.denominator)
+                found.update(*(p.names for p in parts if isinstance(p, Dimension)))
+        return frozenset(found)
+
+
+def symbol(name: str) -> Dimension:
+    """The size called `name`."""
+    return Dimension({(_Name(name),): 1})
+
+
+def unknown() -> Dimension:
+    """A size about which nothing is known: it equals only itself and prints as `?`."""
+    return symbol(f"?{next(_unknown_counter)}")
+
+
+def is_unknown(dimension: Dim) -> bool:
+    """Whether the size is, or depends on, one about which nothing is known."""
+    return isinstance(dimension, Dimension) and any(n.startswith("?") for n in dimension.names)
+
+
+def ceil_div(numerator: Dim, denominator: Dim) -> Dim:
+    """`numerator / denominator`, rounded towards plus infinity."""
+    return -((-numerator) // denominator)
+
+
+def product(shape: Shape) -> Dim:
+    """The number of elements in a tensor of the shape."""
+    total: Dim = 1
+    for dimension in shape:
+        total = total * dimension
+    return total
+
+
+def substitute(dimension: Dim, sizes: Mapping[str, Dim]) -> Dim:
+    """The expression with named sizes replaced by the given ones."""
+    if isinstance(dimension, int):
+        return dimension
+    total: Dim = 0
+    for monomial, coefficient in _terms(dimension).items():
+        value: Dim = coefficient
+        for atom in monomial:
+            value = value * atom.evaluate(sizes)
+        total = total + value
+    return total
+
+
+def exact_quotient(numerator: Dim, denominator: Dim) -> Dim:
+    """`numerator / denominator` for sizes that are known to divide without remainder."""
+    if isinstance(numerator, int) and isinstance(denominator, int):
+        return numerator // denominator if denominator else 0
+    divisor = _terms(denominator)
+    if len(divisor) == 1:
+        (monomial, coefficient), *_ = divisor.items()
+        divided: dict[_Monomial, int] = {}
+        for own, own_coefficient in _terms(numerator).items():
+            rest = _without(own, monomial)
+            if rest is None or own_coefficient % coefficient:
+                break
+            divided[rest] = own_coefficient // coefficient
+        else:
+            return _normal(divided)
+    return numerator // denominator
+
+
+def _divide(numerator: Dim, denominator: Dim) -> Dim:
+    if not isinstance(denominator, int) or denominator <= 0:
+        if numerator == denominator:
+            return 1
+        return Dimension({(_Quotient(numerator, denominator),): 1})
+    whole: dict[_Monomial, int] = {}
+    rest: dict[_Monomial, int] = {}
+    for monomial, coefficient in _terms(numerator).items():
+        quotient, remainder = divmod(coefficient, denominator)
+        target = whole if remainder == 0 or monomial == () else rest
+        target[monomial] = quotient if target is whole else coefficient
+        if monomial == () and remainder:
+            rest[monomial] = remainder
+    if set(rest) <= {()}:
+        return _normal(whole)
+    inner = _normal(rest)
+    atoms = list(_terms(inner).items())
+    if len(atoms) == 1 and atoms[0][1] == 1 and len(atoms[0][0]) == 1:
+        atom = atoms[0][0][0]
+        if isinstance(atom, _Quotient) and isinstance(atom.denominator, int):
+            inner, denominator = atom.numerator, atom.denominator * denominator
+    return Dimension({(_Quotient(inner, denominator),): 1}) + _normal(whole)
+
+
+def _without(monomial: _Monomial, divisor: _Monomial) -> _Monomial | None:
+    rest = list(monomial)
+    for atom in divisor:
+        if atom not in rest:
+            return None
+        rest.remove(atom)
+    return tuple(rest)
+
+
+def _accumulate(terms: dict[_Monomial, int], monomial: _Monomial, coefficient: int) -> None:
+    total = terms.get(monomial, 0) + coefficient
+    if total:
+        terms[monomial] = total
+    else:
+        terms.pop(monomial, None)
+
+
+def _terms(value: Dim) -> Mapping[_Monomial, int]:
+    if isinstance(value, Dimension):
+        return value._terms
+    return {(): value} if value else {}
+
+
+def _normal(terms: Mapping[_Monomial, int]) -> Dim:
+    if not terms:
+        return 0
+    if set(terms) == {()}:
+        return terms[()]
+    return Dimension(terms)
+
+
+def _key(value: Dim) -> str:
+    return value.key if isinstance(value, Dimension) else str(value)
+
+
+def _monomial_text(monomial: _Monomial, coefficient: int) -> str:
+    factors = [f"({atom})" if isinstance(atom, _Quotient) else str(atom) for atom in monomial]
+    if coefficient != 1 or not factors:
+        factors.insert(0, str(coefficient))
+    return " * ".join(factors)
+
+
+def _parenthesised(value: Dim) -> str:
+    text = str(value)
+    return f"({text})" if " " in text else text

@@ -1,0 +1,168 @@
+"""What an operand holds: element type, quantization and shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from crosschip.ir.dimension import Dim, Shape, substitute
+
+Array = NDArray[Any]
+
+
+class ElementType(Enum):
+    """The type of one element of a tensor; the value is its name in NumPy and ml_dtypes."""
+
+    BOOL = "bool"
+    INT8 = "int8"
+    UINT8 = "uint8"
+    INT16 = "int16"
+    UINT16 = "uint16"
+    INT32 = "int32"
+    UINT32 = "uint32"
+    INT64 = "int64"
+    UINT64 = "uint64"
+    FLOAT16 = "float16"
+    BFLOAT16 = "bfloat16"
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy type, in the machine's byte order."""
+        return _DTYPES[self]
+
+    @property
+    def code(self) -> int:
+        """The number that stands for the type where a parameter holds one (NNAdapter's codes)."""
+        return _CODES[self]
+
+    @classmethod
+    def from_code(cls, code: int) -> ElementType:
+        """The element type that `code` stands for; `ValueError` if there is none."""
+        if not 0 <= code < len(_IN_CODE_ORDER):
+            raise ValueError(f"{code} is not the code of an element type")
+        return _IN_CODE_ORDER[code]
+
+    @classmethod
+    def of(cls, dtype: np.dtype[Any]) -> ElementType:
+        """The element type of a NumPy type; `KeyError` if there is none."""
+        return _ELEMENT_TYPES[dtype]
+
+    def __str__(self) -> str:
+        return self.value
+
+
+_DTYPES: dict[ElementType, np.dtype[Any]] = {
+    element_type: np.dtype(
+        ml_dtypes.bfloat16 if element_type is ElementType.BFLOAT16 else element_type.value
+    )
+    for element_type in ElementType
+}
+_ELEMENT_TYPES = {dtype: element_type for element_type, dtype in _DTYPES.items()}
+
+# NNAdapter numbers its precisions in this order; bfloat16 takes the first number it left free.
+_IN_CODE_ORDER = (
+    *(t for t in ElementType if t is not ElementType.BFLOAT16),
+    ElementType.BFLOAT16,
+)
+_CODES = {element_type: code for code, element_type in enumerate(_IN_CODE_ORDER)}
+
+FLOATS = frozenset(
+    {ElementType.FLOAT16, ElementType.BFLOAT16, ElementType.FLOAT32, ElementType.FLOAT64}
+)
+INTEGERS = frozenset(
+    {
+        ElementType.INT8,
+        ElementType.UINT8,
+        ElementType.INT16,
+        ElementType.UINT16,
+        ElementType.INT32,
+        ElementType.UINT32,
+        ElementType.INT64,
+        ElementType.UINT64,
+    }
+)
+INDICES = frozenset({ElementType.INT32, ElementType.INT64})
+BOOLEANS = frozenset({ElementType.BOOL})
+NUMBERS = FLOATS | INTEGERS
+ALL_TYPES = NUMBERS | BOOLEANS
+
+
+@dataclass(frozen=True, slots=True)
+class Quantization:
+    """How integers stand for reals: `real = (integer - zero_point) * scale`.
+
+    Args:
+        scale: one positive number for the tensor, or one for each index of `axis`.
+        zero_point: the integer that stands for 0, as many as there are scales; all 0 if symmetric.
+        axis: the axis that scales run along; `None` if there is one scale for the whole tensor.
+    """
+
+    scale: tuple[float, ...]
+    zero_point: tuple[int, ...] = (0,)
+    axis: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.axis is None and len(self.scale) != 1:
+            raise ValueError(f"{len(self.scale)} scales need an axis to run along")
+        if len(self.zero_point) == 1 and len(self.scale) > 1:
+            object.__setattr__(self, "zero_point", self.zero_point * len(self.scale))
+        if len(self.zero_point) != len(self.scale):
+            raise ValueError(f"{len(self.scale)} scales, but {len(self.zero_point)} zero points")
+        if not all(np.isfinite(s) and s > 0 for s in self.scale):
+            raise ValueError("every scale must be a positive, finite number")
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the integer 0 stands for the real 0 everywhere."""
+        return not any(self.zero_point)
+
+    def __str__(self) -> str:
+        def brief(values: tuple[float, ...] | tuple[int, ...]) -> str:
+            shown = ", ".join(f"{v:g}" for v in values[:3])
+            return f"[{shown}, … {len(values)}]" if len(values) > 3 else shown
+
+        zero = "" if self.symmetric else f", zero {brief(self.zero_point)}"
+        axis = "" if self.axis is None else f", axis {self.axis}"
+        return f"quantized(scale {brief(self.scale)}{zero}{axis})"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """Element type, shape and quantization of an operand.
+
+    Args:
+        element_type: the type of the stored elements; an integer type if quantized.
+        shape: one `int` or `Dimension` an axis; `None` if not even the rank is known.
+        quantization: how stored integers stand for reals; `None` if the elements are the values.
+    """
+
+    element_type: ElementType
+    shape: Shape | None
+    quantization: Quantization | None = None
+
+    @property
+    def static_shape(self) -> tuple[int, ...] | None:
+        """The shape if every size is known, else `None`."""
+        if self.shape is None:
+            return None
+        sizes = tuple(size for size in self.shape if isinstance(size, int))
+        return sizes if len(sizes) == len(self.shape) else None
+
+    def substitute(self, sizes: Mapping[str, Dim]) -> TensorType:
+        """The type with named sizes replaced by the given ones."""
+        if self.shape is None or not sizes:
+            return self
+        return replace(self, shape=tuple(substitute(size, sizes) for size in self.shape))
+
+    def __str__(self) -> str:
+        shape = "[*]" if self.shape is None else f"[{', '.join(map(str, self.shape))}]"
+        quantization = f" {self.quantization}" if self.quantization else ""
+        return f"{self.element_type}{shape}{quantization}"

@@ -1,0 +1,123 @@
+"""Changes of element type, and to and from quantized types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from crosschip.ir import Array, ElementType, ModelError, Quantization, Shape, TensorType
+from crosschip.ir.types import ALL_TYPES, FLOATS
+from crosschip.ops.elementwise import Elementwise
+from crosschip.ops.operator import operator, shape_of
+from crosschip.ops.shapes import axis_in, same
+from crosschip.ops.slots import element_type, integer, reals, tensor
+
+QUANTIZABLE = frozenset(
+    {
+        ElementType.INT8,
+        ElementType.UINT8,
+        ElementType.INT16,
+        ElementType.UINT16,
+        ElementType.INT32,
+    }
+)
+
+
+@operator("CAST")
+class Cast(Elementwise):
+    """The input's values as another element type.
+
+    A float becomes an integer by dropping the fraction; what is not 0 becomes true. A value out of
+    the integer type's range gives an unspecified one.
+    """
+
+    __slots__ = ()
+    input = tensor(ALL_TYPES)
+    dtype = element_type()
+
+    def infer_element_type(self) -> ElementType:
+        return self.dtype
+
+    def reference(self, input: Array, dtype: ElementType) -> Array:
+        return input.astype(dtype.dtype)
+
+
+@operator("QUANTIZE")
+class Quantize(Elementwise):
+    """`output = clamp(round(input / scale) + zero_point)`, in the range of `dtype`.
+
+    Rounding is to the nearest, ties to even. `scale` and `zero_point` have one element, or one for
+    each index of `axis`; they become the quantization of the output's type.
+    """
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+    axis = integer(1)
+    scale = reals()
+    zero_point = reals((0.0,))
+    dtype = element_type(ElementType.INT8)
+
+    def infer_element_type(self) -> ElementType:
+        if self.dtype not in QUANTIZABLE:
+            raise ModelError(f"QUANTIZE.dtype: {self.dtype} is not a quantized type")
+        return self.dtype
+
+    def infer(self) -> tuple[TensorType, ...]:
+        (plain,) = super().infer()
+        axis = None
+        if len(self.scale) > 1:
+            shape = shape_of(self.input)
+            try:
+                axis = axis_in(self.axis, len(shape))
+                same(shape[axis], len(self.scale), "scale: its size, and that of the axis")
+            except ValueError as error:
+                raise ModelError(f"QUANTIZE.{error}") from None
+        try:
+            quantization = Quantization(self.scale, tuple(map(int, self.zero_point)), axis)
+        except ValueError as error:
+            raise ModelError(f"QUANTIZE.scale: {error}") from None
+        return (TensorType(plain.element_type, plain.shape, quantization),)
+
+    def reference(
+        self,
+        input: Array,
+        axis: int,
+        scale: Sequence[float],
+        zero_point: Sequence[float],
+        dtype: ElementType,
+    ) -> Array:
+        limits = np.iinfo(dtype.dtype)
+        along = _along(axis, input.ndim)
+        steps = np.rint(input / np.array(scale, np.float32).reshape(along))
+        shifted = steps.astype(np.float64) + np.array(zero_point).reshape(along)
+        return np.clip(shifted, limits.min, limits.max)
+
+
+@operator("DEQUANTIZE")
+class Dequantize(Elementwise):
+    """`output = (input - zero_point) * scale` in float32, as the input's quantization says."""
+
+    __slots__ = ()
+    input = tensor(QUANTIZABLE)
+
+    def infer_element_type(self) -> ElementType:
+        return ElementType.FLOAT32
+
+    def infer_shape(self) -> Shape:
+        if self.input.type.quantization is None:
+            raise ValueError("input: is not quantized")
+        return shape_of(self.input)
+
+    def reference(self, input: Array) -> Array:
+        quantization = self.input.type.quantization
+        assert quantization is not None, "infer_shape has checked it"
+        along = _along(quantization.axis or 0, input.ndim)
+        zero_point = np.array(quantization.zero_point, np.int64).reshape(along)
+        scale = np.array(quantization.scale, np.float32).reshape(along)
+        return (input.astype(np.int64) - zero_point).astype(np.float32) * scale
+
+
+def _along(axis: int, rank: int) -> tuple[int, ...]:
+    """The shape that lays a list of one or more numbers along an axis."""
+    return (-1,) + (1,) * max(0, rank - 1 - axis % max(1, rank))

@@ -1,0 +1,326 @@
+"""The class of all operators: one declaration, from which everything else is derived.
+
+An operator is a subclass of `Operator` with a name, slots, a docstring that says what it computes,
+shape inference and a NumPy reference:
+
+    @operator("LEAKY_RELU")
+    class LeakyRelu(Elementwise):
+        '''`output = input` where `input >= 0`, else `alpha * input`.'''
+
+        input = tensor(FLOATS)
+        alpha = real(0.01)
+
+        def reference(self, input: Array, alpha: float) -> Array:
+            return np.where(input >= 0, input, alpha * input)
+
+Binding of arguments, validation and its messages, execution and documentation follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar, cast
+
+import numpy as np
+
+from crosschip.ir import (
+    Array,
+    Builder,
+    ElementType,
+    ModelError,
+    Operand,
+    Operation,
+    Shape,
+    TensorType,
+)
+from crosschip.ops.slots import ComputedParameter, Fuse, Parameter, Slot, Tensors
+
+Kernel = Callable[[Sequence[Array | None]], tuple[Array, ...]]
+"""Computes an operation's outputs from the arrays that fill its slots, in slot order."""
+
+_NARROW_FLOATS = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
+
+_registry: dict[str, type[Operator]] = {}
+
+
+class UnknownRank(Exception):
+    """Shape inference met an operand of which not even the rank is known."""
+
+
+class Operator(Operation):
+    """A standard operator; an instance is one use of it in a model."""
+
+    __slots__ = ()
+
+    slots: ClassVar[tuple[Slot, ...]] = ()
+    variadic: ClassVar[Tensors | None] = None
+    reference: Callable[..., Array | Sequence[Array]]
+
+    def __init_subclass__(cls) -> None:
+        found = {
+            name: slot
+            for base in reversed(cls.__mro__)
+            for name, slot in vars(base).items()
+            if isinstance(slot, Slot)
+        }
+        cls.slots = tuple(found.values())
+        cls.variadic = next((s for s in cls.slots if isinstance(s, Tensors)), None)
+        _number(cls.slots)
+
+    @classmethod
+    def bind(
+        cls, name: str, arguments: Sequence[object], named: Mapping[str, object]
+    ) -> tuple[Operand | None, ...]:
+        """Fill the slots, in order, with operands; plain values become constants.
+
+        Raises:
+            ModelError: a slot is unknown, filled twice, or required and left out.
+        """
+        given = dict(zip((slot.name for slot in cls.slots), arguments, strict=False))
+        if len(arguments) > len(cls.slots):
+            raise ModelError(f"{cls.type}: takes {len(cls.slots)} arguments, not {len(arguments)}")
+        for slot_name in named:
+            if slot_name in given:
+                raise ModelError(f"{cls.type}.{slot_name}: is given twice")
+            if all(slot.name != slot_name for slot in cls.slots):
+                known = ", ".join(slot.name for slot in cls.slots)
+                raise ModelError(f"{cls.type}.{slot_name}: no such slot; there are {known}")
+        given.update(named)
+        inputs: list[Operand | None] = []
+        for slot in cls.slots:
+            value = given.get(slot.name)
+            if isinstance(slot, Tensors):
+                inputs.extend(cast(Sequence[Operand], value or ()))
+            elif value is None or isinstance(value, Operand):
+                inputs.append(value)
+            else:
+                inputs.append(_constant(f"{name}.{slot.name}", slot, value, inputs))
+        return tuple(inputs)
+
+    def named_inputs(self) -> Iterator[tuple[str, Operand]]:
+        for slot, operand in self.filled():
+            yield slot.name, operand
+
+    def infer(self) -> tuple[TensorType, ...]:
+        self.validate()
+        try:
+            shapes: Sequence[Shape | None] = self._shapes()
+        except (UnknownRank, ComputedParameter):
+            shapes = (None,) * self.output_count()
+        except ValueError as error:
+            raise ModelError(f"{self.type}.{error}") from None
+        element_types = self._element_types(len(shapes))
+        return tuple(map(TensorType, element_types, shapes))
+
+    def validate(self) -> None:
+        """Check every operand against its slot.
+
+        Raises:
+            ModelError: the message names the operator, the slot and the rule.
+        """
+        for slot in self.slots:
+            if not slot.optional and not self._operands(slot):
+                raise ModelError(f"{self.type}.{slot.name}: is required")
+        first: dict[str, Operand] = {}
+        for slot, operand in self.filled():
+            try:
+                slot.accept(operand)
+            except ModelError as error:
+                raise ModelError(f"{self.type}.{error}") from None
+            other = first.setdefault(slot.name, operand) if slot.like is None else first[slot.like]
+            if (slot.like or slot.variadic) and (
+                operand.type.element_type is not other.type.element_type
+            ):
+                raise ModelError(
+                    f"{self.type}.{slot.name}: is {operand.type.element_type}, but must be "
+                    f"{other.type.element_type} like {slot.like or 'the first of them'}"
+                )
+
+    def infer_shape(self) -> Shape | Sequence[Shape | None]:
+        """The shape of the output, or a list with the shape of each output.
+
+        Raises:
+            ValueError: the inputs break a rule; the message starts with the slot.
+            ComputedParameter, UnknownRank: the shape depends on what is not known yet.
+        """
+        raise NotImplementedError(f"{self.type} does not infer its shape")
+
+    def infer_element_type(self) -> ElementType | Sequence[ElementType]:
+        """The element type of all outputs, or of each; that of the first input unless said."""
+        return self._first().type.element_type
+
+    def output_count(self) -> int:
+        """How many outputs there are, where that does not need the shapes to be known."""
+        return 1
+
+    def decompose(self, b: Builder) -> Operand | Sequence[Operand] | None:
+        """Build the same computation from simpler operators.
+
+        Returns:
+            The operands that take the place of the outputs; `None` if there is no such way.
+        """
+        return None
+
+    def decomposition(self, b: Builder) -> tuple[Operand, ...] | None:
+        """Like `decompose`, with a fused activation split off first."""
+        if self.fused is not Fuse.NONE:
+            plain = self._without_fuse()
+            b.append(plain)
+            low, high = self.fused.bounds
+            return (b.add(operator_named("CLIP"), plain.outputs[0], low, high),)
+        result = self.decompose(b)
+        if result is None:
+            return None
+        return (result,) if isinstance(result, Operand) else tuple(result)
+
+    @property
+    def fused(self) -> Fuse:
+        """The activation that the operation applies to its result; `NONE` for most operators."""
+        return cast(Fuse, getattr(self, "fuse_code", Fuse.NONE))
+
+    def operand(self, slot: str) -> Operand | None:
+        """The operand that fills a slot; `None` where it is left out."""
+        return next((o for s, o in self.filled() if s.name == slot), None)
+
+    def kernel(self) -> Kernel:
+        """The reference computation, with every constant parameter decoded beforehand.
+
+        Elements of the narrow float types are computed in float32 and rounded once, at the end.
+        """
+        static, computed = self._parameters()
+        tensor_slots = [slot for slot in self.slots if not slot.parameter]
+        types = [output.type.element_type for output in self.outputs]
+        dtypes = [element_type.dtype for element_type in types]
+        widen = any(
+            operand.type.element_type in _NARROW_FLOATS
+            for slot, operand in self.filled()
+            if not slot.parameter
+        )
+        bounds = None if self.fused is Fuse.NONE else self.fused.bounds
+        reference = self.reference
+
+        def run(arrays: Sequence[Array | None]) -> tuple[Array, ...]:
+            values = dict(static)
+            for slot in tensor_slots:
+                values[slot.name] = _pick(slot, arrays, widen)
+            for slot in computed:
+                values[slot.name] = slot.decode(cast(Array, arrays[slot.index]))
+            with np.errstate(all="ignore"):
+                result = reference(**values)
+                results = [result] if isinstance(result, np.ndarray | np.generic) else result
+                if bounds:
+                    results = [np.clip(result, *bounds) for result in results]
+                return tuple(
+                    np.asarray(result).astype(dtype, copy=False)
+                    for result, dtype in zip(results, dtypes, strict=True)
+                )
+
+        return run
+
+    def _parameters(self) -> tuple[dict[str, Any], list[Parameter[Any]]]:
+        static: dict[str, Any] = {}
+        computed: list[Parameter[Any]] = []
+        for slot in self.slots:
+            if isinstance(slot, Parameter) and slot.name != "fuse_code":
+                try:
+                    static[slot.name] = slot.__get__(self, type(self))
+                except ComputedParameter:
+                    computed.append(slot)
+        return static, computed
+
+    def _without_fuse(self) -> Operator:
+        slot = next(slot for slot in self.slots if slot.name == "fuse_code")
+        inputs = list(self.inputs)
+        inputs[slot.index] = None
+        outputs = tuple(Operand(f"{o.name}.unfused", o.type) for o in self.outputs)
+        return type(self)(self.name, tuple(inputs), outputs)
+
+    def _operands(self, slot: Slot) -> Sequence[Operand]:
+        if isinstance(slot, Tensors):
+            return slot.__get__(self, type(self))
+        operand = self.inputs[slot.index]
+        return () if operand is None else (operand,)
+
+    def filled(self) -> Iterator[tuple[Slot, Operand]]:
+        """Each operand that is present, with the slot it fills."""
+        for slot in self.slots:
+            for operand in self._operands(slot):
+                yield slot, operand
+
+    def _first(self) -> Operand:
+        return next(operand for _, operand in self.filled())
+
+    def _shapes(self) -> Sequence[Shape | None]:
+        shape = self.infer_shape()
+        return shape if isinstance(shape, list) else [cast(Shape, shape)]
+
+    def _element_types(self, count: int) -> Sequence[ElementType]:
+        element_type = self.infer_element_type()
+        return [element_type] * count if isinstance(element_type, ElementType) else element_type
+
+
+OperatorT = TypeVar("OperatorT", bound=type[Operator])
+
+
+def operator(name: str) -> Callable[[OperatorT], OperatorT]:
+    """Class decorator: register an operator under its standard name."""
+
+    def register(cls: OperatorT) -> OperatorT:
+        if name in _registry:
+            raise ValueError(f"there are two operators called {name}")
+        cls.type = name
+        _registry[name] = cls
+        return cls
+
+    return register
+
+
+def operator_named(name: str) -> type[Operator]:
+    """The operator of a standard name; `KeyError` if there is none."""
+    return _registry[name]
+
+
+def operators() -> Mapping[str, type[Operator]]:
+    """All operators that have been registered, by name."""
+    return dict(sorted(_registry.items()))
+
+
+def shape_of(operand: Operand) -> Shape:
+    """The shape of an operand; `UnknownRank` where not even the rank is known."""
+    if operand.type.shape is None:
+        raise UnknownRank
+    return operand.type.shape
+
+
+def _number(slots: Sequence[Slot]) -> None:
+    """Give each slot its place in `Operation.inputs`, counted from the end after a variadic one."""
+    after_variadic = False
+    for index, slot in enumerate(slots):
+        slot.index = index - len(slots) if after_variadic else index
+        if isinstance(slot, Tensors):
+            slot.after = len(slots) - 1 - index
+            after_variadic = True
+
+
+def _constant(
+    name: str, slot: Slot, value: object, before: Sequence[Operand | None]
+) -> Operand:
+    from crosschip.ir import constant
+
+    array = slot.encode(value)
+    if not slot.parameter and not isinstance(value, np.ndarray | np.generic):
+        array = array.astype(next(o.type.element_type.dtype for o in before if o is not None))
+    return constant(array, name)
+
+
+def _pick(slot: Slot, arrays: Sequence[Array | None], widen: bool) -> Any:
+    if isinstance(slot, Tensors):
+        many = arrays[slot.index : len(arrays) - slot.after]
+        return [_widened(cast(Array, array)) if widen else array for array in many]
+    array = arrays[slot.index]
+    return _widened(array) if widen and array is not None else array
+
+
+def _widened(array: Array) -> Array:
+    is_narrow = array.dtype in (ElementType.FLOAT16.dtype, ElementType.BFLOAT16.dtype)
+    return array.astype(np.float32) if is_narrow else array

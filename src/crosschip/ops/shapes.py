@@ -1,0 +1,61 @@
+"""Rules of shape inference that many operators share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from crosschip.ir.dimension import Dim, Dimension, Shape, unknown
+
+
+def axis_in(axis: int, rank: int, slot: str = "axis") -> int:
+    """The axis counted from the front; `ValueError` if it is not in `[-rank, rank)`."""
+    if not -rank <= axis < rank:
+        raise ValueError(f"{slot}: {axis} is not in [-{rank}, {rank})")
+    return axis % rank
+
+
+def axes_in(axes: Iterable[int], rank: int, slot: str = "axes") -> tuple[int, ...]:
+    """Like `axis_in`, for several; `ValueError` if one is named twice."""
+    found = tuple(axis_in(axis, rank, slot) for axis in axes)
+    if len(set(found)) != len(found):
+        raise ValueError(f"{slot}: {list(axes)} names an axis twice")
+    return found
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """The shape that NumPy's broadcasting gives; `ValueError` if the shapes do not go together."""
+    rank = max(map(len, shapes))
+    padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    return tuple(_broadcast_axis(sizes, shapes) for sizes in zip(*padded, strict=True))
+
+
+def same(a: Dim, b: Dim, what: str) -> Dim:
+    """The one size that two must be; `ValueError` if they are known to differ."""
+    if isinstance(a, int) and isinstance(b, int) and a != b:
+        raise ValueError(f"{what}: {a} and {b} differ")
+    return a if isinstance(a, int) else b
+
+
+def window_count(size: Dim, window: int, stride: int, *, ceil: bool = False) -> Dim:
+    """How many windows fit into a padded size; `ValueError` if not even one does."""
+    if stride < 1:
+        raise ValueError(f"strides: {stride} is not positive")
+    room = size - window
+    if isinstance(room, int) and room < 0:
+        raise ValueError(f"input: {size} with padding is smaller than the window of {window}")
+    return (room + (stride - 1 if ceil else 0)) // stride + 1
+
+
+def _broadcast_axis(sizes: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
+    result: Dim = 1
+    for size in sizes:
+        if size == 1 or size == result:
+            continue
+        if result == 1:
+            result = size
+        elif isinstance(size, int) and isinstance(result, int):
+            texts = ", ".join(f"[{', '.join(map(str, shape))}]" for shape in shapes)
+            raise ValueError(f"input1: shapes {texts} do not broadcast: {result} meets {size}")
+        elif isinstance(result, Dimension):
+            result = size if isinstance(size, int) else unknown()
+    return result
