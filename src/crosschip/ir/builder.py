@@ -40,8 +40,15 @@ class Builder:
           output y = %leaky_relu_0
     """
 
-    def __init__(self, name: str = "model") -> None:
+    def __init__(self, name: str = "model", prefix: str = "") -> None:
+        """Start an empty model.
+
+        Args:
+            name: the model's name.
+            prefix: what every name that the builder makes up starts with.
+        """
         self.name = name
+        self.prefix = prefix
         self.operations: list[Operation] = []
         self._inputs: dict[str, Operand] = {}
         self._outputs: dict[str, Operand] = {}
@@ -133,7 +140,7 @@ class Builder:
         """A name for an operand or operation that this builder has not given before."""
         count = self._counts.get(stem, 0)
         self._counts[stem] = count + 1
-        return f"{stem}_{count}"
+        return f"{self.prefix}{stem}_{count}"
 
 
 def constant(array: Array, name: str, quantization: Quantization | None = None) -> Operand:
