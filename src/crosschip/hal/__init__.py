@@ -1,6 +1,6 @@
 """The hardware abstraction layer: everything that a vendor's device needs to know.
 
-    from crosschip.hal import Converters, Device, Kind, Options, Program, Support
+from crosschip.hal import Converters, Device, Kind, Options, Program, Support
 """
 
 from crosschip.hal.converters import Converters

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from crosschip.hal.support import YES, Support
 from crosschip.ir import ElementType, Operation
@@ -90,11 +90,9 @@ class Converters(Generic[Graph, Value]):
     def convert(self, graph: Graph, operation: Operation) -> Sequence[Value]:
         """Add a supported operation to the device's graph; one value for each output."""
         result = self._table[type(operation)].convert(graph, operation)
-        return result if isinstance(result, list | tuple) else [result]
+        return cast(Sequence[Value], result if isinstance(result, list | tuple) else [result])
 
-    def _broken_rule(
-        self, operation: Operator, converter: Converter[Graph, Value]
-    ) -> str | None:
+    def _broken_rule(self, operation: Operator, converter: Converter[Graph, Value]) -> str | None:
         for slot, operand in operation.filled():
             if slot.parameter:
                 if operand.value is None and slot.name not in converter.computed:

@@ -12,6 +12,7 @@ from crosschip.ir.errors import ModelError
 from crosschip.ir.model import Model, Operand, Operation
 from crosschip.ir.types import Array, ElementType, Quantization, TensorType
 
+
 class OperatorClass(Protocol):
     """What the builder asks of an operator: its name, and to fill its slots with arguments."""
 

@@ -139,7 +139,7 @@ class Dimension:
         for atom in itertools.chain.from_iterable(self._terms):
             if isinstance(atom, _Name):
                 found.add(atom.key)
-            else:
+            elif isinstance(atom, _Quotient):
                 parts = (atom.numerator, atom.denominator)
                 found.update(*(p.names for p in parts if isinstance(p, Dimension)))
         return frozenset(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from crosschip.ir.model import Model, Operand, Operation
 from crosschip.ir.text import is_inline
@@ -34,7 +34,7 @@ def _lines(model: Model, groups: Mapping[Operation, str]) -> Iterator[str]:
         label = _quoted(operation.type, operation.name, group)
         yield f"  op{index} [label={label}, fillcolor={_quoted(colours.get(group, 'white'))}];"
         for operand in operation.inputs:
-            if operand in node_of:
+            if operand is not None and operand in node_of:
                 yield f"  {node_of[operand]} -> op{index} [label={_quoted(str(operand.type))}];"
         node_of.update((output, f"op{index}") for output in operation.outputs)
     for index, (name, operand) in enumerate(model.outputs.items()):
@@ -46,9 +46,9 @@ def _lines(model: Model, groups: Mapping[Operation, str]) -> Iterator[str]:
     yield "}"
 
 
-def colours_of(labels: object) -> dict[str, str]:
+def colours_of(labels: Iterable[str]) -> dict[str, str]:
     """A fill colour for each distinct non-empty label, in order of first appearance."""
-    distinct = dict.fromkeys(label for label in labels if label)  # type: ignore[attr-defined]
+    distinct = dict.fromkeys(label for label in labels if label)
     return {label: _PALETTE[index % len(_PALETTE)] for index, label in enumerate(distinct)}
 
 

@@ -70,17 +70,19 @@ class Conv2D(Operator):
         kernel = filter.shape[2:]
         sides = resolve_pads(input.shape[2:], kernel, strides, dilations, auto_pad, pads)
         padded = pad_image(input, sides, 0)
-        size = output_size(padded.shape[2:], kernel, strides, dilations, AutoPad.VALID, pads)
+        size = _static(
+            output_size(padded.shape[2:], kernel, strides, dilations, AutoPad.VALID, pads)
+        )
         batch, out = input.shape[0], filter.shape[0]
         weights = filter.reshape(group, out // group, *filter.shape[1:])
         result = np.zeros((batch, group, out // group, int(np.prod(size))), input.dtype)
-        for i, j, pixels in taps(padded, kernel, strides, dilations, _static(size)):
+        for i, j, pixels in taps(padded, kernel, strides, dilations, size):
             columns = pixels.reshape(batch, group, -1, result.shape[-1])
             if columns.shape[2] == 1:
                 result += weights[:, :, :, i, j] * columns
             else:
                 result += weights[:, :, :, i, j] @ columns
-        output = result.reshape(batch, out, *_static(size))
+        output = result.reshape(batch, out, *size)
         return output if bias is None else output + bias.reshape(-1, 1, 1)
 
 

@@ -302,9 +302,7 @@ def _number(slots: Sequence[Slot]) -> None:
             after_variadic = True
 
 
-def _constant(
-    name: str, slot: Slot, value: object, before: Sequence[Operand | None]
-) -> Operand:
+def _constant(name: str, slot: Slot, value: object, before: Sequence[Operand | None]) -> Operand:
     from crosschip.ir import constant
 
     array = slot.encode(value)

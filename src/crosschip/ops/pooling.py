@@ -34,7 +34,12 @@ class _Pool2D(Operator):
     def pooled_shape(self) -> Shape:
         batch, channels, *image = four(shape_of(self.input), "input")
         size = output_size(
-            image, self.kernel_shape, self.strides, _NO_DILATION, self.auto_pad, self.pads,
+            image,
+            self.kernel_shape,
+            self.strides,
+            _NO_DILATION,
+            self.auto_pad,
+            self.pads,
             ceil=self.ceil_mode,
         )
         return (batch, channels, *size)
@@ -94,9 +99,7 @@ class AveragePool2D(_Pool2D):
         def windows(image: Array, auto_pad: AutoPad, pads: Sequence[int]) -> tuple[Array, object]:
             return self.windows(image, auto_pad, pads, kernel_shape, strides, ceil_mode, 0.0)
 
-        pixels, sides = self.windows(
-            input, auto_pad, pads, kernel_shape, strides, ceil_mode, 0.0
-        )
+        pixels, sides = self.windows(input, auto_pad, pads, kernel_shape, strides, ceil_mode, 0.0)
         inside = np.ones((1, 1, *input.shape[2:]), input.dtype)
         if count_include_pad:
             framed = pad_image(inside, sides, 1.0)
@@ -140,9 +143,7 @@ class MaxPool2D(_Pool2D):
         return_indices_dtype: ElementType,
     ) -> Sequence[Array]:
         def windows(image: Array, border: float) -> Array:
-            return self.windows(
-                image, auto_pad, pads, kernel_shape, strides, ceil_mode, border
-            )[0]
+            return self.windows(image, auto_pad, pads, kernel_shape, strides, ceil_mode, border)[0]
 
         pixels = windows(input, -np.inf)
         if not return_indices:
@@ -172,9 +173,7 @@ class AdaptiveAveragePool2D(Operator):
 
     def reference(self, input: Array, output_shape: Sequence[int]) -> Array:
         def cells(size: int, count: int) -> list[slice]:
-            return [
-                slice(i * size // count, -(-(i + 1) * size // count)) for i in range(count)
-            ]
+            return [slice(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
 
         rows = cells(input.shape[2], output_shape[0])
         columns = cells(input.shape[3], output_shape[1])

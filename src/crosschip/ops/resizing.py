@@ -81,7 +81,7 @@ class _Resize(Operator):
 
 @operator("RESIZE_NEAREST")
 class ResizeNearest(_Resize):
-    """The source pixel at `floor(target * ratio)`; at the nearest, half up, with `align_corners`."""
+    """The source pixel at `floor(target * ratio)`; the nearest, half up, with `align_corners`."""
 
     __slots__ = ()
 

@@ -73,8 +73,12 @@ def resolve_pads(
     if auto_pad is AutoPad.VALID:
         return 0, 0, 0, 0
     total = [
-        max(0, (-(-image[i] // strides[i]) - 1) * strides[i]
-            + extent(kernel[i], dilations[i]) - image[i])
+        max(
+            0,
+            (-(-image[i] // strides[i]) - 1) * strides[i]
+            + extent(kernel[i], dilations[i])
+            - image[i],
+        )
         for i in range(2)
     ]
     return total[0] // 2, -(-total[0] // 2), total[1] // 2, -(-total[1] // 2)
@@ -98,8 +102,10 @@ def taps(
     """For each element (i, j) of the kernel, the [N, C, *size] pixels that it meets."""
     for i in range(kernel[0]):
         for j in range(kernel[1]):
-            rows = slice(i * dilations[0], i * dilations[0] + (size[0] - 1) * strides[0] + 1,
-                         strides[0])
-            columns = slice(j * dilations[1], j * dilations[1] + (size[1] - 1) * strides[1] + 1,
-                            strides[1])
+            rows = slice(
+                i * dilations[0], i * dilations[0] + (size[0] - 1) * strides[0] + 1, strides[0]
+            )
+            columns = slice(
+                j * dilations[1], j * dilations[1] + (size[1] - 1) * strides[1] + 1, strides[1]
+            )
             yield i, j, padded[:, :, rows, columns]

@@ -86,6 +86,10 @@ class ReferenceProgram(Program):
     def _owned(array: Array | None, inputs: Sequence[Array]) -> Array:
         """An output that shares no memory with what the caller or the model owns."""
         assert array is not None, "outputs are kept until the end"
-        return array.copy() if array.base is not None or not array.flags.writeable or any(
-            array is given for given in inputs
-        ) else array
+        return (
+            array.copy()
+            if array.base is not None
+            or not array.flags.writeable
+            or any(array is given for given in inputs)
+            else array
+        )

@@ -1,0 +1,165 @@
+"""Folding of batch normalization and bias into the weights before them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from crosschip.ir import Array, Model, Operand, Operation, constant
+from crosschip.ops.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.elementwise import Add
+from crosschip.ops.matrix import FullyConnected, MatMul
+from crosschip.ops.normalization import BatchNormalization
+from crosschip.ops.slots import Fuse
+from crosschip.passes.base import Keeps, Pass
+from crosschip.passes.fold_constants import FoldConstants
+from crosschip.passes.rewriter import Rewriter
+
+
+class FoldIntoWeights(Pass):
+    """Makes one operation of a weighted one and what scales or shifts its channels.
+
+    1. `CONV_2D`, `CONV_2D_TRANSPOSE` or `FULLY_CONNECTED`, then `BATCH_NORMALIZATION`: the filter
+       is scaled and the bias adapted.
+    2. `CONV_2D` or `CONV_2D_TRANSPOSE` or `FULLY_CONNECTED`, then `ADD` of one number a channel:
+       it is added to the bias.
+    3. `MAT_MUL` of a matrix with a constant matrix, then `ADD` of one number a column: both become
+       a `FULLY_CONNECTED`.
+
+    Weights, statistics and addends must be constants, the weighted operation have no fused
+    activation, and nobody else read its output. New weights are computed in float64 and rounded
+    once.
+    """
+
+    requires = (FoldConstants,)
+    keeps = Keeps.MEANING
+
+    def __call__(self, model: Model) -> Model:
+        rewriter = Rewriter(model)
+        for operation in map(rewriter.resolved, model.operations):
+            match operation:
+                case BatchNormalization():
+                    folded = _fold_batch_normalization(operation, rewriter)
+                case Add():
+                    folded = _fold_addend(operation, rewriter)
+                case _:
+                    folded = None
+            rewriter.emit(folded or operation)
+        return rewriter.finish()
+
+
+_Weighted = Conv2D | Conv2DTranspose | FullyConnected
+
+
+def _fold_batch_normalization(norm: BatchNormalization, rewriter: Rewriter) -> Operation | None:
+    source = _weighted_source(norm.input, rewriter)
+    values = [o.value for o in (norm.scale, norm.bias, norm.mean, norm.variance)]
+    if source is None or any(value is None for value in values):
+        return None
+    scale, bias, mean, variance = (np.asarray(value, np.float64) for value in values)
+    factor = scale / np.sqrt(variance + norm.epsilon)
+    own_bias = 0.0 if source.bias is None else _float64(source.bias)
+    return _renewed(source, norm, factor, (own_bias - mean) * factor + bias)
+
+
+def _fold_addend(add: Add, rewriter: Rewriter) -> Operation | None:
+    for operand, addend in ((add.input0, add.input1), (add.input1, add.input0)):
+        if addend.value is None or operand.is_constant:
+            continue
+        source = _weighted_source(operand, rewriter)
+        if source is not None:
+            channels = _a_channel_each(addend.value, operand, source)
+            if channels is None:
+                return None
+            bias = channels.astype(np.float64)
+            if source.bias is not None:
+                bias = bias + _float64(source.bias)
+            return _renewed(source, add, None, bias)
+        product = rewriter.producer(operand)
+        if isinstance(product, MatMul) and rewriter.used_once(operand):
+            return _fully_connected(product, addend.value, add)
+    return None
+
+
+def _weighted_source(operand: Operand, rewriter: Rewriter) -> _Weighted | None:
+    """The weighted operation that makes an operand, if it can take more into its weights."""
+    source = rewriter.producer(operand)
+    if not isinstance(source, _Weighted) or not rewriter.used_once(operand):
+        return None
+    constant_bias = source.bias is None or source.bias.is_constant
+    plain = source.fused is Fuse.NONE and constant_bias and _weights(source).is_constant
+    return source if plain else None
+
+
+def _weights(source: _Weighted) -> Operand:
+    return source.weight if isinstance(source, FullyConnected) else source.filter
+
+
+def _renewed(source: _Weighted, last: Operation, factor: Array | None, bias: Array) -> Operation:
+    """The source with scaled weights and a new bias, making what the last operation made."""
+    weights = _weights(source)
+    assert weights.value is not None, "_weighted_source has seen to it"
+    dtype = weights.value.dtype
+    inputs: dict[str, Any] = dict(source.named_inputs())
+    if factor is not None:
+        scaled = (weights.value * _along_outputs(source, factor)).astype(dtype)
+        name = "weight" if isinstance(source, FullyConnected) else "filter"
+        inputs[name] = constant(scaled, weights.name)
+    inputs["bias"] = constant(bias.astype(dtype), f"{source.name}.bias")
+    inputs.update(_fuse_code(last))
+    rebuilt: Callable[..., Operation] = type(source)
+    return rebuilt(source.name, type(source).bind(source.name, (), inputs), last.outputs)
+
+
+def _along_outputs(source: _Weighted, factor: Array) -> Array:
+    """One factor an output channel, shaped to multiply the weights."""
+    if isinstance(source, FullyConnected):
+        return factor.reshape(-1, 1)
+    if isinstance(source, Conv2D):
+        return factor.reshape(-1, 1, 1, 1)
+    into, per_group = source.filter.type.static_shape[:2]  # type: ignore[index]
+    of_group = factor.reshape(source.group, 1, per_group)
+    return np.repeat(of_group, into // source.group, axis=1).reshape(into, per_group, 1, 1)
+
+
+def _a_channel_each(addend: Array, output: Operand, source: _Weighted) -> Array | None:
+    """The addend as one number a channel of the output, if that is what it is."""
+    shape = output.type.shape
+    channels = shape[1] if shape is not None and len(shape) > 1 else None
+    if shape is None or not isinstance(channels, int) or addend.ndim > len(shape):
+        return None
+    full = (1,) * (len(shape) - addend.ndim) + addend.shape
+    if any(size != 1 for axis, size in enumerate(full) if axis != 1):
+        return None
+    return np.broadcast_to(addend.reshape(-1), (channels,)) if full[1] in (1, channels) else None
+
+
+def _fully_connected(product: MatMul, addend: Array, add: Add) -> Operation | None:
+    x_shape, weight = product.x.type.shape, product.y.value
+    if x_shape is None or len(x_shape) != 2 or product.transpose_x:
+        return None
+    if weight is None or weight.ndim != 2 or weight.dtype.kind == "i":
+        return None
+    rows = weight if product.transpose_y else weight.T
+    if addend.size not in (1, rows.shape[0]) or addend.shape[-1:] not in ((), (addend.size,)):
+        return None
+    bias = np.ascontiguousarray(np.broadcast_to(addend.reshape(-1), rows.shape[:1]))
+    arguments = {
+        "input": product.x,
+        "weight": constant(np.ascontiguousarray(rows), product.y.name),
+        "bias": constant(bias, f"{product.name}.bias"),
+        **_fuse_code(add),
+    }
+    return FullyConnected(
+        product.name, FullyConnected.bind(product.name, (), arguments), add.outputs
+    )
+
+
+def _fuse_code(last: Operation) -> dict[str, Operand]:
+    return {name: operand for name, operand in last.named_inputs() if name == "fuse_code"}
+
+
+def _float64(operand: Operand) -> Array:
+    return np.asarray(operand.value, np.float64)

@@ -1,0 +1,75 @@
+"""Removal of operations that hand on their input as it is."""
+
+from __future__ import annotations
+
+from crosschip.ir import Model, Operand, Operation
+from crosschip.ir.dimension import is_unknown
+from crosschip.ops.conversion import Cast
+from crosschip.ops.elementwise import Assign
+from crosschip.ops.joining import Concat
+from crosschip.ops.layout import Expand, Flatten, Reshape, Slice, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.slots import ComputedParameter
+from crosschip.passes.base import Keeps, Pass
+from crosschip.passes.rewriter import Rewriter
+
+
+class RemoveIdentities(Pass):
+    """Lets the readers of an identity read its input.
+
+    1. `ASSIGN`, `CAST` to the type it has, `CONCAT` of one tensor.
+    2. `RESHAPE`, `FLATTEN`, `SQUEEZE`, `UNSQUEEZE`, `EXPAND` and forward `SLICE` whose output has
+       the shape of the input, every size of it known or the same expression.
+    3. `TRANSPOSE` that leaves every axis where it is.
+    """
+
+    keeps = Keeps.VALUES
+
+    def __call__(self, model: Model) -> Model:
+        rewriter = Rewriter(model)
+        for operation in map(rewriter.resolved, model.operations):
+            source = _passed_on(operation)
+            if source is None:
+                rewriter.emit(operation)
+            else:
+                rewriter.replace(operation.outputs[0], source)
+        return rewriter.finish()
+
+
+def _passed_on(operation: Operation) -> Operand | None:
+    """The input that the operation hands on; `None` if it does something."""
+    match operation:
+        case Assign():
+            return operation.input
+        case Cast() if operation.dtype is operation.input.type.element_type:
+            return operation.input
+        case Concat() if len(operation.parts) == 1:
+            return operation.parts[0]
+        case Transpose() if _keeps_axes(operation):
+            return operation.input
+        case Slice() if _is_forward(operation) and _same_shape(operation.input, operation):
+            return operation.input
+        case Reshape() | Flatten() | Squeeze() | Unsqueeze() | Expand() if _same_shape(
+            operation.input, operation
+        ):
+            return operation.input
+    return None
+
+
+def _keeps_axes(operation: Transpose) -> bool:
+    try:
+        perm = operation.perm
+    except ComputedParameter:
+        return False
+    return [axis % len(perm) for axis in perm] == list(range(len(perm)))
+
+
+def _is_forward(operation: Slice) -> bool:
+    try:
+        return all(step > 0 for step in operation.steps or ())
+    except ComputedParameter:
+        return False
+
+
+def _same_shape(input: Operand, operation: Operation) -> bool:
+    before, after = input.type.shape, operation.outputs[0].type.shape
+    return before is not None and before == after and not any(map(is_unknown, before))

@@ -1,0 +1,47 @@
+"""The PP-OCRv4 models, run by ONNX Runtime directly: no other part of crosschip takes part."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crosschip.demo.picture import Floats, Model
+from crosschip.demo.reader import Reader
+from crosschip.demo.recognition import load_characters
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def models() -> Path:
+    """The folder of models: `$CROSSCHIP_MODELS`, or `build/models` in the repository."""
+    if "CROSSCHIP_MODELS" in os.environ:
+        return Path(os.environ["CROSSCHIP_MODELS"])
+    folder = REPOSITORY / "build" / "models"
+    if not (folder / "ocr-onnx").is_dir():
+        pytest.skip(f"no models in {folder}: put them there, or set CROSSCHIP_MODELS")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def reader(models: Path) -> Reader:
+    """A reader with the real models."""
+    return Reader(
+        detect=onnx_model(models / "ocr-onnx" / "ch_PP-OCRv4_det_infer.onnx"),
+        classify=onnx_model(models / "ocr-onnx" / "ch_ppocr_mobile_v2.0_cls_infer.onnx"),
+        recognize=onnx_model(models / "ocr-onnx" / "ch_PP-OCRv4_rec_infer.onnx"),
+        characters=load_characters(models / "ocr-paddle" / "ppocr_keys_v1.txt"),
+    )
+
+
+def onnx_model(path: Path) -> Model:
+    """Returns the model in a file, with its one input and one output."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    name = session.get_inputs()[0].name
+
+    def run(x: Floats) -> Floats:
+        return np.asarray(session.run(None, {name: x})[0], np.float32)
+
+    return run
