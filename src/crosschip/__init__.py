@@ -1,1 +1,46 @@
-"""One model, any AI chip."""
+"""One model, any AI chip.
+
+    import crosschip as cc
+
+    model = cc.load("inference.pdmodel")
+    compiled = cc.compile(model, devices=["openvino", "onnxruntime"])
+    outputs = compiled.run({"x": image})
+
+Every name is imported when it is first used; importing crosschip loads no device.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crosschip.importers import load as load
+    from crosschip.ir import Builder as Builder
+    from crosschip.ir import Error as Error
+    from crosschip.ir import Model as Model
+    from crosschip.runtime.compiled import CompiledModel as CompiledModel
+    from crosschip.runtime.compiler import compile as compile
+    from crosschip.runtime.compiler import explain as explain
+    from crosschip.runtime.discovery import devices as devices
+
+_HOMES = {
+    "Builder": "crosschip.ir",
+    "CompiledModel": "crosschip.runtime.compiled",
+    "Error": "crosschip.ir",
+    "Model": "crosschip.ir",
+    "compile": "crosschip.runtime.compiler",
+    "devices": "crosschip.runtime.discovery",
+    "explain": "crosschip.runtime.compiler",
+    "load": "crosschip.importers",
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'crosschip' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

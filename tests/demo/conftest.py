@@ -1,28 +1,14 @@
 """The PP-OCRv4 models, run by ONNX Runtime directly: no other part of crosschip takes part."""
 
-import os
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 import pytest
 
 from crosschip.demo.picture import Floats, Model
 from crosschip.demo.reader import Reader
 from crosschip.demo.recognition import load_characters
-
-REPOSITORY = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="session")
-def models() -> Path:
-    """The folder of models: `$CROSSCHIP_MODELS`, or `build/models` in the repository."""
-    if "CROSSCHIP_MODELS" in os.environ:
-        return Path(os.environ["CROSSCHIP_MODELS"])
-    folder = REPOSITORY / "build" / "models"
-    if not (folder / "ocr-onnx").is_dir():
-        pytest.skip(f"no models in {folder}: put them there, or set CROSSCHIP_MODELS")
-    return folder
-
 
 @pytest.fixture(scope="session")
 def reader(models: Path) -> Reader:
@@ -37,7 +23,6 @@ def reader(models: Path) -> Reader:
 
 def onnx_model(path: Path) -> Model:
     """Returns the model in a file, with its one input and one output."""
-    onnxruntime = pytest.importorskip("onnxruntime")
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name
 

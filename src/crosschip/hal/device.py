@@ -8,10 +8,13 @@ properties are the context's), `validate_program` is `supports`, `create_program
 
 from __future__ import annotations
 
+import platform
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
+from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
@@ -82,6 +85,7 @@ class Device(ABC):
     when an instance is made, which raises `ImportError` or `DeviceError` if it cannot be used.
 
     Attributes:
+        name: what the device is called; that of its entry point once crosschip has opened it.
         vendor: who makes the device.
         kind: what sort of hardware it is.
         properties: the settings that this instance was made with.
@@ -91,6 +95,7 @@ class Device(ABC):
     kind: ClassVar[Kind]
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
+        self.name = type(self).__name__.removesuffix("Device").lower()
         self.properties = dict(properties or {})
         unknown = sorted(set(self.properties) - set(self.known_properties()))
         if unknown:
@@ -108,6 +113,10 @@ class Device(ABC):
     @abstractmethod
     def version(self) -> str:
         """The version of what does the work; a program saved by another one is not loaded."""
+
+    def machine(self) -> str:
+        """What else a saved program is tied to: by default, the processor and its features."""
+        return _processor()
 
     @abstractmethod
     def supports(self, operation: Operation) -> Support:
@@ -147,3 +156,12 @@ class Device(ABC):
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+@lru_cache(maxsize=1)
+def _processor() -> str:
+    about = Path("/proc/cpuinfo")
+    lines = about.read_text().splitlines() if about.exists() else []
+    telling = ("model name", "flags", "Features")
+    features = sorted({line for line in lines if line.startswith(telling)})
+    return "\n".join([platform.system(), platform.machine(), platform.processor(), *features])

@@ -33,8 +33,8 @@ def _lines(model: Model, groups: Mapping[Operation, str]) -> Iterator[str]:
         group = groups.get(operation, "")
         label = _quoted(operation.type, operation.name, group)
         yield f"  op{index} [label={label}, fillcolor={_quoted(colours.get(group, 'white'))}];"
-        for operand in operation.inputs:
-            if operand is not None and operand in node_of:
+        for _, operand in operation.named_inputs():
+            if operand in node_of:
                 yield f"  {node_of[operand]} -> op{index} [label={_quoted(str(operand.type))}];"
         node_of.update((output, f"op{index}") for output in operation.outputs)
     for index, (name, operand) in enumerate(model.outputs.items()):

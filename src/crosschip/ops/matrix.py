@@ -76,7 +76,7 @@ class FullyConnected(Operator):
         return output if bias is None else output + bias
 
     def decompose(self, b: Builder) -> Operand | None:
-        units, size = shape_of(self.weight)
+        size = shape_of(self.weight)[1]
         if not isinstance(size, int):
             return None
         flat = self.input

@@ -35,6 +35,10 @@ class ReferenceDevice(Device):
         return ReferenceProgram(model)
 
 
+_Step = tuple[str, Kernel, list[int | None], list[int]]
+"""What to call an operation, what computes it, and the numbers of what it reads and makes."""
+
+
 class ReferenceProgram(Program):
     """A list of kernels over numbered arrays, each array dropped after its last use."""
 
@@ -45,13 +49,14 @@ class ReferenceProgram(Program):
             number[operand] = len(number)
             assert operand.value is not None, "constants have values"
             self._constants.append((number[operand], operand.value))
-        steps: list[tuple[Kernel, list[int | None], list[int]]] = []
+        steps: list[_Step] = []
         for operation in model.operations:
             assert isinstance(operation, Operator), "supports() has said so"
             reads = [None if o is None else number[o] for o in operation.inputs]
             for output in operation.outputs:
                 number[output] = len(number)
-            steps.append((operation.kernel(), reads, [number[o] for o in operation.outputs]))
+            name = f"{operation.type} {operation.name}"
+            steps.append((name, operation.kernel(), reads, [number[o] for o in operation.outputs]))
         self._count = len(number)
         self._outputs = [number[operand] for operand in model.outputs.values()]
         self._steps = [
@@ -62,21 +67,22 @@ class ReferenceProgram(Program):
         values: list[Array | None] = [*inputs, *(None,) * (self._count - len(inputs))]
         for index, constant in self._constants:
             values[index] = constant
-        for kernel, reads, writes, dead in self._steps:
-            results = kernel([None if i is None else values[i] for i in reads])
+        for name, kernel, reads, writes, dead in self._steps:
+            try:
+                results = kernel([None if i is None else values[i] for i in reads])
+            except (ValueError, IndexError, MemoryError) as error:
+                raise DeviceError(f"reference: {name}: {error}") from error
             for index, result in zip(writes, results, strict=True):
                 values[index] = result
             for index in dead:
                 values[index] = None
         return [self._owned(values[index], inputs) for index in self._outputs]
 
-    def _last_uses(
-        self, steps: Sequence[tuple[Kernel, list[int | None], list[int]]]
-    ) -> list[list[int]]:
+    def _last_uses(self, steps: Sequence[_Step]) -> list[list[int]]:
         """For each step, the arrays that nothing reads after it."""
         needed = set(self._outputs)
         dead: list[list[int]] = []
-        for _, reads, writes in reversed(steps):
+        for _, _, reads, writes in reversed(steps):
             touched = {i for i in (*reads, *writes) if i is not None}
             dead.append(sorted(touched - needed))
             needed |= touched

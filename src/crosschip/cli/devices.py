@@ -1,0 +1,20 @@
+"""`crosschip devices`."""
+
+from dataclasses import asdict
+
+import crosschip
+from crosschip.cli._options import Json
+from crosschip.cli._show import document, table
+
+
+def command(as_json: Json = False) -> None:
+    """List the devices: which are available, and why others are not."""
+    found = crosschip.devices()
+    if as_json:
+        document([asdict(device) for device in found])
+        return
+    table(
+        "Devices",
+        ("name", "vendor", "kind", "version", "available"),
+        [(d.name, d.vendor, d.kind, d.version, "yes" if d.available else d.reason) for d in found],
+    )

@@ -1,0 +1,96 @@
+"""`crosschip explain`."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import crosschip
+from crosschip.cli import _options
+from crosschip.cli._show import console, document, doing, table
+from crosschip.ir import InputError
+from crosschip.ir.dot import to_dot
+from crosschip.ir.svg import to_svg
+from crosschip.runtime.placement import Placement
+
+
+def command(
+    model: _options.Model,
+    devices: _options.Devices = "auto",
+    shape: _options.Shapes = None,
+    dot: Annotated[Path | None, typer.Option(help="Write a Graphviz drawing there.")] = None,
+    svg: Annotated[Path | None, typer.Option(help="Write an SVG drawing there.")] = None,
+    as_json: _options.Json = False,
+) -> None:
+    """Say which device would run each operation of a model, and why; nothing is compiled."""
+    with doing(f"importing {model}"):
+        loaded = crosschip.load(model)
+    placement = crosschip.explain(loaded, devices, shapes=_options.shapes(shape))
+    groups = {o: s.device for s in placement.segments for o in s.model.operations}
+    if dot:
+        _write(dot, to_dot(placement.model, groups))
+    if svg:
+        _write(svg, to_svg(placement.model, groups))
+    if as_json:
+        document(_report(placement))
+    else:
+        _print(placement)
+
+
+def _report(placement: Placement) -> dict[str, object]:
+    return {
+        "segments": [
+            {
+                "device": segment.device,
+                "operations": len(segment.model.operations),
+                "inputs": [operand.name for operand in segment.inputs],
+                "outputs": [operand.name for operand in segment.outputs],
+            }
+            for segment in placement.segments
+        ],
+        "operations": [
+            {
+                "name": decision.name,
+                "type": decision.type,
+                "device": decision.device,
+                "reasons": dict(decision.reasons),
+            }
+            for decision in placement.decisions
+        ],
+    }
+
+
+def _print(placement: Placement) -> None:
+    table(
+        "Segments",
+        ("device", "operations", "reads", "makes"),
+        [
+            (
+                segment.device,
+                len(segment.model.operations),
+                ", ".join(operand.name for operand in segment.inputs),
+                ", ".join(operand.name for operand in segment.outputs),
+            )
+            for segment in placement.segments
+        ],
+        numbers="operations",
+    )
+    alike = Counter(
+        (d.type, d.device, "\n".join(f"{name}: {text}" for name, text in d.reasons.items()))
+        for d in placement.decisions
+    )
+    table(
+        "Operations",
+        ("operator", "count", "runs on", "why"),
+        [(type_, count, device, why) for (type_, device, why), count in sorted(alike.items())],
+        numbers="count",
+    )
+    console.print(placement.summary(), highlight=False)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None

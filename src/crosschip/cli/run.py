@@ -1,0 +1,123 @@
+"""`crosschip run`."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+import crosschip
+from crosschip.cli import _options
+from crosschip.cli._show import console, document, doing, table
+from crosschip.ir import Array, InputError, Model
+from crosschip.runtime.compiled import CompiledModel
+from crosschip.runtime.inputs import random_inputs, read_array
+
+
+def command(
+    model: _options.Model,
+    devices: _options.Devices = "auto",
+    input: _options.Inputs = None,
+    shape: _options.Shapes = None,
+    save: Annotated[Path | None, typer.Option(help="Write each output there as .npy.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the random inputs.")] = 0,
+    threads: _options.Threads = None,
+    precision: _options.Precision = "float32",
+    use_cache: _options.UseCache = True,
+    cache_dir: _options.CacheFolder = None,
+    as_json: _options.Json = False,
+) -> None:
+    """Compile a model, run it once on given or random inputs, and say where it ran."""
+    shapes = _options.shapes(shape)
+    with doing(f"importing {model}"):
+        loaded = crosschip.load(model)
+    inputs = _inputs(loaded, _options.files(input), shapes, seed)
+    with doing(f"compiling {loaded.name} for {devices}"):
+        compiled = crosschip.compile(
+            loaded,
+            devices,
+            shapes=shapes,
+            cache=_options.cache(use_cache, cache_dir),
+            precision=precision,
+            threads=threads,
+        )
+    with compiled:
+        start = time.perf_counter()
+        outputs = compiled.run(inputs)
+        latency = (time.perf_counter() - start) * 1e3
+        files = _save(outputs, save) if save else {}
+        if as_json:
+            document(_report(compiled, outputs, files, latency))
+        else:
+            _print(compiled, outputs, files, latency)
+
+
+def _inputs(
+    model: Model, files: dict[str, Path], shapes: dict[str, tuple[int, ...]], seed: int
+) -> dict[str, Array]:
+    for name in files:
+        if name not in model.inputs:
+            known = ", ".join(model.inputs)
+            raise InputError(f"the model has no input {name!r}; its inputs are {known}")
+    given = {name: read_array(path) for name, path in files.items()}
+    known_shapes = {**shapes, **{name: array.shape for name, array in given.items()}}
+    return {**random_inputs(model, known_shapes, seed), **given}
+
+
+def _report(
+    compiled: CompiledModel, outputs: dict[str, Array], files: dict[str, str], latency: float
+) -> dict[str, object]:
+    return {
+        "outputs": [
+            {
+                "name": name,
+                "shape": list(array.shape),
+                "dtype": str(array.dtype),
+                "file": files.get(name),
+            }
+            for name, array in outputs.items()
+        ],
+        "segments": [
+            {"device": segment.device, "operations": len(segment.model.operations)}
+            for segment in compiled.placement.segments
+        ],
+        "latency_ms": latency,
+        "compile_ms": compiled.report.milliseconds,
+        "cache": compiled.report.cache,
+    }
+
+
+def _save(outputs: dict[str, Array], folder: Path) -> dict[str, str]:
+    files = {}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for index, (name, array) in enumerate(outputs.items()):
+            legible = "".join(c if c.isalnum() or c in "._-" else "_" for c in name)
+            path = folder / f"{index}-{legible}.npy"
+            np.save(path, array, allow_pickle=False)
+            files[name] = str(path)
+    except OSError as error:
+        raise InputError(f"--save {folder}: cannot be written to: {error.strerror}") from None
+    return files
+
+
+def _print(
+    compiled: CompiledModel, outputs: dict[str, Array], files: dict[str, str], latency: float
+) -> None:
+    table(
+        "Outputs",
+        ("name", "shape", "element type", "file"),
+        [(name, list(a.shape), a.dtype, files.get(name, "")) for name, a in outputs.items()],
+    )
+    table(
+        "Segments",
+        ("device", "operations"),
+        [(s.device, len(s.model.operations)) for s in compiled.placement.segments],
+        numbers="operations",
+    )
+    report = compiled.report
+    console.print(
+        f"compiled in {report.milliseconds:.0f} ms (cache: {report.cache}), "
+        f"first run took {latency:.2f} ms"
+    )

@@ -1,0 +1,1 @@
+"""Discovery, placement, compilation, cache and execution."""

@@ -1,0 +1,180 @@
+"""Who runs what, and why.
+
+Each operation goes to the first device, in the caller's order, that supports it, or supports all
+parts of its decomposition. What goes to one device is then cut into segments.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from crosschip.hal import Support
+from crosschip.ir import Builder, Model, Operand, Operation, UnsupportedError
+from crosschip.ops import Operator
+from crosschip.ops.elementwise import Assign
+from crosschip.runtime.segments import Segment, segments_of
+
+Supports = Callable[[Operation], Support]
+Refusals = Mapping[tuple[str, str], str]
+"""Reasons not to give an operation to a device, by (device name, operation name)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Where an operation of the model went.
+
+    Attributes:
+        name: the operation's.
+        type: its operator's.
+        device: who runs it.
+        reasons: what each device that was asked had to say.
+    """
+
+    name: str
+    type: str
+    device: str
+    reasons: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A model cut into segments, each for one device, in an order in which they can run."""
+
+    model: Model
+    segments: tuple[Segment, ...]
+    decisions: tuple[Decision, ...]
+
+    def summary(self) -> str:
+        """One line: how much went where, and the main reason why not all to the first device."""
+        counts = Counter(decision.device for decision in self.decisions)
+        shares = ", ".join(f"{device} runs {count}" for device, count in counts.most_common())
+        total = f"{len(self.decisions)} operations in {len(self.segments)} segments: {shares}"
+        refusals = Counter(
+            _without_instance(reason)
+            for decision in self.decisions
+            for device, reason in decision.reasons.items()
+            if device != decision.device
+        )
+        if not refusals:
+            return total
+        reason, count = refusals.most_common(1)[0]
+        return f"{total}; main reason ({count}): {reason}"
+
+
+def place(
+    model: Model,
+    devices: Mapping[str, Supports],
+    refusals: Refusals | None = None,
+    *,
+    ask_all: bool = False,
+) -> Placement:
+    """Give every operation of a model to a device.
+
+    Args:
+        model: what to place.
+        devices: how to ask each device, by name, in the order of preference.
+        refusals: what is known not to work although the device said yes.
+        ask_all: ask every device about every operation, for their reasons.
+
+    Raises:
+        UnsupportedError: no device runs some operation; the message lists all, with reasons.
+    """
+    decisions: list[Decision] = []
+    operations: list[Operation] = []
+    owner: dict[Operation, str] = {}
+    homeless: list[tuple[Operation, dict[str, str]]] = []
+    for operation in model.operations:
+        reasons: dict[str, str] = {}
+        chosen: tuple[str, Sequence[Operation]] | None = None
+        for name, supports in devices.items():
+            refusal = (refusals or {}).get((name, operation.name), "")
+            parts, reasons[name] = _parts(operation, supports, refusal)
+            if parts is not None and chosen is None:
+                chosen = name, parts
+            if chosen is not None and not ask_all:
+                break
+        if chosen is None:
+            homeless.append((operation, reasons))
+            continue
+        device, parts = chosen
+        decisions.append(Decision(operation.name, operation.type, device, reasons))
+        operations.extend(parts)
+        owner.update(dict.fromkeys(parts, device))
+    if homeless:
+        raise UnsupportedError(_homeless_text(model, homeless))
+    placed = Model(model.name, model.inputs, operations, model.outputs)
+    return Placement(placed, segments_of(placed, owner), tuple(decisions))
+
+
+def _parts(
+    operation: Operation, supports: Supports, refusal: str
+) -> tuple[Sequence[Operation] | None, str]:
+    """The operations that a device runs in place of one, or `None`; and what to say about it."""
+    answer = Support.no(refusal) if refusal else supports(operation)
+    if answer:
+        return (operation,), answer.reason or "supported"
+    parts = _decomposed(operation, supports)
+    if parts is None:
+        return None, answer.reason
+    types = ", ".join(f"{part.type}" for part in parts)
+    return parts, f"decomposed into {types}, since {answer.reason}"
+
+
+def _decomposed(operation: Operation, supports: Supports) -> Sequence[Operation] | None:
+    """The operation as simpler ones that the device supports; `None` if there is no such way."""
+    if not isinstance(operation, Operator):
+        return None
+    builder = Builder(prefix=f"{operation.name}.")
+    results = operation.decomposition(builder)
+    if results is None:
+        return None
+    parts: list[Operation] = []
+    for part in _making(operation.outputs, results, builder):
+        if supports(part):
+            parts.append(part)
+        else:
+            smaller = _decomposed(part, supports)
+            if smaller is None:
+                return None
+            parts.extend(smaller)
+    return parts
+
+
+def _making(
+    outputs: Sequence[Operand], results: Sequence[Operand], builder: Builder
+) -> Sequence[Operation]:
+    """The builder's operations, so that they make the outputs in place of the results."""
+    made = {operand for operation in builder.operations for operand in operation.outputs}
+    renamed: dict[Operand, Operand] = {}
+    for output, result in zip(outputs, results, strict=True):
+        if result not in made or result in renamed:
+            result = builder.add(Assign, renamed.get(result, result))
+        renamed[result] = output
+    return [
+        operation.with_inputs(
+            tuple(None if o is None else renamed.get(o, o) for o in operation.inputs),
+            tuple(renamed.get(o, o) for o in operation.outputs),
+        )
+        for operation in builder.operations
+    ]
+
+
+def _homeless_text(model: Model, homeless: Sequence[tuple[Operation, dict[str, str]]]) -> str:
+    by_reasons = Counter(
+        "; ".join(f"{device}: {reason}" for device, reason in reasons.items())
+        for _, reasons in homeless
+    )
+    lines = [f"  {count} x {reasons}" for reasons, count in by_reasons.most_common(10)]
+    if len(by_reasons) > 10:
+        lines.append(f"  and {len(by_reasons) - 10} more kinds")
+    return (
+        f"{model.name}: none of the devices runs {len(homeless)} of its operations; "
+        f"add a device that does (`reference` runs every standard operator):\n" + "\n".join(lines)
+    )
+
+
+def _without_instance(reason: str) -> str:
+    """A reason without what follows its first sentence, so that like ones are counted together."""
+    return reason.split(", since ")[-1]

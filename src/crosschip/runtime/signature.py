@@ -1,0 +1,91 @@
+"""Checking what a caller passes to a compiled model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from crosschip.ir import Array, Dim, InputError, Model, Operand
+from crosschip.passes.specialize import bind
+
+
+class Signature:
+    """The inputs that a model takes, prepared so that checking a call costs little.
+
+    Shapes are compared in full only when they differ from those of the call before.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._operands = tuple(model.inputs.items())
+        self._dtypes = tuple(o.type.element_type.dtype for o in model.inputs.values())
+        self._accepted: tuple[tuple[int, ...], ...] | None = None
+
+    def arrange(self, inputs: Mapping[str, Any]) -> list[Array]:
+        """The arrays in the order of the model's inputs, each of them checked.
+
+        Raises:
+            InputError: a name, shape, element type or memory layout does not fit.
+        """
+        try:
+            arrays = [inputs[name] for name, _ in self._operands]
+        except KeyError as error:
+            raise self._wrong_names(inputs) from error
+        if len(inputs) != len(arrays):
+            raise self._wrong_names(inputs)
+        for index, (array, dtype) in enumerate(zip(arrays, self._dtypes, strict=True)):
+            if type(array) is not np.ndarray:
+                arrays[index] = array = np.asarray(array)
+            if array.dtype is not dtype and array.dtype != dtype:
+                raise self._wrong_type(index, array)
+            if not array.flags.c_contiguous:
+                raise InputError(
+                    f"input {self._operands[index][0]!r} is not contiguous in memory (strides "
+                    f"{array.strides}); pass numpy.ascontiguousarray(...) of it"
+                )
+        shapes = tuple([array.shape for array in arrays])
+        if shapes != self._accepted:
+            self._check_shapes(shapes)
+            self._accepted = shapes
+        return arrays
+
+    def named(self, arrays: Sequence[Any]) -> dict[str, Any]:
+        """Inputs given in order, by name.
+
+        Raises:
+            InputError: there are too many or too few.
+        """
+        if len(arrays) != len(self._operands):
+            raise InputError(
+                f"the model takes {len(self._operands)} inputs, not {len(arrays)}: {self._listed()}"
+            )
+        return {name: array for (name, _), array in zip(self._operands, arrays, strict=True)}
+
+    def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        sizes: dict[str, Dim] = {}
+        for (name, operand), shape in zip(self._operands, shapes, strict=True):
+            bind(Operand(name, operand.type), shape, sizes)
+
+    def _wrong_names(self, inputs: Mapping[str, Any]) -> InputError:
+        names = [name for name, _ in self._operands]
+        missing = [name for name in names if name not in inputs]
+        extra = [name for name in inputs if name not in names]
+        problem = f"there is no input {extra[0]!r}" if extra else f"input {missing[0]!r} is missing"
+        return InputError(f"{problem}; the model takes {self._listed()}")
+
+    def _wrong_type(self, index: int, array: Array) -> InputError:
+        name, operand = self._operands[index]
+        wanted = operand.type.element_type
+        if array.dtype.newbyteorder("=") == wanted.dtype:
+            return InputError(
+                f"input {name!r} has its bytes in the other order ({array.dtype.str}); "
+                f"pass array.astype({str(wanted)!r})"
+            )
+        return InputError(
+            f"input {name!r} is {array.dtype}, but the model takes {operand.type}; "
+            f"pass array.astype({str(wanted)!r})"
+        )
+
+    def _listed(self) -> str:
+        return ", ".join(f"{name}: {operand.type}" for name, operand in self._operands) or "none"
