@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from typing import cast
 
 from crosschip.ir import Model, Operand, Operation
+from crosschip.runtime.runs import fewest_runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,79 +52,15 @@ def segments_of(model: Model, owner: Mapping[Operation, str]) -> tuple[Segment, 
 
 
 def cut(model: Model, owner: Mapping[Operation, str]) -> list[list[Operation]]:
-    """The operations in an order with few changes of device, one list a run.
-
-    With two devices no order has fewer. With more, finding the fewest is as hard as the shortest
-    common supersequence of many strings; the choice of the next device by the longest chain of
-    changes that still lies ahead is exact on chains and trees.
-    """
-    if len(set(owner.values())) <= 1:
-        return [list(model.operations)] if model.operations else []
-    graph = _Graph(model, owner)
-    starts = {graph.device[node] for node in graph.sources}
-    orders = [graph.runs(first) for first in sorted(starts)]
-    fewest = min(orders, key=len)
-    return [[model.operations[node] for node in sorted(run)] for run in fewest]
-
-
-_Ready = tuple[int, int]
-"""An operation that can run: minus the changes of device ahead of it, and its index."""
-
-
-class _Graph:
-    """Dependencies between operations, by their index in the model."""
-
-    def __init__(self, model: Model, owner: Mapping[Operation, str]) -> None:
-        index = {operation: i for i, operation in enumerate(model.operations)}
-        self.device = [owner[operation] for operation in model.operations]
-        self.readers: list[list[int]] = [[] for _ in self.device]
-        self.waiting = [0] * len(self.device)
-        for operation, node in index.items():
-            sources = {
-                index[producer]
-                for operand in operation.inputs
-                if operand is not None and (producer := model.producers.get(operand)) is not None
-            }
-            self.waiting[node] = len(sources)
-            for source in sources:
-                self.readers[source].append(node)
-        self.sources = [node for node, count in enumerate(self.waiting) if count == 0]
-        self.changes_ahead = self._changes_ahead()
-
-    def runs(self, first: str) -> list[list[int]]:
-        """Runs of one device each, the first on `first`, each as long as it can be."""
-        waiting = list(self.waiting)
-        ready: dict[str, list[_Ready]] = {device: [] for device in sorted(set(self.device))}
-        for node in self.sources:
-            heappush(ready[self.device[node]], (-self.changes_ahead[node], node))
-        runs: list[list[int]] = []
-        device: str | None = first
-        while device is not None:
-            run: list[int] = []
-            while ready[device]:
-                _, node = heappop(ready[device])
-                run.append(node)
-                for reader in self.readers[node]:
-                    waiting[reader] -= 1
-                    if waiting[reader] == 0:
-                        entry = (-self.changes_ahead[reader], reader)
-                        heappush(ready[self.device[reader]], entry)
-            runs.append(run)
-            device = min(filter(ready.get, ready), key=lambda name: ready[name][0], default=None)
-        return runs
-
-    def _changes_ahead(self) -> list[int]:
-        """For each operation, the most changes of device on a path that starts at it."""
-        ahead = [0] * len(self.device)
-        for node in reversed(range(len(self.device))):
-            ahead[node] = max(
-                (
-                    ahead[reader] + (self.device[reader] != self.device[node])
-                    for reader in self.readers[node]
-                ),
-                default=0,
-            )
-        return ahead
+    """The operations in runs of one device each, as few as `fewest_runs` finds."""
+    index = {operation: i for i, operation in enumerate(model.operations)}
+    readers: list[list[int]] = [[] for _ in index]
+    for operation, node in index.items():
+        producers = {model.producers.get(o) for o in operation.inputs if o is not None}
+        for producer in producers - {None}:
+            readers[index[cast(Operation, producer)]].append(node)
+    runs = fewest_runs([owner[operation] for operation in model.operations], readers)
+    return [[model.operations[node] for node in run] for run in runs]
 
 
 def _segment(name: str, device: str, run: Sequence[Operation], shared: Set[Operand]) -> Segment:
