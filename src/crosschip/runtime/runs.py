@@ -93,7 +93,7 @@ class _Order:
 
     Attributes:
         runs: those so far.
-        waiting: for each task, how many of those that it waits for are still to be done; or `_DONE`.
+        waiting: for each task, how many of those that it waits for are to be done, or `_DONE`.
         ready: for each colour, a heap of the tasks that can be done, by the changes ahead of them.
     """
 

