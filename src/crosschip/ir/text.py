@@ -22,7 +22,10 @@ def operand_text(operand: Operand) -> str:
     """How the text form refers to an operand: `%name`, `@constant`, or a small constant's value."""
     if operand.value is None:
         return f"%{operand.name}"
-    return str(operand.value.tolist()) if is_inline(operand) else f"@{operand.name}"
+    if not is_inline(operand):
+        return f"@{operand.name}"
+    # Through NumPy's own text, so that the float32 nearest to 0.1 is 0.1.
+    return str(operand.value.astype(str).tolist()).replace("'", "")
 
 
 def is_inline(operand: Operand) -> bool:

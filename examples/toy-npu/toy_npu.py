@@ -1,0 +1,84 @@
+"""A complete device: a chip that does nothing but leaky ReLU, on float32 vectors.
+
+The chip's own SDK is played by three lines of NumPy; everything else is what a real device has.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from crosschip.hal import Converters, Device, Kind, Options, Precision, Program, Support
+from crosschip.ir import Array, DeviceError, ElementType, Model, Operand, Operation
+from crosschip.ops.activation import LeakyRelu
+
+SDK_INSTRUCTIONS: dict[str, Callable[[Array, float], Array]] = {
+    "lrelu": lambda x, slope: np.where(x >= 0, x, np.float32(slope) * x),
+}
+
+Instruction = tuple[str, int, float]  # name, register to read, immediate
+
+
+class Assembly:
+    """What converters write to: instructions, each of which fills the next register."""
+
+    def __init__(self, model: Model) -> None:
+        self.registers = {operand: i for i, operand in enumerate(model.inputs.values())}
+        self.instructions: list[Instruction] = []
+
+    def add(self, name: str, source: Operand, immediate: float) -> int:
+        self.instructions.append((name, self.registers[source], immediate))
+        return len(self.registers)
+
+
+converters = Converters[Assembly, int](types={ElementType.FLOAT32})
+
+
+@converters.converts(LeakyRelu, limit=lambda op: "alpha: must be positive" if op.alpha <= 0 else None)
+def leaky_relu(assembly: Assembly, op: LeakyRelu) -> int:
+    return assembly.add("lrelu", op.input, op.alpha)
+
+
+class ToyProgram(Program):
+    """Runs instructions; holds no state between runs, so runs may overlap."""
+
+    def __init__(self, instructions: Sequence[Instruction], outputs: Sequence[int]) -> None:
+        self.instructions = instructions
+        self.outputs = outputs
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        registers = list(inputs)
+        for name, source, immediate in self.instructions:
+            registers.append(SDK_INSTRUCTIONS[name](registers[source], immediate))
+        return [registers[output] for output in self.outputs]
+
+    def save(self) -> bytes:
+        return json.dumps([self.instructions, self.outputs]).encode()
+
+
+class ToyNpu(Device):
+    """The chip."""
+
+    vendor = "Toy Semiconductors"
+    kind = Kind.ACCELERATOR
+
+    @property
+    def version(self) -> str:
+        return "1.0"
+
+    def supports(self, operation: Operation) -> Support:
+        return converters.supports(operation)
+
+    def compile(self, model: Model, options: Options) -> Program:
+        if options.precision is not Precision.FLOAT32:
+            raise DeviceError("the toy NPU computes in float32 only")
+        assembly = Assembly(model)
+        for operation in model.operations:
+            (register,) = converters.convert(assembly, operation)
+            assembly.registers[operation.outputs[0]] = register
+        outputs = [assembly.registers[operand] for operand in model.outputs.values()]
+        return ToyProgram(assembly.instructions, outputs)
+
+    def load(self, saved: bytes, model: Model, options: Options) -> Program:
+        instructions, outputs = json.loads(saved)
+        return ToyProgram([tuple(i) for i in instructions], outputs)
