@@ -34,7 +34,7 @@ class Assembly:
 converters = Converters[Assembly, int](types={ElementType.FLOAT32})
 
 
-@converters.converts(LeakyRelu, limit=lambda op: "alpha: must be positive" if op.alpha <= 0 else None)
+@converters.converts(LeakyRelu, limit=lambda op: "alpha: is negative" if op.alpha < 0 else None)
 def leaky_relu(assembly: Assembly, op: LeakyRelu) -> int:
     return assembly.add("lrelu", op.input, op.alpha)
 

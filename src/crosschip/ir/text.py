@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
+import numpy as np
+
 from crosschip.ir.model import Model, Operand, Operation
 
 _MAX_INLINE = 8
+_texts = np.vectorize(str, otypes=[object])
 
 
 def to_text(model: Model) -> str:
@@ -24,8 +27,8 @@ def operand_text(operand: Operand) -> str:
         return f"%{operand.name}"
     if not is_inline(operand):
         return f"@{operand.name}"
-    # Through NumPy's own text, so that the float32 nearest to 0.1 is 0.1.
-    return str(operand.value.astype(str).tolist()).replace("'", "")
+    # By the text of each element, so that the float32 nearest to 0.1 is 0.1.
+    return str(_texts(operand.value).tolist()).replace("'", "")
 
 
 def is_inline(operand: Operand) -> bool:
