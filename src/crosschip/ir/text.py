@@ -10,7 +10,6 @@ import numpy as np
 from crosschip.ir.model import Model, Operand, Operation
 
 _MAX_INLINE = 8
-_texts = np.vectorize(str, otypes=[object])
 
 
 def to_text(model: Model) -> str:
@@ -28,7 +27,8 @@ def operand_text(operand: Operand) -> str:
     if not is_inline(operand):
         return f"@{operand.name}"
     # By the text of each element, so that the float32 nearest to 0.1 is 0.1.
-    return str(_texts(operand.value).tolist()).replace("'", "")
+    texts = np.array([str(element) for element in operand.value.flat], dtype=object)
+    return str(texts.reshape(operand.value.shape).tolist()).replace("'", "")
 
 
 def is_inline(operand: Operand) -> bool:
