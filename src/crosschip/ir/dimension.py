@@ -9,8 +9,8 @@ A size that normalises to a constant is a plain `int`.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
-from typing import Union
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Union
 
 Dim = Union[int, "Dimension"]
 Shape = tuple[Dim, ...]
@@ -182,6 +182,40 @@ def substitute(dimension: Dim, sizes: Mapping[str, Dim]) -> Dim:
         value: Dim = coefficient
         for atom in monomial:
             value = value * atom.evaluate(sizes)
+        total = total + value
+    return total
+
+
+def terms_of(dimension: Dimension, encode: Callable[[Dim], object]) -> list[object]:
+    """The expression as plain data: a list of `[coefficient, factor, …]`.
+
+    A factor is a name, or a list of a numerator and a denominator, both as `encode` gives them.
+    """
+    return [
+        [
+            coefficient,
+            *(
+                [encode(atom.numerator), encode(atom.denominator)]
+                if isinstance(atom, _Quotient)
+                else atom.key
+                for atom in monomial
+            ),
+        ]
+        for monomial, coefficient in dimension._terms.items()
+    ]
+
+
+def from_terms(terms: Sequence[Any], decode: Callable[[object], Dim]) -> Dim:
+    """The expression that `terms_of` described; `TypeError` or `ValueError` if it did not."""
+    total: Dim = 0
+    for coefficient, *factors in terms:
+        value: Dim = int(coefficient)
+        for factor in factors:
+            if isinstance(factor, str):
+                value = value * symbol(factor)
+            else:
+                numerator, denominator = factor
+                value = value * (decode(numerator) // decode(denominator))
         total = total + value
     return total
 

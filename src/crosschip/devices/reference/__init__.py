@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from crosschip.hal import YES, Device, Kind, Options, Precision, Program, Support
-from crosschip.ir import Array, DeviceError, Model, Operation
+from crosschip.ir import Array, DeviceError, Model, ModelFileError, Operation
 from crosschip.ops import Operator
 from crosschip.ops.operator import Kernel
+from crosschip.ops.saved_model import from_bytes, to_bytes
 
 
 class ReferenceDevice(Device):
@@ -34,6 +35,12 @@ class ReferenceDevice(Device):
             raise DeviceError(f"reference computes in float32, not in {options.precision.value}")
         return ReferenceProgram(model)
 
+    def load(self, saved: bytes, model: Model, options: Options) -> Program:
+        try:
+            return ReferenceProgram(from_bytes(saved, "saved program"))
+        except ModelFileError as error:
+            raise DeviceError(f"reference: {error}") from None
+
 
 _Step = tuple[str, Kernel, list[int | None], list[int]]
 """What to call an operation, what computes it, and the numbers of what it reads and makes."""
@@ -43,6 +50,7 @@ class ReferenceProgram(Program):
     """A list of kernels over numbered arrays, each array dropped after its last use."""
 
     def __init__(self, model: Model) -> None:
+        self._model = model
         number = {operand: i for i, operand in enumerate(model.inputs.values())}
         self._constants: list[tuple[int, Array]] = []
         for operand in model.constants:
@@ -77,6 +85,9 @@ class ReferenceProgram(Program):
             for index in dead:
                 values[index] = None
         return [self._owned(values[index], inputs) for index in self._outputs]
+
+    def save(self) -> bytes:
+        return to_bytes(self._model)
 
     def _last_uses(self, steps: Sequence[_Step]) -> list[list[int]]:
         """For each step, the arrays that nothing reads after it."""
