@@ -79,6 +79,11 @@ class Converters(Generic[Graph, Value]):
 
         return register
 
+    @property
+    def operators(self) -> frozenset[str]:
+        """The names of the operators that the table has."""
+        return frozenset(operator.type for operator in self._table)
+
     def supports(self, operation: Operation) -> Support:
         """Whether the table covers the operation, and if not, why."""
         converter = self._table.get(type(operation))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import platform
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -121,6 +121,10 @@ class Device(ABC):
     @abstractmethod
     def supports(self, operation: Operation) -> Support:
         """Whether the device runs the operation as it stands in its model, and if not, why."""
+
+    def operators(self) -> Collection[str]:
+        """The standard operators that it runs in some form, for tables; empty if it cannot say."""
+        return ()
 
     @abstractmethod
     def compile(self, model: Model, options: Options) -> Program:

@@ -122,6 +122,8 @@ class Dimension:
         return hash(self.key)
 
     def __str__(self) -> str:
+        if list(self._terms.values()) == [1] and len(next(iter(self._terms))) == 1:
+            return str(next(iter(self._terms))[0])
         text = ""
         for monomial, coefficient in sorted(self._terms.items(), key=lambda item: item[0] == ()):
             sign = "-" if coefficient < 0 else "+"

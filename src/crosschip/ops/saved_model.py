@@ -1,7 +1,7 @@
 """A model as bytes: structure as JSON, weights as they are.
 
-The format is specified in docs/formats.md. Only what cannot be inferred is stored; reading infers all
-other types anew, so a model that is read has been validated like one that is built.
+The format is specified in docs/formats.md. Only what cannot be inferred is stored; reading infers
+all other types anew, so a model that is read has been validated like one that is built.
 """
 
 from __future__ import annotations

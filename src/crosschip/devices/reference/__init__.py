@@ -5,12 +5,12 @@ It is always there, and what it computes is what the operators mean.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib.metadata import version
 
 from crosschip.hal import YES, Device, Kind, Options, Precision, Program, Support
 from crosschip.ir import Array, DeviceError, Model, ModelFileError, Operation
-from crosschip.ops import Operator
+from crosschip.ops import Operator, operators
 from crosschip.ops.operator import Kernel
 from crosschip.ops.saved_model import from_bytes, to_bytes
 
@@ -29,6 +29,9 @@ class ReferenceDevice(Device):
         if isinstance(operation, Operator):
             return YES
         return Support.no(f"{operation.type}: is not a standard operator")
+
+    def operators(self) -> Collection[str]:
+        return operators().keys()
 
     def compile(self, model: Model, options: Options) -> Program:
         if options.precision is not Precision.FLOAT32:
