@@ -67,9 +67,9 @@ def _operators_page(devices: Sequence[Device]) -> str:
     table = _table(("operator", "what it computes", *(d.name for d in devices)), rows)
     return (
         "# Operators and who runs them\n\n"
-        "Written by `make docs` from the operators' definitions in `src/crosschip/ops`. *decomposed*: the "
-        "runtime runs it there as simpler operators where its parameters allow that. A device may decline "
-        "single uses of what it runs; `crosschip explain` gives the reasons.\n\n"
+        "Written by `make docs` from the operators' definitions in `src/crosschip/ops`.\n"
+        "*decomposed*: the runtime runs it there as simpler operators where its parameters allow\n"
+        "that. A device may decline single uses of what it runs; `crosschip explain` says why.\n\n"
         f"{table}"
     )
 
