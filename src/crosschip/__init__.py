@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from crosschip.runtime.compiled import CompiledModel as CompiledModel
     from crosschip.runtime.compiler import compile as compile
     from crosschip.runtime.compiler import explain as explain
-    from crosschip.runtime.discovery import devices as devices
+    from crosschip.runtime.discovery import list_devices as list_devices
 
 _HOMES = {
     "Builder": "crosschip.ir",
@@ -28,7 +28,7 @@ _HOMES = {
     "Error": "crosschip.ir",
     "Model": "crosschip.ir",
     "compile": "crosschip.runtime.compiler",
-    "devices": "crosschip.runtime.discovery",
+    "list_devices": "crosschip.runtime.discovery",
     "explain": "crosschip.runtime.compiler",
     "load": "crosschip.importers",
 }

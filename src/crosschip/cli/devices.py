@@ -9,7 +9,7 @@ from crosschip.cli._show import document, table
 
 def command(as_json: Json = False) -> None:
     """List the devices: which are available, and why others are not."""
-    found = crosschip.devices()
+    found = crosschip.list_devices()
     if as_json:
         document([asdict(device) for device in found])
         return

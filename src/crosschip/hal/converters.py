@@ -68,7 +68,7 @@ class Converters(Generic[Graph, Value]):
         """Decorator: the function converts these operators."""
 
         def register(convert: Callable[[Graph, Op], Any]) -> Callable[[Graph, Op], Any]:
-            entry = Converter[Graph, Value](
+            entry: Converter[Graph, Value] = Converter(
                 convert,
                 self._types if types is None else frozenset(types),
                 frozenset(computed),

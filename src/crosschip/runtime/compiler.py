@@ -190,7 +190,8 @@ def _compile(segment: Segment, device: Device, options: Options) -> Program:
         return device.compile(segment.model, options)
     except Exception as error:  # a device is foreign code: whatever it raises is its failure
         text = str(error).strip().splitlines() or [type(error).__name__]
-        raise _CompileFailed(segment, f"{segment.device} failed to compile: {text[0]}") from error
+        told = text[0] if segment.device in text[0] else f"{segment.device}: {text[0]}"
+        raise _CompileFailed(segment, told) from error
 
 
 def _open(

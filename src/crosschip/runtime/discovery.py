@@ -72,7 +72,7 @@ def report(name: str) -> DeviceReport:
         return DeviceReport(name, "", "", "", False, str(error))
 
 
-def devices() -> list[DeviceReport]:
+def list_devices() -> list[DeviceReport]:
     """Every installed device, with what it is, or why it is not available."""
     return [report(name) for name in entries()]
 
@@ -83,7 +83,7 @@ def automatic() -> list[str]:
     Accelerators come before GPUs and those before processors, each in the order of their names;
     `reference`, which is the slowest, comes last.
     """
-    available = [found for found in devices() if found.available]
+    available = [found for found in list_devices() if found.available]
     order = [kind.value for kind in (Kind.ACCELERATOR, Kind.GPU, Kind.CPU)]
     available.sort(key=lambda found: (found.name == "reference", order.index(found.kind)))
     return [found.name for found in available]

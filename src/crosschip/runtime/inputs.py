@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import cast
 
 import numpy as np
+from numpy.lib.format import read_array as read_npy
 
-from crosschip.ir import Array, ElementType, InputError, Model, Operand
+from crosschip.ir import Array, Dim, ElementType, InputError, Model, TensorType
+from crosschip.ir.dimension import name_of
 from crosschip.ir.types import FLOATS
-from crosschip.passes.specialize import bind
+from crosschip.passes.specialize import bind, concrete
 
 
 def read_array(path: Path) -> Array:
@@ -20,9 +21,11 @@ def read_array(path: Path) -> Array:
         InputError: there is no such file, or it does not hold one array of numbers.
     """
     try:
-        return cast(Array, np.load(path, allow_pickle=False))
-    except (OSError, ValueError, EOFError) as error:
+        with path.open("rb") as file:
+            array = read_npy(file, allow_pickle=False)
+    except (OSError, ValueError, EOFError, MemoryError) as error:
         raise InputError(f"{path}: cannot be read as an .npy file: {error}") from None
+    return np.require(array, array.dtype.newbyteorder("="), "C")
 
 
 def random_inputs(
@@ -34,38 +37,46 @@ def random_inputs(
 
     Args:
         model: whose inputs to fill.
-        shapes: shapes for inputs that leave sizes open; an open first size is 1 if not given.
+        shapes: shapes for inputs that leave sizes open, and so for inputs that share these sizes;
+            an open first size is 1 if not given.
         seed: the same seed makes the same numbers.
 
     Raises:
-        InputError: a shape does not fit, or an input leaves a size open.
+        InputError: a shape does not fit, an input leaves a size open, or memory does not do.
     """
     generator = np.random.default_rng(seed)
+    types = {name: operand.type for name, operand in model.inputs.items()}
+    given = {name: concrete(name, shape) for name, shape in shapes.items() if name in types}
+    sizes = bind(types, given)
+    for type_ in types.values():
+        first = name_of(type_.shape[0]) if type_.shape else None
+        if first is not None:
+            sizes.setdefault(first, 1)
     return {
-        name: _random(operand, _shape(name, operand, shapes.get(name)), generator)
-        for name, operand in model.inputs.items()
+        name: _random(name, type_, given.get(name) or _shape(name, type_, sizes), generator)
+        for name, type_ in types.items()
     }
 
 
-def _shape(name: str, operand: Operand, given: Sequence[int] | None) -> tuple[int, ...]:
-    if given is not None:
-        bind(operand, given, {})
-        return tuple(given)
-    shape = operand.type.shape
-    if shape is not None:
-        sizes = [1 if axis == 0 and not isinstance(s, int) else s for axis, s in enumerate(shape)]
-        known = tuple(size for size in sizes if isinstance(size, int))
-        if len(known) == len(sizes):
-            return known
-    raise InputError(
-        f"input {name!r} is {operand.type}, which leaves sizes open; "
-        f"say which, as in --shape {name}=1x3x48x320"
-    )
+def _shape(name: str, type_: TensorType, sizes: Mapping[str, Dim]) -> tuple[int, ...]:
+    shape = type_.substitute(sizes).static_shape
+    if shape is None:
+        raise InputError(
+            f"input {name!r} is {type_}, which leaves sizes open; "
+            f"say which, as in --shape {name}=1x3x48x320"
+        )
+    return shape
 
 
-def _random(operand: Operand, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
-    element_type = operand.type.element_type
-    if element_type in FLOATS:
-        return generator.random(shape, np.float32).astype(element_type.dtype)
-    limit = 2 if element_type is ElementType.BOOL else 10
-    return generator.integers(0, limit, shape).astype(element_type.dtype)
+def _random(
+    name: str, type_: TensorType, shape: tuple[int, ...], generator: np.random.Generator
+) -> Array:
+    try:
+        if type_.element_type in FLOATS:
+            array: Array = generator.random(shape, np.float32)
+        else:
+            limit = 2 if type_.element_type is ElementType.BOOL else 10
+            array = generator.integers(0, limit, shape)
+        return array.astype(type_.element_type.dtype)
+    except (ValueError, MemoryError) as error:
+        raise InputError(f"input {name!r} of shape {list(shape)}: {error}") from None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.ir import Array, Dim, InputError, Model, Operand
+from crosschip.ir import Array, InputError, Model
 from crosschip.passes.specialize import bind
 
 
@@ -63,9 +63,8 @@ class Signature:
         return {name: array for (name, _), array in zip(self._operands, arrays, strict=True)}
 
     def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        sizes: dict[str, Dim] = {}
-        for (name, operand), shape in zip(self._operands, shapes, strict=True):
-            bind(Operand(name, operand.type), shape, sizes)
+        types = {name: operand.type for name, operand in self._operands}
+        bind(types, dict(zip(types, shapes, strict=True)))
 
     def _wrong_names(self, inputs: Mapping[str, Any]) -> InputError:
         names = [name for name, _ in self._operands]
