@@ -10,7 +10,6 @@ import sys
 from importlib import import_module
 from pkgutil import iter_modules
 
-import click
 import typer
 
 from crosschip.ir import Error
@@ -24,17 +23,13 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run a command and return its exit status."""
     try:
-        result = _app()(arguments, prog_name="crosschip", standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except (click.exceptions.Abort, KeyboardInterrupt):
-        print("interrupted", file=sys.stderr)
-        return 130
+        _app()(arguments, prog_name="crosschip")
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else 0
     except Error as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    return result if isinstance(result, int) else 0
+    return 0
 
 
 def _app() -> typer.Typer:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 
 Model = Annotated[
@@ -40,7 +39,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and 
 
 
 def shapes(given: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
-    """The shapes that `--shape NAME=1x3x48x320` gives, by input; wrong usage is a click error."""
+    """The shapes that `--shape NAME=1x3x48x320` gives, by input.
+
+    Raises:
+        typer.BadParameter: one is not like that.
+    """
     found = {}
     for text in given or ():
         name, _, sizes = text.rpartition("=")
@@ -49,17 +52,21 @@ def shapes(given: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
         except ValueError:
             name = ""
         if not name:
-            raise click.BadParameter(f"{text!r} is not like x=1x3x48x320", param_hint="--shape")
+            raise typer.BadParameter(f"{text!r} is not like x=1x3x48x320", param_hint="--shape")
     return found
 
 
 def files(given: Sequence[str] | None) -> dict[str, Path]:
-    """The files that `--input NAME=FILE` gives, by input; wrong usage is a click error."""
+    """The files that `--input NAME=FILE` gives, by input.
+
+    Raises:
+        typer.BadParameter: one is not like that.
+    """
     found = {}
     for text in given or ():
         name, _, file = text.partition("=")
         if not name or not file:
-            raise click.BadParameter(f"{text!r} is not like x=image.npy", param_hint="--input")
+            raise typer.BadParameter(f"{text!r} is not like x=image.npy", param_hint="--input")
         found[name] = Path(file)
     return found
 

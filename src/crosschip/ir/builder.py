@@ -74,8 +74,12 @@ class Builder:
         Raises:
             ModelError: the elements are of a type that no operand can hold.
         """
-        array = np.asarray(value)
-        return constant(array, name or self.unique_name("constant"), quantization)
+        name = name or self.unique_name("constant")
+        try:
+            array = np.asarray(value)
+        except ValueError as error:
+            raise ModelError(f"constant {name!r}: {error}") from None
+        return constant(array, name, quantization)
 
     def add(
         self,

@@ -9,6 +9,7 @@ A size that normalises to a constant is a plain `int`.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Union
 
@@ -38,17 +39,27 @@ class _Atom:
     def evaluate(self, sizes: Mapping[str, Dim]) -> Dim:
         raise NotImplementedError("an atom is a name or a quotient")
 
+    def plain(self, encode: Callable[[Dim], object]) -> object:
+        raise NotImplementedError("an atom is a name or a quotient")
+
 
 class _Name(_Atom):
     """A named size, or an anonymous one that equals nothing but itself."""
 
-    __slots__ = ()
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__(repr(name))
+        self.name = name
 
     def __str__(self) -> str:
-        return "?" if self.key.startswith("?") else self.key
+        return "?" if self.name.startswith("?") else self.name
 
     def evaluate(self, sizes: Mapping[str, Dim]) -> Dim:
-        return sizes[self.key] if self.key in sizes else Dimension({(self,): 1})
+        return sizes[self.name] if self.name in sizes else Dimension({(self,): 1})
+
+    def plain(self, encode: Callable[[Dim], object]) -> object:
+        return self.name
 
 
 class _Quotient(_Atom):
@@ -66,6 +77,9 @@ class _Quotient(_Atom):
 
     def evaluate(self, sizes: Mapping[str, Dim]) -> Dim:
         return substitute(self.numerator, sizes) // substitute(self.denominator, sizes)
+
+    def plain(self, encode: Callable[[Dim], object]) -> object:
+        return [encode(self.numerator), encode(self.denominator)]
 
 
 _Monomial = tuple[_Atom, ...]
@@ -140,7 +154,7 @@ class Dimension:
         found: set[str] = set()
         for atom in itertools.chain.from_iterable(self._terms):
             if isinstance(atom, _Name):
-                found.add(atom.key)
+                found.add(atom.name)
             elif isinstance(atom, _Quotient):
                 parts = (atom.numerator, atom.denominator)
                 found.update(*(p.names for p in parts if isinstance(p, Dimension)))
@@ -150,6 +164,14 @@ class Dimension:
 def symbol(name: str) -> Dimension:
     """The size called `name`."""
     return Dimension({(_Name(name),): 1})
+
+
+def name_of(dimension: Dim) -> str | None:
+    """The name of a size that is just a name; `None` for a number or a larger expression."""
+    if isinstance(dimension, int) or len(dimension.names) != 1:
+        return None
+    (name,) = dimension.names
+    return name if dimension == symbol(name) else None
 
 
 def unknown() -> Dimension:
@@ -163,8 +185,8 @@ def is_unknown(dimension: Dim) -> bool:
 
 
 def ceil_div(numerator: Dim, denominator: Dim) -> Dim:
-    """`numerator / denominator`, rounded towards plus infinity."""
-    return -((-numerator) // denominator)
+    """`numerator / denominator`, rounded towards plus infinity; the denominator is positive."""
+    return (numerator + denominator - 1) // denominator
 
 
 def product(shape: Shape) -> Dim:
@@ -194,15 +216,7 @@ def terms_of(dimension: Dimension, encode: Callable[[Dim], object]) -> list[obje
     A factor is a name, or a list of a numerator and a denominator, both as `encode` gives them.
     """
     return [
-        [
-            coefficient,
-            *(
-                [encode(atom.numerator), encode(atom.denominator)]
-                if isinstance(atom, _Quotient)
-                else atom.key
-                for atom in monomial
-            ),
-        ]
+        [coefficient, *(atom.plain(encode) for atom in monomial)]
         for monomial, coefficient in dimension._terms.items()
     ]
 
@@ -249,19 +263,24 @@ def _divide(numerator: Dim, denominator: Dim) -> Dim:
     rest: dict[_Monomial, int] = {}
     for monomial, coefficient in _terms(numerator).items():
         quotient, remainder = divmod(coefficient, denominator)
-        target = whole if remainder == 0 or monomial == () else rest
-        target[monomial] = quotient if target is whole else coefficient
-        if monomial == () and remainder:
-            rest[monomial] = remainder
-    if set(rest) <= {()}:
+        _accumulate(whole, monomial, quotient)
+        _accumulate(rest, monomial, remainder)
+    shared = math.gcd(denominator, *(rest[monomial] for monomial in rest if monomial))
+    if shared == denominator:
         return _normal(whole)
-    inner = _normal(rest)
-    atoms = list(_terms(inner).items())
-    if len(atoms) == 1 and atoms[0][1] == 1 and len(atoms[0][0]) == 1:
-        atom = atoms[0][0][0]
-        if isinstance(atom, _Quotient) and isinstance(atom.denominator, int):
-            inner, denominator = atom.numerator, atom.denominator * denominator
-    return Dimension({(_Quotient(inner, denominator),): 1}) + _normal(whole)
+    reduced: dict[_Monomial, int] = {}
+    for monomial, coefficient in rest.items():
+        _accumulate(reduced, monomial, coefficient // shared)
+    return _quotient(_normal(reduced), denominator // shared) + _normal(whole)
+
+
+def _quotient(numerator: Dim, denominator: int) -> Dim:
+    """A quotient that nothing can be taken out of; one of a quotient becomes a single one."""
+    offset = _terms(numerator).get((), 0)
+    match list(_terms(numerator - offset).items()):
+        case [((_Quotient(denominator=int(inner)) as atom,), 1)]:
+            return (atom.numerator + offset * inner) // (inner * denominator)
+    return Dimension({(_Quotient(numerator, denominator),): 1})
 
 
 def _without(monomial: _Monomial, divisor: _Monomial) -> _Monomial | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from crosschip.ir.model import Model, Operand, Operation
-from crosschip.ir.text import is_inline
+from crosschip.ir.text import legible
 
 _PALETTE = ("#8dd3c7", "#fdb462", "#80b1d3", "#fb8072", "#b3de69", "#bebada", "#fccde5", "#ffed6f")
 
@@ -38,11 +38,10 @@ def _lines(model: Model, groups: Mapping[Operation, str]) -> Iterator[str]:
                 yield f"  {node_of[operand]} -> op{index} [label={_quoted(str(operand.type))}];"
         node_of.update((output, f"op{index}") for output in operation.outputs)
     for index, (name, operand) in enumerate(model.outputs.items()):
-        yield f"  output{index} [shape=ellipse, label={_quoted(name)}];"
+        origin = "constant" if operand.is_constant else ""
+        yield f"  output{index} [shape=ellipse, label={_quoted(name, origin)}];"
         if operand in node_of:
             yield f"  {node_of[operand]} -> output{index} [label={_quoted(str(operand.type))}];"
-        elif is_inline(operand):
-            yield f"  // output {_quoted(name)} is a constant"
     yield "}"
 
 
@@ -53,5 +52,6 @@ def colours_of(labels: Iterable[str]) -> dict[str, str]:
 
 
 def _quoted(*lines: str) -> str:
-    escaped = (line.replace("\\", "\\\\").replace('"', '\\"') for line in lines if line)
+    shown = (legible(line) for line in lines if line)
+    escaped = (line.replace("\\", "\\\\").replace('"', '\\"') for line in shown)
     return '"' + "\\n".join(escaped) + '"'

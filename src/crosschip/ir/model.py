@@ -19,7 +19,7 @@ class Operand:
     """A value in a model: an input, a constant, or the output of an operation.
 
     Attributes:
-        name: unique within its model once the model is printed or saved.
+        name: what messages call it; not necessarily the only operand of the name.
         type: element type, shape and quantization.
         value: the elements if this is a constant (possibly memory-mapped, never written to).
     """
@@ -138,10 +138,12 @@ class Model:
         """Verify the whole model.
 
         Raises:
-            ModelError: an operand is read before it is made or is made twice, or an operation
-                breaks a rule of its operator or makes other types than it infers.
+            ModelError: an operand is two inputs, is read before it is made or is made twice, or an
+                operation breaks a rule of its operator or makes other types than it infers.
         """
         known = set(self.inputs.values())
+        if len(known) < len(self.inputs):
+            raise ModelError(f"{self.name}: two of the inputs {list(self.inputs)} are one operand")
         for operation in self.operations:
             for slot, operand in operation.named_inputs():
                 if not operand.is_constant and operand not in known:
@@ -149,13 +151,12 @@ class Model:
                         f"{operation.type} {operation.name!r}: {slot} reads {operand.name!r}, "
                         f"which nothing before it makes"
                     )
-            for output, inferred in zip(operation.outputs, operation.infer(), strict=True):
+            _check_types(operation)
+            for output in operation.outputs:
                 if output in known:
-                    raise ModelError(f"{operation.name!r} makes {output.name!r} a second time")
-                if output.type.element_type is not inferred.element_type:
                     raise ModelError(
-                        f"{operation.type} {operation.name!r}: {output.name!r} is declared as "
-                        f"{output.type}, but the operator makes {inferred}"
+                        f"{operation.type} {operation.name!r} makes {output.name!r}, which is "
+                        f"there already"
                     )
                 known.add(output)
         for name, operand in self.outputs.items():
@@ -172,3 +173,32 @@ class Model:
             f"<Model {self.name}: {len(self.operations)} operations, "
             f"{list(self.inputs)} -> {list(self.outputs)}>"
         )
+
+
+def _check_types(operation: Operation) -> None:
+    """`ModelError` if an operation breaks a rule or does not make what it is declared to."""
+    where = f"{operation.type} {operation.name!r}"
+    try:
+        inferred = operation.infer()
+    except ModelError as error:
+        raise ModelError(f"{operation.name!r}: {error}") from None
+    if len(operation.outputs) != len(inferred):
+        raise ModelError(
+            f"{where}: has {len(operation.outputs)} outputs, but the operator makes {len(inferred)}"
+        )
+    for output, type in zip(operation.outputs, inferred, strict=True):
+        if output.type.element_type is not type.element_type or _differ(output.type, type):
+            raise ModelError(
+                f"{where}: {output.name!r} is declared as {output.type}, but the operator makes "
+                f"{type}"
+            )
+
+
+def _differ(declared: TensorType, inferred: TensorType) -> bool:
+    """Whether the shapes are known not to be the same."""
+    if declared.shape is None or inferred.shape is None:
+        return False
+    return len(declared.shape) != len(inferred.shape) or any(
+        isinstance(a, int) and isinstance(b, int) and a != b
+        for a, b in zip(declared.shape, inferred.shape, strict=True)
+    )

@@ -9,10 +9,12 @@ from itertools import pairwise
 
 from crosschip.ir.dot import colours_of
 from crosschip.ir.model import Model, Operand, Operation
+from crosschip.ir.text import legible
 
 _BOX = (150, 34)
 _GAP = (24, 34)
 _MARGIN = 20
+_SWING = 150
 
 
 @dataclass(slots=True)
@@ -89,7 +91,7 @@ def _arrange(nodes: Sequence[_Node]) -> None:
 
 def _lines(nodes: Sequence[_Node], colours: Mapping[str, str]) -> Iterator[str]:
     legend = len(colours) * 22
-    width = max((node.x for node in nodes), default=0) + _BOX[0] + _MARGIN
+    width = max((node.x for node in nodes), default=0) + _BOX[0] + _MARGIN + _SWING / 2
     height = max((node.y for node in nodes), default=0) + _BOX[1] + _MARGIN + legend
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
@@ -99,7 +101,7 @@ def _lines(nodes: Sequence[_Node], colours: Mapping[str, str]) -> Iterator[str]:
     for index, (group, colour) in enumerate(colours.items()):
         top = 14 - legend + index * 22
         yield f'<rect x="{_MARGIN}" y="{top}" width="16" height="16" rx="4" fill="{colour}"/>'
-        yield f'<text x="{_MARGIN + 24}" y="{top + 13}" font-size="13">{escape(group)}</text>'
+        yield f'<text x="{_MARGIN + 24}" y="{top + 13}" font-size="13">{_escaped(group)}</text>'
     for node in nodes:
         for source in node.sources:
             yield _edge(nodes[source], node)
@@ -109,20 +111,29 @@ def _lines(nodes: Sequence[_Node], colours: Mapping[str, str]) -> Iterator[str]:
 
 
 def _edge(source: _Node, target: _Node) -> str:
+    """A curve from a box to one below; one that passes other boxes swings out to the right."""
     x0, y0 = source.x + _BOX[0] / 2, source.y + _BOX[1]
     x1, y1 = target.x + _BOX[0] / 2, target.y
-    middle = (y0 + y1) / 2
-    path = f"M{x0:g} {y0:g} C{x0:g} {middle:g} {x1:g} {middle:g} {x1:g} {y1:g}"
+    passes = target.layer - source.layer > 1
+    swing = _SWING if passes else 0
+    reach = min((y1 - y0) / 2, 3 * _BOX[1])
+    path = (
+        f"M{x0:g} {y0:g} C{x0 + swing:g} {y0 + reach:g} {x1 + swing:g} {y1 - reach:g} {x1:g} {y1:g}"
+    )
     return f'<path d="{path}" fill="none" stroke="#888"/>'
 
 
 def _box(node: _Node, colour: str) -> Iterator[str]:
     yield (
-        f'<g><title>{escape(node.detail)}</title><rect x="{node.x:g}" y="{node.y:g}" '
+        f'<g><title>{_escaped(node.detail)}</title><rect x="{node.x:g}" y="{node.y:g}" '
         f'width="{_BOX[0]}" height="{_BOX[1]}" rx="6" fill="{colour}" stroke="#444"/>'
     )
     label = node.label if len(node.label) <= 22 else node.label[:21] + "…"
     yield (
         f'<text x="{node.x + _BOX[0] / 2:g}" y="{node.y + 21:g}" font-size="11" '
-        f'text-anchor="middle">{escape(label)}</text></g>'
+        f'text-anchor="middle">{_escaped(label)}</text></g>'
     )
+
+
+def _escaped(text: str) -> str:
+    return escape(legible(text))

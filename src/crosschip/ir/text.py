@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 
 import numpy as np
@@ -15,17 +15,49 @@ _MAX_INLINE = 8
 def to_text(model: Model) -> str:
     """The model as text: inputs, operations with inferred types, outputs.
 
-    Small constants stand where they are used; large ones are `@name` and are listed first.
+    Small constants stand where they are used; large ones are `@name` and are listed first. Of
+    operands of one name, all but the first are told apart by a number.
     """
-    return "\n".join(_lines(model))
+    return "\n".join(_lines(model, _labels(model)))
 
 
-def operand_text(operand: Operand) -> str:
-    """How the text form refers to an operand: `%name`, `@constant`, or a small constant's value."""
-    if operand.value is None:
-        return f"%{operand.name}"
-    if not is_inline(operand):
-        return f"@{operand.name}"
+def legible(name: str) -> str:
+    """A name with all that cannot be printed escaped, as in a Python string."""
+    if name.isprintable():
+        return name
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+
+
+def _labels(model: Model) -> Mapping[Operand, str]:
+    """How the text form refers to each operand: `%name`, `@constant`, or a small one's value."""
+    labels: dict[Operand, str] = {}
+    counts: dict[str, int] = {}
+
+    def add(operand: Operand) -> None:
+        if operand in labels:
+            return
+        if is_inline(operand):
+            labels[operand] = _value_text(operand)
+            return
+        label = stem = f"{'@' if operand.is_constant else '%'}{legible(operand.name)}"
+        while label in counts:
+            counts[stem] += 1
+            label = f"{stem}#{counts[stem]}"
+        counts[label] = 1
+        labels[operand] = label
+
+    for operand in (*model.inputs.values(), *model.constants):
+        add(operand)
+    for operation in model.operations:
+        for operand in filter(None, (*operation.inputs, *operation.outputs)):
+            add(operand)
+    for operand in model.outputs.values():
+        add(operand)
+    return labels
+
+
+def _value_text(operand: Operand) -> str:
+    assert operand.value is not None, "is_inline has seen to it"
     # By the text of each element, so that the float32 nearest to 0.1 is 0.1.
     texts = np.array([str(element) for element in operand.value.flat], dtype=object)
     return str(texts.reshape(operand.value.shape).tolist()).replace("'", "")
@@ -36,26 +68,26 @@ def is_inline(operand: Operand) -> bool:
     return operand.value is not None and operand.value.size <= _MAX_INLINE
 
 
-def arguments_text(operation: Operation) -> str:
+def _arguments(operation: Operation, labels: Mapping[Operand, str]) -> str:
     """The inputs of an operation as `slot=operand, …`; a slot that takes many is a list."""
     parts = []
     for slot, group in groupby(operation.named_inputs(), key=lambda pair: pair[0]):
-        texts = [operand_text(operand) for _, operand in group]
+        texts = [labels[operand] for _, operand in group]
         text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
         parts.append(f"{slot}={text}")
     return ", ".join(parts)
 
 
-def _lines(model: Model) -> Iterator[str]:
-    yield f"model {model.name}"
+def _lines(model: Model, labels: Mapping[Operand, str]) -> Iterator[str]:
+    yield f"model {legible(model.name)}"
     for name, operand in model.inputs.items():
-        yield f"  input {name}: {operand.type}"
+        yield f"  input {legible(name)}: {operand.type}"
     for operand in model.constants:
         if not is_inline(operand):
-            yield f"  constant @{operand.name}: {operand.type}"
+            yield f"  constant {labels[operand]}: {operand.type}"
     for operation in model.operations:
-        made = ", ".join(f"%{output.name}" for output in operation.outputs)
+        made = ", ".join(labels[output] for output in operation.outputs)
         types = ", ".join(str(output.type) for output in operation.outputs)
-        yield f"  {made} = {operation.type}({arguments_text(operation)}): {types}"
+        yield f"  {made} = {operation.type}({_arguments(operation, labels)}): {types}"
     for name, operand in model.outputs.items():
-        yield f"  output {name} = {operand_text(operand)}"
+        yield f"  output {legible(name)} = {labels[operand]}"
