@@ -9,23 +9,33 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.table import Table
 
-console = Console()
-messages = Console(stderr=True)
+# What is printed comes from model files: `[x]` and `:x:` in a name are no markup.
+console = Console(markup=False, emoji=False)
+messages = Console(stderr=True, markup=False, emoji=False)
 
 
 def document(content: object) -> None:
-    """Print a JSON document."""
-    print(json.dumps(content, indent=2, ensure_ascii=False))
+    """Print a JSON document, in ASCII, so that no terminal's encoding stands in its way."""
+    print(json.dumps(content, indent=2))
 
 
 def table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], numbers: str = ""
 ) -> None:
-    """Print a table; the columns named in `numbers` (separated by commas) are right-aligned."""
+    """Print a table.
+
+    Columns of numbers, named in `numbers` (separated by commas), are right-aligned. The first
+    column and numbers keep to one line; if the terminal is narrow, the others wrap.
+    """
     shown = Table(title=title, title_justify="left", title_style="bold")
-    for column in columns:
+    for index, column in enumerate(columns):
         right = column in numbers.split(",")
-        shown.add_column(column, justify="right" if right else "left", overflow="fold")
+        shown.add_column(
+            column,
+            justify="right" if right else "left",
+            overflow="fold",
+            no_wrap=right or index == 0,
+        )
     for row in rows:
         shown.add_row(*map(str, row))
     console.print(shown)

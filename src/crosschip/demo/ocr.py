@@ -79,6 +79,11 @@ class Ocr:
             load_characters(folder / _CHARACTERS),
         )
 
+    def forget_times(self) -> None:
+        """Count runs anew."""
+        for stage in self.stages.values():
+            stage.milliseconds.clear()
+
     def close(self) -> None:
         """Release the models."""
         for stage in self.stages.values():
