@@ -10,6 +10,7 @@ from crosschip.demo.picture import Floats, Model
 from crosschip.demo.reader import Reader
 from crosschip.demo.recognition import load_characters
 
+
 @pytest.fixture(scope="session")
 def reader(models: Path) -> Reader:
     """A reader with the real models."""

@@ -48,10 +48,10 @@ def shapes(given: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
     for text in given or ():
         name, _, sizes = text.rpartition("=")
         try:
-            found[name] = tuple(int(size) for size in sizes.split("x")) if sizes else ()
+            found[name] = tuple(map(int, sizes.split("x"))) if sizes else ()
         except ValueError:
             name = ""
-        if not name:
+        if not name or min(found[name], default=0) < 0:
             raise typer.BadParameter(f"{text!r} is not like x=1x3x48x320", param_hint="--shape")
     return found
 

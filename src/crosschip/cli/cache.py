@@ -21,7 +21,7 @@ def command(
 ) -> None:
     """List the compiled programs that are kept; remove damaged, old or all ones."""
     cache = Cache(folder or default_folder())
-    limit = 0 if clear else None if max_mb is None else int(max_mb * 2**20)
+    limit = 0 if clear else None if max_mb is None else max_mb * 2**20
     removed = 0 if limit is None else cache.prune(limit)
     listing = cache.listing()
     if as_json:

@@ -14,6 +14,8 @@ from crosschip.ir import Array, InputError, Model
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.inputs import random_inputs, read_array
 
+_MAX_NAME = 50  # of an output in a file name: no file system takes them at any length
+
 
 def command(
     model: _options.Model,
@@ -56,10 +58,6 @@ def command(
 def _inputs(
     model: Model, files: dict[str, Path], shapes: dict[str, tuple[int, ...]], seed: int
 ) -> dict[str, Array]:
-    for name in files:
-        if name not in model.inputs:
-            known = ", ".join(model.inputs)
-            raise InputError(f"the model has no input {name!r}; its inputs are {known}")
     given = {name: read_array(path) for name, path in files.items()}
     known_shapes = {**shapes, **{name: array.shape for name, array in given.items()}}
     return {**random_inputs(model, known_shapes, seed), **given}
@@ -94,7 +92,7 @@ def _save(outputs: dict[str, Array], folder: Path) -> dict[str, str]:
         folder.mkdir(parents=True, exist_ok=True)
         for index, (name, array) in enumerate(outputs.items()):
             legible = "".join(c if c.isalnum() or c in "._-" else "_" for c in name)
-            path = folder / f"{index}-{legible}.npy"
+            path = folder / f"{index}-{legible[:_MAX_NAME]}.npy"
             np.save(path, array, allow_pickle=False)
             files[name] = str(path)
     except OSError as error:

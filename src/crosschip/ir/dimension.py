@@ -276,10 +276,11 @@ def _divide(numerator: Dim, denominator: Dim) -> Dim:
 
 def _quotient(numerator: Dim, denominator: int) -> Dim:
     """A quotient that nothing can be taken out of; one of a quotient becomes a single one."""
-    offset = _terms(numerator).get((), 0)
-    match list(_terms(numerator - offset).items()):
-        case [((_Quotient(denominator=int(inner)) as atom,), 1)]:
-            return (atom.numerator + offset * inner) // (inner * denominator)
+    for monomial, coefficient in _terms(numerator).items():
+        match monomial, coefficient:
+            case (_Quotient(denominator=int(inner)) as atom,), 1:
+                rest = numerator - Dimension({monomial: 1})
+                return (rest * inner + atom.numerator) // (inner * denominator)
     return Dimension({(_Quotient(numerator, denominator),): 1})
 
 

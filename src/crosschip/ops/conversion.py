@@ -9,9 +9,9 @@ import numpy as np
 from crosschip.ir import Array, ElementType, ModelError, Quantization, Shape, TensorType
 from crosschip.ir.types import ALL_TYPES, FLOATS
 from crosschip.ops.elementwise import Elementwise
-from crosschip.ops.operator import operator, shape_of
+from crosschip.ops.operator import UnknownRank, operator, shape_of
 from crosschip.ops.shapes import axis_in, same
-from crosschip.ops.slots import element_type, integer, reals, tensor
+from crosschip.ops.slots import ComputedParameter, element_type, integer, reals, tensor
 
 QUANTIZABLE = frozenset(
     {
@@ -65,19 +65,27 @@ class Quantize(Elementwise):
 
     def infer(self) -> tuple[TensorType, ...]:
         (plain,) = super().infer()
-        axis = None
-        if len(self.scale) > 1:
-            shape = shape_of(self.input)
-            try:
-                axis = axis_in(self.axis, len(shape))
-                same(shape[axis], len(self.scale), "scale: its size, and that of the axis")
-            except ValueError as error:
-                raise ModelError(f"QUANTIZE.{error}") from None
         try:
-            quantization = Quantization(self.scale, tuple(map(int, self.zero_point)), axis)
+            scale, zero_point, axis = self.scale, self.zero_point, self._axis()
+        except UnknownRank:
+            raise ModelError("QUANTIZE.input: its rank must be known for an axis") from None
+        except ComputedParameter as error:
+            raise ModelError(f"QUANTIZE.{error}, but must be constant") from None
+        except ValueError as error:
+            raise ModelError(f"QUANTIZE.{error}") from None
+        try:
+            quantization = Quantization(scale, tuple(map(int, zero_point)), axis)
         except ValueError as error:
             raise ModelError(f"QUANTIZE.scale: {error}") from None
         return (TensorType(plain.element_type, plain.shape, quantization),)
+
+    def _axis(self) -> int | None:
+        if len(self.scale) < 2:
+            return None
+        shape = shape_of(self.input)
+        axis = axis_in(self.axis, len(shape))
+        same(shape[axis], len(self.scale), "scale: its size, and that of the axis")
+        return axis
 
     def reference(
         self,
@@ -120,4 +128,4 @@ class Dequantize(Elementwise):
 
 def _along(axis: int, rank: int) -> tuple[int, ...]:
     """The shape that lays a list of one or more numbers along an axis."""
-    return (-1,) + (1,) * max(0, rank - 1 - axis % max(1, rank))
+    return (-1,) + (1,) * (rank - 1 - axis % rank) if rank else ()

@@ -48,6 +48,8 @@ class Conv2D(Operator):
         batch, channels, *image = four(shape_of(self.input), "input")
         out, per_group, *kernel = four(shape_of(self.filter), "filter")
         same(channels, per_group * self.group, "filter: its channels times group, and the input's")
+        if self.group < 1:
+            raise ValueError(f"group: {self.group} is not positive")
         if isinstance(out, int) and out % self.group:
             raise ValueError(f"group: {self.group} does not divide {out} output channels")
         check_bias(self.bias.type.shape if self.bias else None, out)

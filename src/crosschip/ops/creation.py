@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crosschip.ir import Array, Shape, unknown
+from crosschip.ir import Array, Shape
 from crosschip.ir.types import ALL_TYPES, ElementType
 from crosschip.ops.operator import Operator, operator
+from crosschip.ops.shapes import unknown_sizes
 from crosschip.ops.slots import ComputedParameter, integers, tensor
 
 
@@ -31,7 +32,7 @@ class Fill(Operator):
             length = operand.type.static_shape if operand else None
             if length is None:
                 raise
-            return tuple(unknown() for _ in range(length[0] if length else 1))
+            return unknown_sizes(length[0] if length else 1)
         if any(size < 0 for size in sizes):
             raise ValueError(f"shape: {list(sizes)} has a negative size")
         return sizes

@@ -10,7 +10,7 @@ from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape, unkno
 from crosschip.ir.dimension import exact_quotient, product
 from crosschip.ir.types import ALL_TYPES
 from crosschip.ops.operator import Operator, operator, shape_of
-from crosschip.ops.shapes import axes_in, axis_in, broadcast
+from crosschip.ops.shapes import axes_in, axis_in, broadcast, unknown_sizes
 from crosschip.ops.slots import (
     ComputedParameter,
     element_type,
@@ -36,7 +36,7 @@ class _Layout(Operator):
             length = operand.type.static_shape if operand else None
             if length is None:
                 raise
-            return tuple(unknown() for _ in range(length[0] if length else 1))
+            return unknown_sizes(length[0] if length else 1, slot)
 
 
 @operator("RESHAPE")

@@ -33,6 +33,7 @@ from crosschip.ir import (
     Shape,
     TensorType,
 )
+from crosschip.ir.types import FLOATS
 from crosschip.ops.slots import ComputedParameter, Fuse, Parameter, Slot, Tensors
 
 Kernel = Callable[[Sequence[Array | None]], tuple[Array, ...]]
@@ -90,11 +91,21 @@ class Operator(Operation):
         for slot in cls.slots:
             value = given.get(slot.name)
             if isinstance(slot, Tensors):
-                inputs.extend(cast(Sequence[Operand], value or ()))
+                parts = () if value is None else value
+                if not isinstance(parts, Sequence) or any(
+                    not isinstance(part, Operand) for part in parts
+                ):
+                    raise ModelError(
+                        f"{cls.type}.{slot.name}: takes a list of operands, not {value!r}"
+                    )
+                inputs.extend(parts)
             elif value is None or isinstance(value, Operand):
                 inputs.append(value)
             else:
-                inputs.append(_constant(f"{name}.{slot.name}", slot, value, inputs))
+                try:
+                    inputs.append(_constant(f"{name}.{slot.name}", slot, value, inputs))
+                except (ValueError, TypeError) as error:
+                    raise ModelError(f"{cls.type}.{slot.name}: {error}") from None
         return tuple(inputs)
 
     def named_inputs(self) -> Iterator[tuple[str, Operand]]:
@@ -104,12 +115,13 @@ class Operator(Operation):
     def infer(self) -> tuple[TensorType, ...]:
         self.validate()
         try:
-            shapes: Sequence[Shape | None] = self._shapes()
-        except (UnknownRank, ComputedParameter):
-            shapes = (None,) * self.output_count()
+            shapes = self._shapes()
         except ValueError as error:
             raise ModelError(f"{self.type}.{error}") from None
-        element_types = self._element_types(len(shapes))
+        try:
+            element_types = self._element_types(len(shapes))
+        except ComputedParameter as error:
+            raise ModelError(f"{self.type}.{error}, but must be constant") from None
         return tuple(map(TensorType, element_types, shapes))
 
     def validate(self) -> None:
@@ -251,7 +263,10 @@ class Operator(Operation):
         return next(operand for _, operand in self.filled())
 
     def _shapes(self) -> Sequence[Shape | None]:
-        shape = self.infer_shape()
+        try:
+            shape = self.infer_shape()
+        except (UnknownRank, ComputedParameter):
+            return (None,) * self.output_count()
         return shape if isinstance(shape, list) else [cast(Shape, shape)]
 
     def _element_types(self, count: int) -> Sequence[ElementType]:
@@ -307,8 +322,20 @@ def _constant(name: str, slot: Slot, value: object, before: Sequence[Operand | N
 
     array = slot.encode(value)
     if not slot.parameter and not isinstance(value, np.ndarray | np.generic):
-        array = array.astype(next(o.type.element_type.dtype for o in before if o is not None))
+        array = _like(array, before)
     return constant(array, name)
+
+
+def _like(plain: Array, before: Sequence[Operand | None]) -> Array:
+    """Plain numbers as the element type of the first operand; `ValueError` if they do not fit."""
+    first = next((operand for operand in before if operand is not None), None)
+    if first is None:
+        raise ValueError("a plain value has no operand before it to be like; pass an operand")
+    element_type = first.type.element_type
+    array = plain.astype(element_type.dtype)
+    if element_type not in FLOATS and not np.array_equal(array, plain):
+        raise ValueError(f"{plain.tolist()} is not of the element type {element_type}")
+    return array
 
 
 def _pick(slot: Slot, arrays: Sequence[Array | None], widen: bool) -> Any:

@@ -70,7 +70,7 @@ class _Resize(Operator):
         found = []
         for axis in range(2):
             scale = None if shape or not scales else scales[axis]
-            new = int(shape[axis]) if shape else int(np.floor(image[axis] * (scale or 1)))
+            new = int(shape[axis]) if shape else _scaled_size(image[axis], scale or 1)
             if align_corners:
                 ratio = (image[axis] - 1) / (new - 1) if new > 1 else 0.0
             else:
@@ -144,7 +144,13 @@ def _interpolate(image: Array, places: Array, axis: int) -> Array:
 
 def _scaled(size: Dim, scale: float) -> Dim:
     if isinstance(size, int):
-        return int(np.floor(size * scale))
+        return _scaled_size(size, scale)
     if float(scale).is_integer():
         return size * int(scale)
     return unknown()
+
+
+def _scaled_size(size: int, scale: float) -> int:
+    if not 0 <= size * scale < 2**31:
+        raise ValueError(f"scales: {scale} is no factor for a size of {size}")
+    return int(np.floor(np.float32(size) * np.float32(scale)))

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from crosschip.ir.dimension import Dim, Dimension, Shape, unknown
 
+MAX_RANK = 64
+"""As many axes as a NumPy array can have."""
+
 
 def axis_in(axis: int, rank: int, slot: str = "axis") -> int:
     """The axis counted from the front; `ValueError` if it is not in `[-rank, rank)`."""
@@ -20,6 +23,13 @@ def axes_in(axes: Iterable[int], rank: int, slot: str = "axes") -> tuple[int, ..
     if len(set(found)) != len(found):
         raise ValueError(f"{slot}: {list(axes)} names an axis twice")
     return found
+
+
+def unknown_sizes(count: int, slot: str = "shape") -> Shape:
+    """A shape of which only the number of axes is known; `ValueError` if no tensor has so many."""
+    if count > MAX_RANK:
+        raise ValueError(f"{slot}: has {count} sizes, but a tensor has at most {MAX_RANK}")
+    return tuple(unknown() for _ in range(count))
 
 
 def broadcast(*shapes: Shape) -> Shape:

@@ -171,9 +171,10 @@ class Parameter(Slot, Generic[T]):
     def encode(self, value: object) -> Array:
         if isinstance(value, ElementType):
             value = value.code
-        array = np.asarray(value if value != () else np.zeros(0, np.int32))
-        if array.dtype.kind == "f":
-            return array.astype(np.float32)
+        array = np.asarray(value)
+        real = self.types == FLOATS
+        if array.size == 0 or (real and array.dtype.kind in "fi"):
+            return array.astype(np.float32 if real else np.int32)
         if array.dtype.kind == "i" and all(int(v) in _INT32_RANGE for v in array.flat):
             return array.astype(np.int32)
         return array

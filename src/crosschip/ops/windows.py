@@ -37,8 +37,10 @@ def output_size(
     """Height and width of a convolution's or pooling's output.
 
     Raises:
-        ValueError: no window fits; the message starts with the slot.
+        ValueError: no window fits, or a stride is not positive; the message starts with the slot.
     """
+    if min(strides) < 1:
+        raise ValueError(f"strides: {list(strides)} are not positive")
     if auto_pad is AutoPad.SAME:
         return tuple(ceil_div(size, stride) for size, stride in zip(image, strides, strict=True))
     sides = (0, 0, 0, 0) if auto_pad is AutoPad.VALID else pads

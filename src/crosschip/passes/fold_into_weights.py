@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.ir import Array, Model, Operand, Operation, constant
+from crosschip.ir.types import FLOATS
 from crosschip.ops.convolution import Conv2D, Conv2DTranspose
 from crosschip.ops.elementwise import Add
 from crosschip.ops.matrix import FullyConnected, MatMul
@@ -38,19 +39,22 @@ class FoldIntoWeights(Pass):
 
     def __call__(self, model: Model) -> Model:
         rewriter = Rewriter(model)
-        for operation in map(rewriter.resolved, model.operations):
-            match operation:
-                case BatchNormalization():
-                    folded = _fold_batch_normalization(operation, rewriter)
-                case Add():
-                    folded = _fold_addend(operation, rewriter)
-                case _:
-                    folded = None
-            rewriter.emit(folded or operation)
+        with np.errstate(all="ignore"):  # weights that overflow do so without a warning when run
+            for operation in map(rewriter.resolved, model.operations):
+                rewriter.emit(_folded(operation, rewriter) or operation)
         return rewriter.finish()
 
 
 _Weighted = Conv2D | Conv2DTranspose | FullyConnected
+
+
+def _folded(operation: Operation, rewriter: Rewriter) -> Operation | None:
+    match operation:
+        case BatchNormalization():
+            return _fold_batch_normalization(operation, rewriter)
+        case Add():
+            return _fold_addend(operation, rewriter)
+    return None
 
 
 def _fold_batch_normalization(norm: BatchNormalization, rewriter: Rewriter) -> Operation | None:
@@ -140,10 +144,14 @@ def _fully_connected(product: MatMul, addend: Array, add: Add) -> Operation | No
     x_shape, weight = product.x.type.shape, product.y.value
     if x_shape is None or len(x_shape) != 2 or product.transpose_x:
         return None
-    if weight is None or weight.ndim != 2 or weight.dtype.kind == "i":
+    if weight is None or weight.ndim != 2 or product.y.type.element_type not in FLOATS:
         return None
     rows = weight if product.transpose_y else weight.T
-    if addend.size not in (1, rows.shape[0]) or addend.shape[-1:] not in ((), (addend.size,)):
+    if (
+        addend.ndim > 2
+        or addend.size not in (1, rows.shape[0])
+        or addend.shape[-1:] not in ((), (addend.size,))
+    ):
         return None
     bias = np.ascontiguousarray(np.broadcast_to(addend.reshape(-1), rows.shape[:1]))
     arguments = {

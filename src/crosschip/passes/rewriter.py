@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosschip.ir import Array, Builder, Model, Operand, Operation, constant
+from crosschip.ir import Array, Builder, Model, ModelError, Operand, Operation, constant
 
 
 class Rewriter:
@@ -27,12 +27,19 @@ class Rewriter:
         return operand
 
     def resolved(self, operation: Operation) -> Operation:
-        """The operation, reading what its inputs have become, with its output types refined."""
+        """The operation, reading what its inputs have become, with its output types refined.
+
+        Raises:
+            ModelError: what its inputs have become does not fit it.
+        """
         inputs = tuple(None if o is None else self.resolve(o) for o in operation.inputs)
         if inputs == operation.inputs:
             return operation
         renewed = operation.with_inputs(inputs)
-        types = renewed.infer()
+        try:
+            types = renewed.infer()
+        except ModelError as error:
+            raise ModelError(f"{operation.name!r}: {error}") from None
         if all(o.type == t for o, t in zip(operation.outputs, types, strict=True)):
             return renewed
         outputs = tuple(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from operator import index
 
-from crosschip.ir import Dim, InputError, Model, Operand, symbol
+from crosschip.ir import Dim, InputError, Model, ModelError, Operand, TensorType
+from crosschip.ir.dimension import name_of, substitute
 from crosschip.passes.base import Keeps, Pass
 from crosschip.passes.rewriter import Rewriter
 
@@ -22,51 +25,81 @@ class Specialize(Pass):
     keeps = Keeps.VALUES
 
     def __init__(self, shapes: Mapping[str, Sequence[int]]) -> None:
-        self.shapes = {name: tuple(shape) for name, shape in shapes.items()}
+        self.shapes = {name: concrete(name, shape) for name, shape in shapes.items()}
 
     def __call__(self, model: Model) -> Model:
-        sizes: dict[str, Dim] = {}
-        for name, shape in self.shapes.items():
-            if name not in model.inputs:
-                known = ", ".join(model.inputs)
-                raise InputError(f"the model has no input {name!r}; its inputs are {known}")
-            bind(model.inputs[name], shape, sizes)
+        sizes = bind({name: operand.type for name, operand in model.inputs.items()}, self.shapes)
         rewriter = Rewriter(model)
         inputs = {}
         for name, operand in model.inputs.items():
-            inputs[name] = fixed = Operand(operand.name, operand.type.substitute(sizes))
+            type_ = operand.type.substitute(sizes)
+            if name in self.shapes:
+                type_ = replace(type_, shape=self.shapes[name])
+            inputs[name] = fixed = Operand(operand.name, type_)
             rewriter.replace(operand, fixed)
-        for operation in map(rewriter.resolved, model.operations):
-            rewriter.emit(operation)
+        try:
+            for operation in map(rewriter.resolved, model.operations):
+                rewriter.emit(operation)
+        except ModelError as error:
+            given = ", ".join(f"{name} {list(shape)}" for name, shape in self.shapes.items())
+            raise InputError(f"{model.name} does not run with {given}: {error}") from None
         finished = rewriter.finish()
         return Model(model.name, inputs, finished.operations, finished.outputs)
 
 
-def bind(operand: Operand, shape: Sequence[int], sizes: dict[str, Dim]) -> None:
-    """Add to `sizes` what a concrete shape says about an operand's named sizes.
+def concrete(name: str, shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape as plain integers.
 
     Raises:
-        InputError: the operand cannot have the shape, or not together with `sizes`.
+        InputError: it is not a list of sizes, or one of them is negative.
     """
-    wanted = operand.type.shape
-    if wanted is None:
-        return
-    fits = len(wanted) == len(shape) and all(
-        _bind_size(size, actual, sizes) for size, actual in zip(wanted, shape, strict=True)
-    )
-    if not fits:
-        known = {name: size for name, size in sizes.items() if not name.startswith("?")}
-        given = f" where {known}" if known else ""
-        raise InputError(
-            f"input {operand.name!r} has shape {list(shape)}, but the model takes "
-            f"{operand.type}{given}"
-        )
+    try:
+        sizes = tuple(map(index, shape))
+    except TypeError:
+        sizes = (-1,)
+    if any(size < 0 for size in sizes):
+        raise InputError(f"{shape!r} is not a shape for input {name!r}; give one like [1, 3, 224]")
+    return sizes
 
 
-def _bind_size(size: Dim, actual: int, sizes: dict[str, Dim]) -> bool:
-    if isinstance(size, int):
-        return size == actual
-    names = size.names
-    if len(names) == 1 and size == symbol(next(iter(names))):
-        return sizes.setdefault(next(iter(names)), actual) == actual
-    return True
+def bind(types: Mapping[str, TensorType], shapes: Mapping[str, Sequence[int]]) -> dict[str, Dim]:
+    """What concrete shapes of inputs say about their named sizes.
+
+    Args:
+        types: the inputs' types, by name.
+        shapes: the shapes of some or all of them, by name.
+
+    Raises:
+        InputError: there is no such input, or it cannot have its shape, or not together with
+            the others.
+    """
+    sizes: dict[str, Dim] = {}
+    derived: list[tuple[str, Dim, int]] = []
+    for name, shape in shapes.items():
+        if name not in types:
+            known = ", ".join(types) or "none"
+            raise InputError(f"the model has no input {name!r}; its inputs are {known}")
+        wanted = types[name].shape
+        if wanted is None:
+            continue
+        if len(wanted) != len(shape):
+            raise _misfit(name, types[name], shape, sizes)
+        for size, actual in zip(wanted, shape, strict=True):
+            own = name_of(size)
+            if own is None:
+                derived.append((name, size, actual))
+            elif sizes.setdefault(own, actual) != actual:
+                raise _misfit(name, types[name], shape, sizes)
+    for name, size, actual in derived:
+        value = substitute(size, sizes)
+        if isinstance(value, int) and value != actual:
+            raise _misfit(name, types[name], shapes[name], sizes)
+    return sizes
+
+
+def _misfit(
+    name: str, type_: TensorType, shape: Sequence[int], sizes: Mapping[str, Dim]
+) -> InputError:
+    known = {size: value for size, value in sizes.items() if not size.startswith("?")}
+    given = f" where {known}" if known else ""
+    return InputError(f"input {name!r} has shape {list(shape)}, but the model takes {type_}{given}")

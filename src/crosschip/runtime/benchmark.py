@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 Run = Callable[[], object]
 
-_WARM_UP = 5
+_PATIENCE_SECONDS = 2.0
+_LOOK_SECONDS = 0.004
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,31 +33,59 @@ class Timing:
         )
 
 
-def interleave(competitors: Mapping[str, Run], runs: int, seed: int = 0) -> dict[str, list[float]]:
-    """Time competitors in turn, in a new random order each round, after a warm-up.
+def interleave(
+    competitors: Mapping[str, Run],
+    runs: int,
+    *,
+    burst: int = 5,
+    warm_up: int = 2,
+    seed: int = 0,
+) -> dict[str, list[float]]:
+    """Time competitors in turn, in a new random order each round.
 
     Whatever slows the machine down for a while slows all of them down, and none always comes after
-    the same other.
+    the same other. Some engines keep their threads busy for a while after a run (ONNX Runtime for
+    some 30 ms), which would slow down whoever comes next; so a turn begins when these threads have
+    gone to sleep, with runs that are not timed and wake the competitor's own.
 
     Args:
         competitors: what to time, by name.
         runs: how often each.
+        burst: how many runs make a turn.
+        warm_up: how many runs at the beginning of a turn are not timed.
         seed: of the orders.
 
     Returns:
-        For each competitor, the seconds of each run, in rounds.
+        For each competitor, the seconds of each run, in order.
     """
-    for run in competitors.values():
-        for _ in range(_WARM_UP):
-            run()
     generator = random.Random(seed)
     seconds: dict[str, list[float]] = {name: [] for name in competitors}
     order = list(competitors)
-    for _ in range(runs):
+    for done in range(0, runs, burst):
         generator.shuffle(order)
         for name in order:
+            _wait_for_idle()
             run = competitors[name]
-            start = time.perf_counter()
-            run()
-            seconds[name].append(time.perf_counter() - start)
+            for _ in range(warm_up):
+                run()
+            seconds[name] += _timed(run, min(burst, runs - done))
     return seconds
+
+
+def _timed(run: Run, count: int) -> list[float]:
+    seconds = []
+    for _ in range(count):
+        start = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - start)
+    return seconds
+
+
+def _wait_for_idle() -> None:
+    """Wait until no thread of this process works, but not for ever."""
+    patience = time.perf_counter() + _PATIENCE_SECONDS
+    while time.perf_counter() < patience:
+        before = time.process_time()
+        time.sleep(_LOOK_SECONDS)
+        if time.process_time() - before < _LOOK_SECONDS / 10:
+            return

@@ -11,6 +11,7 @@ import logging
 import os
 import struct
 import tempfile
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -105,13 +106,13 @@ class Cache:
         try:
             found, program = _read(path)
             _compare(found, entry)
-            os.utime(path)
         except FileNotFoundError:
             return None
         except (Damaged, OSError) as error:
-            logger.warning("cache entry %s: %s; compiling again", path, error)
-            path.unlink(missing_ok=True)
+            self.discard(entry, str(error))
             return None
+        with suppress(OSError):  # removed meanwhile, or somebody else's file: it is good anyway
+            os.utime(path)
         return program
 
     def write(self, entry: Entry, program: bytes) -> None:
@@ -131,17 +132,17 @@ class Cache:
             logger.warning("cache entry %s: could not be written (%s)", path, error.strerror)
 
     def discard(self, entry: Entry, why: str) -> None:
-        """Remove an entry that the device itself refuses."""
+        """Warn about an entry that cannot be used, and remove it."""
         path = self._path(entry.key)
         logger.warning("cache entry %s: %s; compiling again", path, why)
-        path.unlink(missing_ok=True)
+        _remove(path)
 
     def listing(self) -> list[Listed]:
         """Every entry, the most recently used first."""
-        found = [_listed(path) for path in self.folder.glob(f"*{SUFFIX}")]
-        return sorted(found, key=lambda listed: -listed.used)
+        found = map(_listed, self.folder.glob(f"*{SUFFIX}"))
+        return sorted(filter(None, found), key=lambda listed: -listed.used)
 
-    def prune(self, limit: int) -> int:
+    def prune(self, limit: float) -> int:
         """Remove damaged entries, and the least recently used until the rest fit.
 
         Args:
@@ -154,8 +155,7 @@ class Cache:
         for listed in self.listing():
             total += listed.size if listed.entry else 0
             if listed.entry is None or total > limit:
-                listed.path.unlink(missing_ok=True)
-                removed += 1
+                removed += _remove(listed.path)
         return removed
 
     def _path(self, key: str) -> Path:
@@ -200,14 +200,22 @@ def _read(path: Path) -> tuple[Entry, bytes]:
         header = file.read(size) if size <= _MAX_HEADER else b""
         if len(header) != size or xxhash.xxh3_64_intdigest(header) != digest:
             raise Damaged("has a damaged header")
-        fields = json.loads(header)
-        program = file.read(fields["size"] + 1)
-    _check_blocks(program, fields)
-    return Entry(**{name: fields[name] for name in Entry.__dataclass_fields__}), program
+        try:
+            fields = json.loads(header)
+            program = file.read(max(0, fields["size"]) + 1)
+            _check_blocks(program, fields)
+            return Entry(**{name: fields[name] for name in Entry.__dataclass_fields__}), program
+        except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError, MemoryError):
+            # The checksum held, so this was written by something else that calls itself crosschip.
+            raise Damaged("has a header that is not laid out as it should be") from None
 
 
-def _listed(path: Path) -> Listed:
-    about = path.stat()
+def _listed(path: Path) -> Listed | None:
+    """What a file holds; `None` if it has been removed meanwhile."""
+    try:
+        about = path.stat()
+    except OSError:
+        return None
     entry, problem = None, ""
     try:
         entry = _read(path)[0]
@@ -216,11 +224,22 @@ def _listed(path: Path) -> Listed:
     return Listed(path, about.st_size, about.st_mtime, entry, problem)
 
 
+def _remove(path: Path) -> bool:
+    """Remove a file, and say whether it is gone because of it."""
+    try:
+        path.unlink()
+    except OSError:
+        return False
+    return True
+
+
 def _check_blocks(program: bytes, fields: dict[str, Any]) -> None:
     if len(program) != fields["size"]:
         raise Damaged(f"has {len(program)} bytes of program where {fields['size']} belong")
     view = memoryview(program)
     step = fields["block_size"]
+    if len(fields["blocks"]) != -(-len(program) // step):
+        raise Damaged("has blocks without a checksum")
     for index, digest in enumerate(fields["blocks"]):
         if xxhash.xxh3_64_hexdigest(view[index * step : (index + 1) * step]) != digest:
             raise Damaged(f"has damaged bytes in block {index}")

@@ -128,15 +128,15 @@ def _plan(placement: Placement, programs: Sequence[Program]) -> Execute:
         reads = [number[operand] for operand in segment.inputs]
         writes = [number.setdefault(operand, len(number)) for operand in segment.outputs]
         steps.append((program.run, reads, writes))
-    made = {operand for segment in placement.segments for operand in segment.outputs}
-    given = [_source(operand, number, made) for operand in model.outputs.values()]
+    fresh = {operand for segment in placement.segments for operand in segment.outputs}
+    given = [_source(operand, number, fresh) for operand in model.outputs.values()]
     count = len(number)
 
     def execute(arrays: list[Array]) -> Sequence[Array]:
         values: list[Any] = [*arrays, *(None,) * (count - len(arrays))]
         for run, reads, writes in steps:
             for index, value in zip(writes, run([values[i] for i in reads]), strict=True):
-                values[index] = value
+                values[index] = value if value.flags.c_contiguous else value.copy()
         return [
             (values[source] if isinstance(source, int) else source).copy()
             if copy
@@ -148,12 +148,20 @@ def _plan(placement: Placement, programs: Sequence[Program]) -> Execute:
 
 
 def _source(
-    operand: Operand, number: Mapping[Operand, int], made: set[Operand]
+    operand: Operand, number: Mapping[Operand, int], fresh: set[Operand]
 ) -> tuple[Any, bool]:
-    """Where an output comes from, and whether it must be copied to be the caller's own."""
+    """Where an output comes from, and whether it must be copied to be the caller's own.
+
+    Args:
+        operand: the output.
+        number: where the values of operands are.
+        fresh: the operands whose values nobody has yet; what is handed out is removed.
+    """
     if operand.value is not None:
         return operand.value, True
-    return number[operand], operand not in made
+    copy = operand not in fresh
+    fresh.discard(operand)
+    return number[operand], copy
 
 
 def _is_whole(placement: Placement) -> bool:

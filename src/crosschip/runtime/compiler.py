@@ -9,17 +9,18 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from crosschip.hal import Device, Options, Precision, Program
-from crosschip.ir import DeviceError, InputError, Model
+from crosschip.hal import Device, Options, Precision, Program, Support
+from crosschip.ir import DeviceError, InputError, Model, Operation, UnsupportedError
 from crosschip.passes import Specialize, simplify
 from crosschip.runtime.cache import Cache, Entry, default_folder
 from crosschip.runtime.compiled import CompiledModel, CompileReport
-from crosschip.runtime.discovery import automatic, open_device
+from crosschip.runtime.discovery import automatic, first_line, open_device
 from crosschip.runtime.key import cache_key
-from crosschip.runtime.placement import Placement, place
+from crosschip.runtime.placement import Placement, Supports, place
 from crosschip.runtime.segments import Segment
 
 Devices = Literal["auto"] | str | Sequence[str | Device]
@@ -57,7 +58,7 @@ def compile(
         CacheError: the cache folder cannot be written to.
     """
     start = time.perf_counter()
-    options = Options(_precision(precision), threads)
+    options = _options(precision, threads)
     store = _cache(cache)
     if shapes:
         model = Specialize(shapes)(model)
@@ -91,8 +92,7 @@ def explain(
         model = Specialize(shapes)(model)
     with ExitStack() as owned:
         opened = _open(devices, properties or {}, owned)
-        asked = {name: device.supports for name, device in opened.items()}
-        return place(simplify(model), asked, ask_all=True)
+        return place(simplify(model), _questions(opened), ask_all=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,28 +112,39 @@ def _place_and_build(
 ) -> tuple[Placement, list[_Built]]:
     """Place and compile; what a device said yes to but fails to compile is placed anew."""
     refusals: dict[tuple[str, str], str] = {}
-    asked = {name: device.supports for name, device in devices.items()}
+    asked = _questions(devices)
     while True:
-        placement = place(model, asked, refusals)
+        try:
+            placement = place(model, asked, refusals)
+        except UnsupportedError as error:
+            if not refusals:
+                raise
+            raise DeviceError(str(error)) from error
         try:
             return placement, _build_all(placement.segments, devices, options, cache)
         except _CompileFailed as failure:
             if len(devices) == 1:
                 raise DeviceError(str(failure)) from failure.__cause__
+            failed = set(failure.segment.model.operations)
             refused = {
-                (failure.segment.device, _original(operation.name, placement)): str(failure)
-                for operation in failure.segment.model.operations
+                (decision.device, decision.name): str(failure)
+                for decision in placement.decisions
+                if not failed.isdisjoint(decision.parts)
             }
             refusals.update(refused)
             logger.warning("%s; placing its %d operations elsewhere", failure, len(refused))
 
 
-def _original(name: str, placement: Placement) -> str:
-    """The operation of the model that an operation is, or is a part of."""
-    known = {decision.name for decision in placement.decisions}
-    while name not in known and "." in name:
-        name = name.rsplit(".", 1)[0]
-    return name
+def _questions(devices: Mapping[str, Device]) -> dict[str, Supports]:
+    """How to ask each device; one that fails to answer declines."""
+
+    def ask(device: Device, operation: Operation) -> Support:
+        try:
+            return device.supports(operation)
+        except Exception as error:  # a device is foreign code: whatever it raises is its failure
+            return Support.no(f"{operation.type}: the device failed to answer: {first_line(error)}")
+
+    return {name: partial(ask, device) for name, device in devices.items()}
 
 
 def _build_all(
@@ -175,10 +186,14 @@ def _build(segment: Segment, device: Device, options: Options, cache: Cache | No
     if saved is not None:
         try:
             return _Built(device.load(saved, segment.model, options), "hit")
-        except DeviceError as error:
-            cache.discard(entry, str(error))
+        except Exception as error:  # a device is foreign code: whatever it raises is its failure
+            cache.discard(entry, first_line(error))
     program = _compile(segment, device, options)
-    made = program.save()
+    try:
+        made = program.save()
+    except Exception as error:  # as above; the program that it compiled may still run
+        logger.warning("%s failed to save its program: %s", segment.device, first_line(error))
+        made = None
     if made is None:
         return _Built(program, "off")
     cache.write(entry, made)
@@ -224,12 +239,14 @@ def _instances(devices: Devices) -> list[Device]:
     return [] if isinstance(devices, str) else [d for d in devices if isinstance(d, Device)]
 
 
-def _precision(word: str) -> Precision:
+def _options(precision: str, threads: int | None) -> Options:
+    if threads is not None and threads < 1:
+        raise InputError(f"threads is {threads}, but must be at least 1, or None")
     try:
-        return Precision(word)
+        return Options(Precision(precision), threads)
     except ValueError:
         known = ", ".join(precision.value for precision in Precision)
-        raise InputError(f"there is no precision {word!r}; there are {known}") from None
+        raise InputError(f"there is no precision {precision!r}; there are {known}") from None
 
 
 def _cache(argument: CacheArgument) -> Cache | None:

@@ -57,8 +57,8 @@ def open_device(name: str, properties: Mapping[str, str] | None = None) -> Devic
         if not (isinstance(loaded, type) and issubclass(loaded, Device)):
             raise DeviceError(f"{entry.value} is not a subclass of crosschip.hal.Device")
         device = loaded(properties)
-    except Exception as error:  # a device is foreign code: whatever it raises is its failure
-        raise DeviceError(f"device {name!r} failed to load: {_first_line(error)}") from error
+    except (Exception, SystemExit) as error:  # foreign code: whatever it raises is its failure
+        raise DeviceError(f"device {name!r} failed to load: {first_line(error)}") from error
     device.name = name
     return device
 
@@ -67,9 +67,12 @@ def report(name: str) -> DeviceReport:
     """Load a device and say what it is, or why it is not available."""
     try:
         with open_device(name) as device:
-            return DeviceReport(name, device.vendor, device.kind.value, device.version, True, "")
+            kind, version = device.kind.value, str(device.version)
+            return DeviceReport(name, device.vendor, kind, version, True, "")
     except DeviceError as error:
         return DeviceReport(name, "", "", "", False, str(error))
+    except Exception as error:  # foreign code, as above
+        return DeviceReport(name, "", "", "", False, first_line(error))
 
 
 def list_devices() -> list[DeviceReport]:
@@ -89,6 +92,7 @@ def automatic() -> list[str]:
     return [found.name for found in available]
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """What an exception of foreign code says, short enough for a message of ours."""
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__

@@ -42,18 +42,21 @@ def random_inputs(
         seed: the same seed makes the same numbers.
 
     Raises:
-        InputError: a shape does not fit, an input leaves a size open, or memory does not do.
+        InputError: there is no such input, a shape does not fit, an input leaves a size open, or
+            memory does not do.
     """
     generator = np.random.default_rng(seed)
     types = {name: operand.type for name, operand in model.inputs.items()}
-    given = {name: concrete(name, shape) for name, shape in shapes.items() if name in types}
+    given = {name: concrete(name, shape) for name, shape in shapes.items()}
     sizes = bind(types, given)
     for type_ in types.values():
         first = name_of(type_.shape[0]) if type_.shape else None
         if first is not None:
             sizes.setdefault(first, 1)
     return {
-        name: _random(name, type_, given.get(name) or _shape(name, type_, sizes), generator)
+        name: _random(
+            name, type_, given[name] if name in given else _shape(name, type_, sizes), generator
+        )
         for name, type_ in types.items()
     }
 

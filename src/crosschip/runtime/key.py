@@ -24,21 +24,26 @@ def cache_key(model: Model, device_name: str, device: Device, options: Options) 
             text = str(part).encode()
             digest.update(len(text).to_bytes(8, "little") + text)
 
+    def add_type(operand: Operand) -> None:
+        add(operand.type, repr(operand.type.quantization))  # the text form rounds scales
+
     add("crosschip", FORMAT_VERSION, device_name, device.version, device.machine())
-    add(*(f"{name}={value}" for name, value in sorted(device.properties.items())))
+    add(sorted(device.properties.items()))
     add(options.precision.value, options.threads)
     number = {operand: i for i, operand in enumerate(model.inputs.values())}
-    add(*(operand.type for operand in model.inputs.values()))
+    for operand in model.inputs.values():
+        add_type(operand)
     for operand in model.constants:
         number[operand] = len(number)
-        add("constant", operand.type, repr(operand.type.quantization))
+        add("constant")
+        add_type(operand)
         assert operand.value is not None, "constants have values"
         digest.update(np.ascontiguousarray(operand.value).reshape(-1).view(np.uint8).data)
     for operation in model.operations:
         add(operation.type, *_references(operation.inputs, number))
         for output in operation.outputs:
             number[output] = len(number)
-            add(output.type)
+            add_type(output)
     add("outputs", *_references(tuple(model.outputs.values()), number))
     return digest.hexdigest()
 

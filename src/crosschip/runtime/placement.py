@@ -30,12 +30,20 @@ class Decision:
         type: its operator's.
         device: who runs it.
         reasons: what each device that was asked had to say.
+        parts: the operations that run: the operation itself, or those of its decomposition.
     """
 
     name: str
     type: str
     device: str
     reasons: Mapping[str, str]
+    parts: Sequence[Operation]
+
+    @property
+    def refusals(self) -> Sequence[str]:
+        """The reasons of the devices that would have come before the one that runs it."""
+        before = list(self.reasons).index(self.device)
+        return list(self.reasons.values())[:before]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +60,7 @@ class Placement:
         shares = ", ".join(f"{device} runs {count}" for device, count in counts.most_common())
         total = f"{len(self.decisions)} operations in {len(self.segments)} segments: {shares}"
         refusals = Counter(
-            _without_instance(reason)
-            for decision in self.decisions
-            for device, reason in decision.reasons.items()
-            if device != decision.device
+            _without_instance(reason) for decision in self.decisions for reason in decision.refusals
         )
         if not refusals:
             return total
@@ -99,7 +104,7 @@ def place(
             homeless.append((operation, reasons))
             continue
         device, parts = chosen
-        decisions.append(Decision(operation.name, operation.type, device, reasons))
+        decisions.append(Decision(operation.name, operation.type, device, reasons, parts))
         operations.extend(parts)
         owner.update(dict.fromkeys(parts, device))
     if homeless:
@@ -112,7 +117,9 @@ def _parts(
     operation: Operation, supports: Supports, refusal: str
 ) -> tuple[Sequence[Operation] | None, str]:
     """The operations that a device runs in place of one, or `None`; and what to say about it."""
-    answer = Support.no(refusal) if refusal else supports(operation)
+    if refusal:
+        return None, refusal
+    answer = supports(operation)
     if answer:
         return (operation,), answer.reason or "supported"
     parts = _decomposed(operation, supports)

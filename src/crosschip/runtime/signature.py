@@ -30,13 +30,19 @@ class Signature:
         """
         try:
             arrays = [inputs[name] for name, _ in self._operands]
+            given = len(inputs)
         except KeyError as error:
             raise self._wrong_names(inputs) from error
-        if len(inputs) != len(arrays):
+        except (TypeError, IndexError) as error:
+            raise InputError(
+                f"the inputs are of type {type(inputs).__name__}, but must be arrays by name: "
+                f"{self._listed()}"
+            ) from error
+        if given != len(arrays):
             raise self._wrong_names(inputs)
         for index, (array, dtype) in enumerate(zip(arrays, self._dtypes, strict=True)):
             if type(array) is not np.ndarray:
-                arrays[index] = array = np.asarray(array)
+                arrays[index] = array = self._as_array(index, array)
             if array.dtype is not dtype and array.dtype != dtype:
                 raise self._wrong_type(index, array)
             if not array.flags.c_contiguous:
@@ -61,6 +67,14 @@ class Signature:
                 f"the model takes {len(self._operands)} inputs, not {len(arrays)}: {self._listed()}"
             )
         return {name: array for (name, _), array in zip(self._operands, arrays, strict=True)}
+
+    def _as_array(self, index: int, given: object) -> Array:
+        try:
+            return np.asarray(given)
+        except (ValueError, TypeError) as error:
+            raise InputError(
+                f"input {self._operands[index][0]!r} cannot be made an array: {error}"
+            ) from error
 
     def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
         types = {name: operand.type for name, operand in self._operands}

@@ -1,0 +1,1 @@
+"""What crosschip costs and how exact it is, measured: `python -m benchmarks`."""

@@ -1,0 +1,79 @@
+"""Run benchmarks: `python -m benchmarks [NAME …] [--quick] [--output FOLDER]`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from benchmarks import (
+    accuracy,
+    caching,
+    latency,
+    loading,
+    memory,
+    overhead,
+    report,
+    scaling,
+)
+from benchmarks.models import FOLDER, ROOT
+from benchmarks.subject import Subject
+
+SUBJECTS: Mapping[str, Subject] = {
+    "overhead": overhead,
+    "latency": latency,
+    "loading": loading,
+    "memory": memory,
+    "caching": caching,
+    "scaling": scaling,
+    "accuracy": accuracy,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is asked for; 1 if something could not be measured."""
+    options = _parser().parse_args(arguments)
+    if not FOLDER.is_dir():
+        print(f"{FOLDER}: the models are not there; `make models` writes them", file=sys.stderr)
+        return 1
+    names = options.names or list(SUBJECTS)
+    complete = len(names) == len(SUBJECTS) and not options.quick
+    folder = options.output or ROOT / ("docs" if complete else "build/benchmarks")
+    results = [_run(name, quick=options.quick) for name in names]
+    for path in report.write(results, folder):
+        print(f"wrote {path}")
+    return int(any(result.failure for result in results))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", choices=[[], *SUBJECTS], help=", ".join(SUBJECTS)
+    )
+    parser.add_argument("--quick", action="store_true", help="try everything on little")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        help="where to write; docs if everything is measured, else build/benchmarks",
+    )
+    return parser
+
+
+def _run(name: str, *, quick: bool) -> report.Result:
+    """Measure one subject and show it; what fails is part of the report."""
+    subject = SUBJECTS[name]
+    print(f"== {name}", flush=True)
+    start = time.perf_counter()
+    try:
+        result = report.Result(name, subject, subject.measure(quick=quick))
+    except Exception as error:  # the other subjects are still worth measuring
+        result = report.Result(name, subject, [], f"{type(error).__name__}: {error}")
+    print(report.lines(result))
+    print(f"{time.perf_counter() - start:.0f} s", flush=True)
+    return result
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Programs that are measured as processes of their own; each prints one JSON document."""

@@ -1,0 +1,50 @@
+"""The devices that are there, and their engines called directly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+import crosschip
+from crosschip.hal.peer import PeerRun, open_peer
+from crosschip.ir import Array
+from crosschip.runtime.benchmark import Run
+
+REFERENCE = "reference"
+
+
+def available() -> list[str]:
+    """The devices that can be used, the reference first."""
+    names = [device.name for device in crosschip.list_devices() if device.available]
+    return sorted(names, key=lambda name: (name != REFERENCE, name))
+
+
+def engines() -> list[str]:
+    """The devices with an engine behind them that can be called directly."""
+    return [name for name in available() if name != REFERENCE]
+
+
+def run_of_ours(path: Path, device: str, inputs: Mapping[str, Array], threads: int) -> Run:
+    """A run of a model that crosschip has compiled for these inputs' shapes."""
+    shapes = {name: array.shape for name, array in inputs.items()}
+    compiled = crosschip.compile(
+        crosschip.load(path), [device], shapes=shapes, cache=False, threads=threads
+    )
+    return partial(compiled.run, inputs)
+
+
+def run_of_engine(path: Path, engine: str, inputs: Mapping[str, Array], threads: int) -> PeerRun:
+    """A run of a model that the engine has read and compiled itself."""
+    return open_peer(engine)(path, inputs, threads)
+
+
+def difference(computed: Sequence[Array], expected: Sequence[Array]) -> float:
+    """The largest difference, as a share of the largest absolute value that is expected."""
+    scale = max(float(np.abs(array).max()) for array in expected)
+    return max(
+        float(np.abs(a.astype(np.float64) - b.astype(np.float64)).max()) / scale
+        for a, b in zip(computed, expected, strict=True)
+    )

@@ -1,0 +1,88 @@
+"""Latency on one device, against the engine called directly.
+
+Batch 1. The engine reads the same file itself, or, where it does not read the format, that of the
+same network with the same weights (ONNX Runtime reads `.onnx` only, OpenVINO no Paddle 3). Both
+have the same number of threads, one for each core, and fixed shapes, compute in float32 and give
+the caller outputs of their own; before they are timed, both outputs are compared with Paddle's.
+
+The runs take turns in bursts of at least five, in random order. A burst begins when no thread
+works any more, since ONNX Runtime's idle threads go on spinning for some 30 ms and would take a
+core away from whoever comes next. Both are compiled anew for each block of runs, since where the
+weights happen to lie in memory makes a difference of a per cent or two that stays until the next
+compilation. The ratio is the median over the blocks, each of which compares the medians of its
+runs; blocks are added, up to a limit, until its standard error is below 0.5 %.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
+
+from benchmarks.comparison import Estimate, compare
+from benchmarks.engines import difference, engines, run_of_engine, run_of_ours
+from benchmarks.models import ModelFile, Oracle, model_files
+from benchmarks.subject import Column, Row
+from crosschip.ir import Array
+from crosschip.runtime.benchmark import Run
+
+LIMIT = 0.97
+BAR = f"the engine's median time is at least {LIMIT:g} of ours (above 1: we are faster)"
+
+_TOLERANCE = 1e-3
+"""What may lie between two ways to compute the same; with more, it is not the same."""
+
+
+@dataclass(frozen=True)
+class Latency(Row):
+    """One model file on one device."""
+
+    device: Annotated[str, Column("device")]
+    network: Annotated[str, Column("network")]
+    format: Annotated[str, Column("file")]
+    directly: Annotated[str, Column("engine reads")]
+    engine_ms: Annotated[float, Column("engine ms", ".3f")]
+    ours_ms: Annotated[float, Column("crosschip ms", ".3f")]
+    ratio: Annotated[Estimate, Column("ratio", ".3f")]
+
+    @property
+    def held(self) -> bool:
+        return self.ratio.value >= LIMIT
+
+
+def measure(*, quick: bool) -> list[Latency]:
+    """Each model file on each device with an engine."""
+    return [
+        _measure(file, device, quick=quick)
+        for device in engines()
+        for file in model_files(quick=quick)
+    ]
+
+
+def _measure(file: ModelFile, device: str, *, quick: bool) -> Latency:
+    oracle = file.oracle(1)
+    directly = file.directly[device]
+    threads = os.cpu_count() or 1
+    ours = partial(run_of_ours, file.path, device, oracle.inputs, threads)
+    direct = partial(run_of_engine, directly, device, oracle.inputs, threads)
+    for run in (ours(), direct()):
+        _check(f"{file.network} {file.format} on {device}", run, oracle)
+    result = compare(
+        ours,
+        direct,
+        seconds=0.2 if quick else 0.5,
+        blocks=2 if quick else 4,
+        more_blocks=0 if quick else 8,
+        error=0.005,
+    )
+    figures = result.direct_ms, result.ours_ms, result.ratio
+    return Latency(device, file.network, file.format, directly.suffix, *figures)
+
+
+def _check(what: str, run: Run, oracle: Oracle) -> None:
+    made = run()
+    outputs = list[Array](made.values() if isinstance(made, Mapping) else made)  # type: ignore[call-overload]  # a sequence of arrays
+    if difference(outputs, oracle.outputs) > _TOLERANCE:
+        raise RuntimeError(f"{what}: computes something else than Paddle; its time says nothing")

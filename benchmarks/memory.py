@@ -1,0 +1,73 @@
+"""Peak memory of a process that runs ResNet50.
+
+Each in a fresh process, batch 1, three runs: the most memory that the process has had resident.
+The engine directly reads the file itself (ONNX Runtime the `.onnx`, OpenVINO the `.pdmodel`) and
+nothing of crosschip is imported; crosschip reads the `.pdmodel`. Weights that are mapped from
+their file count as soon as they have been read. With a cache, the first process also writes the
+entry and the second reads it. *Only imported* is the engine with NumPy and no model, the floor for
+either.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+from benchmarks import fresh
+from benchmarks.engines import engines
+from benchmarks.models import model_file
+from benchmarks.subject import Column, Row
+
+LIMIT = 1.25
+BAR = f"at most {LIMIT:g} times the peak of a process that runs it on the engine directly"
+
+_MEGABYTE = 2**20
+
+
+@dataclass(frozen=True)
+class Memory(Row):
+    """One way to run the model."""
+
+    device: Annotated[str, Column("device")]
+    process: Annotated[str, Column("process")]
+    megabytes: Annotated[float, Column("peak MiB", ".0f")]
+    ratio: Annotated[float | None, Column("of the engine's", ".2f")]
+
+    @property
+    def held(self) -> bool | None:
+        return None if self.ratio is None else self.ratio <= LIMIT
+
+
+def measure(*, quick: bool) -> list[Memory]:
+    """Every way to run ResNet50 on every device with an engine."""
+    file = model_file("ResNet50", ".pdmodel")
+    shapes = json.dumps(file.oracle(1).shapes)
+    times = 1 if quick else 5
+    rows = []
+    for device in engines():
+        floor = _peak(times, "run_engine", device)
+        direct = _peak(times, "run_engine", device, file.directly[device], shapes)
+        rows.append(Memory(device, "the engine, only imported", floor, None))
+        rows.append(Memory(device, "the engine directly", direct, None))
+        ours = "run_model", file.path, device
+        off = _peak(times, *ours, "off", shapes)
+        rows.append(Memory(device, "crosschip, no cache", off, off / direct))
+        firsts, seconds = [], []
+        for _ in range(times):
+            with TemporaryDirectory() as folder:
+                firsts.append(_peak(1, *ours, Path(folder), shapes))
+                seconds.append(_peak(1, *ours, Path(folder), shapes))
+        for words, peaks in (("filling the cache", firsts), ("from the cache", seconds)):
+            peak = statistics.median(peaks)
+            rows.append(Memory(device, f"crosschip, {words}", peak, peak / direct))
+    return rows
+
+
+def _peak(times: int, *call: Any) -> float:
+    """The median peak of some processes, in MiB."""
+    peaks: list[int] = [fresh.run(*call)["peak_bytes"] for _ in range(times)]
+    return statistics.median(peaks) / _MEGABYTE

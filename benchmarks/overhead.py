@@ -1,0 +1,106 @@
+"""What `compiled.run` adds to the engine's own call.
+
+One-operation models, each a single segment on a device. Their `.onnx` file is loaded and compiled
+by crosschip for one competitor and by the engine itself for the other; the two run in turn on the
+same inputs. Small inputs show the cost of a call, the larger ones (200,704 elements, 0.8 MB)
+whether data is copied. OpenVINO's own call is what its documentation advises, one request that is
+used again and inputs that are shared; its results lie in the request's memory until the next run,
+so a caller who keeps them must copy them, as crosschip does. Both are compared: *owned* copies,
+*borrowed* does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from benchmarks.comparison import Estimate, Open, compare
+from benchmarks.engines import engines, run_of_engine, run_of_ours
+from benchmarks.subject import Column, Row
+from crosschip.ir import Array
+from crosschip.runtime.benchmark import Run
+
+LIMIT_US = 20.0
+BAR = f"at most {LIMIT_US:g} µs (median) more than the engine's own call"
+
+_THREADS = 1
+_MODELS = {
+    "RELU [1, 8]": ("Relu", 1, (1, 8)),
+    "ADD [1, 8] + [1, 8]": ("Add", 2, (1, 8)),
+    "RELU [1, 64, 56, 56]": ("Relu", 1, (1, 64, 56, 56)),
+}
+
+
+@dataclass(frozen=True)
+class Overhead(Row):
+    """One model on one device."""
+
+    device: Annotated[str, Column("device")]
+    model: Annotated[str, Column("model")]
+    outputs: Annotated[str, Column("the engine's outputs are")]
+    engine_us: Annotated[float, Column("engine µs", ".1f")]
+    ours_us: Annotated[float, Column("crosschip µs", ".1f")]
+    added_us: Annotated[Estimate, Column("added µs", ".1f")]
+
+    @property
+    def held(self) -> bool:
+        return self.added_us.value <= LIMIT_US
+
+
+def measure(*, quick: bool) -> list[Overhead]:
+    """Each model on each device with an engine."""
+    rows: list[Overhead] = []
+    with TemporaryDirectory() as folder:
+        for name, (operator, inputs, shape) in _MODELS.items():
+            path = Path(folder, f"{len(rows)}.onnx")
+            arrays = _write(path, operator, inputs, shape)
+            for device in engines():
+                for outputs, direct in _direct_calls(device, path, arrays):
+                    result = compare(
+                        partial(run_of_ours, path, device, arrays, _THREADS),
+                        direct,
+                        seconds=0.1 if quick else 0.4,
+                        blocks=2 if quick else 5,
+                        more_blocks=0,
+                        error=0.0,
+                    )
+                    figures = result.direct_ms * 1e3, result.ours_ms * 1e3, result.added_us
+                    rows.append(Overhead(device, name, outputs, *figures))
+    return rows
+
+
+def _write(path: Path, operator: str, inputs: int, shape: Sequence[int]) -> dict[str, Array]:
+    """Write a model of one operation, and make inputs for it."""
+    names = [f"x{i}" for i in range(inputs)]
+    values = [helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n in [*names, "y"]]
+    node = helper.make_node(operator, names, ["y"])
+    graph = helper.make_graph([node], "one", values[:-1], values[-1:])
+    opset = helper.make_operatorsetid("", 17)
+    onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=8), path)
+    generator = np.random.default_rng(0)
+    return {name: generator.standard_normal(shape, np.float32) for name in names}
+
+
+def _direct_calls(
+    engine: str, path: Path, inputs: Mapping[str, Array]
+) -> Iterator[tuple[str, Open]]:
+    yield "owned", partial(run_of_engine, path, engine, inputs, _THREADS)
+    if engine == "openvino":
+        yield "borrowed", partial(_borrowing_openvino, path, inputs)
+
+
+def _borrowing_openvino(path: Path, inputs: Mapping[str, Array]) -> Run:
+    import openvino
+
+    config = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": _THREADS}
+    request = openvino.Core().compile_model(path, "CPU", config).create_infer_request()
+    feed = dict(inputs)
+    return lambda: request.infer(feed, share_inputs=True, share_outputs=True)

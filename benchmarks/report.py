@@ -1,0 +1,143 @@
+"""The results as documents."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks import machine, plot
+from benchmarks.subject import Row, Subject
+
+ACCURACY = "accuracy"
+"""The subject that has a document of its own."""
+
+_GENERATED = "Written by `python -m benchmarks`; do not edit."
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a benchmark measured.
+
+    Attributes:
+        name: of the subject.
+        subject: what was measured.
+        rows: the figures; none if it failed.
+        failure: why it failed; empty if it did not.
+    """
+
+    name: str
+    subject: Subject
+    rows: Sequence[Row]
+    failure: str = ""
+
+    @property
+    def title(self) -> str:
+        """What the subject measures, in a line."""
+        return self._description().partition("\n")[0].rstrip(".")
+
+    @property
+    def method(self) -> str:
+        """How it measures that."""
+        return self._description().partition("\n")[2].strip()
+
+    @property
+    def verdict(self) -> str:
+        """How many of the figures are within the bar, and how many should be."""
+        if self.failure:
+            return f"**failed**: {self.failure}"
+        judged = [row.held for row in self.rows if row.held is not None]
+        if all(judged):
+            return f"yes, all {len(judged)}"
+        return f"**no**: {sum(judged)} of {len(judged)}"
+
+    def _description(self) -> str:
+        return inspect.cleandoc(self.subject.__doc__ or "")
+
+
+def write(results: Sequence[Result], folder: Path) -> list[Path]:
+    """Write `performance.md`, with a plot, and `accuracy.md`, as far as there are results.
+
+    Returns:
+        The files that were written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    about = machine.describe()
+    documents: dict[str, str] = {}
+    others = [result for result in results if result.name != ACCURACY]
+    if others:
+        drawing = plot.draw({result.name: result.rows for result in others})
+        if drawing:
+            documents["performance.svg"] = drawing
+        documents["performance.md"] = _performance(others, about, "performance.svg" in documents)
+    for result in results:
+        if result.name == ACCURACY:
+            documents["accuracy.md"] = _accuracy(result, about)
+    for name, text in documents.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [folder / name for name in documents]
+
+
+def _performance(results: Sequence[Result], about: Mapping[str, str], with_plot: bool) -> str:
+    summary = [
+        {
+            "what": f"[{result.title}](#{_anchor(result.title)})",
+            "bar": result.subject.BAR,
+            "held": result.verdict,
+        }
+        for result in results
+    ]
+    parts = [
+        "# Performance",
+        f"What crosschip costs, measured against the engines called directly. {_GENERATED} "
+        "`make benchmark` measures again on your machine.",
+        table(summary),
+        *(["![Latency on one device and time per operation](performance.svg)"] * with_plot),
+        *(part for result in results for part in _section(result)),
+        "## The machine",
+        _about(about),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _accuracy(result: Result, about: Mapping[str, str]) -> str:
+    parts = ["# Accuracy", _GENERATED, *_section(result), "## The machine", _about(about)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(result: Result) -> list[str]:
+    held = f"The bar: {result.subject.BAR}. Held: {result.verdict}."
+    figures = [table([row.cells() for row in result.rows])] if result.rows else []
+    return [f"## {result.title}", result.method, held, *figures]
+
+
+def table(rows: Sequence[Mapping[str, str]]) -> str:
+    """Rows by heading as a Markdown table; columns of numbers are aligned to the right."""
+    headings = list(rows[0])
+    rules = [
+        "---:" if all(_is_number(row[heading]) for row in rows) else "---" for heading in headings
+    ]
+    lines = [headings, rules, *([row[heading] for heading in headings] for row in rows)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _is_number(cell: str) -> bool:
+    return not cell or cell.lstrip("-")[:1].isdigit()
+
+
+def _about(about: Mapping[str, str]) -> str:
+    return table([{"": name, " ": text} for name, text in about.items()])
+
+
+def _anchor(title: str) -> str:
+    """How a document's reader is led to a heading, as GitHub and its like make anchors."""
+    kept = [c for c in title.lower().replace(" ", "-") if c.isalnum() or c in "-_"]
+    return "".join(kept)
+
+
+def lines(result: Result) -> str:
+    """A result for the terminal."""
+    rows: list[Any] = [row.cells() for row in result.rows]
+    return f"\n{result.title}\n\n{table(rows) if rows else ''}\n\n{result.verdict}\n"

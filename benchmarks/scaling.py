@@ -1,0 +1,90 @@
+"""How the time per operation grows with the model.
+
+A chain of operations and a graph in which half of them read the input and the others add the
+results up, of 1,000, 10,000 and 100,000 operations, some of which make constants that passes
+compute. Import is from a file in each format; passes are those that `compile` runs; placement
+includes cutting into segments, once with a device that takes all, once with one that refuses the
+`TANH` in every fifth place and another that takes what is left (on the chain, the device changes
+twice every five operations). Sizes are measured in turn; the fastest of several runs counts, since
+the garbage of one run slows down the next. Times are per operation of the model as written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import crosschip
+from benchmarks.subject import Column, Row
+from benchmarks.synthetic import GRAPHS, WRITERS, Graph
+from crosschip.hal import YES, Support
+from crosschip.ir import Operation
+from crosschip.passes import simplify
+from crosschip.runtime.benchmark import Run, Timing, interleave
+from crosschip.runtime.placement import place
+
+LIMIT = 2.0
+BAR = f"the time per operation differs by at most a factor of {LIMIT:g} between sizes"
+
+SIZES = (1_000, 10_000, 100_000)
+
+
+@dataclass(frozen=True)
+class Scaling(Row):
+    """One step of the road on graphs of one kind."""
+
+    graph: Annotated[str, Column("graph")]
+    step: Annotated[str, Column("step")]
+    microseconds: Annotated[Mapping[int, float], Column("µs per operation of {:,}", ".1f")]
+    factor: Annotated[float, Column("largest / smallest", ".2f")]
+
+    @property
+    def held(self) -> bool:
+        return self.factor <= LIMIT
+
+
+def measure(*, quick: bool) -> list[Scaling]:
+    """Each step on each kind of graph."""
+    sizes = SIZES[:2] if quick else SIZES
+    rows: list[Scaling] = []
+    for kind, make in GRAPHS.items():
+        with TemporaryDirectory() as folder:
+            steps = {size: dict(_steps(make(size), Path(folder, str(size)))) for size in sizes}
+            rows += [
+                _row(kind, step, {size: steps[size][step] for size in sizes})
+                for step in steps[sizes[0]]
+            ]
+    return rows
+
+
+def _steps(graph: Graph, folder: Path) -> Iterator[tuple[str, Run]]:
+    """The steps that a graph goes through, each ready to run."""
+    folder.mkdir()
+    for format, write in WRITERS.items():
+        path = folder / f"synthetic{format}"
+        write(graph, path)
+        yield f"import {format}", partial(crosschip.load, path)
+    model = crosschip.load(path)
+    yield "passes", partial(simplify, model)
+    simple = simplify(model)
+    yield "placement, one device", partial(place, simple, {"first": _takes_all})
+    both: dict[str, Callable[[Operation], Support]] = {"first": _takes_most, "second": _takes_all}
+    yield "placement, two devices", partial(place, simple, both)
+
+
+def _row(kind: str, step: str, runs: Mapping[int, Run]) -> Scaling:
+    seconds = interleave({str(size): run for size, run in runs.items()}, 3, burst=1, warm_up=0)
+    each = {size: Timing.of(seconds[str(size)]).best_ms * 1e3 / size for size in runs}
+    return Scaling(kind, step, each, max(each.values()) / min(each.values()))
+
+
+def _takes_all(operation: Operation) -> Support:
+    return YES
+
+
+def _takes_most(operation: Operation) -> Support:
+    return Support.no("TANH: refused") if operation.type == "TANH" else YES

@@ -1,0 +1,58 @@
+"""The device that runs models with ONNX Runtime, on the processor.
+
+A model becomes an ONNX model in memory; large constants stay where they are and are handed over by
+address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from crosschip.hal import Device, Kind, Options, Program, Support
+from crosschip.ir import DeviceError, Model, Operation
+
+
+class OnnxRuntimeDevice(Device):
+    """ONNX Runtime's processor provider.
+
+    Raises:
+        DeviceError: ONNX Runtime is not installed, or a property is unknown.
+    """
+
+    vendor = "Microsoft"
+    kind = Kind.CPU
+
+    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
+        super().__init__(properties)
+        try:
+            from crosschip.devices.onnxruntime import converters, program
+        except ImportError as error:
+            raise DeviceError(
+                f"ONNX Runtime cannot be imported ({error}); pip install crosschip[onnxruntime]"
+            ) from error
+        self._converters = converters.converters
+        self._engine = program
+        self._spinning = self.properties.get("spinning", "1") != "0"
+
+    @classmethod
+    def known_properties(cls) -> Mapping[str, str]:
+        return {
+            "spinning": "1: idle threads wait for work in a loop, for the lowest latency (the "
+            "default); 0: they sleep, and leave the processor to others"
+        }
+
+    @property
+    def version(self) -> str:
+        return self._engine.VERSION
+
+    def supports(self, operation: Operation) -> Support:
+        return self._converters.supports(operation)
+
+    def operators(self) -> Collection[str]:
+        return self._converters.operators
+
+    def compile(self, model: Model, options: Options) -> Program:
+        return self._engine.compile(model, options, spinning=self._spinning)
+
+    def load(self, saved: bytes, model: Model, options: Options) -> Program:
+        return self._engine.load(saved, options, spinning=self._spinning)

@@ -1,0 +1,45 @@
+"""To and from quantized integers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.devices.onnxruntime.converters.table import NARROW_FLOATS, converts
+from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.ir import ElementType, Operand
+from crosschip.ops.conversion import QUANTIZABLE, Dequantize, Quantize
+
+
+@converts(Quantize, types=NARROW_FLOATS | QUANTIZABLE - {ElementType.INT32})
+def quantize(g: Graph, op: Quantize) -> str:
+    reals = g.cast(g[op.input], np.float32)
+    return g.add(
+        "QuantizeLinear", reals, *_quantization(g, op.outputs[0]), axis=_axis(op.outputs[0])
+    )
+
+
+def _int32_zero_point(op: Dequantize) -> str | None:
+    quantization = op.input.type.quantization
+    symmetric = quantization is not None and quantization.symmetric
+    if op.input.type.element_type is ElementType.INT32 and not symmetric:
+        return "input: int32 with a zero point"
+    return None
+
+
+@converts(Dequantize, types={ElementType.FLOAT32} | QUANTIZABLE, limit=_int32_zero_point)
+def dequantize(g: Graph, op: Dequantize) -> str:
+    return g.add("DequantizeLinear", g[op.input], *_quantization(g, op.input), axis=_axis(op.input))
+
+
+def _quantization(g: Graph, operand: Operand) -> tuple[str, str]:
+    """Scale and zero point: single numbers, or lists along the axis."""
+    quantization = operand.type.quantization
+    assert quantization is not None, "inference has seen to it"
+    shape = () if quantization.axis is None else (-1,)
+    zero_point = np.array(quantization.zero_point, operand.type.element_type.dtype)
+    scale = np.array(quantization.scale, np.float32)
+    return g.constant(scale.reshape(shape)), g.constant(zero_point.reshape(shape))
+
+
+def _axis(operand: Operand) -> int | None:
+    return operand.type.quantization.axis if operand.type.quantization else None

@@ -1,0 +1,75 @@
+"""Resampling of [N, C, H, W] images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from crosschip.devices.limits import divides_exactly
+from crosschip.devices.onnxruntime.converters.table import NARROW_FLOATS, converts
+from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.ops.resizing import AlignMode, ResizeLinear, ResizeNearest
+
+
+@converts(ResizeLinear, types=NARROW_FLOATS, computed=["shape", "scales"])
+def resize_linear(g: Graph, op: ResizeLinear) -> str:
+    places = "half_pixel" if op.align_mode is AlignMode.HALF_PIXEL else "asymmetric"
+    return _resize(g, op, "linear", "align_corners" if op.align_corners else places)
+
+
+@converts(ResizeNearest, types=NARROW_FLOATS, computed=["shape", "scales"])
+def resize_nearest(g: Graph, op: ResizeNearest) -> str:
+    if divides_exactly(op):
+        return _resize(g, op, "nearest", "asymmetric", nearest_mode="floor")
+    image = g[op.input]
+    for axis in (2, 3):
+        image = g.add("Gather", image, _sources(g, op, axis), axis=axis)
+    return image
+
+
+def _resize(
+    g: Graph, op: ResizeLinear | ResizeNearest, mode: str, places: str, **attributes: Any
+) -> str:
+    shape, scales = op.operand("shape"), op.operand("scales")
+    if shape:
+        sizes = ["", "", g.indices(shape)]
+    else:
+        assert scales, "inference asks for one of the two"
+        sizes = ["", g.cast(g[scales], np.float32)]
+    return g.add(
+        "Resize",
+        g[op.input],
+        *sizes,
+        mode=mode,
+        coordinate_transformation_mode=places,
+        axes=[2, 3],
+        **attributes,
+    )
+
+
+def _sources(g: Graph, op: ResizeNearest, axis: int) -> str:
+    """The row (axis 2) or column (axis 3) of the source that each one of the target shows."""
+    one, place = g.constant(np.array(1, np.float32)), g.constant(np.array(axis - 2))
+    image = g.cast(g.add("Shape", g[op.input], start=2), np.float32)
+
+    def quotient(a: str, b: str) -> str:
+        # 2a / 2b: a product with 1 / b would be turned into a division, which rounds otherwise.
+        return g.add("Div", g.add("Add", a, a), g.add("Add", b, b))
+
+    size = g.add("Gather", image, place)
+    shape, scales = op.operand("shape"), op.operand("scales")
+    if shape:
+        new = g.add("Gather", g.cast(g.indices(shape), np.float32), place)
+        ratio = quotient(size, new)
+    else:
+        assert scales, "inference asks for one of the two"
+        scale = g.add("Gather", g.cast(g[scales], np.float32), place)
+        new, ratio = g.add("Floor", g.add("Mul", size, scale)), quotient(one, scale)
+    last = g.add("Sub", size, one)
+    if op.align_corners:
+        ratio = quotient(last, g.add("Max", g.add("Sub", new, one), one))
+    places = g.add("Mul", g.add("Range", g.constant(np.array(0, np.float32)), new, one), ratio)
+    if op.align_corners:
+        places = g.add("Add", places, g.constant(np.array(0.5, np.float32)))
+    return g.cast(g.add("Min", g.add("Floor", places), last), np.int64)

@@ -1,0 +1,26 @@
+"""The table that the converters register in, and what several of them share."""
+
+from __future__ import annotations
+
+from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal import Converters
+from crosschip.ir import ElementType, Operand
+from crosschip.ir.types import BOOLEANS, FLOATS, INTEGERS
+
+FLOAT_TYPES = FLOATS - {ElementType.BFLOAT16}
+NARROW_FLOATS = FLOAT_TYPES - {ElementType.FLOAT64}
+MOVABLE = FLOAT_TYPES | INTEGERS | BOOLEANS
+
+converters = Converters[Graph, str](FLOAT_TYPES)
+converts = converters.converts
+
+
+def rank_of(operand: Operand) -> int:
+    """How many axes an operand has, where a limit has seen to it that this is known."""
+    assert operand.type.shape is not None, "supports() asks for a known rank"
+    return len(operand.type.shape)
+
+
+def needs_rank(slot: str, operand: Operand) -> str | None:
+    """The rule that a converter which must know a rank states."""
+    return f"{slot}: its rank must be known" if operand.type.shape is None else None

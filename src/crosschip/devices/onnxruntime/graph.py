@@ -1,0 +1,124 @@
+"""Writing an ONNX model, with its large constants beside it instead of inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from crosschip.devices.onnxruntime.session import EXTERNAL_BYTES
+from crosschip.ir import Array, Operand, Operation, TensorType
+
+_OPSET = 21
+_IR_VERSION = 10
+
+
+class Graph:
+    """An ONNX graph in the making; knows the name that stands for each operand.
+
+    Attributes:
+        label: what the engine's messages call the nodes that are added from now on.
+        external: the constants that are not written into the graph, by name.
+    """
+
+    def __init__(self, inputs: Iterable[Operand]) -> None:
+        self._proto = onnx.GraphProto(name="crosschip")
+        self._names: dict[Operand, str] = {}
+        self._made: set[str] = set()
+        self.label = ""
+        self.external: dict[str, Array] = {}
+        for index, operand in enumerate(inputs):
+            name = self._names[operand] = f"input{index}"
+            self._proto.input.append(_value_info(name, operand.type))
+
+    def __getitem__(self, operand: Operand) -> str:
+        """The name that stands for an operand; a constant is added when first asked for."""
+        name = self._names.get(operand)
+        if name is None:
+            assert operand.value is not None, "an operation stands after those that it reads"
+            name = self._names[operand] = self.constant(operand.value)
+        return name
+
+    def define(self, operation: Operation, names: Sequence[str]) -> None:
+        """Say what stands for the outputs of an operation."""
+        self._names.update(zip(operation.outputs, names, strict=True))
+
+    def add(self, type: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node that makes one output and return that output's name.
+
+        An input that is left out is an empty string, an attribute that is left out `None`.
+        """
+        return self.add_all(type, 1, *inputs, **attributes)[0]
+
+    def add_all(self, type: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
+        """Like `add`, for a node with any number of outputs."""
+        outputs = [f"value{len(self._made) + index}" for index in range(count)]
+        self._made.update(outputs)
+        given = {name: value for name, value in attributes.items() if value is not None}
+        label = f"{self.label if self.label.isprintable() else ascii(self.label)}.{outputs[0]}"
+        self._proto.node.append(helper.make_node(type, inputs, outputs, label, **given))
+        return outputs
+
+    def constant(self, value: Array) -> str:
+        """Add a constant; a large one is not copied."""
+        name = f"constant{len(self._proto.initializer)}"
+        tensor = self._proto.initializer.add(
+            name=name, data_type=_code(value.dtype), dims=value.shape
+        )
+        if value.nbytes < EXTERNAL_BYTES:
+            tensor.raw_data = value.tobytes()
+        else:
+            tensor.data_location = TensorProto.EXTERNAL
+            tensor.external_data.add(key="location", value="memory")
+            self.external[name] = np.asarray(value, order="C")
+        return name
+
+    def int64(self, values: Iterable[int]) -> str:
+        """Add a constant list of integers."""
+        return self.constant(np.array([*values], np.int64))
+
+    def scalar(self, value: float, like: Operand) -> str:
+        """Add one number of the element type of an operand; infinite beyond its range."""
+        with np.errstate(over="ignore"):
+            return self.constant(np.asarray(value, like.type.element_type.dtype))
+
+    def indices(self, operand: Operand | None) -> str:
+        """A list of integers that a parameter holds, in the type that ONNX wants them in."""
+        if operand is None:
+            return ""
+        if operand.value is not None:
+            return self.int64(operand.value.ravel().tolist())
+        return self.add("Reshape", self.cast(self[operand], np.int64), self.int64([-1]))
+
+    def cast(self, name: str, dtype: np.typing.DTypeLike) -> str:
+        """Convert a value to another element type."""
+        return self.add("Cast", name, to=_code(np.dtype(dtype)))
+
+    def finish(self, outputs: Iterable[Operand]) -> bytes:
+        """The graph as a serialized model whose outputs stand for these operands, in order."""
+        taken: set[str] = set()
+        for operand in outputs:
+            name = self[operand]
+            # ONNX lets no input, constant or other output be an output.
+            if name not in self._made or name in taken:
+                name = self.add("Identity", name)
+            taken.add(name)
+            self._proto.output.append(_value_info(name, operand.type))
+        opset = helper.make_operatorsetid("", _OPSET)
+        model = helper.make_model(self._proto, ir_version=_IR_VERSION, opset_imports=[opset])
+        serialized: bytes = model.SerializeToString()
+        return serialized
+
+
+def _code(dtype: np.dtype) -> int:
+    return helper.np_dtype_to_tensor_dtype(dtype)
+
+
+def _value_info(name: str, type: TensorType) -> onnx.ValueInfoProto:
+    known = None
+    if type.shape is not None:
+        known = [size if isinstance(size, int) else None for size in type.shape]
+    return helper.make_tensor_value_info(name, _code(type.element_type.dtype), known)

@@ -1,0 +1,115 @@
+"""Convolution and pooling of [N, C, H, W] images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from openvino import Node, Output
+from openvino import opset15 as ops
+
+from crosschip.devices.limits import own_size, windows_in_image
+from crosschip.devices.openvino.converters.table import FLOAT_TYPES, converts
+from crosschip.devices.openvino.graph import TYPES, Graph, Value
+from crosschip.ir import ElementType
+from crosschip.ir.types import INDICES
+from crosschip.ops.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D
+from crosschip.ops.windows import AutoPad
+
+_AUTO_PAD = {AutoPad.NONE: "explicit", AutoPad.SAME: "same_upper", AutoPad.VALID: "valid"}
+
+
+def _window(op: Conv2D | Conv2DTranspose | AveragePool2D | MaxPool2D) -> dict[str, Any]:
+    """The arguments that say where windows are."""
+    top, bottom, left, right = op.pads
+    return {
+        "strides": op.strides,
+        "pads_begin": (top, left),
+        "pads_end": (bottom, right),
+        "auto_pad": _AUTO_PAD[op.auto_pad],
+    }
+
+
+def _grouped(op: Conv2D | Conv2DTranspose) -> str | None:
+    if op.group > 1 and op.filter.type.static_shape is None:
+        return "filter: its shape must be known where there are groups"
+    return None
+
+
+@converts(Conv2D, limit=_grouped)
+def conv_2d(g: Graph, op: Conv2D) -> Node:
+    if op.group == 1:
+        convolution, filters = ops.convolution, g[op.filter]
+    else:
+        out, *rest = op.filter.type.static_shape or ()
+        convolution = ops.group_convolution
+        filters = g.reshaped(op.filter, [op.group, out // op.group, *rest])
+    result = convolution(g[op.input], filters, dilations=op.dilations, **_window(op))
+    return _biased(g, op, result)
+
+
+def _transposed(op: Conv2DTranspose) -> str | None:
+    return own_size(op) or _grouped(op)
+
+
+@converts(Conv2DTranspose, limit=_transposed)
+def conv_2d_transpose(g: Graph, op: Conv2DTranspose) -> Node:
+    if op.group == 1:
+        convolution, filters = ops.convolution_backprop_data, g[op.filter]
+    else:
+        into, *rest = op.filter.type.static_shape or ()
+        convolution = ops.group_convolution_backprop_data
+        filters = g.reshaped(op.filter, [op.group, into // op.group, *rest])
+    arguments = {"dilations": op.dilations, "output_padding": op.output_padding, **_window(op)}
+    return _biased(g, op, convolution(g[op.input], filters, **arguments))
+
+
+def _biased(g: Graph, op: Conv2D | Conv2DTranspose, result: Node) -> Node:
+    return ops.add(result, g.reshaped(op.bias, [1, -1, 1, 1])) if op.bias else result
+
+
+def _averaged(op: AveragePool2D) -> str | None:
+    if op.ceil_mode and op.count_include_pad:
+        return "count_include_pad: with ceil_mode, what is beyond the padding would count too"
+    return windows_in_image(op)
+
+
+@converts(AveragePool2D, limit=_averaged)
+def average_pool_2d(g: Graph, op: AveragePool2D) -> Node:
+    return ops.avg_pool(
+        g[op.input],
+        kernel_shape=op.kernel_shape,
+        exclude_pad=not op.count_include_pad,
+        rounding_type="ceil" if op.ceil_mode else "floor",
+        **_window(op),
+    )
+
+
+def _located(op: MaxPool2D) -> str | None:
+    """OpenVINO finds indices with its slow reference code, which has gaps."""
+    if op.return_indices and op.auto_pad is AutoPad.SAME and op.input.type.static_shape is None:
+        return "auto_pad: SAME, with indices into an image of unknown size"
+    if op.return_indices and op.input.type.element_type is ElementType.BFLOAT16:
+        return "input: bfloat16, with indices"
+    return windows_in_image(op)
+
+
+@converts(MaxPool2D, types=FLOAT_TYPES | INDICES, limit=_located)
+def max_pool_2d(g: Graph, op: MaxPool2D) -> list[Output]:
+    pooled = ops.max_pool(
+        g[op.input],
+        kernel_shape=op.kernel_shape,
+        dilations=(1, 1),
+        rounding_type="ceil" if op.ceil_mode else "floor",
+        index_element_type=TYPES[op.return_indices_dtype],
+        axis=2,
+        **_window(op),
+    )
+    return [pooled.output(index) for index in range(len(op.outputs))]
+
+
+@converts(AdaptiveAveragePool2D)
+def adaptive_average_pool_2d(g: Graph, op: AdaptiveAveragePool2D) -> Value:
+    if op.output_shape == (1, 1):
+        return ops.reduce_mean(g[op.input], g.int64([2, 3]), True)
+    return ops.adaptive_avg_pool(g[op.input], g.int64(op.output_shape))

@@ -1,0 +1,60 @@
+"""To and from quantized integers, step by step, so that every rounding is as defined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from openvino import Node
+from openvino import opset15 as ops
+
+from crosschip.devices.openvino.converters.table import (
+    FLOAT_TYPES,
+    converts,
+    exact_quotient,
+    rank_of,
+)
+from crosschip.devices.openvino.graph import TYPES, Graph
+from crosschip.ir import ElementType, Operand, Quantization
+from crosschip.ops.conversion import QUANTIZABLE, Dequantize, Quantize
+
+
+@converts(Quantize, types=FLOAT_TYPES | QUANTIZABLE - {ElementType.INT32})
+def quantize(g: Graph, op: Quantize) -> Node:
+    quantized = op.outputs[0]
+    element_type = quantized.type.element_type
+    limits = np.iinfo(element_type.dtype)
+    reals = ops.convert(g[op.input], "f32")
+    steps = exact_quotient(reals, _along(g, quantized, _of(quantized).scale))
+    shifted = ops.add(ops.round(steps), _along(g, quantized, _of(quantized).zero_point))
+    return ops.convert(ops.clamp(shifted, limits.min, limits.max), TYPES[element_type])
+
+
+def _exact(op: Dequantize) -> str | None:
+    """An int32 minus its zero point may have more digits than a float32."""
+    if op.input.type.element_type is ElementType.INT32 and not _of(op.input).symmetric:
+        return "input: int32 with a zero point"
+    return None
+
+
+@converts(Dequantize, types={ElementType.FLOAT32} | QUANTIZABLE, limit=_exact)
+def dequantize(g: Graph, op: Dequantize) -> Node:
+    steps = ops.convert(g[op.input], "f32")
+    if not _of(op.input).symmetric:
+        steps = ops.subtract(steps, _along(g, op.input, _of(op.input).zero_point))
+    return ops.multiply(steps, _along(g, op.input, _of(op.input).scale))
+
+
+def _of(operand: Operand) -> Quantization:
+    assert operand.type.quantization is not None, "inference has seen to it"
+    return operand.type.quantization
+
+
+def _along(g: Graph, operand: Operand, numbers: Sequence[float]) -> Node:
+    """The numbers in float32, laid along the axis of a quantized operand."""
+    axis = _of(operand).axis
+    if axis is None:
+        return g.constant(np.array(numbers[0], np.float32))
+    rank = rank_of(operand)
+    shape = (-1,) + (1,) * (rank - 1 - axis % rank)
+    return g.constant(np.array(numbers, np.float32).reshape(shape))

@@ -1,0 +1,60 @@
+"""The table that the converters register in, and what several of them share."""
+
+from __future__ import annotations
+
+import numpy as np
+from openvino import Node
+from openvino import opset15 as ops
+
+from crosschip.devices.openvino.graph import Graph, Value
+from crosschip.hal import Converters
+from crosschip.ir import Array, ElementType, Operand
+from crosschip.ir.types import BOOLEANS, FLOATS, INTEGERS
+from crosschip.ops.operator import Operator
+
+# The processor plug-in computes float64 in float32, and 64-bit integers in 32 bits.
+FLOAT_TYPES = FLOATS - {ElementType.FLOAT64}
+MOVABLE = FLOAT_TYPES | (INTEGERS - {ElementType.UINT64}) | BOOLEANS
+
+converters = Converters[Graph, Value](FLOAT_TYPES)
+converts = converters.converts
+
+
+def rank_of(operand: Operand) -> int:
+    """How many axes an operand has; `supports` has seen to it that this is known."""
+    assert operand.type.shape is not None, "supports() asks for a known rank"
+    return len(operand.type.shape)
+
+
+def sizes_only(op: Operator, *, but: str = "") -> str | None:
+    """The rule for int64, which is computed in int32.
+
+    Lists and single numbers of that type are sizes and indices, for which 32 bits do. Where they
+    come from outside, `crosschip.devices.openvino.program` checks that they fit.
+
+    Args:
+        op: the operation that is asked about.
+        but: a slot that only ever takes indices, whatever its shape.
+    """
+    inputs = [(slot.name, o) for slot, o in op.filled() if not slot.parameter and slot.name != but]
+    for slot, operand in (*inputs, *(("output", output) for output in op.outputs)):
+        if operand.type.element_type is ElementType.INT64:
+            shape = operand.type.shape
+            if shape is None or len(shape) > 1:
+                return f"{slot}: int64 is computed in int32, which is for lists of sizes only"
+            if operand.value is not None and not fits_int32(operand.value):
+                return f"{slot}: int64 is computed in int32, which does not hold its values"
+    return None
+
+
+def exact_quotient(a: Value, b: Value) -> Node:
+    """`a / b`, correctly rounded, where OpenVINO would multiply by the rounded inverse of `b`."""
+    quotient = ops.divide(a, b)
+    quotient.get_rt_info()["nonconvertable_divide_0"] = True
+    return quotient
+
+
+def fits_int32(values: Array) -> bool:
+    """Whether every integer is one that int32 holds."""
+    limits = np.iinfo(np.int32)
+    return not values.size or (limits.min <= values.min() and values.max() <= limits.max)

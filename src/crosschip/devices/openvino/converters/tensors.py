@@ -1,0 +1,108 @@
+"""Operators that move elements about: layout, joining, picking, filling, element types."""
+
+from __future__ import annotations
+
+from openvino import Node, Output
+from openvino import opset15 as ops
+
+from crosschip.devices.limits import backward_start
+from crosschip.devices.openvino.converters.table import (
+    FLOAT_TYPES,
+    MOVABLE,
+    converts,
+    rank_of,
+    sizes_only,
+)
+from crosschip.devices.openvino.graph import TYPES, Graph
+from crosschip.ir import ElementType
+from crosschip.ops import conversion, creation, joining, layout
+
+
+def _narrow(op: conversion.Cast) -> str | None:
+    wide = op.dtype is ElementType.INT64 and op.input.type.element_type in FLOAT_TYPES
+    return "dtype: int64 is computed in int32" if wide else sizes_only(op)
+
+
+@converts(conversion.Cast, types=MOVABLE, limit=_narrow)
+def cast(g: Graph, op: conversion.Cast) -> Node:
+    return ops.convert(g[op.input], TYPES[op.dtype])
+
+
+@converts(creation.Fill, types=MOVABLE, computed=["shape"], limit=sizes_only)
+def fill(g: Graph, op: creation.Fill) -> Node:
+    return ops.broadcast(g.reshaped(op.value, []), g.indices(op.operand("shape")))
+
+
+@converts(joining.Concat, types=MOVABLE, limit=sizes_only)
+def concat(g: Graph, op: joining.Concat) -> Node:
+    return ops.concat([g[part] for part in op.parts], op.axis)
+
+
+@converts(joining.Split, types=MOVABLE, computed=["split"], limit=sizes_only)
+def split(g: Graph, op: joining.Split) -> list[Output]:
+    sizes = g.indices(op.operand("split"))
+    pieces: list[Output] = ops.variadic_split(g[op.input], g.scalar(op.axis), sizes).outputs()
+    return pieces
+
+
+def _picked(op: joining.Gather) -> str | None:
+    return sizes_only(op, but="indices")
+
+
+@converts(joining.Gather, types=MOVABLE, limit=_picked)
+def gather(g: Graph, op: joining.Gather) -> Node:
+    return ops.gather(g[op.input], g[op.indices], g.scalar(op.axis))
+
+
+@converts(layout.Reshape, types=MOVABLE, computed=["shape"], limit=sizes_only)
+def reshape(g: Graph, op: layout.Reshape) -> Node:
+    return ops.reshape(g[op.input], g.indices(op.operand("shape")), True)
+
+
+@converts(layout.Transpose, types=MOVABLE, limit=sizes_only)
+def transpose(g: Graph, op: layout.Transpose) -> Node:
+    rank = len(op.perm)
+    return ops.transpose(g[op.input], g.int64(axis % rank for axis in op.perm))
+
+
+@converts(layout.Squeeze, types=MOVABLE, limit=sizes_only)
+def squeeze(g: Graph, op: layout.Squeeze) -> Node:
+    return ops.squeeze(g[op.input], g.int64(op.axes) if op.axes else None)
+
+
+@converts(layout.Unsqueeze, types=MOVABLE, limit=sizes_only)
+def unsqueeze(g: Graph, op: layout.Unsqueeze) -> Node:
+    return ops.unsqueeze(g[op.input], g.int64(op.axes))
+
+
+@converts(layout.Flatten, types=MOVABLE, limit=sizes_only)
+def flatten(g: Graph, op: layout.Flatten) -> Node:
+    rank = max(1, rank_of(op.input))
+    before = g.int64([0] * (op.start_axis % rank) + [-1])
+    after = g.sizes(op.input, op.end_axis % rank + 1)
+    return ops.reshape(g[op.input], ops.concat([before, after], 0), True)
+
+
+@converts(layout.Expand, types=MOVABLE, computed=["shape"], limit=sizes_only)
+def expand(g: Graph, op: layout.Expand) -> Node:
+    # The absolute value turns -1, which keeps a size, into 1, which OpenVINO has for that.
+    shape = ops.abs(g.indices(op.operand("shape")))
+    return ops.broadcast(g[op.input], shape, broadcast_spec="bidirectional")
+
+
+@converts(layout.ShapeOf, types=MOVABLE | {ElementType.FLOAT64, ElementType.UINT64})
+def shape_of(g: Graph, op: layout.ShapeOf) -> Node:
+    return ops.convert(ops.shape_of(g[op.input]), TYPES[op.dtype])
+
+
+def _sliced(op: layout.Slice) -> str | None:
+    return backward_start(op) or sizes_only(op)
+
+
+@converts(layout.Slice, types=MOVABLE, computed=["starts", "ends"], limit=_sliced)
+def slice_(g: Graph, op: layout.Slice) -> Node:
+    starts, ends = g.indices(op.operand("starts")), g.indices(op.operand("ends"))
+    steps = op.operand("steps")
+    steps = g.indices(steps) if steps else ops.broadcast(g.scalar(1), ops.shape_of(starts))
+    axes = None if op.axes is None else g.int64(op.axes)
+    return ops.slice(g[op.input], starts, ends, steps, axes)

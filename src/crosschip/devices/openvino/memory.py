@@ -1,0 +1,42 @@
+"""Sharing memory between NumPy and OpenVINO, both ways without a copy."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import openvino
+
+from crosschip.ir import Array
+
+_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+
+
+class _Writable:
+    """An array's memory, declared as writable.
+
+    OpenVINO's Python interface turns read-only memory away, although it only reads constants and
+    inputs.
+    """
+
+    def __init__(self, array: Array) -> None:
+        self._array = array  # keeps the memory
+        self.__array_interface__ = {
+            **array.__array_interface__,
+            "data": (array.ctypes.data, False),
+        }
+
+
+def shared_tensor(array: Array) -> openvino.Tensor:
+    """A tensor in the memory of a C-contiguous array, which must outlive it."""
+    is_bfloat16 = array.dtype == _BFLOAT16
+    plain = array.view(np.uint16) if is_bfloat16 else array
+    writable = plain if plain.flags.writeable else np.asarray(_Writable(plain))
+    if is_bfloat16:
+        return openvino.Tensor(writable, array.shape, openvino.Type.bf16)
+    return openvino.Tensor(writable, shared_memory=True)
+
+
+def array_of(tensor: openvino.Tensor) -> Array:
+    """The elements of a tensor, as an array that keeps its memory."""
+    data: Array = tensor.data
+    return data.view(_BFLOAT16) if tensor.element_type == openvino.Type.bf16 else data

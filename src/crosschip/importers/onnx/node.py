@@ -1,0 +1,183 @@
+"""What the functions that import operators see of a graph: a node, with its attributes typed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from onnx import AttributeProto, NodeProto
+
+from crosschip.importers.onnx.tensors import TensorReader, text
+from crosschip.importers.table import ImportTable
+from crosschip.ir import Array, Builder, ModelError, Operand, UnsupportedError
+from crosschip.ops import Operator
+from crosschip.ops.shapes import axis_in
+
+T = TypeVar("T")
+
+Import = Callable[["Node"], Operand | Sequence[Operand]]
+"""Adds the operations that a node stands for; returns the operands for its outputs, in order.
+
+Outputs that inference does not need may be missing at the end.
+"""
+
+TABLE: ImportTable[Import] = ImportTable()
+"""The functions for all operators that can be imported."""
+
+imports = TABLE.imports
+
+
+class Node:
+    """One node of an ONNX graph.
+
+    Reading an attribute takes it: one that is left over at the end is one that its function does
+    not know.
+
+    Attributes:
+        type: the ONNX operator.
+        name: what messages call the node.
+        opset: the version of the operator set that defines what it means.
+        inputs: the operands that it reads; `None` where an optional one is left out.
+        outputs: the names of what it makes; empty where an optional one is left out.
+    """
+
+    def __init__(
+        self,
+        proto: NodeProto,
+        opset: int,
+        inputs: Sequence[Operand | None],
+        builder: Builder,
+        names: Iterator[str],
+        tensors: TensorReader,
+    ) -> None:
+        self.type = text(proto.op_type)
+        self.opset = opset
+        self.inputs = inputs
+        self.outputs = [text(name) for name in proto.output]
+        self._attributes = {text(attribute.name): attribute for attribute in proto.attribute}
+        self._builder = builder
+        self._names = names
+        self._tensors = tensors
+
+    def __getitem__(self, index: int) -> Operand:
+        """A required input.
+
+        Raises:
+            ModelError: it is left out.
+        """
+        operand = self.optional(index)
+        if operand is None:
+            raise ModelError(f"input {index} is required")
+        return operand
+
+    def optional(self, index: int) -> Operand | None:
+        """An input that may be left out."""
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def all_inputs(self) -> list[Operand]:
+        """The inputs of an operator that takes any number of them, at least one."""
+        return [self[index] for index in range(max(1, len(self.inputs)))]
+
+    def add(self, operator: type[Operator], *arguments: object, **named: object) -> Operand:
+        """Append an operation that makes one output and return that output."""
+        name = next(self._names)
+        outputs = [f"{name}.{operator.type.lower()}"]
+        return self._builder.add(operator, *arguments, name=name, outputs=outputs, **named)
+
+    def add_all(
+        self, operator: type[Operator], *arguments: object, **named: object
+    ) -> tuple[Operand, ...]:
+        """Append an operation that makes any number of outputs and return them."""
+        name = next(self._names)
+        return self._builder.add_all(operator, *arguments, name=name, outputs=(), **named)
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """An integer attribute; required if there is no default."""
+        attribute = self._take(name, AttributeProto.INT)
+        return _given(name, default) if attribute is None else attribute.i
+
+    def flag(self, name: str, default: bool | None = None) -> bool:
+        """An integer attribute that stands for yes or no."""
+        return bool(self.integer(name, default))
+
+    def real(self, name: str, default: float | None = None) -> float:
+        """A floating-point attribute."""
+        attribute = self._take(name, AttributeProto.FLOAT)
+        return _given(name, default) if attribute is None else attribute.f
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A string attribute."""
+        attribute = self._take(name, AttributeProto.STRING)
+        if attribute is None:
+            return _given(name, default)
+        return attribute.s.decode("utf-8", "backslashreplace")
+
+    def integers(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
+        """An attribute that is a list of integers."""
+        found = self.optional_integers(name)
+        return _given(name, default) if found is None else found
+
+    def optional_integers(self, name: str) -> tuple[int, ...] | None:
+        """A list of integers, `None` where it is left out."""
+        attribute = self._take(name, AttributeProto.INTS)
+        return None if attribute is None else tuple(attribute.ints)
+
+    def reals(self, name: str) -> tuple[float, ...]:
+        """A list of floating-point numbers; required."""
+        return tuple(_given(name, self._take(name, AttributeProto.FLOATS)).floats)
+
+    def tensor(self, name: str) -> Array:
+        """A tensor; required."""
+        return self._tensors.array(_given(name, self._take(name, AttributeProto.TENSOR)).t)
+
+    def has(self, name: str) -> bool:
+        """Whether there is an attribute of the name, not yet read."""
+        return name in self._attributes
+
+    def ignore(self, *names: str) -> None:
+        """Attributes that change nothing in what is computed here."""
+        for name in names:
+            self._attributes.pop(name, None)
+
+    def finish(self) -> None:
+        """Refuse a node with an attribute that its function does not know.
+
+        Raises:
+            UnsupportedError: there is one.
+        """
+        for name in self._attributes:
+            raise UnsupportedError(f"attribute {name!r} is not known in opset {self.opset}")
+
+    def _take(self, name: str, kind: AttributeProto.AttributeType) -> AttributeProto | None:
+        attribute: AttributeProto | None = self._attributes.pop(name, None)
+        if attribute is not None and attribute.type != kind:
+            wanted = AttributeProto.AttributeType.Name(kind)
+            found = AttributeProto.AttributeType.Name(attribute.type)
+            raise ModelError(f"attribute {name!r} is of type {found}, not {wanted}")
+        return attribute
+
+
+def _given(name: str, value: T | None) -> T:
+    if value is None:
+        raise ModelError(f"attribute {name!r} is required")
+    return value
+
+
+def axis_from_front(axis: int, rank: int) -> int:
+    """The axis counted from the front; `ModelError` if a tensor of the rank does not have it."""
+    try:
+        return axis_in(axis, rank)
+    except ValueError as error:
+        raise ModelError(str(error)) from None
+
+
+def only(name: str, found: T, *supported: T) -> T:
+    """An attribute's value, if it is one that can be expressed.
+
+    Raises:
+        UnsupportedError: it is another one; the message names the attribute and the value.
+    """
+    if found not in supported:
+        known = " or ".join(map(str, supported))
+        raise UnsupportedError(f"{name} {found} cannot be expressed, only {known}")
+    return found

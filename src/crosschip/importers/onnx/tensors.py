@@ -1,0 +1,225 @@
+"""From ONNX tensors to arrays: typed fields, raw bytes, and data in files, mapped into memory."""
+
+from __future__ import annotations
+
+import math
+import mmap
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from onnx import TensorProto
+
+from crosschip.ir import Array, ElementType, ModelFileError, UnsupportedError
+
+ELEMENT_TYPES: dict[int, ElementType] = {
+    TensorProto.FLOAT: ElementType.FLOAT32,
+    TensorProto.UINT8: ElementType.UINT8,
+    TensorProto.INT8: ElementType.INT8,
+    TensorProto.UINT16: ElementType.UINT16,
+    TensorProto.INT16: ElementType.INT16,
+    TensorProto.INT32: ElementType.INT32,
+    TensorProto.INT64: ElementType.INT64,
+    TensorProto.BOOL: ElementType.BOOL,
+    TensorProto.FLOAT16: ElementType.FLOAT16,
+    TensorProto.DOUBLE: ElementType.FLOAT64,
+    TensorProto.UINT32: ElementType.UINT32,
+    TensorProto.UINT64: ElementType.UINT64,
+    TensorProto.BFLOAT16: ElementType.BFLOAT16,
+}
+"""The element type for each ONNX data type that has one."""
+
+_MAX_RANK = 64
+_MAX_BYTES = 2**63
+
+
+def text(value: str) -> str:
+    """A string of a protobuf message, which the library hands out as bytes if it is not UTF-8."""
+    return value if isinstance(value, str) else bytes(value).decode("utf-8", "backslashreplace")
+
+
+def element_type(code: int) -> ElementType:
+    """The element type of an ONNX data type.
+
+    Raises:
+        UnsupportedError: there is none.
+    """
+    if code not in ELEMENT_TYPES:
+        known = code in TensorProto.DataType.values()
+        name = TensorProto.DataType.Name(code) if known else f"number {code}"
+        raise UnsupportedError(f"no element type corresponds to the ONNX data type {name}")
+    return ELEMENT_TYPES[code]
+
+
+class DataFile:
+    """An open file that arrays are taken from.
+
+    Raises:
+        OSError: it cannot be opened or mapped.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb", buffering=0)
+        try:
+            self.size = self._file.seek(0, 2)
+            self.mapping: mmap.mmap | bytes = b""
+            if self.size:
+                self.mapping = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def array(self, dtype: np.dtype[Any], count: int, offset: int) -> Array:
+        """A list of elements: mapped where they are aligned in the file, else read once."""
+        mapped: Array = np.frombuffer(self.mapping, dtype, count, offset)
+        if mapped.flags.aligned:
+            return mapped
+        read = np.empty(count, dtype)
+        self._file.seek(offset)
+        if self._file.readinto(read.view(np.uint8).data) != read.nbytes:
+            raise OSError("the file has become shorter")
+        return read
+
+    def close(self) -> None:
+        """Close the file; arrays that are mapped stay so."""
+        self._file.close()
+
+
+class TensorReader:
+    """Reads the tensors of one model file.
+
+    Args:
+        path: the model file, which must exist.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._folder = path.parent
+        self._allowed = {path.parent.resolve(), path.resolve().parent}
+        self._open = ExitStack()
+        self.model_file = self._opened(path)
+        self._files = {"": self.model_file}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._open.close()
+
+    def array(self, tensor: TensorProto) -> Array:
+        """The elements of a tensor.
+
+        Raises:
+            ModelFileError: its data do not fit its shape, or are not where it says.
+            UnsupportedError: it is of a type that no operand can hold.
+        """
+        dtype = element_type(tensor.data_type).dtype
+        shape = tuple(tensor.dims)
+        if len(shape) > _MAX_RANK or any(size < 0 for size in shape):
+            raise ModelFileError(f"{list(shape[:_MAX_RANK])} is not a shape of a tensor")
+        if math.prod(max(1, size) for size in shape) * dtype.itemsize >= _MAX_BYTES:
+            raise ModelFileError(f"a tensor of shape {list(shape)} does not fit into memory")
+        elements = self._elements(tensor, dtype, math.prod(shape))
+        if dtype == np.bool_:
+            elements = elements.view(np.uint8) != 0
+        return elements.reshape(shape)
+
+    def _elements(self, tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array:
+        if tensor.HasField("segment"):
+            raise UnsupportedError("the tensor is stored in segments, which no ONNX runtime reads")
+        stored = dtype.newbyteorder("<")
+        if tensor.data_location == TensorProto.EXTERNAL:
+            elements = self._external(tensor, stored, count)
+        elif tensor.HasField("raw_data"):
+            raw = tensor.raw_data
+            _check_size(len(raw), count * dtype.itemsize, "bytes of raw data")
+            elements = np.frombuffer(raw, stored)
+        else:
+            return _typed_elements(tensor, dtype, count)
+        return elements.astype(dtype, copy=False)
+
+    def _external(self, tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array:
+        entries = {text(entry.key): text(entry.value) for entry in tensor.external_data}
+        if "location" not in entries:
+            raise ModelFileError("external data have no location")
+        location = entries["location"]
+        where = f"external data {location!r}" if location else "raw data"
+        try:
+            file = self._data_file(location)
+            offset = _number(entries.get("offset", "0"))
+            length = _number(entries.get("length", str(max(0, file.size - offset))))
+            if offset + length > file.size:
+                raise ModelFileError(f"{offset} + {length} is beyond its end at {file.size}")
+            _check_size(length, count * dtype.itemsize, "bytes")
+            return file.array(dtype, count, offset)
+        except ModelFileError as error:
+            raise ModelFileError(f"{where}: {error}") from None
+        except OSError as error:
+            raise ModelFileError(f"{where}: {error.strerror or error}") from None
+
+    def _data_file(self, location: str) -> DataFile:
+        if location not in self._files:
+            path = Path(location)
+            if "\0" in location or path.is_absolute() or ".." in path.parts:
+                raise ModelFileError("is not a place in the model's folder")
+            path = (self._folder / path).resolve()
+            if not any(path.is_relative_to(folder) for folder in self._allowed):
+                raise ModelFileError("is a link to a place outside of the model's folder")
+            if not path.is_file():
+                raise ModelFileError("there is no such file; put it beside the model")
+            self._files[location] = self._opened(path)
+        return self._files[location]
+
+    def _opened(self, path: Path) -> DataFile:
+        file = DataFile(path)
+        self._open.callback(file.close)
+        return file
+
+
+_INT32_CODED = frozenset(
+    {
+        ElementType.INT32,
+        ElementType.INT16,
+        ElementType.INT8,
+        ElementType.UINT16,
+        ElementType.UINT8,
+        ElementType.BOOL,
+    }
+)
+
+
+def _typed_elements(tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array:
+    """The elements from the field that ONNX has for tensors of the type."""
+    kind = ElementType.of(dtype)
+    if kind is ElementType.FLOAT32:
+        return _listed(tensor.float_data, np.float32, count)
+    if kind is ElementType.FLOAT64:
+        return _listed(tensor.double_data, np.float64, count)
+    if kind is ElementType.INT64:
+        return _listed(tensor.int64_data, np.int64, count)
+    if kind in (ElementType.UINT32, ElementType.UINT64):
+        return _listed(tensor.uint64_data, np.uint64, count).astype(dtype)
+    values = _listed(tensor.int32_data, np.int32, count)
+    return values.astype(dtype) if kind in _INT32_CODED else values.astype(np.uint16).view(dtype)
+
+
+def _listed(values: Any, dtype: type[np.generic], count: int) -> Array:
+    _check_size(len(values), count, "elements")
+    return np.fromiter(values, dtype, count)
+
+
+def _number(digits: str) -> int:
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
+        raise ModelFileError(f"{digits[:40]!r} is not an offset or a length")
+    return int(digits)
+
+
+def _check_size(found: int, needed: int, what: str) -> None:
+    if found != needed:
+        raise ModelFileError(f"the tensor has {found} {what}, but its shape needs {needed}")

@@ -1,0 +1,232 @@
+"""What a function that imports an operator is given: the operator, with checked access to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import copysign, inf, prod
+from typing import Any, TypeVar
+
+import numpy as np
+
+from crosschip.importers.paddle import tensor_types
+from crosschip.importers.paddle.program import Operator, Scalar
+from crosschip.importers.paddle.values import MAX_ELEMENTS, Entries, Values, elements
+from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError, constant
+from crosschip.ops import Operator as StandardOperator
+from crosschip.ops.joining import Concat
+from crosschip.ops.layout import Reshape
+
+_KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "a text"}
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+T = TypeVar("T", bool, int, float, str)
+
+
+class Context:
+    """One operator of a program: what it reads, its parameters, and what is built for it.
+
+    A parameter is an attribute, or a tensor in its place: one in an input of the same name (most
+    parameters in Paddle 3), or in a slot that `instead` lists. Where a method returns plain values,
+    the tensor must be constant.
+
+    Every method raises `ModelError` if what it looks for is missing or of another type, and
+    `UnsupportedError` if it cannot be expressed; the message names the slot or attribute.
+    """
+
+    __slots__ = ("_operator", "_values")
+
+    def __init__(self, operator: Operator, values: Values) -> None:
+        self._operator = operator
+        self._values = values
+
+    def inputs(self, slot: str) -> tuple[Operand, ...]:
+        """The operands in a slot, in order; none if the slot is empty."""
+        return tuple(self._values[variable] for variable in self._operator.inputs.get(slot, ()))
+
+    def optional_input(self, slot: str) -> Operand | None:
+        """The only operand in a slot; `None` if the slot is empty."""
+        operands = self.inputs(slot)
+        if len(operands) > 1:
+            raise ModelError(f"{slot}: takes one tensor, not {len(operands)}")
+        return operands[0] if operands else None
+
+    def input(self, slot: str = "X") -> Operand:
+        """The only operand in a slot."""
+        operand = self.optional_input(slot)
+        if operand is None:
+            raise ModelError(f"{slot}: is required")
+        return operand
+
+    def flag(self, name: str, default: bool | None = None) -> bool:
+        """A parameter that is true or false."""
+        return self._one(name, bool, default)
+
+    def integer(self, name: str, default: int | None = None, *instead: str) -> int:
+        """A parameter that is an integer."""
+        return self._one(name, int, default, *instead)
+
+    def integers(
+        self, name: str, default: tuple[int, ...] | None = None, *instead: str
+    ) -> tuple[int, ...]:
+        """A parameter that is a list of integers."""
+        return self._all(name, int, default, *instead)
+
+    def real(self, name: str, default: float | None = None, *instead: str) -> float:
+        """A parameter that is a number; one out of the range of float32 is infinite."""
+        return self._one(name, float, default, *instead)
+
+    def reals(
+        self, name: str, default: tuple[float, ...] | None = None, *instead: str
+    ) -> tuple[float, ...]:
+        """A parameter that is a list of numbers."""
+        return self._all(name, float, default, *instead)
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A parameter that is a text."""
+        return self._one(name, str, default)
+
+    def element_type(self, name: str) -> ElementType | None:
+        """A parameter that is an element type; `None` if it is left open."""
+        found = self._parameter(name)
+        if found and isinstance(found[0], ElementType):
+            return found[0]
+        code = self.integer(name, -1)
+        return None if code < 0 else tensor_types.from_code(code)
+
+    def entries(self, name: str, *instead: str) -> Entries | None:
+        """What is known of a list of integers that may be computed."""
+        operands = self._in_place(name, *instead)
+        if not operands:
+            return self.integers(name)
+        known = [self._values.entries(operand) for operand in operands]
+        if len(known) == 1:
+            return known[0]
+        return [entry for entries in known for entry in entries or (None,)]
+
+    def numbers(self, name: str, *instead: str) -> tuple[int, ...] | Operand:
+        """A list of integers; an operand if it is computed."""
+        operands = self._in_place(name, *instead)
+        if not operands:
+            return self.integers(name)
+        if all(operand.is_constant for operand in operands):
+            return self.integers(name, None, *instead)
+        lists = [self._as_list(operand) for operand in operands]
+        return lists[0] if len(lists) == 1 else self.add(Concat, parts=_alike(lists), axis=0)
+
+    def expect(self, name: str, default: T, *allowed: T) -> None:
+        """Refuse a parameter that is neither the default nor another of the values allowed."""
+        value = self._one(name, type(default), default)
+        if value not in (default, *allowed):
+            raise UnsupportedError(f"{name} {value!r} cannot be expressed, only {default!r}")
+
+    def add(self, operator: type[StandardOperator], *arguments: object, **named: Any) -> Operand:
+        """Build an operation on the way to the result."""
+        builder = self._values.builder
+        name = builder.unique_name(f"{self._operator.name}.{operator.type.lower()}")
+        return builder.add(operator, *arguments, name=name, **named)
+
+    def make(
+        self,
+        operator: type[StandardOperator],
+        *arguments: object,
+        output: str = "Out",
+        **named: Any,
+    ) -> None:
+        """Build the operation that makes the variables in an output slot."""
+        variables = self._operator.outputs.get(output, ())
+        operands = self._values.builder.add_all(
+            operator,
+            *arguments,
+            name=self._operator.name,
+            outputs=[self._values.new_name(variable) for variable in variables],
+            **named,
+        )
+        if len(operands) != len(variables):
+            raise ModelError(f"{output}: is {len(variables)} tensors, but must be {len(operands)}")
+        for variable, operand in zip(variables, operands, strict=True):
+            self._values.define(variable, operand)
+
+    def define(self, operand: Operand, output: str = "Out") -> None:
+        """Let the variable in an output slot stand for an operand that there is already."""
+        self._values.define(self._only_output(output), operand)
+
+    def constant(self, array: Array, name: str) -> Operand:
+        """A constant called by the name, or by one like it."""
+        return self._values.builder.constant(array, self._values.new_name(name))
+
+    def make_constant(self, array: Array) -> None:
+        """Let the variable in the output slot stand for a constant."""
+        self.define(self.constant(array, self._only_output("Out")))
+
+    def known(self, operand: Operand) -> Entries | None:
+        """What is known of the integers in an operand."""
+        return self._values.entries(operand)
+
+    def note(self, entries: Entries, output: str = "Out") -> None:
+        """Record what is known of the integers in the output that has been made."""
+        self._values.note(self._values[self._only_output(output)], entries)
+
+    def count(self, output: str = "Out") -> int:
+        """How many tensors there are in an output slot."""
+        return len(self._operator.outputs.get(output, ()))
+
+    def _only_output(self, output: str) -> str:
+        variables = self._operator.outputs.get(output, ())
+        if len(variables) != 1:
+            raise ModelError(f"{output}: is {len(variables)} tensors, but must be 1")
+        return variables[0]
+
+    def _one(self, name: str, kind: type[T], default: T | None, *instead: str) -> T:
+        found = self._all(name, kind, None if default is None else (default,), *instead)
+        if len(found) != 1:
+            raise ModelError(f"{name}: must be one value, not {len(found)}")
+        return found[0]
+
+    def _all(
+        self, name: str, kind: type[T], default: tuple[T, ...] | None, *instead: str
+    ) -> tuple[T, ...]:
+        found = self._parameter(name, *instead)
+        if found is not None:
+            return tuple(_typed(name, value, kind) for value in found)
+        if default is None:
+            raise ModelError(f"{name}: is required")
+        return default
+
+    def _parameter(self, name: str, *instead: str) -> Sequence[Scalar] | None:
+        if operands := self._in_place(name, *instead):
+            if not all(operand.is_constant for operand in operands):
+                raise UnsupportedError(f"{name} is computed when the model runs; it must be known")
+            return [entry for operand in operands for entry in elements(operand)]
+        value = self._operator.attributes.get(name)
+        return value if isinstance(value, tuple) or value is None else (value,)
+
+    def _in_place(self, name: str, *instead: str) -> tuple[Operand, ...]:
+        slots = (self.inputs(slot) for slot in (*instead, name))
+        return next((operands for operands in slots if operands), ())
+
+    def _as_list(self, operand: Operand) -> Operand:
+        sizes = operand.type.static_shape
+        if sizes is None or prod(sizes) > MAX_ELEMENTS:
+            raise ModelError(f"{operand.name!r} is {operand.type}, not a short list")
+        return operand if len(sizes) == 1 else self.add(Reshape, operand, (-1,))
+
+
+def _alike(lists: Sequence[Operand]) -> Sequence[Operand]:
+    """The lists, with constants in the element type of those that are computed."""
+    element_type = next(o.type.element_type for o in lists if not o.is_constant)
+    return [
+        operand
+        if operand.value is None
+        else constant(operand.value.astype(element_type.dtype), operand.name)
+        for operand in lists
+    ]
+
+
+def _typed(name: str, value: Scalar, kind: type[T]) -> T:
+    if isinstance(value, int) and not isinstance(value, bool) and kind is float:
+        value = float(value)
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise ModelError(f"{name}: {value!r} is not {_KINDS[kind]}")
+    if isinstance(value, float) and abs(value) > _FLOAT32_MAX:
+        return kind(copysign(inf, value))
+    return value

@@ -1,0 +1,78 @@
+"""Finds the files of a Paddle model.
+
+A model is a program and its parameters: `NAME.pdmodel` or `NAME.json` with `NAME.pdiparams`, or
+`__model__` with `__params__` or with one file a parameter.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from crosschip.ir import ModelFileError
+
+_OLD_PROGRAM, _OLD_PARAMETERS = "__model__", "__params__"
+_PIR_MARK = re.compile(rb'"magic"\s*:\s*"pir"')
+_PIR_MARK_WITHIN = 4096
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """Where a model is.
+
+    Attributes:
+        program: the file with the program.
+        is_pir: whether the program is one of Paddle 3.
+        parameters: the file with all parameters, or the folder with a file for each.
+    """
+
+    program: Path
+    is_pir: bool
+    parameters: Path
+
+    @property
+    def name(self) -> str:
+        """What to call the model."""
+        return self.program.stem if self.program.name != _OLD_PROGRAM else self.program.parent.name
+
+
+def is_program(path: Path) -> bool:
+    """Whether a file is a program, by its name or, of a `.json`, by how it begins."""
+    if path.suffix == ".json":
+        return is_pir(path)
+    return path.suffix == ".pdmodel" or path.name == _OLD_PROGRAM
+
+
+def is_pir(path: Path) -> bool:
+    """Whether a file is a `.json` that says early on that it is a program of Paddle 3."""
+    if path.suffix != ".json" or not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return _PIR_MARK.search(file.read(_PIR_MARK_WITHIN)) is not None
+    except OSError:
+        return False
+
+
+def programs(path: Path) -> list[Path]:
+    """The programs at a path: it itself, or those in the folder that it is."""
+    candidates = sorted(path.iterdir()) if path.is_dir() else [path]
+    return [file for file in candidates if is_program(file) and file.is_file()]
+
+
+def find(path: Path) -> ModelFiles:
+    """The files of the model that a path, of a program or of a folder with one, leads to.
+
+    Raises:
+        ModelFileError: there is no program, or a folder has more than one.
+    """
+    found = programs(path)
+    if len(found) != 1:
+        listed = f": {', '.join(file.name for file in found)}; name one" if found else ""
+        raise ModelFileError(f"{path}: has {len(found)} Paddle models{listed}")
+    (program,) = found
+    if program.name != _OLD_PROGRAM:
+        return ModelFiles(program, is_pir(program), program.with_suffix(".pdiparams"))
+    combined = program.with_name(_OLD_PARAMETERS)
+    return ModelFiles(program, False, combined if combined.is_file() else program.parent)

@@ -1,0 +1,26 @@
+"""What convolutions and poolings share: the layout of images, strides and padding."""
+
+from __future__ import annotations
+
+from crosschip.importers.paddle.context import Context
+from crosschip.ir import ModelError
+from crosschip.ops.windows import AutoPad
+
+_ALGORITHMS = {"EXPLICIT": AutoPad.NONE, "SAME": AutoPad.SAME, "VALID": AutoPad.VALID}
+
+
+def expect_channels_first(op: Context, attribute: str = "data_format") -> None:
+    """Refuse images other than [N, C, H, W]."""
+    op.expect(attribute, "NCHW", "AnyLayout")
+
+
+def padding(op: Context) -> tuple[AutoPad, tuple[int, ...]]:
+    """How the image is padded: by which rule, and the pixels at the top, bottom, left and right."""
+    algorithm = op.text("padding_algorithm", "EXPLICIT")
+    if algorithm not in _ALGORITHMS:
+        raise ModelError(f"padding_algorithm: {algorithm!r} is not one of {', '.join(_ALGORITHMS)}")
+    pads = op.integers("paddings", (0, 0))
+    if len(pads) == 2:
+        height, width = pads
+        pads = (height, height, width, width)
+    return _ALGORITHMS[algorithm], pads

@@ -1,0 +1,187 @@
+"""Reads a Paddle 2 program: the protobuf message `ProgramDesc`, in `.pdmodel` and `__model__`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from crosschip.importers.paddle import messages, tensor_types
+from crosschip.importers.paddle.messages import (
+    Attr,
+    BlockDesc,
+    OpDesc,
+    OpVar,
+    ProgramDesc,
+    VarDesc,
+    Variant,
+)
+from crosschip.importers.paddle.program import (
+    Attributes,
+    Numbering,
+    Operator,
+    Program,
+    Scalar,
+    Value,
+    Variable,
+    within,
+)
+from crosschip.ir import ModelError, UnsupportedError
+
+_LOD_TENSOR, _FEED_LIST, _FETCH_LIST, _RAW = 7, 9, 10, 17
+_NOT_SAVED = (_FEED_LIST, _FETCH_LIST, _RAW)
+
+_BLOCK, _VAR, _VARS = 8, 13, 14
+_FIELDS = {0: "i", 1: "f", 2: "s", 6: "b", 9: "l", 15: "float64", 16: "scalar"}
+_LIST_FIELDS = {
+    3: "ints",
+    4: "floats",
+    5: "strings",
+    7: "bools",
+    11: "longs",
+    12: "float64s",
+    17: "scalars",
+}
+_VARIANT_FIELDS = {1: "b", 2: "i", 3: "r"}
+
+
+def read(data: bytes) -> Program:
+    """Read a program from the bytes of the file.
+
+    Raises:
+        ModelError: the file is damaged.
+        UnsupportedError: the program branches or loops, or has inputs that are not tensors.
+    """
+    block = _only_block(messages.parse(ProgramDesc, data))
+    variables = {_text(variable.name): variable for variable in block.vars}
+    feeds: list[tuple[int, str]] = []
+    fetches: list[tuple[int, str]] = []
+    operators: list[Operator] = []
+    numbering = Numbering()
+    for number, op in enumerate(block.ops):
+        match op.type:
+            case b"feed":
+                feeds.append((_column(op), _only(op.outputs, "Out", number)))
+            case b"fetch":
+                fetches.append((_column(op), _only(op.inputs, "X", number)))
+            case _:
+                operators.append(_operator(number, op, numbering))
+    if not fetches:
+        raise ModelError("is no inference model: no operator 'fetch' hands out a result")
+    return Program(
+        inputs=[_input(name, variables) for name in _each_once("inputs", feeds)],
+        parameters={
+            name: _tensor(name, variable)
+            for name, variable in variables.items()
+            if variable.persistable and variable.type.type not in _NOT_SAVED
+        },
+        operators=operators,
+        outputs={name: name for name in _each_once("outputs", fetches)},
+    )
+
+
+def _only_block(program: ProgramDesc) -> BlockDesc:
+    if not program.blocks:
+        raise ModelError("holds no program")
+    if len(program.blocks) > 1:
+        branching = {
+            _text(op.type)
+            for op in program.blocks[0].ops
+            if any(attribute.type == _BLOCK for attribute in op.attrs)
+        }
+        listed = f" ({', '.join(sorted(branching))})" if branching else ""
+        raise UnsupportedError(
+            f"{len(program.blocks)} blocks: control flow{listed} cannot be expressed"
+        )
+    return program.blocks[0]
+
+
+def _column(op: OpDesc) -> int:
+    """The place among the inputs or outputs of the model."""
+    return next((attribute.i for attribute in op.attrs if attribute.name == b"col"), 0)
+
+
+def _only(slots: Iterable[OpVar], name: str, number: int) -> str:
+    names = _slots(slots).get(name, ())
+    if len(names) != 1:
+        raise ModelError(f"operator {number}: {name} must be one variable, not {len(names)}")
+    return names[0]
+
+
+def _each_once(what: str, columns: Iterable[tuple[int, str]]) -> list[str]:
+    """The names in the order of their columns."""
+    names = [name for _, name in sorted(columns)]
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise ModelError(f"there are two {what} called {name!r}")
+    return names
+
+
+def _operator(number: int, op: OpDesc, numbering: Numbering) -> Operator:
+    type = _text(op.type)
+    attributes = {_text(attribute.name): attribute for attribute in op.attrs}
+    return Operator(
+        number=number,
+        label=type,
+        type=type,
+        name=numbering.next(type),
+        inputs=_slots(op.inputs) | _variables_among(attributes),
+        outputs=_slots(op.outputs),
+        attributes=Attributes(attributes, _value),
+    )
+
+
+def _slots(slots: Iterable[OpVar]) -> dict[str, Sequence[str]]:
+    return {_text(slot.parameter): tuple(map(_text, slot.arguments)) for slot in slots}
+
+
+def _variables_among(attributes: Mapping[str, Attr]) -> dict[str, Sequence[str]]:
+    """Attributes whose values are in variables."""
+    found: dict[str, Sequence[str]] = {}
+    for name, attribute in attributes.items():
+        if attribute.type == _VAR:
+            found[name] = (_text(attribute.var_name),)
+        elif attribute.type == _VARS:
+            found[name] = tuple(map(_text, attribute.vars_name))
+    return found
+
+
+def _value(attribute: Attr) -> Value:
+    if name := _LIST_FIELDS.get(attribute.type):
+        return tuple(map(_scalar, getattr(attribute, name)))
+    if name := _FIELDS.get(attribute.type):
+        return _scalar(getattr(attribute, name))
+    raise ModelError(f"an attribute cannot be of type {attribute.type}")
+
+
+def _scalar(value: bool | int | float | bytes | Variant) -> Scalar:
+    if isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, bytes):
+        return _text(value)
+    if name := _VARIANT_FIELDS.get(value.type):
+        return _scalar(getattr(value, name))
+    raise ModelError(f"a number cannot be of type {value.type}")
+
+
+def _input(name: str, variables: Mapping[str, VarDesc]) -> Variable:
+    if name not in variables:
+        raise ModelError(f"the input {name!r} is not declared")
+    if variables[name].type.lod_tensor.lod_level:
+        raise UnsupportedError(f"{name!r} has sequences of varying length (LoD): it is no tensor")
+    return _tensor(name, variables[name])
+
+
+def _tensor(name: str, variable: VarDesc) -> Variable:
+    if variable.type.type != _LOD_TENSOR:
+        raise UnsupportedError(f"{name!r} is of type {variable.type.type}, not a dense tensor")
+    try:
+        return Variable(name, *tensor_types.from_desc(variable.type.lod_tensor.tensor))
+    except (ModelError, UnsupportedError) as error:
+        raise within(f"variable {name!r}", error) from None
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise ModelError(f"{raw!r} is not text") from None

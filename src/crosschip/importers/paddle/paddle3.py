@@ -1,0 +1,241 @@
+"""Reads a Paddle 3 program: the intermediate representation PIR as JSON, in `.json`.
+
+Keys are short: `#` what it is, `%` the number of a value (0: none), `I` inputs, `O` outputs, `TT`
+the type of a value, `A` attributes, `N` the name and `AT` the typed value of one, `D` its data.
+Names begin with the number of a dialect.
+
+Source: paddle/fluid/pir/serialize_deserialize/include/schema.h of Paddle 3.3.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from crosschip.importers.paddle import tensor_types
+from crosschip.importers.paddle.dialect import COUNTERPARTS, Counterpart
+from crosschip.importers.paddle.json_access import checked, field, item_at, only, real
+from crosschip.importers.paddle.program import (
+    Attributes,
+    Numbering,
+    Operator,
+    Program,
+    Scalar,
+    Value,
+    Variable,
+    within,
+)
+from crosschip.ir import ModelError, UnsupportedError
+
+_DIALECTS = {"0": "builtin", "1": "pd_op", "2": "cf", "3": "custom_op", "4": "dist"}
+_ANY_TYPE = "Undefined"
+_NOT_FINITE = {"NAN": float("nan"), "INF": float("inf"), "-INF": float("-inf")}
+
+
+def read(data: bytes) -> Program:
+    """Read a program from the bytes of the file.
+
+    Raises:
+        ModelError: the file is damaged.
+        UnsupportedError: the program branches or loops, or has values that are not tensors.
+    """
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"is not JSON ({error})") from None
+    reader = _Reader()
+    for number, op in enumerate(field(_only_block(document), "ops", list)):
+        try:
+            reader.read(number, op)
+        except (ModelError, UnsupportedError) as error:
+            raise within(f"operator {number}", error) from None
+    if not reader.outputs:
+        raise ModelError("is no inference model: no operator 'fetch' hands out a result")
+    return Program(reader.inputs, reader.parameters, reader.operators, reader.outputs)
+
+
+class _Reader:
+    """The program as read so far.
+
+    A value of PIR is one tensor or a list of them; here it is the names of these variables.
+    """
+
+    def __init__(self) -> None:
+        self.inputs: list[Variable] = []
+        self.parameters: dict[str, Variable] = {}
+        self.operators: list[Operator] = []
+        self.outputs: dict[str, str] = {}
+        self._values: dict[int, tuple[str, ...]] = {}
+        self._numbering = Numbering()
+        self._names: set[str] = set()
+
+    def read(self, number: int, op: object) -> None:
+        """Read an operator, given its place in the file."""
+        name = field(op, "#", str)
+        if name == "p":
+            self._parameter(op)
+            return
+        label = _in_words(name)
+        attributes = Attributes(_attributes(op), _value)
+        read = [self._value(operand) for operand in field(op, "I", list)]
+        made = field(op, "O", list)
+        match label:
+            case "pd_op.data" | "pd_op.feed":
+                name = checked(attributes.get("name"), str)
+                self.inputs.append(self._declare(name, only(made)))
+            case "pd_op.fetch":
+                self._output(checked(attributes.get("name"), str), only(only(read)))
+            case "builtin.shadow_output":
+                self._output(checked(attributes.get("output_name"), str), only(only(read)))
+            case "builtin.combine":
+                self._define(only(made), [name for names in read for name in names])
+            case "builtin.split":
+                for value, name in zip(made, only(read), strict=False):
+                    self._define(value, [name])
+            case "builtin.slice":
+                self._define(only(made), [item_at(only(read), attributes.get("index"))])
+            case _ if "regions" in checked(op, dict):
+                raise UnsupportedError(f"{label}: control flow cannot be expressed")
+            case _:
+                self._operator(number, label, read, made, attributes)
+
+    def _parameter(self, op: object) -> None:
+        name = checked(item_at(field(op, "A", list), 3), str)
+        self.parameters[name] = self._declare(name, field(op, "O", dict))
+
+    def _declare(self, name: str, value: object) -> Variable:
+        if name in self._names:
+            raise ModelError(f"there are two variables called {name!r}")
+        self._names.add(name)
+        self._define(value, [name])
+        return _tensor(name, field(value, "TT", dict))
+
+    def _output(self, name: str, variable: str) -> None:
+        if name in self.outputs:
+            raise ModelError(f"there are two outputs called {name!r}")
+        self.outputs[name] = variable
+
+    def _operator(
+        self,
+        number: int,
+        label: str,
+        read: Sequence[tuple[str, ...]],
+        made: Sequence[object],
+        attributes: Attributes,
+    ) -> None:
+        counterpart = COUNTERPARTS.get(label) or Counterpart(label)
+        name = self._numbering.next(label.partition(".")[2].rstrip("_"))
+        outputs = [
+            self._define(value, self._result_names(f"{name}.{place}" if place else name, value))
+            for place, value in enumerate(made)
+        ]
+        self.operators.append(
+            Operator(
+                number=number,
+                label=label,
+                type=counterpart.type,
+                name=name,
+                inputs=dict(zip(counterpart.inputs, read, strict=False)),
+                outputs=dict(zip([counterpart.output], outputs, strict=False)),
+                attributes=attributes.renamed(counterpart.attributes),
+            )
+        )
+
+    def _result_names(self, name: str, value: object) -> Sequence[str]:
+        """Names for the variables of a value that an operation called `name` makes."""
+        type = field(value, "TT", dict)
+        if type.get("#") != "0.t_vec":
+            return [self._new_name(name)]
+        return [self._new_name(f"{name}.{i}") for i in range(len(field(type, "D", list)))]
+
+    def _new_name(self, name: str) -> str:
+        while name in self._names:
+            name += "_"
+        self._names.add(name)
+        return name
+
+    def _define(self, value: object, names: Iterable[str]) -> tuple[str, ...]:
+        defined = self._values[field(value, "%", int)] = tuple(names)
+        return defined
+
+    def _value(self, operand: object) -> tuple[str, ...]:
+        number = field(operand, "%", int)
+        if number == 0:
+            return ()
+        if number not in self._values:
+            raise ModelError(f"value {number} is read, but nothing before makes it")
+        return self._values[number]
+
+
+def _only_block(document: object) -> object:
+    block: object = field(document, "program", dict)
+    for level in ("regions", "blocks"):
+        parts = field(block, level, list)
+        if len(parts) > 1:
+            raise UnsupportedError(f"{len(parts)} {level}: control flow cannot be expressed")
+        block = only(parts)
+    return block
+
+
+def _in_words(name: str) -> str:
+    """The name with its dialect in words: `1.conv2d` is `pd_op.conv2d`."""
+    dialect, _, rest = name.partition(".")
+    return f"{_DIALECTS.get(dialect, dialect)}.{rest}"
+
+
+def _attributes(op: object) -> dict[str, Mapping[str, Any]]:
+    return {field(a, "N", str): field(a, "AT", dict) for a in field(op, "A", list)}
+
+
+def _value(typed: Mapping[str, Any]) -> Value:
+    match _kind(typed):
+        case "a_array":
+            return tuple(_scalar(checked(entry, dict)) for entry in field(typed, "D", list))
+        case "a_intarray":
+            return tuple(checked(entry, int) for entry in field(typed, "D", list))
+        case "a_dtype" if field(typed, "D", str).startswith(_ANY_TYPE):
+            return None
+        case _:
+            return _scalar(typed)
+
+
+def _scalar(typed: Mapping[str, Any]) -> Scalar:
+    match _kind(typed):
+        case "a_bool":
+            return field(typed, "D", bool)
+        case "a_i32" | "a_i64" | "a_index":
+            return field(typed, "D", int)
+        case "a_f32" | "a_f64":
+            return _NOT_FINITE[typed["VD"]] if _is_not_finite(typed) else real(typed.get("D"))
+        case "a_str":
+            return field(typed, "D", str)
+        case "a_dtype":
+            return tensor_types.from_name(field(typed, "D", str))
+        case "a_scalar":
+            value = item_at(field(typed, "D", list), 1)
+            return value if isinstance(value, bool) else real(value)
+        case kind:
+            raise UnsupportedError(f"attributes of type {kind!r} cannot be expressed")
+
+
+def _is_not_finite(typed: Mapping[str, Any]) -> bool:
+    return "VD" in typed and field(typed, "VD", str) in _NOT_FINITE
+
+
+def _tensor(name: str, type: Mapping[str, Any]) -> Variable:
+    if type.get("#") != "0.t_dtensor":
+        raise UnsupportedError(f"{name!r} is of type {type.get('#')!r}, not a dense tensor")
+    element, sizes, _, levels = (item_at(field(type, "D", list), place) for place in range(4))
+    if levels:
+        raise UnsupportedError(f"{name!r} has sequences of varying length (LoD): it is no tensor")
+    return Variable(
+        name,
+        tensor_types.from_type_name(_kind(element)),
+        tensor_types.shape(checked(size, int) for size in checked(sizes, list)),
+    )
+
+
+def _kind(typed: object) -> str:
+    """The name of a type, without its dialect."""
+    return field(typed, "#", str).partition(".")[2]

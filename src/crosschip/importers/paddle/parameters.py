@@ -1,0 +1,139 @@
+"""Reads parameter files: the values stay in the file, mapped into memory, and are not copied.
+
+A parameter is a record: a version (u32, 0), the levels of detail (u64 how many; for each, u64 how
+many bytes, and these), another version (u32, 0), the size (i32) of a protobuf `TensorDesc`, this
+message, and the elements; all numbers are little-endian. `.pdiparams` and `__params__` are the
+records of all parameters in the order of their names; else there is a file a parameter.
+
+Source: SerializeToStream in paddle/fluid/framework/lod_tensor.cc of Paddle 2.6.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Mapping
+from math import prod
+from pathlib import Path, PurePath
+
+import numpy as np
+
+from crosschip.importers.paddle import messages, tensor_types
+from crosschip.importers.paddle.program import Variable, within
+from crosschip.ir import Array, ModelError, ModelFileError, TensorType, UnsupportedError
+
+_VERSION = 0
+
+
+def read(path: Path, parameters: Mapping[str, Variable]) -> dict[str, Array]:
+    """Map parameters, from the file that holds all of them or the folder with a file for each.
+
+    Returns:
+        Read-only arrays by name. They lie where the file has them, so they can be unaligned.
+
+    Raises:
+        ModelFileError: a file is missing or damaged, or does not belong to the program; the
+            message names the parameter.
+        UnsupportedError: a parameter is not a dense tensor.
+    """
+    if not path.is_dir():
+        return _read_file(path, parameters) if parameters or path.exists() else {}
+    values: dict[str, Array] = {}
+    for name, variable in parameters.items():
+        values |= _read_file(_file_of(path, name), {name: variable})
+    return values
+
+
+def _read_file(file: Path, parameters: Mapping[str, Variable]) -> dict[str, Array]:
+    names = sorted(parameters)
+    records = _Records(file)
+    values = {name: records.next(parameters[name]) for name in names}
+    if records.left:
+        last = f"after the last parameter {names[-1]!r}" if names else "of a model without any"
+        raise ModelFileError(
+            f"{file}: {records.left} bytes are left {last}; the file does not belong to the program"
+        )
+    return values
+
+
+def _file_of(folder: Path, name: str) -> Path:
+    inside = PurePath(name)
+    if inside.is_absolute() or ".." in inside.parts or "\0" in name:
+        raise ModelFileError(f"{folder}: the parameter {name!r} would be outside the folder")
+    return folder / inside
+
+
+class _Records:
+    """The records of a file, one after the other.
+
+    Attributes:
+        left: how many bytes have not been read.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._bytes = _mapped(file)
+        self._at = 0
+
+    @property
+    def left(self) -> int:
+        return len(self._bytes) - self._at
+
+    def next(self, parameter: Variable) -> Array:
+        """The next array, which must be the parameter."""
+        try:
+            return self._array(parameter)
+        except ModelError as error:
+            raise ModelFileError(f"{self._file}: parameter {parameter.name!r}: {error}") from None
+        except UnsupportedError as error:
+            raise within(f"{self._file}: parameter {parameter.name!r}", error) from None
+
+    def _array(self, parameter: Variable) -> Array:
+        self._expect_version()
+        if levels := self._number("<Q"):
+            raise UnsupportedError(f"has {levels} levels of detail (LoD); it is not a dense tensor")
+        self._expect_version()
+        desc = messages.parse(messages.TensorDesc, self._take(self._number("<i")))
+        element_type, shape = tensor_types.from_desc(desc)
+        if (element_type, shape) != (parameter.element_type, parameter.shape):
+            raise ModelError(
+                f"is {TensorType(element_type, shape)}, but the program has it as "
+                f"{TensorType(parameter.element_type, parameter.shape)}; "
+                f"the file does not belong to the program"
+            )
+        if -1 in shape:
+            raise ModelError(f"has no definite shape: {list(shape)}")
+        start = self._at
+        self._skip(prod(shape) * element_type.dtype.itemsize)
+        return np.ndarray(shape, element_type.dtype, self._bytes, start)
+
+    def _expect_version(self) -> None:
+        if version := self._number("<I"):
+            raise ModelError(f"has a record of version {version}, not {_VERSION}")
+
+    def _number(self, format: str) -> int:
+        (number,) = struct.unpack(format, self._take(struct.calcsize(format)))
+        return int(number)
+
+    def _take(self, size: int) -> bytes:
+        start = self._at
+        self._skip(size)
+        return self._bytes[start : self._at]
+
+    def _skip(self, size: int) -> None:
+        if not 0 <= size <= self.left:
+            raise ModelError(f"needs {size} bytes more, but the file has {self.left} left")
+        self._at += size
+
+
+def _mapped(file: Path) -> mmap.mmap | bytes:
+    """The bytes of a file."""
+    try:
+        with file.open("rb") as opened:
+            if file.stat().st_size == 0:
+                return b""
+            return mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+    except FileNotFoundError:
+        raise ModelFileError(f"{file}: there is no such file; the model needs it") from None
+    except OSError as error:
+        raise ModelFileError(f"{file}: cannot be read: {error.strerror}") from None

@@ -1,0 +1,115 @@
+"""What a Paddle model file says, in one form for Paddle 2 and Paddle 3.
+
+Operators, slots and attributes have the names of Paddle 2, whose inputs are named; the reader of
+Paddle 3 translates (see `dialect`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crosschip.ir import ElementType, Error
+
+Scalar = bool | int | float | str | ElementType
+Value = Scalar | tuple[Scalar, ...] | None
+"""What an attribute is; `None` if it is there but leaves open what it says."""
+
+
+class Attributes(Mapping[str, Value]):
+    """Attributes by name, each decoded when it is asked for: most never are.
+
+    Args:
+        raw: the attributes as the file has them.
+        decode: makes the value of one; raises `ModelError` or `UnsupportedError` if it cannot.
+    """
+
+    __slots__ = ("_decode", "_raw")
+
+    def __init__(self, raw: Mapping[str, Any], decode: Callable[[Any], Value]) -> None:
+        self._raw = raw
+        self._decode = decode
+
+    def renamed(self, names: Mapping[str, str]) -> Attributes:
+        """The same attributes, those in `names` under another name."""
+        return Attributes({names.get(n, n): raw for n, raw in self._raw.items()}, self._decode)
+
+    def __getitem__(self, name: str) -> Value:
+        return self._decode(self._raw[name])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._raw
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._raw)
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A tensor that the file declares; -1 stands for a size that is not known."""
+
+    name: str
+    element_type: ElementType
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One use of an operator.
+
+    Attributes:
+        number: its place in the file, for messages.
+        label: what the file itself calls the operator, for messages.
+        type: what Paddle 2 calls the operator.
+        name: what the operation is to be called.
+        inputs: the names of the variables that it reads, by slot.
+        outputs: the names of the variables that it makes, by slot.
+        attributes: its parameters.
+    """
+
+    number: int
+    label: str
+    type: str
+    name: str
+    inputs: Mapping[str, Sequence[str]]
+    outputs: Mapping[str, Sequence[str]]
+    attributes: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A model as its file describes it, without the parameters' values.
+
+    Attributes:
+        inputs: what the caller provides, in Paddle's order.
+        parameters: the variables whose values are in the parameter file, by name.
+        operators: in the order in which they run.
+        outputs: the variable that each output of the model is, by the output's name.
+    """
+
+    inputs: Sequence[Variable]
+    parameters: Mapping[str, Variable]
+    operators: Sequence[Operator]
+    outputs: Mapping[str, str]
+
+
+class Numbering:
+    """Names that are not given twice: a stem and how often it has been asked for."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def next(self, stem: str) -> str:
+        """The next of `stem_0`, `stem_1`, …."""
+        count = self._counts.get(stem, 0)
+        self._counts[stem] = count + 1
+        return f"{stem}_{count}"
+
+
+def within(where: str, error: Error) -> Error:
+    """An error of the same kind, with the place where it was met in front of its message."""
+    return type(error)(f"{where}: {error}")

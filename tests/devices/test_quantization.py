@@ -1,0 +1,70 @@
+"""Quantization on the engines: every rounding must be the defined one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from crosschip.ir import ElementType, Quantization, TensorType
+from crosschip.ops.activation import Relu
+from crosschip.ops.conversion import Dequantize, Quantize
+
+if TYPE_CHECKING:
+    from tests.devices.conftest import Checker
+
+TYPES = [ElementType.INT8, ElementType.UINT8, ElementType.INT16, ElementType.UINT16]
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("scale", [0.1, 0.25, 1 / 3, 7.3])
+def test_ties_and_limits(check: Checker, dtype: ElementType, scale: float) -> None:
+    limits = np.iinfo(dtype.dtype)
+    zero_point = 0.0 if limits.min else 100.0
+    halves = np.arange(-700, 700, dtype=np.float32) / 2 * np.float32(scale)
+    beyond = np.array([-1e9, 1e9, limits.min * scale, limits.max * scale], np.float32)
+    reals = np.concatenate([halves, beyond])
+    check(lambda b, x: b.add(Quantize, x, 0, (scale,), (zero_point,), dtype), reals)
+    check(
+        lambda b, x: b.add(Dequantize, b.add(Quantize, x, 0, (scale,), (zero_point,), dtype)),
+        reals,
+    )
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_a_scale_for_each_channel(check: Checker, dtype: ElementType) -> None:
+    zero_point = (0.0, 3.0, 7.0)
+    for axis, shape in ((1, (2, 3, 4)), (0, (3, 2)), (-1, (2, 3)), (2, (2, 2, 3, 2))):
+        check(
+            lambda b, x, axis=axis: b.add(
+                Dequantize, b.add(Quantize, x, axis, (0.1, 0.02, 3.0), zero_point, dtype)
+            ),
+            shape,
+            rankless_too=False,
+        )
+
+
+@pytest.mark.parametrize("dtype", [*TYPES, ElementType.INT32], ids=str)
+def test_dequantized_inputs_and_constants(check: Checker, dtype: ElementType) -> None:
+    limits = np.iinfo(dtype.dtype)
+    random = np.random.default_rng(8)
+    stored = random.integers(limits.min, limits.max, (2, 3), dtype.dtype, endpoint=True)
+    stored[0, :2] = limits.min, limits.max
+    quantization = Quantization((0.3,), (0 if dtype is ElementType.INT32 else 5,))
+
+    def dequantized(b, x):  # type: ignore[no-untyped-def]
+        constant = b.constant(stored, quantization=quantization)
+        return b.add(Relu, x), b.add(Dequantize, constant)
+
+    check(dequantized, (2,), rankless_too=False)
+    typing = lambda _, array: TensorType(dtype, array.shape, quantization)  # noqa: E731
+    check.typed(lambda b, x: b.add(Dequantize, x), stored, typing=typing)
+
+
+def test_an_int32_with_a_zero_point_is_declined(check: Checker) -> None:
+    stored = np.zeros(3, np.int32)
+    typing = lambda _, array: TensorType(ElementType.INT32, array.shape, Quantization((0.1,), (5,)))  # noqa: E731
+    check.declines(
+        lambda b, x: b.add(Dequantize, x), stored, typing=typing, why="int32 with a zero point"
+    )

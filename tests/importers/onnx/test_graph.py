@@ -1,0 +1,369 @@
+"""What of a graph is kept, and what is refused, with a message that says where and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import ModelProto, NodeProto, SparseTensorProto, TypeProto, helper, parser
+
+from crosschip.importers import load
+from crosschip.ir import ElementType, Model, ModelFileError, UnsupportedError
+
+HEADER = '<ir_version: 8, opset_import: ["" : 17]>'
+
+Importing = Callable[[str | ModelProto], Model]
+
+
+@pytest.fixture
+def importing(tmp_path: Path) -> Importing:
+    """Imports a graph in ONNX's textual form, or a model."""
+
+    def run(graph: str | ModelProto) -> Model:
+        path = tmp_path / "model.onnx"
+        proto = parser.parse_model(f"{HEADER} {graph}") if isinstance(graph, str) else graph
+        path.write_bytes(proto.SerializeToString())
+        model = load(path)
+        model.check()
+        return model
+
+    return run
+
+
+def test_names_are_kept(importing: Importing) -> None:
+    model = importing("""
+        gate (float[N, 3] x) => (float[N, 3] y, float[N, 3] z)
+        { [first] h = Relu(x)  [second] y = Sigmoid(h)  z = Mul(x, y) }
+    """)
+    assert model.name == "gate"
+    assert list(model.inputs) == ["x"]
+    assert list(model.outputs) == ["y", "z"]
+    assert [operation.name for operation in model.operations] == ["first", "second", "Mul_2"]
+    assert [operation.outputs[0].name for operation in model.operations] == ["h", "y", "z"]
+
+
+def test_operations_of_one_name_are_told_apart(importing: Importing) -> None:
+    model = importing("""
+        g (float[3] x) => (float[3] y)
+        { [same] a = Relu(x)  [same] b = Relu(a)  [same] y = Clip(b)  [same_1] z = Relu(y) }
+    """)
+    names = [operation.name for operation in model.operations]
+    assert names[0] == "same"
+    assert len(set(names)) == len(names)
+
+
+def test_a_node_of_several_operations_names_its_output(importing: Importing) -> None:
+    model = importing("""
+        g (float[2, 3] x, float[3, 4] w) => (float[2, 4] y) { [gemm] y = Gemm<alpha = 2.0>(x, w) }
+    """)
+    assert [operation.name for operation in model.operations] == ["gemm", "gemm.1"]
+    assert [o.name for operation in model.operations for o in operation.outputs] == [
+        "gemm.mat_mul",
+        "y",
+    ]
+
+
+def test_names_that_are_not_text(importing: Importing) -> None:
+    proto = parser.parse_model(f"{HEADER} g (float[3] x) => (float[3] y) {{ [QQ] y = Relu(x) }}")
+    data = proto.SerializeToString().replace(b"QQ", b"\xff\xfe")
+    model = importing(ModelProto.FromString(data))
+    assert model.operations[0].name == "\\xff\\xfe"
+
+
+def test_sizes_of_inputs(importing: Importing) -> None:
+    model = importing("g (float[N, 3, H, N] x, float[H] h) => (float y) { y = Identity(x) }")
+    (n, three, height, again), (other,) = (
+        operand.type.shape or () for operand in model.inputs.values()
+    )
+    assert three == 3
+    assert n == again != height == other
+
+
+@pytest.mark.parametrize("odd", ["", "?", "-", "  "])
+def test_sizes_without_a_name_are_all_different(importing: Importing, odd: str) -> None:
+    proto = parser.parse_model(f"{HEADER} g (float[A, B] x) => (float y) {{ y = Identity(x) }}")
+    for dimension in proto.graph.input[0].type.tensor_type.shape.dim:
+        dimension.dim_param = odd
+    first, second = importing(proto).inputs["x"].type.shape or ()
+    assert str(first) == str(second) == "?"
+    assert first != second
+
+
+def test_sizes_with_odd_names_stay_apart(importing: Importing) -> None:
+    names = ["a b", "a*b", "3", "a_b", "?x", "a b"]
+    proto = parser.parse_model(f"{HEADER} g (float[A] x) => (float y) {{ y = Identity(x) }}")
+    shape = proto.graph.input[0].type.tensor_type.shape
+    del shape.dim[:]
+    for name in names:
+        shape.dim.add().dim_param = name
+    sizes = importing(proto).inputs["x"].type.shape or ()
+    assert sizes[0] == sizes[5]
+    assert len(set(sizes)) == 5
+    assert all(str(size).isidentifier() for size in sizes)
+
+
+def test_negative_and_missing_sizes_are_unknown(importing: Importing) -> None:
+    proto = parser.parse_model(f"{HEADER} g (float[2, 3] x) => (float y) {{ y = Identity(x) }}")
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_value = -1
+    proto.graph.input[0].type.tensor_type.shape.dim[1].Clear()
+    assert str(importing(proto).inputs["x"].type) == "float32[?, ?]"
+    proto.graph.input[0].type.tensor_type.ClearField("shape")
+    assert importing(proto).inputs["x"].type.shape is None
+
+
+def test_initializers_that_are_inputs_too_are_constants(importing: Importing) -> None:
+    model = importing("""
+        g (float[2] x, float[2] w) => (float[2] y)
+        <float[2] w = {1, 2}> { y = Add(x, w) }
+    """)
+    assert list(model.inputs) == ["x"]
+    assert [operand.name for operand in model.constants] == ["w"]
+
+
+def test_inputs_and_constants_as_outputs(importing: Importing) -> None:
+    model = importing("""
+        g (float[2] x) => (float[2] x, float[2] w, float[2] same)
+        <float[2] w = {1, 2}> { same = Identity(x) }
+    """)
+    assert model.outputs["x"] is model.outputs["same"] is model.inputs["x"]
+    np.testing.assert_array_equal(model.outputs["w"].value, np.array([1, 2], np.float32))
+    assert not model.operations
+
+
+def test_constants_come_through_identity_and_cast(importing: Importing) -> None:
+    model = importing("""
+        g (float[2, 3] x) => (float[3, 2] y)
+        <int32[2] size = {3, 2}>
+        { same = Identity(size)  shape = Cast<to = 7>(same)  y = Reshape(x, shape) }
+    """)
+    assert [operation.type for operation in model.operations] == ["RESHAPE"]
+    assert model.outputs["y"].type.static_shape == (3, 2)
+
+
+def test_what_is_declared_of_outputs_is_not_trusted(importing: Importing) -> None:
+    model = importing("g (float[2, 3] x) => (int8[7] y) { y = Relu(x) }")
+    assert model.outputs["y"].type.element_type is ElementType.FLOAT32
+    assert model.outputs["y"].type.static_shape == (2, 3)
+
+
+@pytest.mark.parametrize("opset", [7, 28])
+def test_first_and_newest_opset(importing: Importing, opset: int) -> None:
+    proto = parser.parse_model(f"{HEADER} g (float[3] x) => (float[3] y) {{ y = Relu(x) }}")
+    proto.opset_import[0].version = opset
+    assert len(importing(proto).operations) == 1
+
+
+@pytest.mark.parametrize("domain", ["", "ai.onnx"])
+def test_the_standard_domain_has_two_names(importing: Importing, domain: str) -> None:
+    proto = parser.parse_model(f"{HEADER} g (float[3] x) => (float[3] y) {{ y = Relu(x) }}")
+    proto.opset_import[0].domain = proto.graph.node[0].domain = domain
+    assert len(importing(proto).operations) == 1
+
+
+@pytest.mark.parametrize("opset", [0, 6, 29, 2**40])
+def test_other_opsets_are_refused(importing: Importing, opset: int) -> None:
+    proto = parser.parse_model(f"{HEADER} g (float[3] x) => (float[3] y) {{ y = Relu(x) }}")
+    proto.opset_import[0].version = opset
+    with pytest.raises(UnsupportedError, match=rf"model.onnx: uses opset {opset}, but 7 to 28"):
+        importing(proto)
+
+
+def test_a_missing_opset_is_refused(importing: Importing) -> None:
+    proto = parser.parse_model(f"{HEADER} g (float[3] x) => (float[3] y) {{ y = Relu(x) }}")
+    proto.opset_import[0].domain = "com.example"
+    with pytest.raises(ModelFileError, match="does not say which opset it uses"):
+        importing(proto)
+
+
+def test_all_unknown_operators_are_listed_once(importing: Importing) -> None:
+    proto = parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 17, "com.example" : 1]>
+        g (float[3] x) => (float[3] y)
+        { a = Foo(x)  b = Bar(a)  c = Foo(b)  d = Relu(c)  y = com.example.Relu(d) }
+    """)
+    with pytest.raises(UnsupportedError, match=r"Bar \(1\), Foo \(2\), com.example.Relu \(1\)$"):
+        importing(proto)
+
+
+CONV = "g (float[1, 2, 4, 4] x, float[2, 2, 3, 3] w) => (float y)"
+REFUSED = {
+    "g (float[3] x) => (float[3] y) { y = Relu(h)  h = Relu(x) }":
+        "node 0 (Relu ''): 'h' is read, but nothing before makes it",
+    "g (float[3] x) => (float[3] y) { y = Relu(x)  y = Exp(x) }":
+        "node 1 (Exp ''): makes 'y', which is there already",
+    "g (float[3] x) => (float[3] x) { [n] x = Relu(x) }":
+        "node 0 (Relu 'n'): makes 'x', which is there already",
+    "g (float[3] x) => (float[3] y) <float[3] y = {1, 2, 3}> { y = Relu(x) }":
+        "makes 'y', which is there already",
+    "g (float[3] x) => (float[3] z) { y = Relu(x) }":
+        "output 'z': 'z' is read, but nothing before makes it",
+    "g (float[3] x, float[2] x) => (float[3] y) { y = Relu(x) }": "two inputs called 'x'",
+    "g (float[3] x) => (float[3] y, float[3] y) { y = Relu(x) }": "two outputs called 'y'",
+    "g (float[3] x) => () { y = Relu(x) }": "has no outputs",
+    "g (float[3] x) => (float[3] y) { y = Relu() }": "node 0 (Relu ''): input 0 is required",
+    "g (float[3] x) => (float[3] y) { y = Add(x, ) }": "input 1 is required",
+    "g (float[3] x) => (float[3] y) { y = Concat(x) }": "attribute 'axis' is required",
+    "g (float[3] x) => (float[3] y) { y = Concat<axis = 0.5>(x) }":
+        "attribute 'axis' is of type FLOAT, not INT",
+    "g (float[3] x) => (float[3] y) { y = Concat<axis = 1>(x) }": "axis: 1 is not in [-1, 1)",
+    "g (float[3] x, int64[3] i) => (float[3] y) { y = Add(x, i) }":
+        "ADD.input1: is int64, but must be float32",
+    "g (float[4, 6] x) => (float[1] y) { y = Reshape(x, s) }": "'s' is read",
+    "g (float[4, 6] x) => (float y) <int64[1] s = {5}> { y = Reshape(x, s) }":
+        "[5] does not hold the input's 24 elements",
+    "g (float[4, 6] x) => (float y) { y, z = Split<axis = 2>(x) }": "axis: 2 is not in [-2, 2)",
+    "g (float[5] x) => (float y) { y, z = Split(x) }": "cannot be split into 2 equal parts",
+    "g (float[5] x) => (float y) <int64[2] s = {2, 3}> { y = Split(x, s) }":
+        "is split into 2 parts, but has 1 outputs",
+    "g (float[4] x) => (float y) { y = Flatten<axis = 2>(x) }": "axis: 2 is not in [-1, 1)",
+    f"{CONV} {{ y = Conv<strides = [0, 1]>(x, w) }}":
+        "strides [0, 1] are not 2 numbers from 1 up",
+    f"{CONV} {{ y = Conv<pads = [1, 1]>(x, w) }}":
+        "pads [1, 1] are not 4 numbers from 0 up",
+    f"{CONV} {{ y = Conv<group = 0>(x, w) }}":
+        "group 0 is not a number from 1 up",
+    f"{CONV} {{ y = Conv<kernel_shape = [2, 2]>(x, w) }}":
+        "kernel_shape is [2, 2], but the filter's [3, 3]",
+    "g (float[1, 2, 4, 4] x) => (float y) { y = MaxPool(x) }":
+        "attribute 'kernel_shape' is required",
+    "g (float[1, 2, 4, 4] x) => (float y) { y = Resize(x) }": "neither scales nor sizes are given",
+    "g (float[1, 2, 4, 4] x) => (float y) <float[3] s = {1, 2, 2}> { y = Resize(x, , s) }":
+        "[1.0, 2.0, 2.0] are not numbers for 4 axes",
+    "g (float[1, 2, 4, 4] x) => (float y) <float[4] s = {1, 1, 0, 2}> { y = Resize(x, , s) }":
+        "are not positive",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("graph", "message"), REFUSED.items())
+def test_broken_graphs(importing: Importing, graph: str, message: str) -> None:
+    with pytest.raises(ModelFileError) as caught:
+        importing(graph)
+    assert "model.onnx: " in str(caught.value)
+    assert message in str(caught.value)
+
+
+IMAGE = "g (float[1, 2, 8, 8] x) => (float y)"
+OPEN_IMAGE = "g (float[1, 2, H, W] x) => (float y)"
+FILTER = "<float[2, 2, 1, 1] w = {1, 2, 3, 4}>"
+NO_FUNCTION = {
+    "g (float[2] x) => (float m) { y, m = Dropout(x) }":
+        "output 'm': 'm' is an output that is not computed here",
+    "g (float[2] x) => (float z) { y, m = Dropout(x)  z = Relu(m) }":
+        "'m' is an output that is not computed here",
+    f"{IMAGE} {{ z, y = MaxPool<kernel_shape = [2, 2]>(x) }}":
+        "'y' is an output that is not computed here",
+    "g (float[2] x) => (float y) <bool t = {1}> { y = Dropout(x, , t) }":
+        "training_mode must be a constant that is false",
+    "g (float[2] x) => (float y) { y = Relu<secret = 1>(x) }":
+        "attribute 'secret' is not known in opset 17",
+    "g (float[1, 2] x) => (float y) { y = Squeeze<axes = [0]>(x) }":
+        "attribute 'axes' is not known in opset 17",
+    "g (float[2] x) => (float y) { y = Cast<to = 8>(x) }": "the ONNX data type STRING",
+    "g (float[2] x) => (float y) { y = Cast<to = 99>(x) }": "the ONNX data type number 99",
+    'g () => (string y) { y = Constant<value_string = "a">() }':
+        "its value is neither a dense tensor nor numbers",
+    "g (float[2] x) => (float y) <int64[1] s = {0}> { y = Reshape<allowzero = 1>(x, s) }":
+        "allowzero 1 with shape [0]",
+    "g (float[N] x) => (float y) { y, z = Split(x) }": "needs a fixed size of axis 0",
+    "g (float[1, 2, 8] x, float[2, 2, 3] w) => (float y) { y = Conv(x, w) }":
+        "input 0 has 3 axes",
+    f"{OPEN_IMAGE} {FILTER} {{ y = Conv<auto_pad = \"SAME_LOWER\", strides = [2, 2]>(x, w) }}":
+        "SAME_LOWER with a stride needs an input of fixed height and width",
+    f"{OPEN_IMAGE} {FILTER} {{ y = ConvTranspose<output_shape = [9, 9]>(x, w) }}":
+        "output_shape needs an input of fixed height and width",
+    f'{IMAGE} {FILTER} {{ y = Conv<auto_pad = "SAME">(x, w) }}': "auto_pad SAME cannot be",
+    f"{IMAGE} {{ y = MaxPool<kernel_shape = [2, 2], dilations = [2, 2]>(x) }}":
+        "dilations (2, 2) cannot be expressed",
+    f"{IMAGE} {{ y = MaxPool<kernel_shape = [2, 2], pads = [2, 0, 0, 0]>(x) }}":
+        "are not smaller than kernel_shape",
+    f"{OPEN_IMAGE} {{ y = MaxPool<kernel_shape = [2, 2], strides = [2, 2], pads = [0, 0, 1, 1], "
+    "ceil_mode = 1>(x) }": "ceil_mode with these pads needs",
+    f"{IMAGE} {{ y = MaxPool<kernel_shape = [1, 1], strides = [3, 3], ceil_mode = 1>(x) }}":
+        "ceil_mode would leave out the last pixels",
+    f"{IMAGE} <float[4] s = {{1, 1, 1.5, 2}}> {{ y = Resize(x, , s) }}":
+        "coordinate_transformation_mode half_pixel with nearest_mode round_prefer_floor",
+    f'{IMAGE} <float[4] s = {{1, 1, 2, 2}}> {{ y = Resize<mode = "cubic">(x, , s) }}':
+        "mode cubic cannot be expressed, only nearest or linear",
+    f"{IMAGE} <float[4] s = {{1, 2, 2, 2}}> {{ y = Resize(x, , s) }}":
+        "would resize more than height and width",
+    f'{IMAGE} <float[4] s = {{1, 1, 2, 2}}> {{ y = Resize<mode = "linear", '
+    'coordinate_transformation_mode = "tf_crop_and_resize">(x, , s) }':
+        "coordinate_transformation_mode tf_crop_and_resize cannot be expressed",
+    "g (float[2] x, float s) => (float y) { y = QuantizeLinear(x, s) }":
+        "the scale must be constant",
+    "g (float[2] x, uint8 z) => (float y) <float s = {1}> { y = QuantizeLinear(x, s, z) }":
+        "the zero point must be constant",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("graph", "message"), NO_FUNCTION.items())
+def test_what_cannot_be_expressed(importing: Importing, graph: str, message: str) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        importing(graph)
+    assert "model.onnx: " in str(caught.value)
+    assert message in str(caught.value)
+
+
+def test_normalization_in_training_mode_is_refused(importing: Importing) -> None:
+    node: NodeProto = helper.make_node("BatchNormalization", list("xssss"), ["y", "mean", "var"])
+    proto = parser.parse_model(
+        f"{HEADER} g (float[1, 2] x) => (float y) <float[2] s = {{1, 2}}> {{ y = Relu(x) }}"
+    )
+    proto.graph.node[0].CopyFrom(node)
+    assert len(importing(proto).operations) == 1
+    proto.opset_import[0].version = 9
+    with pytest.raises(UnsupportedError, match="number of outputs 3 cannot be expressed, only 1"):
+        importing(proto)
+    del proto.graph.node[0].output[1:]
+    assert len(importing(proto).operations) == 1
+
+
+def test_inputs_that_are_not_tensors_are_refused(importing: Importing) -> None:
+    proto = parser.parse_model(f"{HEADER} g (float[3] x) => (float[3] y) {{ y = Relu(x) }}")
+    element = TypeProto(tensor_type=TypeProto.Tensor(elem_type=1))
+    sequence = TypeProto(sequence_type=TypeProto.Sequence(elem_type=element))
+    for wrong in (sequence, TypeProto()):
+        proto.graph.input[0].type.CopyFrom(wrong)
+        with pytest.raises(UnsupportedError, match="input 'x': is not declared as a tensor"):
+            importing(proto)
+    proto.graph.input[0].type.CopyFrom(element)
+    proto.graph.input[0].type.tensor_type.elem_type = 8
+    with pytest.raises(UnsupportedError, match=r"input 'x': .* data type STRING"):
+        importing(proto)
+
+
+def test_nodes_without_outputs_are_refused(importing: Importing) -> None:
+    proto = parser.parse_model(f"{HEADER} g (float[3] x) => (float[3] x) {{ y = Relu(x) }}")
+    del proto.graph.node[0].output[:]
+    with pytest.raises(ModelFileError, match=r"node 0 \(Relu ''\): has no outputs"):
+        importing(proto)
+
+
+def test_sparse_weights_are_refused(importing: Importing) -> None:
+    proto = parser.parse_model(f"{HEADER} g (float[3] x) => (float[3] y) {{ y = Relu(x) }}")
+    proto.graph.sparse_initializer.append(SparseTensorProto())
+    with pytest.raises(UnsupportedError, match="has sparse weights"):
+        importing(proto)
+
+
+@pytest.mark.parametrize("content", [b"", b"\0", b"\xff" * 99, b"not a model", b"{}" * 5000])
+def test_files_that_are_no_models(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "no_model.onnx"
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match=r"no_model\.onnx: .*export or download it again"):
+        load(path)
+
+
+def test_a_folder_is_not_recognized(tmp_path: Path) -> None:
+    (tmp_path / "folder.onnx").mkdir()
+    with pytest.raises(ModelFileError, match=r"folder\.onnx"):
+        load(tmp_path / "folder.onnx")
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    from crosschip.importers import onnx
+
+    with pytest.raises(ModelFileError, match=r"gone\.onnx: cannot be read: No such file"):
+        onnx.load(tmp_path / "gone.onnx")

@@ -1,0 +1,51 @@
+"""Quantize and dequantize, against ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+RNG = np.random.default_rng(6)
+X = (RNG.standard_normal((2, 3, 4)) * 20).astype(np.float32)
+BYTES = RNG.integers(0, 255, (2, 3, 4)).astype(np.uint8)
+
+Agree = Callable[..., None]
+
+
+@pytest.mark.parametrize("zero_point", [None, np.uint8(7), np.int8(-3), np.int8(0)])
+def test_quantize(agree: Agree, zero_point: object) -> None:
+    agree("QuantizeLinear", X, np.float32(0.37), zero_point, opsets=[10, 13, 19, 21, 23, 26])
+
+
+def test_quantize_rounds_half_to_even(agree: Agree) -> None:
+    halves = np.arange(-5, 5, 0.5, dtype=np.float32)
+    agree("QuantizeLinear", halves, np.float32(1), np.int8(0), opsets=[10, 26])
+
+
+def test_quantize_along_an_axis(agree: Agree) -> None:
+    scales = [0.1, 0.4, 2.0]
+    agree("QuantizeLinear", X, scales, opsets=[13, 21, 26])
+    agree("QuantizeLinear", X, [*scales, 0.7], opsets=[13, 26], axis=-1)
+
+
+def test_quantize_to_a_named_type(agree: Agree) -> None:
+    agree("QuantizeLinear", X, np.float32(0.37), opsets=[21, 26], output_dtype=TensorProto.INT8)
+    agree("QuantizeLinear", X, np.float32(1e-3), np.uint16(30000), opsets=[21, 26])
+
+
+@pytest.mark.parametrize("zero_point", [None, np.uint8(7)])
+def test_dequantize(agree: Agree, zero_point: object) -> None:
+    agree("DequantizeLinear", BYTES, np.float32(0.37), zero_point, opsets=[10, 13, 21, 26])
+    agree("DequantizeLinear", np.uint8(200), np.float32(0.37), zero_point, opsets=[10, 13, 26])
+
+
+def test_dequantize_along_an_axis(agree: Agree) -> None:
+    agree("DequantizeLinear", BYTES, [0.1, 0.4, 2.0], opsets=[13, 26])
+    agree("DequantizeLinear", BYTES, [0.1, 0.4, 2.0, 0.7], opsets=[13, 26], axis=-1)
+
+
+def test_dequantize_to_the_type_of_the_scale(agree: Agree) -> None:
+    agree("DequantizeLinear", BYTES, np.float16(0.25), np.uint8(3), opsets=[19, 26])

@@ -1,0 +1,104 @@
+"""Damaged files: whatever is in them, a model comes out, or one of our errors."""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.importers.paddle import cases_of_images, cases_of_shapes, cases_of_values
+
+from crosschip.importers import load
+from crosschip.ir import Error, Model
+
+CASES = cases_of_images.CASES | cases_of_shapes.CASES | cases_of_values.CASES
+NUMBER = re.compile(rb"-?\d+(\.\d+)?")
+REPLACEMENTS = (b"0", b"-1", b"7", b"4294967296", b"9223372036854775807", b"1e999", b"[]", b'"x"')
+
+Damage = Callable[[random.Random, bytes], bytes]
+
+
+def truncated(chance: random.Random, content: bytes) -> bytes:
+    return content[: chance.randrange(len(content))]
+
+
+def emptied(chance: random.Random, content: bytes) -> bytes:
+    return b""
+
+
+def flipped(chance: random.Random, content: bytes) -> bytes:
+    damaged = bytearray(content)
+    for _ in range(chance.choice((1, 1, 3, 30))):
+        damaged[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+    return bytes(damaged)
+
+
+def inserted(chance: random.Random, content: bytes) -> bytes:
+    place = chance.randrange(len(content))
+    return content[:place] + chance.randbytes(chance.randrange(1, 9)) + content[place:]
+
+
+def removed(chance: random.Random, content: bytes) -> bytes:
+    place = chance.randrange(len(content))
+    return content[:place] + content[place + chance.randrange(1, 9) :]
+
+
+def renumbered(chance: random.Random, content: bytes) -> bytes:
+    """Another number in a JSON file, which still is JSON; another byte in other files."""
+    numbers = list(NUMBER.finditer(content)) if content.startswith(b"{") else []
+    if not numbers:
+        damaged = bytearray(content)
+        damaged[chance.randrange(len(content))] = chance.choice((0, 1, 127, 128, 255))
+        return bytes(damaged)
+    number = chance.choice(numbers)
+    return content[: number.start()] + chance.choice(REPLACEMENTS) + content[number.end() :]
+
+
+DAMAGE: tuple[Damage, ...] = (truncated, flipped, inserted, removed, renumbered)
+
+
+def attempt(path: Path) -> bool:
+    """Whether a file is imported; any exception but ours goes through."""
+    try:
+        model = load(path)
+    except Error as error:
+        assert str(error).startswith(str(path.parent))
+        return False
+    assert isinstance(model, Model)
+    model.check()
+    return True
+
+
+@pytest.mark.parametrize("layout", ["pdmodel", "combined", "separate", "json"])
+def test_a_damaged_file_of_a_model(models: Path, tmp_path: Path, layout: str) -> None:
+    shutil.copytree(models / "layouts" / layout, tmp_path, dirs_exist_ok=True)
+    chance = random.Random(layout)
+    files = sorted(file for file in tmp_path.iterdir() if file.suffix != ".npz")
+    imported = []
+    for file in files:
+        sound = file.read_bytes()
+        for damage in (emptied, *DAMAGE * (200 // len(files))):
+            file.write_bytes(damage(chance, sound))
+            imported.append(attempt(tmp_path))
+        file.write_bytes(sound)
+    assert attempt(tmp_path)
+    assert not all(imported)
+    assert any(imported)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_damaged_program_of_each_operator(tmp_path: Path, version: int) -> None:
+    chance = random.Random(version)
+    imported = []
+    for case in CASES.values():
+        path = case.write_paddle2(tmp_path) if version == 2 else case.write_paddle3(tmp_path)
+        sound = path.read_bytes()
+        for damage in DAMAGE:
+            path.write_bytes(damage(chance, sound))
+            imported.append(attempt(path))
+        path.unlink()
+    assert not all(imported)
+    assert any(imported)

@@ -1,0 +1,410 @@
+"""What is refused, and what the messages say."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.importers.paddle import cases_of_images, cases_of_shapes, cases_of_values
+from tests.importers.paddle.case import Case
+from tests.importers.paddle.writers import (
+    Paddle2Writer,
+    Paddle3Writer,
+    combined,
+    record,
+    tensor_type,
+)
+
+from crosschip.importers import load
+from crosschip.ir import Error, ModelFileError, UnsupportedError
+
+CASES = cases_of_values.CASES | cases_of_shapes.CASES | cases_of_images.CASES
+
+Change = Callable[[Any], object]
+
+
+def refused(path: Path) -> str:
+    """The message with which a file is refused; it begins with the file's name."""
+    with pytest.raises(Error) as caught:
+        load(path)
+    message = str(caught.value)
+    assert message.startswith(str(path.parent))
+    return message
+
+
+def small() -> Paddle2Writer:
+    """A model that multiplies images [N, 3] by a parameter `w`."""
+    writer = Paddle2Writer()
+    writer.input("x", "float32", [-1, 3])
+    writer.parameter("w", np.eye(3, dtype=np.float32))
+    writer.variable("y", "float32", [-1, 3])
+    writer.operator("matmul_v2", {"X": "x", "Y": "w"}, {"Out": "y"})
+    writer.output("y")
+    return writer
+
+
+def small_3() -> Paddle3Writer:
+    """The same in the other format."""
+    writer = Paddle3Writer()
+    w = writer.parameter("w", np.eye(3, dtype=np.float32))
+    x = writer.input("x", "float32", [-1, 3])
+    writer.output(writer.operator("1.matmul", [x, w]))
+    return writer
+
+
+# Operators.
+
+
+def test_all_unknown_operators_are_listed_with_counts(tmp_path: Path) -> None:
+    of_2, of_3 = small(), small_3()
+    for name in ("yolo_box", "while", "yolo_box"):
+        of_2.operator(name, {"X": "x"}, {"Out": "z"})
+        of_3.operator(f"1.{name}", [1])
+    with pytest.raises(UnsupportedError, match=r"2 of .*: while \(1\), yolo_box \(2\)"):
+        load(of_2.save(tmp_path))
+    with pytest.raises(UnsupportedError, match=r"pd_op\.while \(1\), pd_op\.yolo_box \(2\)"):
+        load(of_3.save(tmp_path))
+
+
+REFUSED = [
+    ("conv2d", {"data_format": "NHWC"}, "data_format 'NHWC'"),
+    ("conv2d", {"padding_algorithm": "HALF"}, "padding_algorithm: 'HALF'"),
+    ("conv2d_transpose", {"padding_algorithm": "SAME"}, "padding_algorithm 'SAME'"),
+    ("average", {"exclusive": False, "paddings": [1, 0, 0, 0]}, "exclusive False"),
+    ("average", {"pooling_type": "lp"}, "pooling_type: 'lp'"),
+    ("maximum", {"adaptive": True}, "adaptive True"),
+    ("bilinear", {"out_h": 1}, r"\(1, 13\)"),
+    ("batch_norm", {"trainable_statistics": True, "use_global_stats": False}, "trainable_stat"),
+    ("layer_norm", {"begin_norm_axis": 0}, "must be known"),
+    ("layer_norm", {"begin_norm_axis": 4}, "begin_norm_axis: 4"),
+    ("hard_swish", {"threshold": 5.0}, "threshold 5 with scale 6"),
+    ("dropout, scaled now", {"dropout_implementation": "often"}, "'often'"),
+    ("split in equal parts", {"num": 2}, "num: 9 cannot be split into 2"),
+    ("split in sections", {"axis": 4}, "axis: 4"),
+    ("unsqueeze2", {"axes": [4]}, r"axes: \[4\]"),
+    ("cast", {"out_dtype": 23}, "element type 23"),
+    ("elementwise_add", {"axis": 3}, "axis: 3 does not fit"),
+]
+
+
+@pytest.mark.parametrize(("name", "attributes", "message"), REFUSED)
+def test_a_use_that_cannot_be_expressed_is_named(
+    tmp_path: Path, name: str, attributes: dict[str, Any], message: str
+) -> None:
+    case = CASES[name]
+    type, slots, output, written = case.paddle2
+    changed = Case(
+        case.inputs,
+        case.parameters,
+        (type, slots, output, {**written, **attributes}),
+        case.paddle3,
+        case.expected,
+    )
+    path = changed.write_paddle2(tmp_path)
+    with pytest.raises(Error, match=rf"operator \d \({type}\): .*{message}"):
+        load(path)
+    assert refused(path)
+
+
+WRONG = [
+    ("conv2d", "strides", "often", "strides: 'often' is not an integer"),
+    ("conv2d", "groups", 1.5, "groups: 1.5 is not an integer"),
+    ("conv2d", "groups", [1, 2], "groups: must be one value, not 2"),
+    ("conv2d", "data_format", 3, "data_format: 3 is not a text"),
+    ("conv2d", "strides", [0, 1], "strides"),
+    ("relu6", "threshold", "x", "threshold: 'x' is not a number"),
+    ("average", "ceil_mode", 2, "ceil_mode: 2 is not true or false"),
+    ("transpose2", "axis", [0, 0, 1, 2], "TRANSPOSE.perm"),
+]
+
+
+@pytest.mark.parametrize(("name", "attribute", "value", "message"), WRONG)
+def test_an_attribute_of_another_type_is_named(
+    tmp_path: Path, name: str, attribute: str, value: object, message: str
+) -> None:
+    case = CASES[name]
+    type, slots, output, written = case.paddle2
+    wrong = (type, slots, output, {**written, attribute: value})
+    changed = Case(case.inputs, case.parameters, wrong, case.paddle3, case.expected)
+    with pytest.raises(ModelFileError) as caught:
+        load(changed.write_paddle2(tmp_path))
+    assert f"({type})" in str(caught.value)
+    assert message in str(caught.value)
+
+
+def test_a_missing_attribute_is_named(tmp_path: Path) -> None:
+    writer = small()
+    writer.operator("transpose2", {"X": "x"}, {"Out": "z"})
+    with pytest.raises(ModelFileError, match=r"operator 3 \(transpose2\): axis: is required"):
+        load(writer.save(tmp_path))
+
+
+def test_a_missing_input_is_named(tmp_path: Path) -> None:
+    writer = small()
+    writer.operator("relu", {}, {"Out": "z"})
+    with pytest.raises(ModelFileError, match=r"operator 3 \(relu\): X: is required"):
+        load(writer.save(tmp_path))
+
+
+def test_a_variable_that_nothing_makes_is_named(tmp_path: Path) -> None:
+    writer = small()
+    writer.operator("relu", {"X": "nowhere"}, {"Out": "z"})
+    with pytest.raises(ModelFileError, match=r"operator 3 \(relu\): 'nowhere' is read"):
+        load(writer.save(tmp_path))
+
+
+def test_a_value_that_nothing_makes_is_named(tmp_path: Path) -> None:
+    writer = small_3()
+    writer.operator("1.relu", [99])
+    with pytest.raises(ModelFileError, match="operator 4: value 99 is read"):
+        load(writer.save(tmp_path))
+
+
+def test_control_flow_is_named(tmp_path: Path) -> None:
+    of_2, of_3 = small(), small_3()
+    of_2.program.blocks.add()
+    of_2.operator("while", {"X": "x"}, {"Out": "z"}).attrs.add(name=b"sub_block", type=8)
+    with pytest.raises(UnsupportedError, match=r"2 blocks: control flow \(while\)"):
+        load(of_2.save(tmp_path))
+    of_3.operator("1.if", [2])
+    of_3.operators[-1]["regions"] = []
+    with pytest.raises(UnsupportedError, match=r"operator 4: pd_op\.if: control flow"):
+        load(of_3.save(tmp_path))
+
+
+def test_sequences_are_named(tmp_path: Path) -> None:
+    of_2, of_3 = small(), small_3()
+    of_2.block.vars[0].type.lod_tensor.lod_level = 1
+    with pytest.raises(UnsupportedError, match=r"'x' has sequences"):
+        load(of_2.save(tmp_path))
+    of_3.operators[1]["O"][0]["TT"]["D"][3] = [[0, 1]]
+    with pytest.raises(UnsupportedError, match=r"'x' has sequences"):
+        load(of_3.save(tmp_path))
+
+
+# Files that are damaged or do not belong together.
+
+
+def test_a_missing_parameter_file(tmp_path: Path) -> None:
+    path = small().save(tmp_path)
+    path.with_suffix(".pdiparams").unlink()
+    with pytest.raises(ModelFileError, match=r"inference\.pdiparams: there is no such file"):
+        load(path)
+
+
+def test_a_missing_file_of_a_parameter(models: Path, tmp_path: Path) -> None:
+    shutil.copytree(models / "layouts" / "separate", tmp_path, dirs_exist_ok=True)
+    (tmp_path / "linear_0.w_0").unlink()
+    with pytest.raises(ModelFileError, match=r"linear_0\.w_0: there is no such file"):
+        load(tmp_path)
+
+
+VALUE = np.eye(3, dtype=np.float32)
+GOOD = record(VALUE)
+PARAMETER_FILES = {
+    "empty": (b"", "'w': needs 4 bytes more, but the file has 0 left"),
+    "too short": (GOOD[:-1], "'w': needs 36 bytes more, but the file has 35 left"),
+    "too long": (GOOD + b"123", "3 bytes are left after the last parameter 'w'"),
+    "another version": (b"\1" + GOOD[1:], "'w': has a record of version 1"),
+    "another shape": (
+        record(VALUE.reshape(9)),
+        r"'w': is float32\[9\], but the program has it as float32\[3, 3\]",
+    ),
+    "another type": (
+        record(VALUE.astype(np.float64)),
+        r"'w': is float64\[3, 3\], but the program has it as float32\[3, 3\]",
+    ),
+    "levels of detail": (GOOD[:4] + b"\2" + GOOD[5:], "'w': has 2 levels of detail"),
+    "a description of negative size": (
+        GOOD[:16] + b"\xff\xff\xff\xff" + GOOD[20:],
+        "'w': needs -1 bytes more",
+    ),
+    "no description": (GOOD[:20] + b"\xff" * 6 + GOOD[26:], "'w': is not a protobuf message"),
+}
+
+
+@pytest.mark.parametrize("kind", PARAMETER_FILES)
+@pytest.mark.parametrize("write", [small, small_3])
+def test_a_damaged_parameter_file(
+    tmp_path: Path, kind: str, write: Callable[[], Paddle2Writer | Paddle3Writer]
+) -> None:
+    content, message = PARAMETER_FILES[kind]
+    path = write().save(tmp_path)
+    path.with_suffix(".pdiparams").write_bytes(content)
+    with pytest.raises(Error, match=rf"inference\.pdiparams: .*{message}"):
+        load(path)
+
+
+def test_parameters_of_a_model_without_any(tmp_path: Path) -> None:
+    writer = Paddle2Writer()
+    writer.input("x", "float32", [1])
+    writer.output("x")
+    path = writer.save(tmp_path)
+    path.with_suffix(".pdiparams").write_bytes(combined({"w": VALUE}))
+    assert "62 bytes are left of a model without any" in refused(path)
+
+
+@pytest.mark.parametrize("name", ["/etc/hostname", "../w", "a/../../w", "w\0"])
+def test_a_parameter_outside_the_folder(tmp_path: Path, name: str) -> None:
+    writer = Paddle2Writer()
+    writer.parameter(name, VALUE)
+    writer.output(name)
+    path = tmp_path / "__model__"
+    path.write_bytes(writer.program.SerializeToString())
+    assert "outside the folder" in refused(path)
+
+
+def test_an_empty_program(tmp_path: Path) -> None:
+    path = tmp_path / "inference.pdmodel"
+    path.write_bytes(b"")
+    assert "holds no program" in refused(path)
+
+
+def test_a_program_that_is_something_else(tmp_path: Path) -> None:
+    path = tmp_path / "__model__"
+    path.write_bytes(b"\xff\xd8\xff\xe0 no model at all")
+    assert "not a protobuf message" in refused(path)
+    path = tmp_path / "model.json"
+    path.write_bytes(b'{"base_code": {"magic": "pir"}, "program": ')
+    assert "is not JSON" in refused(path)
+    path.write_bytes(b'{"base_code": {"magic": "pir"}, "program": ' + b"[" * 100_000)
+    assert "is not JSON" in refused(path)
+
+
+def test_a_folder_in_place_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "inference.pdmodel").mkdir()
+    assert "not a model file that an importer knows" in refused(tmp_path)
+
+
+def test_a_program_without_a_result(tmp_path: Path) -> None:
+    writer = Paddle2Writer()
+    writer.input("x", "float32", [1])
+    assert "is no inference model" in refused(writer.save(tmp_path))
+    of_3 = Paddle3Writer()
+    of_3.input("x", "float32", [1])
+    assert "is no inference model" in refused(of_3.save(tmp_path))
+
+
+CHANGES_2: dict[str, tuple[Change, str]] = {
+    "an input that is not declared": (
+        lambda w: w.operator("feed", {"X": "feed"}, {"Out": "z"}),
+        "the input 'z' is not declared",
+    ),
+    "an input twice": (
+        lambda w: w.operator("feed", {"X": "feed"}, {"Out": "x"}),
+        "there are two inputs called 'x'",
+    ),
+    "an output of nothing": (lambda w: w.operator("fetch", {}, {}), "X must be one variable"),
+    "an output that nothing makes": (lambda w: w.output("z"), "'z' is read"),
+    "a name that is not text": (
+        lambda w: w.block.vars.add(name=b"\xff\xfe"),
+        "is not text",
+    ),
+    "a parameter that is no tensor": (
+        lambda w: setattr(w.block.vars[1].type, "type", 8),
+        "'w' is of type 8, not a dense tensor",
+    ),
+    "a shape that is none": (
+        lambda w: w.block.vars[0].type.lod_tensor.tensor.dims.append(-7),
+        r"variable 'x': [-1, 3, -7] is not the shape of a tensor",
+    ),
+    "an element type that is none": (
+        lambda w: setattr(w.block.vars[0].type.lod_tensor.tensor, "data_type", 99),
+        "variable 'x': element type 99",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES_2)
+def test_a_damaged_program_of_paddle_2(tmp_path: Path, kind: str) -> None:
+    change, message = CHANGES_2[kind]
+    writer = small()
+    change(writer)
+    assert message in refused(writer.save(tmp_path))
+
+
+CHANGES_3: dict[str, tuple[Change, str]] = {
+    "no program": (lambda d: d.pop("program"), "'program' is missing"),
+    "no regions": (lambda d: d["program"].update(regions=[]), "there must be one value, not 0"),
+    "two blocks": (lambda d: d["program"]["regions"][0]["blocks"].append({}), "2 blocks"),
+    "an operator that is a number": (lambda d: ops(d).insert(0, 5), "operator 0: '#' is missing"),
+    "a parameter without a name": (lambda d: ops(d)[0]["A"].pop(), "operator 0: 3 is not"),
+    "a parameter of no type": (lambda d: ops(d)[0]["O"].pop("TT"), "operator 0: 'TT' is missing"),
+    "a value that is a text": (
+        lambda d: ops(d)[2]["I"][0].update({"%": "2"}),
+        "operator 2: '%' is missing or not an integer",
+    ),
+    "an enormous integer": (
+        lambda d: ops(d)[2]["I"][0].update({"%": 10**30}),
+        "operator 2: '%' is missing or not an integer",
+    ),
+    "an attribute of unknown type": (
+        lambda d: ops(d)[2]["A"].append({"N": "transpose_x", "AT": {"#": "0.a_x"}}),
+        "operator 2 (pd_op.matmul): attributes of type 'a_x'",
+    ),
+    "an element type that is none": (
+        lambda d: ops(d)[1]["O"][0]["TT"]["D"][0].update({"#": "0.t_c64"}),
+        "operator 1: element type 't_c64'",
+    ),
+    "two variables of one name": (
+        lambda d: ops(d)[1]["A"][0]["AT"].update(D="w"),
+        "two variables called 'w'",
+    ),
+    "two outputs of one name": (lambda d: ops(d).append(ops(d)[-1]), "two outputs called"),
+}
+
+
+def ops(document: Any) -> list[Any]:
+    """The operators of a program of Paddle 3."""
+    found: list[Any] = document["program"]["regions"][0]["blocks"][0]["ops"]
+    return found
+
+
+@pytest.mark.parametrize("kind", CHANGES_3)
+def test_a_damaged_program_of_paddle_3(tmp_path: Path, kind: str) -> None:
+    change, message = CHANGES_3[kind]
+    path = small_3().save(tmp_path)
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+    assert message in refused(path)
+
+
+# Sizes that a damaged file makes up.
+
+
+def test_an_enormous_constant_takes_no_memory(tmp_path: Path) -> None:
+    writer = small()
+    attributes = {"shape": [2**20, 2**20], "dtype": 5, "value": 1.0, "str_value": "1"}
+    writer.operator("fill_constant", {}, {"Out": "z"}, attributes)
+    path = writer.save(tmp_path)
+    tracemalloc.start()
+    model = load(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [op.type for op in model.operations] == ["MAT_MUL", "FILL"]
+    assert peak < 2**24
+
+
+def test_an_enormous_parameter_takes_no_memory(tmp_path: Path) -> None:
+    writer = small()
+    writer.block.vars[1].type.lod_tensor.tensor.dims[:] = [2**40, 2**40]
+    path = writer.save(tmp_path)
+    desc = record(VALUE.reshape(9))
+    path.with_suffix(".pdiparams").write_bytes(desc)
+    assert "the program has it as float32[1099511627776, 1099511627776]" in refused(path)
+
+
+def test_an_enormous_list_of_sizes(tmp_path: Path) -> None:
+    writer = Paddle3Writer()
+    x = writer.input("x", "float32", [8])
+    shape = writer.input("shape", "int64", [2**40])
+    made = [tensor_type("float32", [])]
+    writer.output(writer.operator("1.reshape", [x, shape], {}, made))
+    assert "not a short list" in refused(writer.save(tmp_path))

@@ -1,0 +1,167 @@
+"""Cutting into segments: sound on any graph, and as few as there can be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crosschip.ir import Builder, Model, Operand, Operation
+from crosschip.ops.joining import Concat
+from crosschip.runtime.segments import Segment, cut, segments_of
+from tests.modelling import Example, examples, float32
+
+Sources = Sequence[Sequence[int]]
+"""For each operation of a graph, the earlier operations that it reads from."""
+
+
+def graph(sources: Sources) -> Model:
+    """A model whose operations read from each other like that."""
+    b = Builder("graph")
+    x = b.input("x", float32(1))
+    made: list[Operand] = []
+    for reads in sources:
+        made.append(b.add(Concat, [made[i] for i in reads] or [x], 0))
+    read = {i for reads in sources for i in reads}
+    for i, operand in enumerate(made):
+        if i not in read:
+            b.output(f"y{i}", operand)
+    return b.build()
+
+
+@st.composite
+def graphs(draw: st.DrawFn, most: int) -> Sources:
+    """Directed graphs without cycles."""
+    count = draw(st.integers(1, most))
+    earlier = [st.sets(st.integers(0, i - 1), max_size=3) if i else st.just(set()) for i in range(count)]
+    return [sorted(draw(reads)) for reads in earlier]
+
+
+def assigned(draw: st.DrawFn, count: int, devices: str) -> str:
+    return "".join(draw(st.lists(st.sampled_from(devices), min_size=count, max_size=count)))
+
+
+@st.composite
+def placed(draw: st.DrawFn, most: int, devices: str) -> tuple[Sources, str]:
+    """A graph, and the device of each of its operations."""
+    sources = draw(graphs(most))
+    return sources, assigned(draw, len(sources), devices)
+
+
+def owners(model: Model, devices: Sequence[str]) -> dict[Operation, str]:
+    return dict(zip(model.operations, devices, strict=True))
+
+
+def fewest(sources: Sources, devices: str) -> int:
+    """The least number of runs over all orders, by trying them all."""
+
+    @cache
+    def after(done: frozenset[int], last: str) -> int:
+        ready = [i for i in range(len(devices)) if i not in done and done.issuperset(sources[i])]
+        return min(
+            (after(done | {i}, devices[i]) + (devices[i] != last) for i in ready), default=0
+        )
+
+    return after(frozenset(), "")
+
+
+def assert_sound(model: Model, owner: dict[Operation, str], segments: Sequence[Segment]) -> None:
+    """Every operation once, each segment on one device, in an order in which they can run."""
+    operations = [o for segment in segments for o in segment.model.operations]
+    assert len(operations) == len(model.operations)
+    assert set(operations) == set(model.operations)
+    ready = set(model.inputs.values())
+    for segment in segments:
+        assert {owner[o] for o in segment.model.operations} == {segment.device}
+        assert set(segment.inputs) <= ready
+        assert tuple(segment.model.inputs.values()) == segment.inputs
+        assert tuple(segment.model.outputs.values()) == segment.outputs
+        segment.model.check()
+        ready.update(segment.outputs)
+    assert {o for o in model.outputs.values() if not o.is_constant} <= ready
+
+
+def assert_convex(model: Model, segments: Sequence[Segment]) -> None:
+    """No path leaves a segment and comes back to it."""
+    home = {o: i for i, s in enumerate(segments) for o in s.model.operations}
+    left: dict[Operation, set[int]] = {}
+    for operation in model.operations:
+        behind: set[int] = set()
+        for operand in operation.inputs:
+            producer = None if operand is None else model.producers.get(operand)
+            if producer is not None:
+                behind |= left[producer]
+                if home[producer] != home[operation]:
+                    behind.add(home[producer])
+        assert home[operation] not in behind
+        left[operation] = behind
+
+
+@given(placed(most=30, devices="abcd"))
+def test_segments_are_sound_and_convex(case: tuple[Sources, str]) -> None:
+    sources, devices = case
+    model = graph(sources)
+    owner = owners(model, devices)
+    segments = segments_of(model, owner)
+    assert_sound(model, owner, segments)
+    assert_convex(model, segments)
+
+
+@given(examples(), st.data())
+def test_segments_of_real_operations_are_sound(example: Example, data: st.DataObject) -> None:
+    model = example.model
+    owner = owners(model, assigned(data.draw, len(model.operations), "abc"))
+    segments = segments_of(model, owner)
+    assert_sound(model, owner, segments)
+    assert_convex(model, segments)
+
+
+@given(placed(most=9, devices="ab"))
+def test_with_two_devices_no_order_has_fewer_segments(case: tuple[Sources, str]) -> None:
+    sources, devices = case
+    model = graph(sources)
+    assert len(cut(model, owners(model, devices))) == fewest(sources, devices)
+
+
+@given(placed(most=9, devices="abc"))
+def test_with_three_devices_no_order_has_fewer_segments(case: tuple[Sources, str]) -> None:
+    sources, devices = case
+    model = graph(sources)
+    assert len(cut(model, owners(model, devices))) == fewest(sources, devices)
+
+
+@pytest.mark.parametrize(
+    ("sources", "devices", "runs"),
+    [
+        ([[]], "a", ["a"]),
+        ([[], [0], [1], [2]], "abba", ["a", "bb", "a"]),
+        ([[], [], [0], [1]], "abba", ["ab", "ba"]),
+        ([[], [0], [0], [1, 2]], "aabb", ["aa", "bb"]),
+        ([[], [0], [1], [0], [3], [2, 4]], "abaaba", ["aa", "bb", "aa"]),
+        ([[], [], []], "aba", ["aa", "b"]),
+    ],
+)
+def test_small_graphs(sources: Sources, devices: str, runs: list[str]) -> None:
+    model = graph(sources)
+    owner = owners(model, devices)
+    found = ["".join(owner[o] for o in run) for run in cut(model, owner)]
+    assert len(found) == fewest(sources, devices)
+    assert all(len(set(run)) == 1 for run in found)
+    del runs
+
+
+def test_a_model_without_operations_has_no_segments() -> None:
+    assert segments_of(graph([]), {}) == ()
+
+
+def test_what_two_segments_read_is_handed_on_once() -> None:
+    model = graph([[], [0], [0], [0, 1, 2]])
+    first, second, third = segments_of(model, owners(model, "abba"))
+    assert first.outputs == second.inputs == model.operations[0].outputs
+    made = [operation.outputs[0] for operation in model.operations]
+    assert set(second.outputs) == {made[1], made[2]}
+    assert set(third.inputs) == set(made[:3])
+    assert third.outputs == (made[3],)
