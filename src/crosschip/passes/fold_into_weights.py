@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.ir import Array, Model, Operand, Operation, constant
+from crosschip.ir.mapped import let_go
 from crosschip.ir.types import FLOATS
 from crosschip.ops.convolution import Conv2D, Conv2DTranspose
 from crosschip.ops.elementwise import Add
@@ -111,6 +112,7 @@ def _renewed(source: _Weighted, last: Operation, factor: Array | None, bias: Arr
         scaled = (weights.value * _along_outputs(source, factor)).astype(dtype)
         name = "weight" if isinstance(source, FullyConnected) else "filter"
         inputs[name] = constant(scaled, weights.name)
+        let_go(weights.value)
     inputs["bias"] = constant(bias.astype(dtype), f"{source.name}.bias")
     inputs.update(_fuse_code(last))
     rebuilt: Callable[..., Operation] = type(source)

@@ -9,6 +9,7 @@ import numpy as np
 
 from crosschip.hal import Device, Options
 from crosschip.ir import Model, Operand
+from crosschip.ir.mapped import let_go
 from crosschip.runtime.cache import FORMAT_VERSION
 
 
@@ -39,6 +40,7 @@ def cache_key(model: Model, device_name: str, device: Device, options: Options) 
         add_type(operand)
         assert operand.value is not None, "constants have values"
         digest.update(np.ascontiguousarray(operand.value).reshape(-1).view(np.uint8).data)
+        let_go(operand.value)
     for operation in model.operations:
         add(operation.type, *_references(operation.inputs, number))
         for output in operation.outputs:
