@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import ModelProto, helper, numpy_helper, parser
+from onnx import AttributeProto, ModelProto, helper, numpy_helper, parser
 
 from crosschip.importers import load
 from crosschip.ir import Error, Model
@@ -58,6 +58,7 @@ g (float[N, 3, H, 32] x) => (float y, float pooled)
 """
 WEIGHTS = {"w": (2, 3, 3, 3), "b": (2,), "wt": (2, 2, 3, 3), "fw": (5, 2), "fb": (5,), "m": (4, 2)}
 INTEGERS = (0, 1, -1, 2, -2, 3, 5, 64, 2**31 - 1, -(2**31), 2**62, -(2**63), 2**63 - 1)
+KINDS = [AttributeProto.FLOAT, AttributeProto.INT, AttributeProto.STRING, AttributeProto.GRAPH]
 REALS = (0.0, -1.0, 0.5, 1e38, 1e-40, float("nan"), float("inf"), float("-inf"))
 STRINGS = (b"", b"\xff", b"NOTSET", b"SAME_LOWER", b"VALID", b"linear", b"align_corners")
 NAMES = ("", "axis", "axes", "pads", "strides", "kernel_shape", "to", "split", "output_shape")
@@ -174,9 +175,8 @@ def with_a_wrong_node(whole: ModelProto, rng: random.Random) -> bytes:
         attribute.s = rng.choice(STRINGS)
         attribute.ints[:] = rng.choices(INTEGERS, k=rng.randrange(6))
         attribute.name = rng.choice([attribute.name, attribute.name, *NAMES])
-        attribute.type = rng.choice([attribute.type] * 20 + list(range(15)))
-    data: bytes = proto.SerializeToString()
-    return data
+        attribute.type = rng.choice([attribute.type] * 20 + KINDS)
+    return proto.SerializeToString()
 
 
 def with_a_wrong_tensor(whole: ModelProto, rng: random.Random) -> bytes:
@@ -192,12 +192,12 @@ def with_a_wrong_tensor(whole: ModelProto, rng: random.Random) -> bytes:
         values = np.array(rng.choices(INTEGERS, k=rng.randrange(5)), np.int64)
         tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
     elif change == 3:
-        sizes = [rng.choice([size, size, "N", 2**62]) for size in tensor.dims]
+        odd: list[str | int] = ["N", 2**62]
+        sizes = [rng.choice([size, size, *odd]) for size in tensor.dims]
         proto.graph.input.append(
             helper.make_tensor_value_info(tensor.name, tensor.data_type, sizes)
         )
         proto.graph.initializer.remove(tensor)
     else:
         rng.choice(shape.dim).dim_value = rng.choice(INTEGERS)
-    data: bytes = proto.SerializeToString()
-    return data
+    return proto.SerializeToString()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # has no types
+from google.protobuf.message import DecodeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto

@@ -9,6 +9,7 @@ import pytest
 from tests.importers.paddle.case import normal
 from tests.importers.paddle.running import outputs
 from tests.importers.paddle.writers import (
+    Double,
     Floats,
     IntArray,
     Longs,
@@ -19,9 +20,15 @@ from tests.importers.paddle.writers import (
 )
 
 from crosschip.importers import load
-from crosschip.ir import Array, ElementType, UnsupportedError
+from crosschip.ir import Array, ElementType, Model, UnsupportedError
 
 IMAGE = normal(1, 2, 4, 7, 9)
+
+
+def image_through(model: Model) -> Array:
+    """The only output for the image as `x`."""
+    (found,) = outputs(model, {"x": IMAGE})
+    return found
 
 
 class Sizes2(Paddle2Writer):
@@ -47,8 +54,7 @@ class Sizes2(Paddle2Writer):
     def result(self, folder: Path) -> Array:
         """What the variable `y` is."""
         self.output("y")
-        (found,) = outputs(load(self.save(folder)), {"x": IMAGE})
-        return found
+        return image_through(load(self.save(folder)))
 
 
 class Sizes3(Paddle3Writer):
@@ -87,8 +93,7 @@ class Sizes3(Paddle3Writer):
     def result(self, number: int, folder: Path) -> Array:
         """What a value is."""
         self.output(number)
-        (found,) = outputs(load(self.save(folder)), {"x": IMAGE})
-        return found
+        return image_through(load(self.save(folder)))
 
 
 def test_reshape_to_one_computed_size(tmp_path: Path) -> None:
@@ -96,17 +101,25 @@ def test_reshape_to_one_computed_size(tmp_path: Path) -> None:
     shape = [of_2.integer(0), of_2.integer(28), of_2.size(3)]
     attributes = {"shape": [0, 28, -1]}
     of_2.operator("reshape2", {"X": "x", "ShapeTensor": shape}, {"Out": "y"}, attributes)
-    np.testing.assert_array_equal(of_2.result(tmp_path), IMAGE.reshape(2, 28, 9))
+    of_2.output("y")
 
     of_3 = Sizes3()
     shape_3 = of_3.stack(of_3.integer(0), of_3.integer(28), of_3.size(3))
-    y = of_3.operator("1.reshape", [of_3.x, shape_3])
-    np.testing.assert_array_equal(of_3.result(y, tmp_path), IMAGE.reshape(2, 28, 9))
+    of_3.output(of_3.operator("1.reshape", [of_3.x, shape_3]))
+
+    for writer in (of_2, of_3):
+        model = load(writer.save(tmp_path))
+        np.testing.assert_array_equal(image_through(model), IMAGE.reshape(2, 28, 9))
+        (reshape,) = (op for op in model.operations if op.outputs == tuple(model.outputs.values()))
+        assert [str(shape.value) for shape in reshape.inputs if shape and shape.is_constant] == [
+            "[ 0 28 -1]"
+        ]
 
 
 def test_reshape_to_several_computed_sizes(tmp_path: Path) -> None:
     of_2 = Sizes2()
-    shape = [of_2.size(0), of_2.size(3), of_2.integer(4), of_2.size(2)]
+    of_2.parameter("four", np.array([4], np.int64))
+    shape = [of_2.size(0), of_2.size(3), "four", of_2.size(2)]
     attributes = {"shape": [-1, -1, 4, -1]}
     of_2.operator("reshape2", {"X": "x", "ShapeTensor": shape}, {"Out": "y"}, attributes)
     np.testing.assert_array_equal(of_2.result(tmp_path), IMAGE.reshape(2, 9, 4, 7))
@@ -279,6 +292,41 @@ def test_fill_constant_with_a_value_in_a_text(
     writer.output("y")
     (found,) = outputs(load(writer.save(tmp_path)), {})
     assert found.tolist() == [value, value]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_fill_constant_with_a_value_in_a_tensor(tmp_path: Path, dtype: str) -> None:
+    writer = Paddle2Writer()
+    writer.input("value", dtype, [1])
+    attributes = {"shape": [3], "dtype": 5, "value": 0.0, "str_value": ""}
+    writer.operator("fill_constant", {"ValueTensor": "value"}, {"Out": "y"}, attributes)
+    writer.output("y")
+    (found,) = outputs(load(writer.save(tmp_path)), {"value": np.array([7], dtype)})
+    assert found.dtype == np.float32
+    assert found.tolist() == [7, 7, 7]
+
+
+@pytest.mark.parametrize(
+    ("type", "attributes", "expected"),
+    [
+        ("swish", {"beta": 2.0}, IMAGE / (1 + np.exp(-2 * IMAGE))),
+        ("relu6", {"threshold": 0.5}, IMAGE.clip(0, 0.5)),
+    ],
+)
+def test_activations_of_another_form(
+    tmp_path: Path, type: str, attributes: dict[str, float], expected: Array
+) -> None:
+    writer = Sizes2()
+    writer.operator(type, {"X": "x"}, {"Out": "y"}, attributes)
+    np.testing.assert_allclose(writer.result(tmp_path), expected, rtol=1e-6)
+
+
+def test_a_number_beyond_float32_is_infinite(tmp_path: Path) -> None:
+    writer = Sizes3()
+    y = writer.operator("1.leaky_relu", [writer.x], {"negative_slope": Double(1e300)})
+    np.testing.assert_array_equal(
+        writer.result(y, tmp_path), np.where(IMAGE < 0, -np.float32(np.inf), IMAGE)
+    )
 
 
 def test_a_list_of_tensors_can_be_picked_from(tmp_path: Path) -> None:

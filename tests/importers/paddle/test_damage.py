@@ -12,7 +12,7 @@ import pytest
 from tests.importers.paddle import cases_of_images, cases_of_shapes, cases_of_values
 
 from crosschip.importers import load
-from crosschip.ir import Error, Model
+from crosschip.ir import Error
 
 CASES = cases_of_images.CASES | cases_of_shapes.CASES | cases_of_values.CASES
 NUMBER = re.compile(rb"-?\d+(\.\d+)?")
@@ -65,11 +65,12 @@ def attempt(path: Path) -> bool:
     try:
         model = load(path)
     except Error as error:
-        assert str(error).startswith(str(path.parent))
-        return False
-    assert isinstance(model, Model)
-    model.check()
-    return True
+        message = str(error)
+    else:
+        model.check()
+        return True
+    assert message.startswith(str(path.parent))
+    return False
 
 
 @pytest.mark.parametrize("layout", ["pdmodel", "combined", "separate", "json"])
@@ -80,7 +81,7 @@ def test_a_damaged_file_of_a_model(models: Path, tmp_path: Path, layout: str) ->
     imported = []
     for file in files:
         sound = file.read_bytes()
-        for damage in (emptied, *DAMAGE * (200 // len(files))):
+        for damage in (emptied, *DAMAGE * (80 // len(files))):
             file.write_bytes(damage(chance, sound))
             imported.append(attempt(tmp_path))
         file.write_bytes(sound)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import mmap
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +58,7 @@ def test_a_folder_with_two_models_asks_for_one(models: Path, tmp_path: Path) -> 
         shutil.copytree(models / "layouts" / layout, tmp_path, dirs_exist_ok=True)
     with pytest.raises(ModelFileError, match=r"2 .*inference\.json, inference\.pdmodel; name one"):
         load(tmp_path)
-    assert load(tmp_path / "inference.pdmodel").name == "inference"
+    assert load(tmp_path / "inference.pdmodel").name == tmp_path.name
 
 
 def test_the_old_layouts_are_called_by_their_folder(models: Path) -> None:
@@ -131,3 +134,24 @@ def test_a_model_without_parameters_needs_no_file_for_them(tmp_path: Path) -> No
     path = writer.save(tmp_path)
     path.with_suffix(".pdiparams").unlink()
     assert list(load(path).outputs) == ["x"]
+
+
+def test_importing_the_importer_is_cheap() -> None:
+    code = "import sys, crosschip.importers.paddle; print('google.protobuf' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_garbage_collection_is_as_before(models: Path, tmp_path: Path, enabled: bool) -> None:
+    (tmp_path / "inference.pdmodel").write_bytes(b"damaged")
+    was_enabled = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        load(models / "layouts" / "json")
+        assert gc.isenabled() is enabled
+        with pytest.raises(ModelFileError):
+            load(tmp_path)
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if was_enabled else gc.disable)()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # has no types
+from google.protobuf.message import DecodeError
 from onnx import ModelProto, NodeProto, ValueInfoProto
 
 from crosschip.importers.onnx.node import Node
@@ -180,5 +180,5 @@ def _opset(path: Path, proto: ModelProto) -> int:
                     f"{path}: uses opset {entry.version}, but {OPSETS[0]} to {OPSETS[-1]} can be "
                     f"imported; convert it with onnx.version_converter"
                 )
-            return int(entry.version)
+            return entry.version
     raise ModelFileError(f"{path}: does not say which opset it uses; export or download it again")

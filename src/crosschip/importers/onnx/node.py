@@ -149,7 +149,7 @@ class Node:
             raise UnsupportedError(f"attribute {name!r} is not known in opset {self.opset}")
 
     def _take(self, name: str, kind: AttributeProto.AttributeType) -> AttributeProto | None:
-        attribute: AttributeProto | None = self._attributes.pop(name, None)
+        attribute = self._attributes.pop(name, None)
         if attribute is not None and attribute.type != kind:
             wanted = AttributeProto.AttributeType.Name(kind)
             found = AttributeProto.AttributeType.Name(attribute.type)

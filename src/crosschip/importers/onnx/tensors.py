@@ -211,7 +211,7 @@ def _typed_elements(tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Ar
 
 def _listed(values: Any, dtype: type[np.generic], count: int) -> Array:
     _check_size(len(values), count, "elements")
-    return np.fromiter(values, dtype, count)
+    return np.array(values, dtype)
 
 
 def _number(digits: str) -> int:

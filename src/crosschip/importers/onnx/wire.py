@@ -121,8 +121,7 @@ def _varint(value: int) -> bytes:
 def _reference(offset: int, length: int) -> bytes:
     """The fields of a tensor whose elements are in the model's own file."""
     place = {"location": "", "offset": str(offset), "length": str(length)}
-    fields: bytes = TensorProto(
+    return TensorProto(
         data_location=TensorProto.EXTERNAL,
         external_data=[StringStringEntryProto(key=k, value=v) for k, v in place.items()],
     ).SerializeToString()
-    return fields

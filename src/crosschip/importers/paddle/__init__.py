@@ -9,7 +9,6 @@ in `operators`.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +18,11 @@ from crosschip.ir import Model, ModelError, ModelFileError, UnsupportedError
 
 
 def recognizes(path: Path) -> bool:
-    """Whether the file is a Paddle program, or the folder holds one."""
+    """Whether the file is a Paddle program, or the folder holds one.
+
+    Raises:
+        ModelFileError: the folder cannot be read.
+    """
     return bool(files.programs(path))
 
 
@@ -37,13 +40,12 @@ def load(path: Path) -> Model:
 
     found = files.find(path)
     reader = paddle3 if found.is_pir else paddle2
-    with _without_garbage_collection():
-        with _in_file(found.program):
-            program = reader.read(_content(found.program))
-        graph.check(found.program, program)
-        values = parameters.read(found.parameters, program.parameters)
-        with _in_file(found.program):
-            return graph.build(found.name, program, values)
+    with _in_file(found.program):
+        program = reader.read(_content(found.program))
+    graph.check(found.program, program)
+    values = parameters.read(found.parameters, program.parameters)
+    with _in_file(found.program):
+        return graph.build(found.name, program, values)
 
 
 @contextmanager
@@ -56,19 +58,6 @@ def _in_file(path: Path) -> Iterator[None]:
         raise ModelFileError(f"{path}: {error}; {advice}") from None
     except UnsupportedError as error:
         raise UnsupportedError(f"{path}: {error}") from None
-
-
-@contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Do not look for garbage: a large model is millions of objects, none of them garbage yet."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _content(path: Path) -> bytes:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import copysign, inf, prod
+from math import prod
 from typing import Any, TypeVar
-
-import numpy as np
 
 from crosschip.importers.paddle import tensor_types
 from crosschip.importers.paddle.program import Operator, Scalar
@@ -17,7 +15,6 @@ from crosschip.ops.joining import Concat
 from crosschip.ops.layout import Reshape
 
 _KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "a text"}
-_FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 T = TypeVar("T", bool, int, float, str)
 
@@ -72,7 +69,7 @@ class Context:
         return self._all(name, int, default, *instead)
 
     def real(self, name: str, default: float | None = None, *instead: str) -> float:
-        """A parameter that is a number; one out of the range of float32 is infinite."""
+        """A parameter that is a number."""
         return self._one(name, float, default, *instead)
 
     def reals(
@@ -103,11 +100,18 @@ class Context:
             return known[0]
         return [entry for entries in known for entry in entries or (None,)]
 
-    def numbers(self, name: str, *instead: str) -> tuple[int, ...] | Operand:
+    def real_or_tensor(
+        self, name: str, default: float | None = None, *instead: str
+    ) -> float | Operand:
+        """A number; an operand if it is computed."""
+        operands = self._in_place(name, *instead)
+        if len(operands) == 1 and not operands[0].is_constant:
+            return operands[0]
+        return self.real(name, default, *instead)
+
+    def integers_or_tensor(self, name: str, *instead: str) -> tuple[int, ...] | Operand:
         """A list of integers; an operand if it is computed."""
         operands = self._in_place(name, *instead)
-        if not operands:
-            return self.integers(name)
         if all(operand.is_constant for operand in operands):
             return self.integers(name, None, *instead)
         lists = [self._as_list(operand) for operand in operands]
@@ -117,7 +121,7 @@ class Context:
         """Refuse a parameter that is neither the default nor another of the values allowed."""
         value = self._one(name, type(default), default)
         if value not in (default, *allowed):
-            raise UnsupportedError(f"{name} {value!r} cannot be expressed, only {default!r}")
+            raise UnsupportedError(f"{name} {value!r} cannot be expressed; export with {default!r}")
 
     def add(self, operator: type[StandardOperator], *arguments: object, **named: Any) -> Operand:
         """Build an operation on the way to the result."""
@@ -227,6 +231,4 @@ def _typed(name: str, value: Scalar, kind: type[T]) -> T:
         value = float(value)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise ModelError(f"{name}: {value!r} is not {_KINDS[kind]}")
-    if isinstance(value, float) and abs(value) > _FLOAT32_MAX:
-        return kind(copysign(inf, value))
     return value

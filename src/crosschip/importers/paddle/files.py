@@ -13,6 +13,7 @@ from pathlib import Path
 from crosschip.ir import ModelFileError
 
 _OLD_PROGRAM, _OLD_PARAMETERS = "__model__", "__params__"
+_EXPORTED = "inference"  # the stem that Paddle's own tools give every model
 _PIR_MARK = re.compile(rb'"magic"\s*:\s*"pir"')
 _PIR_MARK_WITHIN = 4096
 
@@ -34,7 +35,8 @@ class ModelFiles:
     @property
     def name(self) -> str:
         """What to call the model."""
-        return self.program.stem if self.program.name != _OLD_PROGRAM else self.program.parent.name
+        says_nothing = self.program.name == _OLD_PROGRAM or self.program.stem == _EXPORTED
+        return self.program.resolve().parent.name if says_nothing else self.program.stem
 
 
 def is_program(path: Path) -> bool:
@@ -56,8 +58,15 @@ def is_pir(path: Path) -> bool:
 
 
 def programs(path: Path) -> list[Path]:
-    """The programs at a path: it itself, or those in the folder that it is."""
-    candidates = sorted(path.iterdir()) if path.is_dir() else [path]
+    """The programs at a path: it itself, or those in the folder that it is.
+
+    Raises:
+        ModelFileError: the folder cannot be read.
+    """
+    try:
+        candidates = sorted(path.iterdir()) if path.is_dir() else [path]
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None
     return [file for file in candidates if is_program(file) and file.is_file()]
 
 

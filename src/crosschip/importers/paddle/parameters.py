@@ -22,8 +22,6 @@ from crosschip.importers.paddle import messages, tensor_types
 from crosschip.importers.paddle.program import Variable, within
 from crosschip.ir import Array, ModelError, ModelFileError, TensorType, UnsupportedError
 
-_VERSION = 0
-
 
 def read(path: Path, parameters: Mapping[str, Variable]) -> dict[str, Array]:
     """Map parameters, from the file that holds all of them or the folder with a file for each.
@@ -109,7 +107,7 @@ class _Records:
 
     def _expect_version(self) -> None:
         if version := self._number("<I"):
-            raise ModelError(f"has a record of version {version}, not {_VERSION}")
+            raise ModelError(f"has a record of version {version}; only version 0 is known")
 
     def _number(self, format: str) -> int:
         (number,) = struct.unpack(format, self._take(struct.calcsize(format)))

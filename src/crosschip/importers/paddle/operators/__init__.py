@@ -1,6 +1,7 @@
 """The functions that import Paddle's operators: a file a family, a function an operator.
 
-Importing the package registers every function; adding a family is adding a file.
+Importing the package registers every function; adding a family is adding a file. An operator that
+Paddle 3 has too is besides a row in `dialect`.
 """
 
 from importlib import import_module

@@ -23,10 +23,11 @@ _INTEGERS = range(-(2**63), 2**64)
 @imports("fill_constant")
 def fill_constant(op: Context) -> None:
     element_type = op.element_type("dtype") or ElementType.FLOAT32
-    shape = op.numbers("shape", "ShapeTensor", "ShapeTensorList")
+    shape = op.integers_or_tensor("shape", "ShapeTensor", "ShapeTensorList")
     tensor = op.optional_input("ValueTensor")
     if tensor is not None:
-        op.make(Fill, shape, op.add(Cast, tensor, element_type))
+        is_such = tensor.type.element_type is element_type
+        op.make(Fill, shape, tensor if is_such else op.add(Cast, tensor, element_type))
     else:
         fill(op, shape, _number(op), element_type)
 

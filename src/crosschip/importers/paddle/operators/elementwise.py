@@ -22,7 +22,7 @@ _BINARY: dict[str, type[Operator]] = {
     "elementwise_min": Min,
 }
 
-_Step = tuple[type[Operator], Operand | float | None, float]
+_Step = tuple[type[Operator], Operand | float, float]
 """An operator, its second input, and the value of that with which it changes nothing."""
 
 
@@ -74,9 +74,7 @@ def _with_axes_after(op: Context, operand: Operand, count: int) -> Operand:
 @imports("scale")
 def scale(op: Context) -> None:
     """`scale * x + bias`, or `scale * (x + bias)` unless `bias_after_scale`."""
-    tensor = op.optional_input("ScaleTensor")
-    is_computed = tensor is not None and not tensor.is_constant
-    factor = tensor if is_computed else op.real("scale", 1.0, "ScaleTensor")
+    factor = op.real_or_tensor("scale", 1.0, "ScaleTensor")
     steps: list[_Step] = [(Mul, factor, 1.0), (Add, op.real("bias", 0.0), 0.0)]
     if not op.flag("bias_after_scale", True):
         steps.reverse()
@@ -93,14 +91,13 @@ def scale(op: Context) -> None:
 
 @imports("pow")
 def pow(op: Context) -> None:
-    exponent = op.optional_input("FactorTensor") or op.real("factor", 1.0)
-    op.make(Pow, op.input(), exponent)
+    op.make(Pow, op.input(), op.real_or_tensor("factor", 1.0, "FactorTensor"))
 
 
 @imports("clip")
 def clip(op: Context) -> None:
-    low, high = op.optional_input("Min"), op.optional_input("Max")
-    op.make(Clip, op.input(), low or op.real("min"), high or op.real("max"))
+    low, high = op.real_or_tensor("min", None, "Min"), op.real_or_tensor("max", None, "Max")
+    op.make(Clip, op.input(), low, high)
 
 
 @imports("dropout")

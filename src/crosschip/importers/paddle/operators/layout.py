@@ -23,7 +23,7 @@ def reshape2(op: Context) -> None:
     slots = ("shape", "ShapeTensor", "Shape")
     entries = op.entries(*slots)
     if entries is None or -1 in entries or entries.count(None) > 1:
-        op.make(Reshape, op.input(), op.numbers(*slots))
+        op.make(Reshape, op.input(), op.integers_or_tensor(*slots))
     else:
         op.make(Reshape, op.input(), tuple(-1 if entry is None else entry for entry in entries))
 
@@ -77,7 +77,7 @@ def unsqueeze2(op: Context) -> None:
 
 @imports("expand_v2")
 def expand_v2(op: Context) -> None:
-    op.make(Expand, op.input(), op.numbers("shape", "Shape", "expand_shapes_tensor"))
+    op.make(Expand, op.input(), op.integers_or_tensor("shape", "Shape", "expand_shapes_tensor"))
 
 
 @imports("slice")
@@ -86,8 +86,8 @@ def slice(op: Context) -> None:
     arguments = (
         op.input("Input"),
         op.integers("axes"),
-        op.numbers("starts", "StartsTensor", "StartsTensorList"),
-        op.numbers("ends", "EndsTensor", "EndsTensorList"),
+        op.integers_or_tensor("starts", "StartsTensor", "StartsTensorList"),
+        op.integers_or_tensor("ends", "EndsTensor", "EndsTensorList"),
     )
     if removed:
         op.make(Squeeze, op.add(Slice, *arguments), removed)

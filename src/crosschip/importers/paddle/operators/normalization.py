@@ -7,7 +7,7 @@ import numpy as np
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.operators.windows import expect_channels_first
 from crosschip.importers.paddle.table import imports
-from crosschip.ir import ModelError, Operand, UnsupportedError
+from crosschip.ir import ModelError, Operand, Shape, UnsupportedError
 from crosschip.ops.creation import Fill
 from crosschip.ops.layout import Reshape
 from crosschip.ops.normalization import BatchNormalization, LayerNormalization
@@ -33,26 +33,32 @@ def batch_norm(op: Context) -> None:
 @imports("layer_norm")
 def layer_norm(op: Context) -> None:
     x = op.input()
+    if x.type.shape is None:
+        raise UnsupportedError("X: its axes must be known")
     axis = op.integer("begin_norm_axis", 1)
-    if x.type.shape is None or not 0 <= axis < len(x.type.shape):
+    if not 0 <= axis < len(x.type.shape):
         raise ModelError(f"begin_norm_axis: {axis} is not an axis of {x.type}")
-    sizes = tuple(size for size in x.type.shape[axis:] if isinstance(size, int))
-    if len(sizes) < len(x.type.shape) - axis:
-        raise UnsupportedError(f"the sizes of {x.type} from axis {axis} on must be known")
     op.make(
         LayerNormalization,
         x,
-        _affine(op, "Scale", 1.0, x, sizes),
-        _affine(op, "Bias", 0.0, x, sizes),
+        _affine(op, "Scale", 1.0, x, x.type.shape[axis:]),
+        _affine(op, "Bias", 0.0, x, x.type.shape[axis:]),
         begin_norm_axis=axis,
         epsilon=op.real("epsilon", 1e-5),
         output="Y",
     )
 
 
-def _affine(op: Context, slot: str, default: float, x: Operand, sizes: tuple[int, ...]) -> Operand:
+def _affine(op: Context, slot: str, default: float, x: Operand, shape: Shape) -> Operand:
     """The scale or bias in the shape of the normalized axes; Paddle stores it flat."""
     operand = op.optional_input(slot)
-    if operand is None:
-        return op.add(Fill, sizes, np.asarray(default, x.type.element_type.dtype))
-    return operand if len(sizes) == 1 else op.add(Reshape, operand, sizes)
+    if operand is not None and len(shape) == 1:
+        return operand
+    sizes = tuple(size for size in shape if isinstance(size, int))
+    if len(sizes) < len(shape):
+        raise UnsupportedError(
+            f"{slot}: the sizes of the normalized axes of {x.type} must be known"
+        )
+    if operand is not None:
+        return op.add(Reshape, operand, sizes)
+    return op.add(Fill, sizes, np.asarray(default, x.type.element_type.dtype))

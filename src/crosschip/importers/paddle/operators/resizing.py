@@ -33,7 +33,7 @@ def _target(op: Context) -> dict[str, Any]:
     expect_channels_first(op, "data_layout")
     arguments: dict[str, Any] = {"align_corners": op.flag("align_corners", True)}
     if op.inputs("SizeTensor") or op.inputs("OutSize"):
-        arguments["shape"] = op.numbers("size", "SizeTensor", "OutSize")
+        arguments["shape"] = op.integers_or_tensor("size", "SizeTensor", "OutSize")
     elif scales := _scales(op):
         arguments["scales"] = scales
     else:
