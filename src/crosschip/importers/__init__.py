@@ -6,15 +6,13 @@ No framework is needed. An importer is found by its entry point in the group `cr
 
 from __future__ import annotations
 
-import gc
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Protocol, cast
 
 from crosschip.ir import Model, ModelFileError
+from crosschip.ir.garbage import collection_paused
 
 
 class Importer(Protocol):
@@ -49,22 +47,9 @@ def load(path: str | os.PathLike[str]) -> Model:
         importer = cast(Importer, entry.load())
         names.append(entry.name)
         if importer.recognizes(path):
-            with _without_garbage_collection():
+            with collection_paused():
                 return importer.load(path)
     raise ModelFileError(
         f"{path}: is not a model file that an importer knows ({', '.join(names)}); "
         f"give a .pdmodel, a Paddle 3 .json, a folder with either, or an .onnx file"
     )
-
-
-@contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Do not look for garbage: a large model is millions of objects, none of them garbage yet."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()

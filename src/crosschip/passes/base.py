@@ -8,6 +8,7 @@ from enum import Enum
 from typing import ClassVar
 
 from crosschip.ir import Model
+from crosschip.ir.garbage import collection_paused
 
 
 class Keeps(Enum):
@@ -39,6 +40,7 @@ class Pass(ABC):
         """The rewritten model."""
 
 
+@collection_paused()
 def run(model: Model, passes: Sequence[Pass]) -> Model:
     """Apply passes in order.
 

@@ -23,7 +23,7 @@ def read_array(path: Path) -> Array:
     try:
         with path.open("rb") as file:
             array = read_npy(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError, MemoryError) as error:
+    except Exception as error:  # NumPy lets through what Python's tokenizer raises, too
         raise InputError(f"{path}: cannot be read as an .npy file: {error}") from None
     return np.require(array, array.dtype.newbyteorder("="), "C")
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from crosschip.hal import Support
 from crosschip.ir import Builder, Model, Operand, Operation, UnsupportedError
+from crosschip.ir.garbage import collection_paused
 from crosschip.ops import Operator
 from crosschip.ops.elementwise import Assign
 from crosschip.runtime.segments import Segment, segments_of
@@ -68,6 +69,7 @@ class Placement:
         return f"{total}; main reason ({count}): {reason}"
 
 
+@collection_paused()
 def place(
     model: Model,
     devices: Mapping[str, Supports],

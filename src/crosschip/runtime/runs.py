@@ -69,7 +69,7 @@ class _Graph:
         """An order of fewer than `known` runs, the fewest; `None` if none is found in budget."""
         start = _Order(self)
         queue = [(start.bound(), 0, start)]
-        seen: set[tuple[int, ...]] = set()
+        reached: dict[tuple[int, ...], int] = {}
         serial = 0
         for _ in range(_SEARCH_BUDGET // len(self.colours)):
             bound, _, order = heappop(queue)
@@ -81,8 +81,8 @@ class _Graph:
                 further = order.copy()
                 further.run(colour)
                 state = tuple(further.waiting)
-                if state not in seen:
-                    seen.add(state)
+                if len(further.runs) < reached.get(state, known):
+                    reached[state] = len(further.runs)
                     serial += 1
                     heappush(queue, (further.bound(), serial, further))
         return None
