@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from importlib.metadata import version
 
+import numpy as np
+
 from crosschip.hal import YES, Device, Kind, Options, Precision, Program, Support
 from crosschip.ir import Array, DeviceError, Model, ModelFileError, Operation
 from crosschip.ops import Operator, operators
@@ -104,12 +106,8 @@ class ReferenceProgram(Program):
 
     @staticmethod
     def _owned(array: Array | None, inputs: Sequence[Array]) -> Array:
-        """An output that shares no memory with what the caller or the model owns."""
+        """An output in C order that shares no memory with what the caller or the model owns."""
         assert array is not None, "outputs are kept until the end"
-        return (
-            array.copy()
-            if array.base is not None
-            or not array.flags.writeable
-            or any(array is given for given in inputs)
-            else array
-        )
+        is_view = array.base is not None or not array.flags.writeable
+        shared = is_view or any(array is given for given in inputs)
+        return array.copy() if shared else np.ascontiguousarray(array).reshape(array.shape)
