@@ -13,13 +13,14 @@ from benchmarks import (
     caching,
     latency,
     loading,
+    machine,
     memory,
     overhead,
     report,
     scaling,
 )
 from benchmarks.models import FOLDER, ROOT
-from benchmarks.subject import Subject
+from benchmarks.subject import Row, Subject
 
 SUBJECTS: Mapping[str, Subject] = {
     "overhead": overhead,
@@ -31,6 +32,8 @@ SUBJECTS: Mapping[str, Subject] = {
     "accuracy": accuracy,
 }
 
+_NAMES = ", ".join(SUBJECTS)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for; 1 if something could not be measured."""
@@ -39,19 +42,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{FOLDER}: the models are not there; `make models` writes them", file=sys.stderr)
         return 1
     names = options.names or list(SUBJECTS)
-    complete = len(names) == len(SUBJECTS) and not options.quick
+    complete = set(names) == set(SUBJECTS) and not options.quick
     folder = options.output or ROOT / ("docs" if complete else "build/benchmarks")
+    about = machine.describe()
     results = [_run(name, quick=options.quick) for name in names]
-    for path in report.write(results, folder):
+    for path in report.write(results, about, folder):
         print(f"wrote {path}")
     return int(any(result.failure for result in results))
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", choices=[[], *SUBJECTS], help=", ".join(SUBJECTS)
-    )
+    parser.add_argument("names", nargs="*", metavar="NAME", type=_known, help=_NAMES)
     parser.add_argument("--quick", action="store_true", help="try everything on little")
     parser.add_argument(
         "--output",
@@ -61,17 +63,27 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _known(name: str) -> str:
+    if name not in SUBJECTS:
+        raise argparse.ArgumentTypeError(f"there is no benchmark {name!r}; there are {_NAMES}")
+    return name
+
+
 def _run(name: str, *, quick: bool) -> report.Result:
     """Measure one subject and show it; what fails is part of the report."""
     subject = SUBJECTS[name]
     print(f"== {name}", flush=True)
     start = time.perf_counter()
+    rows: list[Row] = []
+    failure = ""
     try:
-        result = report.Result(name, subject, subject.measure(quick=quick))
+        for row in subject.measure(quick=quick):
+            rows.append(row)
+            print(" | ".join(filter(None, row.cells().values())), flush=True)
     except Exception as error:  # the other subjects are still worth measuring
-        result = report.Result(name, subject, [], f"{type(error).__name__}: {error}")
-    print(report.lines(result))
-    print(f"{time.perf_counter() - start:.0f} s", flush=True)
+        failure = f"{type(error).__name__}: {error}"
+    result = report.Result(name, subject, rows, failure)
+    print(f"held: {result.verdict} ({time.perf_counter() - start:.0f} s)\n", flush=True)
     return result
 
 

@@ -8,7 +8,7 @@ on each device, with its sizes left open as the file has them, and run with a ba
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -33,14 +33,13 @@ class Accuracy(Row):
 
     @property
     def held(self) -> bool:
-        return max(self.differences.values()) <= LIMIT
+        return all(difference <= LIMIT for difference in self.differences.values())
 
 
-def measure(*, quick: bool) -> list[Accuracy]:
+def measure(*, quick: bool) -> Iterator[Accuracy]:
     """Each model file on each device."""
-    return [
-        Accuracy(file.network, file.format, _differences(file)) for file in model_files(quick=quick)
-    ]
+    for file in model_files(quick=quick):
+        yield Accuracy(file.network, file.format, _differences(file))
 
 
 def _differences(file: ModelFile) -> dict[str, float]:

@@ -8,6 +8,7 @@ and either compiling and writing the entry or reading it.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -36,10 +37,12 @@ class Caching(Row):
         return (self.first, self.second) == ("miss", "hit")
 
 
-def measure(*, quick: bool) -> list[Caching]:
+def measure(*, quick: bool) -> Iterator[Caching]:
     """Each Paddle 2 model on each device with an engine."""
     files = [file for file in model_files(quick=quick) if file.format == ".pdmodel"]
-    return [_measure(file, device) for device in engines() for file in files]
+    for device in engines():
+        for file in files:
+            yield _measure(file, device)
 
 
 def _measure(file: ModelFile, device: str) -> Caching:

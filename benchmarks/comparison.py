@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ Open = Callable[[], Run]
 """Compiles a model and returns a run of it, with its inputs."""
 
 _OURS, _DIRECT = "ours", "direct"
+_LEAST_RUNS, _LEAST_BURST, _BURST_SECONDS = 10, 5, 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,13 @@ class Comparison:
 
 
 def compare(
-    ours: Open, direct: Open, *, seconds: float, blocks: int, more_blocks: int, error: float
+    ours: Open,
+    direct: Open,
+    *,
+    seconds: float,
+    blocks: int,
+    error: float = math.inf,
+    patience: float = 0.0,
 ) -> Comparison:
     """Time two ways to run the same model.
 
@@ -80,22 +88,22 @@ def compare(
         direct: compiles for the other.
         seconds: how long the timed runs of a block take, roughly.
         blocks: how many there are at least.
-        more_blocks: how many are added at most while the ratio is less sure than
-        error: the standard error that is good enough.
+        error: the standard error of the ratio that is good enough.
+        patience: after how many seconds no further block makes it better.
     """
-    competitors = {_OURS: ours, _DIRECT: direct}
     medians: dict[str, list[float]] = {_OURS: [], _DIRECT: []}
     result = Comparison((), ())
+    start = time.perf_counter()
     while len(result.ours) < blocks or (
-        len(result.ours) < blocks + more_blocks and result.ratio.error > error
+        result.ratio.error > error and time.perf_counter() - start < patience
     ):
         block = len(result.ours)
-        order = sorted(competitors, reverse=block % 2 == 0)
-        runs = {name: competitors[name]() for name in order}
-        once = max(_seconds_of(run) for run in runs.values())
-        count = max(10, int(seconds / 2 / once))
-        burst = max(5, min(count // 4, int(0.05 / once)))
-        for name, times in interleave(runs, count, seed=block, burst=burst).items():
+        competitors = [(_OURS, ours), (_DIRECT, direct)][:: 1 if block % 2 else -1]
+        runs = {name: compile() for name, compile in competitors}
+        once = max(map(_seconds_of, runs.values()))
+        count = max(_LEAST_RUNS, int(seconds / 2 / once))
+        burst = max(_LEAST_BURST, min(count // 4, int(_BURST_SECONDS / once)))
+        for name, times in interleave(runs, count, burst=burst, seed=block).items():
             medians[name].append(statistics.median(times) * 1e3)
         result = Comparison(tuple(medians[_OURS]), tuple(medians[_DIRECT]))
     return result

@@ -42,9 +42,13 @@ def run_of_engine(path: Path, engine: str, inputs: Mapping[str, Array], threads:
 
 
 def difference(computed: Sequence[Array], expected: Sequence[Array]) -> float:
-    """The largest difference, as a share of the largest absolute value that is expected."""
-    scale = max(float(np.abs(array).max()) for array in expected)
-    return max(
-        float(np.abs(a.astype(np.float64) - b.astype(np.float64)).max()) / scale
+    """The largest difference, as a share of the largest absolute value that is expected.
+
+    Not a number if an element is not.
+    """
+    scale = max(np.abs(array).max() for array in expected)
+    largest = [
+        np.abs(a.astype(np.float64) - b.astype(np.float64)).max()
         for a, b in zip(computed, expected, strict=True)
-    )
+    ]
+    return float(np.max(largest) / scale)

@@ -10,6 +10,7 @@ their file and are read when they are first used, so that time is part of compil
 from __future__ import annotations
 
 import statistics
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -46,14 +47,13 @@ class Loading(Row):
         return self.seconds <= self.limit_seconds and self.imports in ("", _NOTHING)
 
 
-def measure(*, quick: bool) -> list[Loading]:
+def measure(*, quick: bool) -> Iterator[Loading]:
     """`import crosschip`, without and with using its names, and ResNet50 in each format."""
     times = 3 if quick else 11
-    return [
-        _import("`import crosschip`", IMPORT_LIMIT_SECONDS, times),
-        _import("`import crosschip` and every name in it", None, times, "all"),
-        *(_load(format, times) for format in _FORMATS),
-    ]
+    yield _import("`import crosschip`", IMPORT_LIMIT_SECONDS, times)
+    yield _import("`import crosschip` and every name in it", None, times, "all")
+    for format in _FORMATS:
+        yield _load(format, times)
 
 
 def _import(what: str, limit: float | None, times: int, *names: str) -> Loading:

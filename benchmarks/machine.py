@@ -18,6 +18,7 @@ def describe() -> dict[str, str]:
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "processor": _processor(),
         "cores": str(os.cpu_count()),
+        "load average before": f"{os.getloadavg()[0]:.1f}",
         "system": f"{platform.system()} {platform.machine()}",
         "Python": platform.python_version(),
         **{package: _version(package) for package in _PACKAGES},

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,20 +43,19 @@ class Memory(Row):
         return None if self.ratio is None else self.ratio <= LIMIT
 
 
-def measure(*, quick: bool) -> list[Memory]:
+def measure(*, quick: bool) -> Iterator[Memory]:
     """Every way to run ResNet50 on every device with an engine."""
     file = model_file("ResNet50", ".pdmodel")
     shapes = json.dumps(file.oracle(1).shapes)
     times = 1 if quick else 5
-    rows = []
     for device in engines():
         floor = _peak(times, "run_engine", device)
         direct = _peak(times, "run_engine", device, file.directly[device], shapes)
-        rows.append(Memory(device, "the engine, only imported", floor, None))
-        rows.append(Memory(device, "the engine directly", direct, None))
+        yield Memory(device, "the engine, only imported", floor, None)
+        yield Memory(device, "the engine directly", direct, None)
         ours = "run_model", file.path, device
         off = _peak(times, *ours, "off", shapes)
-        rows.append(Memory(device, "crosschip, no cache", off, off / direct))
+        yield Memory(device, "crosschip, no cache", off, off / direct)
         firsts, seconds = [], []
         for _ in range(times):
             with TemporaryDirectory() as folder:
@@ -63,8 +63,7 @@ def measure(*, quick: bool) -> list[Memory]:
                 seconds.append(_peak(1, *ours, Path(folder), shapes))
         for words, peaks in (("filling the cache", firsts), ("from the cache", seconds)):
             peak = statistics.median(peaks)
-            rows.append(Memory(device, f"crosschip, {words}", peak, peak / direct))
-    return rows
+            yield Memory(device, f"crosschip, {words}", peak, peak / direct)
 
 
 def _peak(times: int, *call: Any) -> float:

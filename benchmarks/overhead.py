@@ -55,26 +55,22 @@ class Overhead(Row):
         return self.added_us.value <= LIMIT_US
 
 
-def measure(*, quick: bool) -> list[Overhead]:
+def measure(*, quick: bool) -> Iterator[Overhead]:
     """Each model on each device with an engine."""
-    rows: list[Overhead] = []
     with TemporaryDirectory() as folder:
         for name, (operator, inputs, shape) in _MODELS.items():
-            path = Path(folder, f"{len(rows)}.onnx")
+            path = Path(folder, f"{operator} {shape}.onnx")
             arrays = _write(path, operator, inputs, shape)
             for device in engines():
                 for outputs, direct in _direct_calls(device, path, arrays):
                     result = compare(
                         partial(run_of_ours, path, device, arrays, _THREADS),
                         direct,
-                        seconds=0.1 if quick else 0.4,
+                        seconds=0.1 if quick else 0.3,
                         blocks=2 if quick else 5,
-                        more_blocks=0,
-                        error=0.0,
                     )
                     figures = result.direct_ms * 1e3, result.ours_ms * 1e3, result.added_us
-                    rows.append(Overhead(device, name, outputs, *figures))
-    return rows
+                    yield Overhead(device, name, outputs, *figures)
 
 
 def _write(path: Path, operator: str, inputs: int, shape: Sequence[int]) -> dict[str, Array]:

@@ -6,9 +6,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from benchmarks import machine, plot
 from benchmarks.subject import Row, Subject
 
 ACCURACY = "accuracy"
@@ -24,7 +22,7 @@ class Result:
     Attributes:
         name: of the subject.
         subject: what was measured.
-        rows: the figures; none if it failed.
+        rows: the figures; if it failed, those before.
         failure: why it failed; empty if it did not.
     """
 
@@ -57,14 +55,20 @@ class Result:
         return inspect.cleandoc(self.subject.__doc__ or "")
 
 
-def write(results: Sequence[Result], folder: Path) -> list[Path]:
+def write(results: Sequence[Result], about: Mapping[str, str], folder: Path) -> list[Path]:
     """Write `performance.md`, with a plot, and `accuracy.md`, as far as there are results.
+
+    Args:
+        results: what was measured.
+        about: the machine, in words.
+        folder: where to write.
 
     Returns:
         The files that were written.
     """
+    from benchmarks import plot  # here, for nothing else needs matplotlib
+
     folder.mkdir(parents=True, exist_ok=True)
-    about = machine.describe()
     documents: dict[str, str] = {}
     others = [result for result in results if result.name != ACCURACY]
     if others:
@@ -135,9 +139,3 @@ def _anchor(title: str) -> str:
     """How a document's reader is led to a heading, as GitHub and its like make anchors."""
     kept = [c for c in title.lower().replace(" ", "-") if c.isalnum() or c in "-_"]
     return "".join(kept)
-
-
-def lines(result: Result) -> str:
-    """A result for the terminal."""
-    rows: list[Any] = [row.cells() for row in result.rows]
-    return f"\n{result.title}\n\n{table(rows) if rows else ''}\n\n{result.verdict}\n"

@@ -32,6 +32,10 @@ BAR = f"the time per operation differs by at most a factor of {LIMIT:g} between 
 
 SIZES = (1_000, 10_000, 100_000)
 
+_PASSES = "passes"
+_TWO_DEVICES = "placement on two devices"
+_ROAD = ("import .onnx", _PASSES, _TWO_DEVICES)
+
 
 @dataclass(frozen=True)
 class Scaling(Row):
@@ -47,18 +51,19 @@ class Scaling(Row):
         return self.factor <= LIMIT
 
 
-def measure(*, quick: bool) -> list[Scaling]:
-    """Each step on each kind of graph."""
+def measure(*, quick: bool) -> Iterator[Scaling]:
+    """Each step on each kind of graph, and the whole road."""
     sizes = SIZES[:2] if quick else SIZES
-    rows: list[Scaling] = []
     for kind, make in GRAPHS.items():
         with TemporaryDirectory() as folder:
             steps = {size: dict(_steps(make(size), Path(folder, str(size)))) for size in sizes}
-            rows += [
-                _row(kind, step, {size: steps[size][step] for size in sizes})
-                for step in steps[sizes[0]]
-            ]
-    return rows
+            road = dict.fromkeys(sizes, 0.0)
+            for step in steps[sizes[0]]:
+                each = _time({size: steps[size][step] for size in sizes})
+                yield _row(kind, step, each)
+                if step in _ROAD:
+                    road = {size: road[size] + each[size] for size in sizes}
+            yield _row(kind, "the road: " + ", ".join(_ROAD), road)
 
 
 def _steps(graph: Graph, folder: Path) -> Iterator[tuple[str, Run]]:
@@ -69,16 +74,20 @@ def _steps(graph: Graph, folder: Path) -> Iterator[tuple[str, Run]]:
         write(graph, path)
         yield f"import {format}", partial(crosschip.load, path)
     model = crosschip.load(path)
-    yield "passes", partial(simplify, model)
+    yield _PASSES, partial(simplify, model)
     simple = simplify(model)
-    yield "placement, one device", partial(place, simple, {"first": _takes_all})
+    yield "placement on one device", partial(place, simple, {"first": _takes_all})
     both: dict[str, Callable[[Operation], Support]] = {"first": _takes_most, "second": _takes_all}
-    yield "placement, two devices", partial(place, simple, both)
+    yield _TWO_DEVICES, partial(place, simple, both)
 
 
-def _row(kind: str, step: str, runs: Mapping[int, Run]) -> Scaling:
+def _time(runs: Mapping[int, Run]) -> dict[int, float]:
+    """The microseconds per operation, by size."""
     seconds = interleave({str(size): run for size, run in runs.items()}, 3, burst=1, warm_up=0)
-    each = {size: Timing.of(seconds[str(size)]).best_ms * 1e3 / size for size in runs}
+    return {size: Timing.of(seconds[str(size)]).best_ms * 1e3 / size for size in runs}
+
+
+def _row(kind: str, step: str, each: Mapping[int, float]) -> Scaling:
     return Scaling(kind, step, each, max(each.values()) / min(each.values()))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, get_args, get_type_hints
 
@@ -56,5 +56,5 @@ class Subject(Protocol):
     __doc__: str | None
     BAR: str
 
-    def measure(self, *, quick: bool) -> Sequence[Row]:
-        """Measure; `quick` is for trying whether it works, not for figures."""
+    def measure(self, *, quick: bool) -> Iterator[Row]:
+        """Yield figures as they are measured; `quick` is for trying whether it works."""

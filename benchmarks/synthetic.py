@@ -108,7 +108,7 @@ _FLOAT32, _LOD_TENSOR, _FEED, _FETCH = 5, 7, 9, 10
 def write_pdmodel(graph: Graph, path: Path) -> None:
     """Write a `.pdmodel` file of Paddle 2, with its `.pdiparams` beside it."""
     constants = constants_of(graph)
-    program = messages.message_class(messages.ProgramDesc)()
+    program: Any = messages.message_class(messages.ProgramDesc)()
     block = program.blocks.add()
     block.vars.add(name=b"feed").type.type = _FEED
     block.vars.add(name=b"fetch").type.type = _FETCH

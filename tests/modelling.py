@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from crosschip.devices.reference import ReferenceProgram
+from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
+from crosschip.hal import YES, Device, Kind, Options, Program, Support
 from crosschip.ir import (
     Array,
     Builder,
@@ -18,9 +19,11 @@ from crosschip.ir import (
     ElementType,
     Model,
     Operand,
+    Operation,
     TensorType,
     symbol,
 )
+from crosschip.ops import Operator
 from crosschip.ops.activation import HardSwish, Relu, Sigmoid
 from crosschip.ops.conversion import Cast
 from crosschip.ops.convolution import Conv2D, Conv2DTranspose
@@ -64,6 +67,17 @@ def model_of(
     return b.build()
 
 
+def chain(*operators: type[Operator], name: str = "net") -> Model:
+    """The model that applies operators of one tensor, one after the other, to two numbers."""
+
+    def make(b: Builder, x: Operand) -> Operand:
+        for each in operators:
+            x = b.add(each, x)
+        return x
+
+    return model_of(make, float32(2), name=name)
+
+
 def outputs_of(model: Model, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """What the reference device computes, without anything of the runtime."""
     arrays = ReferenceProgram(model).run([inputs[name] for name in model.inputs])
@@ -86,7 +100,8 @@ class Example:
     """A random model, with inputs to run it on.
 
     Attributes:
-        positive: no number in it is negative, so that sums lose no digits to cancellation.
+        positive: it is in float32, and no number in it is negative, so that sums lose no digits to
+            cancellation; otherwise it is in float64.
     """
 
     model: Model
@@ -95,6 +110,72 @@ class Example:
 
     def __repr__(self) -> str:
         return str(self.model)
+
+
+def close(actual: Array, expected: Array, example: Example | None = None) -> None:
+    """Assert that two results are equal up to the rounding of a few sums.
+
+    Args:
+        actual: what was computed.
+        expected: what it should be.
+        example: what it is a result of; float32 is taken for it if not given.
+    """
+    assert actual.dtype == expected.dtype
+    relative = 1e-5 if example is None or example.positive else 1e-7  # parameters are float32
+    scale = np.max(np.abs(expected), initial=0)
+    np.testing.assert_allclose(actual, expected, rtol=relative, atol=relative * scale, strict=True)
+
+
+class DelegatingDevice(Device):
+    """The reference device under another name, with wishes of its own.
+
+    Attributes:
+        declines: the operators that it does not run.
+        fails: the operators that it says yes to and then fails to compile.
+        compiled: the names of the models that it has compiled, in order.
+        closed: how often it has been closed.
+    """
+
+    vendor = "tests"
+    kind = Kind.CPU
+
+    def __init__(
+        self,
+        properties: Mapping[str, str] | None = None,
+        *,
+        name: str = "test",
+        declines: Collection[str] = (),
+        fails: Collection[str] = (),
+    ) -> None:
+        super().__init__(properties)
+        self.name = name
+        self.declines = declines
+        self.fails = fails
+        self.compiled: list[str] = []
+        self.closed = 0
+        self._reference = ReferenceDevice()
+
+    @property
+    def version(self) -> str:
+        return "1.0"
+
+    def supports(self, operation: Operation) -> Support:
+        if operation.type in self.declines:
+            return Support.no(f"{operation.type}: not implemented")
+        return YES
+
+    def compile(self, model: Model, options: Options) -> Program:
+        self.compiled.append(model.name)
+        for operation in model.operations:
+            if operation.type in self.fails:
+                raise RuntimeError(f"the compiler of {self.name} crashed on {operation.type}")
+        return self._reference.compile(model, options)
+
+    def load(self, saved: bytes, model: Model, options: Options) -> Program:
+        return self._reference.load(saved, model, options)
+
+    def close(self) -> None:
+        self.closed += 1
 
 
 @st.composite

@@ -65,6 +65,7 @@ def assert_alike(actual: Array, expected: Array, tolerance: float = 1e-5) -> Non
 class Checker:
     """Compares a device with the reference device."""
 
+    static = staticmethod(static)
     symbolic = staticmethod(symbolic)
     built = staticmethod(built)
     outputs_of = staticmethod(outputs_of)

@@ -8,11 +8,11 @@ from functools import cache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.modelling import Example, examples, float32
 
 from crosschip.ir import Builder, Model, Operand, Operation
 from crosschip.ops.joining import Concat
 from crosschip.runtime.segments import Segment, cut, segments_of
-from tests.modelling import Example, examples, float32
 
 Sources = Sequence[Sequence[int]]
 """For each operation of a graph, the earlier operations that it reads from."""
@@ -36,19 +36,20 @@ def graph(sources: Sources) -> Model:
 def graphs(draw: st.DrawFn, most: int) -> Sources:
     """Directed graphs without cycles."""
     count = draw(st.integers(1, most))
-    earlier = [st.sets(st.integers(0, i - 1), max_size=3) if i else st.just(set()) for i in range(count)]
-    return [sorted(draw(reads)) for reads in earlier]
+    reads = [st.sets(st.integers(0, i - 1), max_size=3) for i in range(1, count)]
+    return [[], *(sorted(draw(earlier)) for earlier in reads)]
 
 
-def assigned(draw: st.DrawFn, count: int, devices: str) -> str:
-    return "".join(draw(st.lists(st.sampled_from(devices), min_size=count, max_size=count)))
+def assignments(count: int, devices: str) -> st.SearchStrategy[str]:
+    """A device for each of so many operations."""
+    return st.text(devices, min_size=count, max_size=count)
 
 
 @st.composite
 def placed(draw: st.DrawFn, most: int, devices: str) -> tuple[Sources, str]:
     """A graph, and the device of each of its operations."""
     sources = draw(graphs(most))
-    return sources, assigned(draw, len(sources), devices)
+    return sources, draw(assignments(len(sources), devices))
 
 
 def owners(model: Model, devices: Sequence[str]) -> dict[Operation, str]:
@@ -61,9 +62,7 @@ def fewest(sources: Sources, devices: str) -> int:
     @cache
     def after(done: frozenset[int], last: str) -> int:
         ready = [i for i in range(len(devices)) if i not in done and done.issuperset(sources[i])]
-        return min(
-            (after(done | {i}, devices[i]) + (devices[i] != last) for i in ready), default=0
-        )
+        return min((after(done | {i}, devices[i]) + (devices[i] != last) for i in ready), default=0)
 
     return after(frozenset(), "")
 
@@ -113,7 +112,7 @@ def test_segments_are_sound_and_convex(case: tuple[Sources, str]) -> None:
 @given(examples(), st.data())
 def test_segments_of_real_operations_are_sound(example: Example, data: st.DataObject) -> None:
     model = example.model
-    owner = owners(model, assigned(data.draw, len(model.operations), "abc"))
+    owner = owners(model, data.draw(assignments(len(model.operations), "abc")))
     segments = segments_of(model, owner)
     assert_sound(model, owner, segments)
     assert_convex(model, segments)
@@ -137,20 +136,34 @@ def test_with_three_devices_no_order_has_fewer_segments(case: tuple[Sources, str
     ("sources", "devices", "runs"),
     [
         ([[]], "a", ["a"]),
-        ([[], [0], [1], [2]], "abba", ["a", "bb", "a"]),
-        ([[], [], [0], [1]], "abba", ["ab", "ba"]),
-        ([[], [0], [0], [1, 2]], "aabb", ["aa", "bb"]),
-        ([[], [0], [1], [0], [3], [2, 4]], "abaaba", ["aa", "bb", "aa"]),
         ([[], [], []], "aba", ["aa", "b"]),
+        ([[], [0], [1], [2]], "abba", ["a", "bb", "a"]),
+        ([[], [0], [0], [1, 2]], "aabb", ["aa", "bb"]),
+        ([[], [0], [1], [0], [3], [2, 4]], "abaaba", ["aaa", "bb", "a"]),
+        ([[], [0], [1], [2], [0], [4]], "abcbcb", ["a", "b", "cc", "bb"]),
     ],
 )
 def test_small_graphs(sources: Sources, devices: str, runs: list[str]) -> None:
     model = graph(sources)
     owner = owners(model, devices)
     found = ["".join(owner[o] for o in run) for run in cut(model, owner)]
-    assert len(found) == fewest(sources, devices)
+    assert len(found) == len(runs) == fewest(sources, devices)
     assert all(len(set(run)) == 1 for run in found)
-    del runs
+
+
+@pytest.mark.parametrize(
+    ("sources", "devices"),
+    [
+        ([[], [0], [1], [0], [0, 3], [2], [1, 2, 3, 5]], "bceacdb"),
+        ([[], [], [], [], [0, 1], [3, 4], [1, 2, 3], [2], [1, 2, 3, 5]], "abdaebaac"),
+        ([[], [], [], [0], [0, 3], [], [1], [0, 2, 3, 4], [3, 4], []], "abcedaaecc"),
+    ],
+)
+def test_graphs_in_which_a_state_is_first_reached_by_a_detour(
+    sources: Sources, devices: str
+) -> None:
+    model = graph(sources)
+    assert len(cut(model, owners(model, devices))) == fewest(sources, devices)
 
 
 def test_a_model_without_operations_has_no_segments() -> None:

@@ -13,6 +13,8 @@ from rich.table import Table
 console = Console(markup=False, emoji=False)
 messages = Console(stderr=True, markup=False, emoji=False)
 
+_UNBROKEN = 40  # half of what most terminals are wide
+
 
 def document(content: object) -> None:
     """Print a JSON document, in ASCII, so that no terminal's encoding stands in its way."""
@@ -25,8 +27,11 @@ def table(
     """Print a table.
 
     Columns of numbers, named in `numbers` (separated by commas), are right-aligned. The first
-    column and numbers keep to one line; if the terminal is narrow, the others wrap.
+    column, if it is not long, and numbers keep to one line; if the terminal is narrow, the others
+    wrap.
     """
+    cells = [list(map(str, row)) for row in rows]
+    short = all(len(row[0]) <= _UNBROKEN for row in cells)
     shown = Table(title=title, title_justify="left", title_style="bold")
     for index, column in enumerate(columns):
         right = column in numbers.split(",")
@@ -34,10 +39,10 @@ def table(
             column,
             justify="right" if right else "left",
             overflow="fold",
-            no_wrap=right or index == 0,
+            no_wrap=right or (index == 0 and short),
         )
-    for row in rows:
-        shown.add_row(*map(str, row))
+    for row in cells:
+        shown.add_row(*row)
     console.print(shown)
 
 

@@ -52,7 +52,7 @@ def _described(listed: Listed) -> dict[str, object]:
 def _row(listed: Listed) -> tuple[object, ...]:
     entry = listed.entry
     return (
-        entry.model if entry else listed.path.name,
+        entry.model if entry else f"{listed.path.name[:12]}…",
         f"{entry.device} {entry.device_version}" if entry else "",
         entry.operations if entry else "",
         f"{listed.size / 2**20:.1f}",

@@ -56,10 +56,13 @@ class BatchNormalization(Elementwise):
         scale, bias, mean, variance = statistics
         if scale is None or bias is None or mean is None or variance is None:
             return None
-        factor = scale / np.sqrt(variance + np.asarray(self.epsilon, variance.dtype))
+        dtype = self.input.type.element_type.dtype
         along = (-1,) + (1,) * (len(shape_of(self.input)) - 2)
-        scaled = b.add(Mul, self.input, factor.reshape(along))
-        return b.add(Add, scaled, (bias - mean * factor).reshape(along))
+        with np.errstate(all="ignore"):  # as when it runs whole
+            factor = scale / np.sqrt(variance + np.asarray(self.epsilon, variance.dtype))
+            shift = (bias - mean * factor).astype(dtype)
+            scaled = b.add(Mul, self.input, factor.astype(dtype).reshape(along))
+        return b.add(Add, scaled, shift.reshape(along))
 
 
 @operator("LAYER_NORMALIZATION")

@@ -180,7 +180,10 @@ class Operator(Operation):
             b.append(plain)
             low, high = self.fused.bounds
             return (b.add(operator_named("CLIP"), plain.outputs[0], low, high),)
-        result = self.decompose(b)
+        try:
+            result = self.decompose(b)
+        except (UnknownRank, ComputedParameter):
+            return None
         if result is None:
             return None
         return (result,) if isinstance(result, Operand) else tuple(result)

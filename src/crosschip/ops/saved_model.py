@@ -89,7 +89,7 @@ def from_bytes(saved: bytes | memoryview, where: str = "saved model") -> Model:
         return _Reader(header, data).model()
     except ModelError as error:
         raise ModelFileError(f"{where}: {error}") from None
-    except (KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
         # The checksum held, so this was written by something else that calls itself crosschip.
         raise ModelFileError(f"{where}: is not laid out as a saved model: {error!r}") from None
 

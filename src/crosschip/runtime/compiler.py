@@ -221,6 +221,8 @@ def _open(
     for device in devices:
         if isinstance(device, Device):
             name = device.name
+            if name in properties:
+                raise InputError(f"device {name!r} was made with its properties; there are others")
         else:
             name = device
             device = owned.enter_context(open_device(name, properties.get(name)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from crosschip.devices.onnxruntime.quiet import import_engine
 from crosschip.hal import Device, Kind, Options, Program, Support
 from crosschip.ir import DeviceError, Model, Operation
 
@@ -25,6 +26,7 @@ class OnnxRuntimeDevice(Device):
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         super().__init__(properties)
         try:
+            import_engine()
             from crosschip.devices.onnxruntime import converters, program
         except ImportError as error:
             raise DeviceError(

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from crosschip.devices.onnxruntime.session import EXTERNAL_BYTES
+from crosschip.devices.onnxruntime.saved import EXTERNAL_BYTES, OnnxModel
 from crosschip.ir import Array, Operand, Operation, TensorType
 
 _OPSET = 21
@@ -21,7 +21,6 @@ class Graph:
 
     Attributes:
         label: what the engine's messages call the nodes that are added from now on.
-        external: the constants that are not written into the graph, by name.
     """
 
     def __init__(self, inputs: Iterable[Operand]) -> None:
@@ -29,7 +28,7 @@ class Graph:
         self._names: dict[Operand, str] = {}
         self._made: set[str] = set()
         self.label = ""
-        self.external: dict[str, Array] = {}
+        self._external: dict[str, Array] = {}
         for index, operand in enumerate(inputs):
             name = self._names[operand] = f"input{index}"
             self._proto.input.append(_value_info(name, operand.type))
@@ -73,7 +72,7 @@ class Graph:
         else:
             tensor.data_location = TensorProto.EXTERNAL
             tensor.external_data.add(key="location", value="memory")
-            self.external[name] = np.asarray(value, order="C")
+            self._external[name] = np.asarray(value, order="C")
         return name
 
     def int64(self, values: Iterable[int]) -> str:
@@ -97,8 +96,8 @@ class Graph:
         """Convert a value to another element type."""
         return self.add("Cast", name, to=_code(np.dtype(dtype)))
 
-    def finish(self, outputs: Iterable[Operand]) -> bytes:
-        """The graph as a serialized model whose outputs stand for these operands, in order."""
+    def finish(self, outputs: Iterable[Operand]) -> OnnxModel:
+        """The graph as a model whose outputs stand for these operands, in order."""
         taken: set[str] = set()
         for operand in outputs:
             name = self[operand]
@@ -109,8 +108,7 @@ class Graph:
             self._proto.output.append(_value_info(name, operand.type))
         opset = helper.make_operatorsetid("", _OPSET)
         model = helper.make_model(self._proto, ir_version=_IR_VERSION, opset_imports=[opset])
-        serialized: bytes = model.SerializeToString()
-        return serialized
+        return OnnxModel(model.SerializeToString(), self._external)
 
 
 def _code(dtype: np.dtype) -> int:

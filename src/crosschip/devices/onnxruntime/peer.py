@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
+from crosschip.devices.onnxruntime.quiet import import_engine
 from crosschip.hal.peer import PeerRun
 from crosschip.ir import Array, DeviceError
 
 
 def open_model(path: Path, inputs: Mapping[str, Array], threads: int | None) -> PeerRun:
     """A session on an `.onnx` file, with all graph optimizations."""
+    import_engine()
     import onnxruntime
 
     if path.suffix != ".onnx":

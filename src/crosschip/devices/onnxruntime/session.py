@@ -1,17 +1,22 @@
-"""Making ONNX Runtime sessions."""
+"""ONNX Runtime's side: optimizing models, and making sessions."""
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import onnxruntime
+from onnxruntime import (
+    GraphOptimizationLevel,
+    InferenceSession,
+    OrtExternalInitializerInfo,
+    OrtValue,
+)
 
-from crosschip.ir import Array, DeviceError
-
-EXTERNAL_BYTES = 1024
-"""Constants of at least so many bytes are kept outside of ONNX models."""
+from crosschip.devices.onnxruntime.saved import EXTERNAL_BYTES, OnnxModel, aligned
+from crosschip.ir import DeviceError
 
 _SILENT = 4
 
@@ -28,42 +33,77 @@ class Settings:
     threads: int | None
     spinning: bool
 
-    def session(
-        self,
-        model: bytes,
-        external: Mapping[str, Array],
-        *,
-        optimize: bool = True,
-        write_to: Path | None = None,
-    ) -> onnxruntime.InferenceSession:
-        """A session for a serialized model.
-
-        Args:
-            model: the ONNX model.
-            external: its constants that are outside of it, by name; they must outlive the session.
-            optimize: whether the model is still to be optimized.
-            write_to: where to write the optimized model to, with its constants beside it.
+    def optimized(self, model: OnnxModel) -> OnnxModel:
+        """A model as ONNX Runtime optimizes it for this processor.
 
         Raises:
             DeviceError: ONNX Runtime does not accept the model.
         """
+        external = {}
+        end = 0
+
+        def place(
+            name: str, value: OrtValue, source: OrtExternalInitializerInfo | None
+        ) -> OrtExternalInitializerInfo | None:
+            nonlocal end
+            size = value.tensor_size_in_bytes()
+            if size < EXTERNAL_BYTES:
+                return None
+            external[name] = value.numpy()
+            start, end = end, end + aligned(size)
+            return OrtExternalInitializerInfo("saved", start, size)
+
+        try:
+            compiler = onnxruntime.ModelCompiler(
+                self._options(ortvalues(model)),
+                model.proto,
+                graph_optimization_level=GraphOptimizationLevel.ORT_ENABLE_ALL,
+                get_initializer_location_func=place,
+            )
+            proto = compiler.compile_to_bytes()
+        except Exception as error:
+            raise failure("failed to compile", error) from error
+        del compiler
+        _release_free_memory()
+        return OnnxModel(proto, external)
+
+    def session(self, model: OnnxModel, values: Mapping[str, OrtValue]) -> InferenceSession:
+        """A session for a model that has been optimized.
+
+        Args:
+            model: what it runs.
+            values: its external constants. The session reads them where they are, so they must
+                outlive it.
+
+        Raises:
+            DeviceError: ONNX Runtime does not accept the model.
+        """
+        options = self._options(values)
+        options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
+        for name, value in values.items():
+            options.add_initializer(name, value)
+        try:
+            session = InferenceSession(model.proto, options, providers=["CPUExecutionProvider"])
+        except Exception as error:
+            raise failure("failed to load a compiled model", error) from error
+        _release_free_memory()
+        return session
+
+    def _options(self, values: Mapping[str, OrtValue]) -> onnxruntime.SessionOptions:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = _SILENT
         options.intra_op_num_threads = self.threads or 0
         options.add_session_config_entry("session.intra_op.allow_spinning", str(int(self.spinning)))
-        # 8-bit products must not saturate, whatever the processor.
+        # Products of 8-bit integers must not saturate, whatever the processor.
         options.add_session_config_entry("session.x64quantprecision", "1")
-        if not optimize:
-            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        if write_to:
-            _write_to(options, write_to)
-        values = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in external.values()]
         if values:
-            options.add_external_initializers(list(external), values)
-        try:
-            return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        except Exception as error:
-            raise failure("failed to compile", error) from error
+            options.add_external_initializers(list(values), list(values.values()))
+        return options
+
+
+def ortvalues(model: OnnxModel) -> dict[str, OrtValue]:
+    """The external constants of a model as ONNX Runtime's values, in the same memory."""
+    return {name: OrtValue.ortvalue_from_numpy(array) for name, array in model.external.items()}
 
 
 def failure(what: str, error: Exception) -> DeviceError:
@@ -75,8 +115,11 @@ def failure(what: str, error: Exception) -> DeviceError:
     return DeviceError(f"onnxruntime {what}: {text.splitlines()[0]}")
 
 
-def _write_to(options: onnxruntime.SessionOptions, path: Path) -> None:
-    options.optimized_model_filepath = str(path)
-    prefix = "session.optimized_model_external_initializers_"
-    options.add_session_config_entry(f"{prefix}file_name", f"{path.name}.data")
-    options.add_session_config_entry(f"{prefix}min_size_in_bytes", str(EXTERNAL_BYTES))
+def _release_free_memory() -> None:
+    """Give the system back what ONNX Runtime used in passing, about as much again as the weights.
+
+    The GNU C library would keep it for the process; others do this by themselves.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim:
+        trim(0)

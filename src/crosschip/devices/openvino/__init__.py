@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from crosschip.devices.openvino.quiet import import_engine
 from crosschip.hal import Device, Kind, Options, Program, Support
 from crosschip.ir import DeviceError, Model, Operation
 
@@ -28,6 +29,7 @@ class OpenVinoDevice(Device):
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         super().__init__(properties)
         try:
+            import_engine()
             from crosschip.devices.openvino import converters, program
         except ImportError as error:
             raise DeviceError(

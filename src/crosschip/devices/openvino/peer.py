@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from crosschip.devices.openvino.quiet import import_engine
 from crosschip.hal.peer import PeerRun
 from crosschip.ir import Array, DeviceError
 
 
 def open_model(path: Path, inputs: Mapping[str, Array], threads: int | None) -> PeerRun:
     """A request on an `.onnx`, `.pdmodel` or OpenVINO file, in float32, for latency."""
+    import_engine()
     import openvino
 
     core = openvino.Core()

@@ -71,7 +71,7 @@ class Engine:
             compiled = self._core.import_model(tensor, self._device, self._config(options))
         except RuntimeError as error:
             raise failure("failed to load a saved program", error) from error
-        return OpenVinoProgram(compiled, model, [stored])
+        return OpenVinoProgram(compiled, model, [stored], saved)
 
     def _config(self, options: Options) -> dict[str, Any]:
         """OpenVINO's own words for the options; a saved program keeps none of them."""
@@ -98,13 +98,19 @@ class OpenVinoProgram(Program):
         compiled: what OpenVINO compiled.
         model: what it was compiled from.
         kept: arrays whose memory the compiled model reads.
+        saved: what it was loaded from, if it was.
     """
 
     def __init__(
-        self, compiled: openvino.CompiledModel, model: Model, kept: Sequence[Array]
+        self,
+        compiled: openvino.CompiledModel,
+        model: Model,
+        kept: Sequence[Array],
+        saved: bytes | None = None,
     ) -> None:
         self._compiled = compiled
         self._kept = kept
+        self._saved = saved
         self._idle: list[_Request] = []
         self._wide = [
             index
@@ -131,12 +137,11 @@ class OpenVinoProgram(Program):
         return outputs
 
     def save(self) -> bytes:
-        saved: bytes = self._compiled.export_model().getvalue()
-        return saved
+        # OpenVINO does not read what it exports of a model that it has imported.
+        return self._saved or self._compiled.export_model().getvalue()
 
     def close(self) -> None:
-        self._idle.clear()
-        del self._compiled
+        vars(self).clear()
 
 
 class _Request:

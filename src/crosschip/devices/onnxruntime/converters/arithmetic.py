@@ -103,7 +103,7 @@ def hard_swish(g: Graph, op: activation.HardSwish) -> str:
     return g.add("Mul", g[op.input], gate)
 
 
-@converts(activation.Swish)
+@converts(activation.Swish, types=NARROW_FLOATS)
 def swish(g: Graph, op: activation.Swish) -> str:
     return g.add("Mul", g[op.input], g.add("Sigmoid", g[op.input]))
 

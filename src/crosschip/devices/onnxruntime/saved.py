@@ -1,0 +1,77 @@
+"""ONNX models with their large constants beside them, and the form that they are saved in.
+
+    offset  size  what
+    0       8     the mark "ORT" 0D 0A 1A 00 01; its last byte is the version of this layout
+    8       8     where the ONNX model starts, little-endian like all numbers here
+    16      8     its size; it ends with the whole
+    64            the elements of the large constants, each at a multiple of 64
+    ...           the ONNX model
+
+In the ONNX model a large constant is external data with a `length` and an `offset`, which counts
+from byte 64. What lies between these parts is 0.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from crosschip.ir import Array
+
+EXTERNAL_BYTES = 1024
+"""Constants of at least so many bytes are kept outside of ONNX models."""
+
+_MARK = b"ORT\r\n\x1a\x00\x01"
+_PREAMBLE = struct.Struct("<8sQQ")
+_ALIGNMENT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxModel:
+    """A serialized ONNX model, and the constants that are outside of it, by name."""
+
+    proto: bytes
+    external: Mapping[str, Array]
+
+
+def aligned(size: int) -> int:
+    """How many bytes a constant takes with what lies behind it."""
+    return size + -size % _ALIGNMENT
+
+
+def write(model: OnnxModel) -> bytes:
+    """The saved form of a model whose constants are at the offsets that their order gives."""
+    parts: list[bytes | memoryview] = []
+    for array in model.external.values():
+        elements = array.reshape(-1).view(np.uint8).data
+        parts += [elements, bytes(aligned(array.nbytes) - array.nbytes)]
+    start = _ALIGNMENT + sum(map(len, parts))
+    preamble = _PREAMBLE.pack(_MARK, start, len(model.proto))
+    return b"".join([preamble.ljust(_ALIGNMENT, b"\0"), *parts, model.proto])
+
+
+def read(saved: bytes) -> OnnxModel:
+    """The model that was saved; its external constants are views of the bytes.
+
+    Raises:
+        Exception: it is something else; struct, protobuf and NumPy each raise their own.
+    """
+    mark, start, size = _PREAMBLE.unpack_from(saved)
+    if mark != _MARK or start + size != len(saved):
+        raise ValueError("it starts with something else, or is cut off")
+    proto = saved[start:]
+    tensors = onnx.ModelProto.FromString(proto).graph.initializer
+    external = [tensor for tensor in tensors if tensor.data_location == TensorProto.EXTERNAL]
+    return OnnxModel(proto, {tensor.name: _elements(tensor, saved) for tensor in external})
+
+
+def _elements(tensor: TensorProto, saved: bytes) -> Array:
+    place = {entry.key: entry.value for entry in tensor.external_data}
+    dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
+    count, start = int(place["length"]) // dtype.itemsize, _ALIGNMENT + int(place["offset"])
+    return np.frombuffer(saved, dtype, count, start).reshape(tuple(tensor.dims))

@@ -1,0 +1,109 @@
+"""The report says what was measured, and whether it is within the bar."""
+
+import math
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import benchmarks.scaling
+import numpy as np
+import pytest
+from benchmarks.accuracy import Accuracy
+from benchmarks.comparison import Comparison, Estimate
+from benchmarks.engines import difference
+from benchmarks.report import Result, table
+from benchmarks.subject import Column, Row
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Sample(Row):
+    name: Annotated[str, Column("what")]
+    figures: Annotated[Mapping[int, float], Column("at {:,}", ".1f")]
+    passed: Annotated[bool | None, Column("passed")] = None
+
+    @property
+    def held(self) -> bool | None:
+        return self.passed
+
+
+def test_a_mapping_takes_a_column_an_entry() -> None:
+    assert Sample("a", {1: 0.25, 1000: 2}, True).cells() == {
+        "what": "a",
+        "at 1": "0.2",
+        "at 1,000": "2.0",
+        "passed": "True",
+        "held": "yes",
+    }
+
+
+def test_a_table_aligns_numbers_to_the_right() -> None:
+    rows = [{"name": "a", "n": "-1.5"}, {"name": "b", "n": ""}]
+    assert table(rows).splitlines() == [
+        "| name | n |",
+        "| --- | ---: |",
+        "| a | -1.5 |",
+        "| b |  |",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("passed", "verdict"),
+    [
+        ([True, True, None], "yes, all 2"),
+        ([True, False, None], "**no**: 1 of 2"),
+        ([False], "**no**: 0 of 1"),
+    ],
+)
+def test_the_verdict_counts_what_is_held_to_the_bar(
+    passed: list[bool | None], verdict: str
+) -> None:
+    rows = [Sample("a", {}, one) for one in passed]
+    assert Result("scaling", benchmarks.scaling, rows).verdict == verdict
+
+
+def test_what_failed_is_no_success() -> None:
+    assert Result("scaling", benchmarks.scaling, [], "no memory").verdict == "**failed**: no memory"
+
+
+def test_bars() -> None:
+    within = Accuracy("net", ".onnx", {"a": 1e-4, "b": 0.0})
+    beyond = Accuracy("net", ".onnx", {"a": 1.1e-4, "b": 0.0})
+    assert (within.held, beyond.held) == (True, False)
+
+
+def test_a_difference_is_relative_to_the_largest_value() -> None:
+    computed = [np.array([1.0, 2.0]), np.array([8.5])]
+    expected = [np.array([1.0, 2.25]), np.array([-8.0])]
+    assert difference(computed, expected) == 16.5 / 8
+
+
+def test_a_difference_that_is_no_number_is_beyond_the_bar() -> None:
+    ones = np.ones(3, np.float32)
+    found = difference([np.array([1, math.nan, 1], np.float32), ones], [ones, ones])
+    assert math.isnan(found)
+    assert not Accuracy("net", ".onnx", {"a": 0.0, "b": found}).held
+
+
+def test_ratio_and_overhead_of_a_comparison() -> None:
+    result = Comparison(ours=(2.0, 2.0, 4.0), direct=(1.0, 2.0, 4.0))
+    assert (result.ours_ms, result.direct_ms) == (2.0, 2.0)
+    assert result.ratio.value == 1.0
+    assert result.added_us.value == 0.0
+
+
+def test_blocks_that_agree_leave_no_doubt() -> None:
+    assert Estimate.of([3.0, 3.0, 3.0]) == Estimate(3.0, 0.0)
+    assert Estimate.of([1.0, 2.0, 3.0]).error == pytest.approx(1.253 * 1.483 / math.sqrt(3))
+    assert f"{Estimate(1.25, 0.125):.2f}" == "1.25 ± 0.12"
+
+
+def test_an_unknown_name_is_refused_with_those_that_there_are() -> None:
+    command = [sys.executable, "-m", "benchmarks", "speed"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "overhead, latency, loading, memory, caching, scaling, accuracy" in done.stderr

@@ -1,0 +1,176 @@
+"""`crosschip explain`, `devices`, `cache` and `bench`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from tests.cli.conftest import Crosschip
+
+from crosschip.cli._show import table
+from crosschip.runtime.cache import Cache, Entry
+
+SHAPE = ("--shape", "image=2x3x5x8")
+
+
+def test_explaining_in_a_document(crosschip: Crosschip, model: Path) -> None:
+    outcome = crosschip("explain", model, "--devices", "reference", "--json")
+    assert (outcome.status, outcome.err) == (0, "")
+    report = outcome.document
+    assert set(report) >= {"segments", "operations"}
+    (segment,) = report["segments"]
+    assert (segment["device"], segment["operations"]) == ("reference", 6)
+    assert len(segment["inputs"]) == len(segment["outputs"]) == 2
+    operations = report["operations"]
+    assert [operation["type"] for operation in operations] == [
+        "CONV_2D",
+        "RELU",
+        "ADAPTIVE_AVERAGE_POOL_2D",
+        "FLATTEN",
+        "ADD",
+        "SOFTMAX",
+    ]
+    for operation in operations:
+        assert set(operation) >= {"name", "type", "device", "reasons"}
+        assert operation["device"] == "reference"
+        assert operation["reasons"] == {"reference": "supported"}
+
+
+def test_explaining_in_tables(crosschip: Crosschip, model: Path) -> None:
+    outcome = crosschip("explain", model, "--devices", "reference", *SHAPE)
+    assert outcome.status == 0
+    for text in ("SOFTMAX", "reference", "operations in 1 segments: reference runs 6"):
+        assert text in outcome.out
+
+
+def test_drawings(crosschip: Crosschip, model: Path, tmp_path: Path) -> None:
+    files = ("--dot", tmp_path / "m.dot", "--svg", tmp_path / "m.svg")
+    outcome = crosschip("explain", model, "--devices", "reference", *files, "--json")
+    assert outcome.status == 0
+    dot = (tmp_path / "m.dot").read_text(encoding="utf-8")
+    assert dot.startswith("digraph")
+    assert "[bold]概率" in dot
+    svg = ElementTree.parse(tmp_path / "m.svg")
+    texts = [element.text for element in svg.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"reference", "CONV_2D", "[bold]概率"} <= set(texts)
+
+
+def test_a_drawing_that_cannot_be_written_is_an_error(crosschip: Crosschip, model: Path) -> None:
+    for flag in ("--dot", "--svg"):
+        outcome = crosschip("explain", model, "--devices", "reference", flag, "/dev/null/m")
+        assert outcome.status == 1
+        assert "error: /dev/null/m: cannot be written" in outcome.err
+
+
+def test_devices(crosschip: Crosschip) -> None:
+    outcome = crosschip("devices", "--json")
+    assert (outcome.status, outcome.err) == (0, "")
+    found = {device["name"]: device for device in outcome.document}
+    assert set(found) >= {"reference", "onnxruntime", "openvino"}
+    for device in found.values():
+        assert set(device) >= {"name", "vendor", "kind", "version", "available", "reason"}
+        assert device["available"] is (device["reason"] == "")
+    assert found["reference"]["available"]
+    shown = crosschip("devices").out
+    for device in found.values():
+        assert device["name"] in shown
+        assert device["vendor"] in shown
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Path:
+    """A cache folder with three good entries and one that is damaged."""
+    cache = Cache(tmp_path / "cache")
+    for i in range(3):
+        cache.write(Entry(f"{i:064}", "npu", "1.0", f"model [{i}]", i), bytes(100_000))
+        path = cache.folder / f"{i:064}.chip"
+        os.utime(path, (1_700_000_000 + i, 1_700_000_000 + i))
+    (cache.folder / f"{9:064}.chip").write_bytes(b"damaged")
+    return cache.folder
+
+
+def test_the_cache_is_listed(crosschip: Crosschip, filled: Path) -> None:
+    outcome = crosschip("cache", "--cache-dir", filled, "--json")
+    assert (outcome.status, outcome.err) == (0, "")
+    report = outcome.document
+    assert report["folder"] == str(filled)
+    assert report["removed"] == 0
+    assert len(report["entries"]) == 4
+    good = [entry for entry in report["entries"] if not entry["problem"]]
+    assert [entry["model"] for entry in good] == ["model [2]", "model [1]", "model [0]"]
+    assert all(entry["bytes"] > 100_000 and entry["device"] == "npu" for entry in good)
+    shown = crosschip("cache", "--cache-dir", filled).out
+    for text in ("model [1]", "npu 1.0", "0.1", "good", "is cut", "4 entries"):
+        assert text in shown
+
+
+def test_the_cache_is_pruned(crosschip: Crosschip, filled: Path) -> None:
+    def left(*arguments: object) -> tuple[int, int]:
+        report = crosschip("cache", "--cache-dir", filled, *arguments, "--json").document
+        return report["removed"], len(report["entries"])
+
+    assert left("--max-mb", "0.2") == (2, 2)
+    assert left("--max-mb", "inf") == (0, 2)
+    assert left("--clear") == (2, 0)
+    assert list(filled.iterdir()) == []
+
+
+def test_the_default_cache_is_listed(
+    crosschip: Crosschip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CROSSCHIP_CACHE_DIR", str(tmp_path / "mine"))
+    assert crosschip("cache", "--json").document["folder"] == str(tmp_path / "mine")
+
+
+def test_a_cache_that_cannot_be_used_is_an_error(crosschip: Crosschip) -> None:
+    outcome = crosschip("cache")
+    assert outcome.status == 1
+    assert "error: cache folder /dev/null/no cache in tests: cannot be written to" in outcome.err
+
+
+def test_timing_against_an_engine(crosschip: Crosschip, model: Path) -> None:
+    outcome = crosschip(
+        "bench", model, "--devices", "onnxruntime", "--against", "onnxruntime,openvino",
+        *SHAPE, "--runs", 3, "--no-cache", "--json",
+    )  # fmt: skip
+    assert outcome.status == 0, outcome.err
+    report = outcome.document
+    assert report["crosschip"]["median_ms"] > 0
+    assert report["crosschip"]["p90_ms"] >= report["crosschip"]["median_ms"]
+    assert set(report["against"]) == {"onnxruntime", "openvino"}
+    for peer in report["against"].values():
+        assert peer["ratio"] == pytest.approx(peer["median_ms"] / report["crosschip"]["median_ms"])
+        assert peer["largest_difference"] < 1e-4
+
+
+def test_timing_in_a_table(crosschip: Crosschip, model: Path) -> None:
+    outcome = crosschip("bench", model, "--devices", "reference", *SHAPE, "--runs", 2, "--no-cache")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert "median ms" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--against", "nosuch"], "nosuch"),
+        (["--shape", "picture=1x3x4x8"], "no input 'picture'"),
+        ([], "which leaves sizes open"),
+    ],
+)
+def test_timing_what_does_not_fit_is_an_error(
+    crosschip: Crosschip, model: Path, arguments: list[str], message: str
+) -> None:
+    shape = () if not arguments or "--shape" in arguments else SHAPE
+    outcome = crosschip("bench", model, "--devices", "reference", "--no-cache", *shape, *arguments)
+    assert (outcome.status, outcome.out) == (1, "")
+    assert message in outcome.err
+
+
+def test_a_long_name_leaves_room_for_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    table("Outputs", ("name", "shape"), [("x" * 100, "[1, 2]"), ("[/b] :x:", "[n]")])
+    shown = capsys.readouterr().out
+    for text in ("[1, 2]", "[/b] :x:", "[n]", "shape"):
+        assert text in shown
+    assert shown.count("x") == 101

@@ -1,0 +1,47 @@
+"""The command line as a process: streams, exit statuses, encodings."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(sys.executable).with_name("crosschip")
+RUN = ("--devices", "reference", "--no-cache", "--shape", "image=1x3x4x8")
+
+
+def crosschip(*arguments: object, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [SCRIPT, *map(str, arguments)], env={**os.environ, **environment}, capture_output=True
+    )
+
+
+def test_a_document_is_all_that_is_on_standard_output(model: Path) -> None:
+    done = crosschip("run", model, *RUN, "--json")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout)["outputs"][0]["name"] == "[bold]概率"
+
+
+def test_an_error_is_a_line_and_status_1(model: Path) -> None:
+    done = crosschip("run", model, *RUN, "--devices", "nosuch")
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.startswith(b"error: there is no device 'nosuch'")
+    assert b"Traceback" not in done.stderr
+
+
+def test_wrong_usage_is_status_2() -> None:
+    done = crosschip("run")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"Usage: crosschip run" in done.stderr
+    assert crosschip().returncode == 2
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_of_another_encoding_gets_its_document(model: Path, encoding: str) -> None:
+    done = crosschip("run", model, *RUN, "--json", PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout)["outputs"][0]["name"] == "[bold]概率"

@@ -1,0 +1,108 @@
+"""One-line checks of the operators' reference against another implementation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from crosschip.devices.reference import ReferenceDevice
+from crosschip.hal import Options
+from crosschip.ir import Array, Builder, ElementType, Model, Operand, TensorType, symbol
+from crosschip.ir.dimension import is_unknown, substitute
+
+Build = Callable[..., Operand | tuple[Operand, ...]]
+
+
+class Checker:
+    """Compares what an operator's reference computes, and what it infers, with an oracle."""
+
+    def __call__(
+        self,
+        build: Build,
+        oracle: Callable[..., Any],
+        *inputs: tuple[int, ...] | Array,
+        tolerance: float = 1e-5,
+    ) -> None:
+        """Build a model of inputs (arrays, or shapes of random ones), run it, and compare.
+
+        The types inferred from known sizes must be those of the results, and what is inferred from
+        named sizes must come to the same.
+
+        Args:
+            build: describes the model.
+            oracle: the same on arrays, or on PyTorch's tensors if it is a function of PyTorch's.
+            inputs: what goes in.
+            tolerance: of the largest absolute output; 0 for the very same bits.
+        """
+        random = np.random.default_rng(1)
+        arrays = [
+            random.normal(size=given).astype(np.float32) if isinstance(given, tuple) else given
+            for given in inputs
+        ]
+        expected = self.expected(oracle, arrays)
+        sizes = {
+            f"size{index}_{axis}": size
+            for index, array in enumerate(arrays)
+            for axis, size in enumerate(array.shape)
+        }
+        for named in (False, True):
+            model = self.built(build, arrays, named=named)
+            program = ReferenceDevice().compile(model, Options())
+            actual = program.run(arrays)
+            assert len(actual) == len(expected)
+            for one, other, operand in zip(actual, expected, model.outputs.values(), strict=True):
+                self.assert_alike(one, other, tolerance)
+                assert operand.type.element_type.dtype == one.dtype
+                inferred = operand.type.shape
+                assert inferred is not None
+                for inferred_size, size in zip(inferred, one.shape, strict=True):
+                    if named and is_unknown(inferred_size):
+                        continue
+                    assert substitute(inferred_size, sizes) == size
+
+    def built(self, build: Build, arrays: list[Array], *, named: bool) -> Model:
+        """The model, with known sizes or names for all."""
+        b = Builder()
+        inputs = []
+        for index, array in enumerate(arrays):
+            shape: tuple[Any, ...] = array.shape
+            if named:
+                shape = tuple(symbol(f"size{index}_{axis}") for axis in range(array.ndim))
+            inputs.append(b.input(str(index), TensorType(ElementType.of(array.dtype), shape)))
+        made = build(b, *inputs)
+        for index, operand in enumerate(made if isinstance(made, tuple) else (made,)):
+            b.output(str(index), operand)
+        return b.build()
+
+    def expected(self, oracle: Callable[..., Any], arrays: list[Array]) -> list[Array]:
+        """What the oracle computes, as arrays."""
+        with torch.no_grad():
+            result = oracle(*arrays)
+        results = result if isinstance(result, tuple | list) else [result]
+        return [np.asarray(one) for one in results]
+
+    def assert_alike(self, actual: Array, expected: Array, tolerance: float) -> None:
+        """Equal type and shape, and close values."""
+        assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+        if tolerance == 0 or expected.dtype.kind in "biu":
+            np.testing.assert_array_equal(actual, expected)
+            return
+        finite = np.abs(expected[np.isfinite(expected)])
+        largest = float(finite.max()) if finite.size else 0.0
+        np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance * largest)
+
+
+@pytest.fixture(scope="session")
+def check() -> Checker:
+    """Compares the reference with an oracle."""
+    return Checker()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> None:
+    """PyTorch in one thread: the machine is shared."""
+    torch.set_num_threads(1)

@@ -1,0 +1,237 @@
+"""Compiling with a cache: what is kept, what is not used, and many processes at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.modelling import DelegatingDevice, chain, close, outputs_of
+
+import crosschip
+from crosschip.hal import Device, Options, Program
+from crosschip.ir import (
+    Array,
+    CacheError,
+    Model,
+)
+from crosschip.ops.activation import Relu, Sigmoid, Tanh
+from crosschip.runtime.cache import Cache
+
+Warnings = Callable[[], list[str]]
+ROOT = Path(__file__).parents[2]
+x = {"x0": np.array([-1, 0.5], np.float32)}
+
+
+def compile(model: Model, devices: Sequence[str | Device], **more: Any) -> crosschip.CompiledModel:
+    return crosschip.compile(model, devices, **{"cache": False, **more})
+
+
+def test_the_second_time_nothing_is_compiled(tmp_path: Path) -> None:
+    reports = []
+    for _ in range(2):
+        device = DelegatingDevice(name="npu")
+        with compile(chain(Relu, Tanh), [device], cache=tmp_path) as model:
+            close(model.run(x)["y0"], outputs_of(chain(Relu, Tanh), x)["y0"])
+            reports.append((model.report.cache, len(device.compiled)))
+    assert reports == [("miss", 1), ("hit", 0)]
+    (listed,) = Cache(tmp_path).listing()
+    assert listed.entry is not None
+    assert (listed.entry.device, listed.entry.device_version) == ("npu", "1.0")
+    assert (listed.entry.model, listed.entry.operations) == ("net.0", 2)
+
+
+def test_a_hit_is_when_every_program_was_there(tmp_path: Path) -> None:
+    def words(declined: str) -> str:
+        devices = [DelegatingDevice(name="a", declines=[declined]), DelegatingDevice(name="b")]
+        with compile(chain(Relu, Tanh, Sigmoid), devices, cache=tmp_path) as model:
+            return model.report.cache
+
+    assert [words("TANH"), words("TANH"), words("SIGMOID"), words("SIGMOID")] == [
+        "miss",
+        "hit",
+        "miss",
+        "hit",
+    ]
+
+
+def test_equal_parts_of_a_model_share_an_entry(tmp_path: Path) -> None:
+    model = chain(Relu, Tanh, Relu, Tanh, Relu)
+    for word in ("miss", "hit"):
+        devices = [DelegatingDevice(name="a", declines=["TANH"]), DelegatingDevice(name="b")]
+        with compile(model, devices, cache=tmp_path) as compiled:
+            assert len(compiled.placement.segments) == 5
+            assert compiled.report.cache == word
+            close(compiled.run(x)["y0"], outputs_of(model, x)["y0"])
+    assert [listed.problem for listed in Cache(tmp_path).listing()] == ["", ""]
+
+
+class Forgetful(DelegatingDevice):
+    """Cannot save programs."""
+
+    def compile(self, model: Model, options: Options) -> Program:
+        program = super().compile(model, options)
+
+        class Unsaved(Program):
+            def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+                return program.run(inputs)
+
+        return Unsaved()
+
+
+def test_a_device_that_does_not_save_needs_no_cache(tmp_path: Path) -> None:
+    for _ in range(2):
+        with compile(chain(Relu), [Forgetful()], cache=tmp_path) as model:
+            assert model.report.cache == "off"
+    assert list(tmp_path.iterdir()) == []
+
+
+class Unloading(DelegatingDevice):
+    """Cannot load what it saved, in a way that the contract does not foresee."""
+
+    def load(self, saved: bytes, model: Model, options: Options) -> Program:
+        raise ZeroDivisionError("saved by somebody else")
+
+
+def test_what_a_device_does_not_load_is_compiled_again(tmp_path: Path, warnings: Warnings) -> None:
+    for _ in range(2):
+        with compile(chain(Relu), [Unloading()], cache=tmp_path) as model:
+            assert model.run(x)["y0"].tolist() == [0, 0.5]
+            assert model.report.cache == "miss"
+    (warning,) = warnings()
+    assert "saved by somebody else; compiling again" in warning
+
+
+class Unsaving(DelegatingDevice):
+    """Fails when it saves."""
+
+    def compile(self, model: Model, options: Options) -> Program:
+        program = super().compile(model, options)
+
+        class Failing(Program):
+            def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+                return program.run(inputs)
+
+            def save(self) -> bytes:
+                raise RuntimeError("no room for it")
+
+        return Failing()
+
+
+def test_a_program_that_cannot_be_saved_runs(tmp_path: Path, warnings: Warnings) -> None:
+    with compile(chain(Relu), [Unsaving(name="npu")], cache=tmp_path) as model:
+        assert model.run(x)["y0"].tolist() == [0, 0.5]
+        assert model.report.cache == "off"
+    assert warnings() == ["npu failed to save its program: RuntimeError: no room for it"]
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "append", "empty"])
+def test_a_damaged_entry_is_one_warning_and_the_right_answer(
+    tmp_path: Path, warnings: Warnings, damage: str
+) -> None:
+    def run() -> str:
+        with compile(chain(Relu, Tanh), [DelegatingDevice()], cache=tmp_path) as model:
+            close(model.run(x)["y0"], outputs_of(chain(Relu, Tanh), x)["y0"])
+            return model.report.cache
+
+    assert run() == "miss"
+    (path,) = tmp_path.iterdir()
+    good = path.read_bytes()
+    flipped = good[:-1] + bytes([good[-1] ^ 1])
+    path.write_bytes(
+        {"flip": flipped, "cut": good[:-1], "append": good + b"!", "empty": b""}[damage]
+    )
+    assert run() == "miss"
+    assert len(warnings()) == 1
+    assert run() == "hit"
+    assert path.read_bytes() == good
+
+
+def test_an_entry_under_the_name_of_another_is_not_used(tmp_path: Path, warnings: Warnings) -> None:
+    for operator in (Relu, Tanh):
+        compile(chain(operator), [DelegatingDevice()], cache=tmp_path).close()
+    first, second = tmp_path.iterdir()
+    content = first.read_bytes()
+    second.write_bytes(content)
+    for operator in (Relu, Tanh):
+        with compile(chain(operator), [DelegatingDevice()], cache=tmp_path) as model:
+            close(model.run(x)["y0"], outputs_of(chain(operator), x)["y0"])
+    (warning,) = warnings()
+    assert "is for another model" in warning
+
+
+class Newer(DelegatingDevice):
+    @property
+    def version(self) -> str:
+        return "2.0"
+
+
+def test_another_version_of_a_device_compiles_anew(tmp_path: Path) -> None:
+    for device in (DelegatingDevice(), Newer()):
+        with compile(chain(Relu), [device], cache=tmp_path) as model:
+            assert model.report.cache == "miss"
+
+
+def test_the_default_folder_is_used_when_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CROSSCHIP_CACHE_DIR", str(tmp_path / "default"))
+    compile(chain(Relu), [DelegatingDevice()], cache=False).close()
+    assert not (tmp_path / "default").exists()
+    compile(chain(Relu), [DelegatingDevice()], cache=True).close()
+    assert len(Cache(tmp_path / "default").listing()) == 1
+    compile(chain(Relu), [DelegatingDevice()], cache=str(tmp_path / "other")).close()
+    assert len(Cache(tmp_path / "other").listing()) == 1
+
+
+def test_an_unusable_folder_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(CacheError, match=r"cannot be written to .*cache=False"):
+        compile(chain(Relu), [DelegatingDevice()], cache=tmp_path / "file" / "cache")
+
+
+COMPILING = """
+import sys
+import numpy as np
+from tests.runtime.test_compiler_cache import DelegatingDevice, chain, compile
+from crosschip.ops.activation import Relu, Tanh
+
+sys.stdin.readline()
+device = DelegatingDevice(name="npu")
+with compile(chain(Relu, Tanh), [device], cache=sys.argv[1]) as model:
+    print(len(device.compiled), model.report.cache, model(np.array([-1, 0], np.float32)).tolist())
+"""
+
+
+def test_eight_processes_fill_one_folder_at_once(tmp_path: Path) -> None:
+    """All get the right answer, and one good entry is left; the ninth compiles nothing."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    def start() -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", COMPILING, str(tmp_path)],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    processes = [start() for _ in range(8)]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in processes:
+        out, err = process.communicate()
+        assert (process.returncode, err) == (0, "")
+        assert out in ("1 miss [0.0, 0.0]\n", "0 hit [0.0, 0.0]\n")
+    assert [listed.problem for listed in Cache(tmp_path).listing()] == [""]
+    assert len(list(tmp_path.iterdir())) == 1
+    out, _ = start().communicate("go\n")
+    assert out == "0 hit [0.0, 0.0]\n"

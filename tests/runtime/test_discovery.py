@@ -1,0 +1,290 @@
+"""Devices are found by their entry points, in the box or not, whole or broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.modelling import DelegatingDevice, chain
+
+import crosschip
+from crosschip.hal import Kind
+from crosschip.ir import DeviceError
+from crosschip.ops.activation import Relu
+from crosschip.runtime import discovery
+
+# What a vendor ships, in modules of one package; all but the first are broken.
+MODULES = {
+    "good": """
+        from crosschip.devices.reference import ReferenceDevice
+        from crosschip.hal import Kind
+
+        class AcmeDevice(ReferenceDevice):
+            vendor = "Acme"
+            kind = Kind.ACCELERATOR
+            version = "7.1"
+
+            @classmethod
+            def known_properties(cls):
+                return {"cores": "how many cores to use"}
+    """,
+    "raises": "raise RuntimeError('no driver for\\nthis kernel')",
+    "exits": "import sys; sys.exit('this SDK has expired')",
+    "does_not_parse": "def broken(:",
+    "needs_another": "import a_module_that_nobody_has",
+    "a_function": "def AcmeDevice(properties): return 1",
+    "another_class": "class AcmeDevice: pass",
+    "unfinished": "from crosschip.hal import Device\nclass AcmeDevice(Device): pass",
+    "does_not_start": """
+        from acme_good import AcmeDevice as Good
+
+        class AcmeDevice(Good):
+            def __init__(self, properties=None):
+                raise OSError("the board does not answer")
+    """,
+    "nameless": """
+        from acme_good import AcmeDevice as Good
+
+        class AcmeDevice(Good):
+            vendor = property(lambda self: 1 / 0)
+    """,
+    "odd_kind": """
+        from acme_good import AcmeDevice as Good
+
+        class AcmeDevice(Good):
+            kind = "toaster"
+    """,
+    "versionless": """
+        from acme_good import AcmeDevice as Good
+
+        class AcmeDevice(Good):
+            @property
+            def version(self):
+                raise LookupError("the firmware does not say")
+    """,
+    "does_not_stop": """
+        from acme_good import AcmeDevice as Good
+
+        class AcmeDevice(Good):
+            def close(self):
+                raise OSError("the board is stuck")
+    """,
+}
+REASONS = {
+    "raises": "RuntimeError: no driver for",
+    "exits": "this SDK has expired",
+    "does_not_parse": "SyntaxError",
+    "needs_another": "No module named 'a_module_that_nobody_has'",
+    "a_function": "acme_a_function:AcmeDevice is not a subclass of crosschip.hal.Device",
+    "another_class": "acme_another_class:AcmeDevice is not a subclass of crosschip.hal.Device",
+    "unfinished": "TypeError",
+    "does_not_start": "OSError: the board does not answer",
+    "nameless": "ZeroDivisionError",
+    "odd_kind": "AttributeError",
+    "versionless": "LookupError: the firmware does not say",
+    "does_not_stop": "OSError: the board is stuck",
+    "missing_module": "No module named 'acme_missing'",
+    "missing_class": "has no attribute 'Nothing'",
+}
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    """The environment of a process in which the vendor's package is installed."""
+    folder = tmp_path_factory.mktemp("site")
+    about = folder / "acme-7.1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 7.1\n")
+    entries = ["[crosschip.devices]", "missing_module = acme_missing:AcmeDevice"]
+    entries.append("missing_class = acme_good:Nothing")
+    for name, source in MODULES.items():
+        (folder / f"acme_{name}.py").write_text(textwrap.dedent(source))
+        entries.append(f"{name} = acme_{name}:AcmeDevice")
+    (about / "entry_points.txt").write_text("\n".join(entries) + "\n")
+    return {**os.environ, "PYTHONPATH": str(folder)}
+
+
+def python(program: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", "-c", program]
+    return subprocess.run(command, env=dict(environment), capture_output=True, text=True)
+
+
+def test_every_device_is_a_line_and_none_a_traceback(installed: Mapping[str, str]) -> None:
+    done = python(
+        "from crosschip.cli import run; raise SystemExit(run(['devices', '--json']))", installed
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    found = {device["name"]: device for device in json.loads(done.stdout)}
+    assert set(found) >= {"reference", "good", *REASONS}
+    assert found["good"] == {
+        "name": "good",
+        "vendor": "Acme",
+        "kind": "accelerator",
+        "version": "7.1",
+        "available": True,
+        "reason": "",
+    }
+    for name, reason in REASONS.items():
+        assert not found[name]["available"], name
+        assert reason in found[name]["reason"], name
+        assert "\n" not in found[name]["reason"]
+
+
+def test_a_vendors_device_runs_models(installed: Mapping[str, str]) -> None:
+    program = """if True:
+        import crosschip, numpy
+        from crosschip.ir import Builder, ElementType, TensorType
+        from crosschip.ops.activation import Relu
+
+        b = Builder()
+        x = b.input("x", TensorType(ElementType.FLOAT32, (2,)))
+        b.output("y", b.add(Relu, x))
+        settings = {"good": {"cores": "2"}}
+        model = crosschip.compile(b.build(), "good", properties=settings, cache=False)
+        print(model.placement.segments[0].device, model(numpy.array([-1, 1], "f4")).tolist())
+    """
+    done = python(program, installed)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "good [0.0, 1.0]\n", "")
+
+
+def test_importing_crosschip_loads_nothing() -> None:
+    program = """if True:
+        import sys
+        before = set(sys.modules)
+        import crosschip
+        print(sorted({name.split(".")[0] for name in set(sys.modules) - before}))
+        print(dir(crosschip))
+    """
+    done = python(program, os.environ)
+    loaded, names = done.stdout.splitlines()
+    heavy = {"numpy", "ml_dtypes", "onnx", "google", "typer", "rich", "xxhash", "platformdirs"}
+    engines = {"onnxruntime", "openvino"}
+    assert "'crosschip'" in loaded
+    assert not (heavy | engines) & set(loaded.strip("[]").replace("'", "").split(", "))
+    assert "compile" in names
+
+
+def test_compiling_for_one_device_loads_no_other() -> None:
+    program = """if True:
+        import sys
+        import crosschip
+        from tests.modelling import chain
+        from crosschip.ops.activation import Relu
+        crosschip.compile(chain(Relu), "reference", cache=False)
+        print({"onnxruntime", "openvino", "onnx", "typer", "rich"} & set(sys.modules))
+    """
+    root = str(Path(__file__).parents[2])
+    done = python(program, {**os.environ, "PYTHONPATH": root})
+    assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
+def test_listing_devices_loads_no_importer_and_no_other_command() -> None:
+    program = """if True:
+        import sys
+        from crosschip.cli import run
+        run(["devices", "--json"])
+        print({"crosschip.importers.onnx", "crosschip.importers.paddle", "cv2", "PIL"}
+              & set(sys.modules), file=sys.stderr)
+    """
+    assert python(program, os.environ).stderr == "set()\n"
+
+
+def test_every_name_of_the_front_door_opens() -> None:
+    for name in crosschip.__all__:
+        assert getattr(crosschip, name) is not None
+    with pytest.raises(AttributeError, match="'crosschip' has no attribute 'nothing'"):
+        crosschip.nothing  # noqa: B018 - reading it is the test
+    assert set(crosschip.__all__) <= set(dir(crosschip))
+
+
+class Npu(DelegatingDevice):
+    kind = Kind.ACCELERATOR
+
+
+class Gpu(DelegatingDevice):
+    kind = Kind.GPU
+
+
+class Broken(DelegatingDevice):
+    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
+        raise DeviceError("the board does not answer")
+
+
+@pytest.fixture
+def five_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entry points of devices of every kind."""
+    values = {
+        "broken": f"{__name__}:Broken",
+        "cpu": "tests.modelling:DelegatingDevice",
+        "gpu": f"{__name__}:Gpu",
+        "npu": f"{__name__}:Npu",
+        "other-npu": f"{__name__}:Npu",
+        "reference": "crosschip.devices.reference:ReferenceDevice",
+    }
+    found = {name: EntryPoint(name, value, discovery.GROUP) for name, value in values.items()}
+    monkeypatch.setattr(discovery, "entries", lambda: found)
+
+
+@pytest.mark.usefixtures("five_devices")
+def test_auto_means_accelerators_first_and_the_reference_last() -> None:
+    assert discovery.automatic() == ["npu", "other-npu", "gpu", "cpu", "reference"]
+    with crosschip.compile(chain(Relu), cache=False) as model:
+        assert model.placement.decisions[0].device == "npu"
+
+
+@pytest.mark.usefixtures("five_devices")
+def test_a_device_is_called_by_its_entry_point() -> None:
+    with discovery.open_device("other-npu") as device:
+        assert device.name == "other-npu"
+
+
+@pytest.mark.usefixtures("five_devices")
+def test_a_device_that_fails_to_load_is_an_error_where_it_is_asked_for() -> None:
+    with pytest.raises(DeviceError, match=r"device 'broken' failed to load: .*does not answer"):
+        crosschip.compile(chain(Relu), "cpu,broken", cache=False)
+    with pytest.raises(DeviceError, match="no device 'tpu'; installed are: broken, cpu, gpu"):
+        discovery.open_device("tpu")
+
+
+opened: list[Npu] = []
+
+
+class Tracked(Npu):
+    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
+        super().__init__(properties)
+        opened.append(self)
+
+
+@pytest.fixture
+def tracked(monkeypatch: pytest.MonkeyPatch) -> list[Npu]:
+    """The instances that have been made of the device `tracked`."""
+    values = {"tracked": f"{__name__}:Tracked", "broken": f"{__name__}:Broken"}
+    found = {name: EntryPoint(name, value, discovery.GROUP) for name, value in values.items()}
+    monkeypatch.setattr(discovery, "entries", lambda: found)
+    opened.clear()
+    return opened
+
+
+def test_what_is_opened_by_name_is_closed_with_the_model(tracked: list[Npu]) -> None:
+    own = DelegatingDevice(name="own", declines=["RELU"])
+    with crosschip.compile(chain(Relu), [own, "tracked"], cache=False) as model:
+        model(np.zeros(2, np.float32))
+        assert [device.closed for device in tracked] == [0]
+    assert [device.closed for device in tracked] == [1]
+    assert own.closed == 0
+
+
+def test_what_is_opened_by_name_is_closed_when_compiling_fails(tracked: list[Npu]) -> None:
+    with pytest.raises(DeviceError):
+        crosschip.compile(chain(Relu), "tracked,broken", cache=False)
+    crosschip.explain(chain(Relu), "tracked")
+    discovery.report("tracked")
+    assert [device.closed for device in tracked] == [1, 1, 1]

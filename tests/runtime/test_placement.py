@@ -1,0 +1,330 @@
+"""Who runs what, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.modelling import Example, chain, close, examples, float32, model_of, outputs_of
+
+from crosschip.hal import YES, Support
+from crosschip.ir import (
+    Array,
+    Builder,
+    ElementType,
+    Operand,
+    Operation,
+    TensorType,
+    UnsupportedError,
+    symbol,
+)
+from crosschip.ir.types import FLOATS
+from crosschip.ops import Operator
+from crosschip.ops.activation import HardSwish, Relu, Sigmoid, Swish, Tanh
+from crosschip.ops.convolution import Conv2D
+from crosschip.ops.elementwise import Add, Elementwise
+from crosschip.ops.layout import Flatten
+from crosschip.ops.matrix import FullyConnected
+from crosschip.ops.normalization import BatchNormalization
+from crosschip.ops.slots import Fuse, tensor
+from crosschip.runtime.placement import Placement, Supports, place
+
+
+def only(*types: str) -> Supports:
+    """A device that runs operators of these types and no other."""
+    return lambda o: YES if o.type in types else Support.no(f"{o.type}: not implemented")
+
+
+def without(*types: str, fuses: bool = True) -> Supports:
+    """A device that runs all operators but those of these types."""
+
+    def supports(operation: Operation) -> Support:
+        if operation.type in types:
+            return Support.no(f"{operation.type}: not implemented")
+        if isinstance(operation, Operator) and operation.fused is not Fuse.NONE and not fuses:
+            return Support.no(f"{operation.type}.fuse_code: not here")
+        return YES
+
+    return supports
+
+
+everything = without()
+
+
+def where(placement: Placement) -> list[tuple[str, str]]:
+    return [(o.type, s.device) for s in placement.segments for o in s.model.operations]
+
+
+def test_each_operation_goes_to_the_first_device_that_runs_it() -> None:
+    model = chain(Relu, Tanh, Sigmoid)
+    placement = place(model, {"a": only("TANH"), "b": only("RELU", "TANH"), "c": everything})
+    assert [(d.name, d.type, d.device) for d in placement.decisions] == [
+        ("relu_0", "RELU", "b"),
+        ("tanh_0", "TANH", "a"),
+        ("sigmoid_0", "SIGMOID", "c"),
+    ]
+    assert [segment.device for segment in placement.segments] == ["b", "a", "c"]
+
+
+def test_reasons_are_those_of_the_devices_that_were_asked() -> None:
+    model = chain(Tanh)
+    devices = {"a": only("RELU"), "b": lambda o: Support(True, "in hardware"), "c": everything}
+    (decision,) = place(model, devices).decisions
+    assert decision.reasons == {"a": "TANH: not implemented", "b": "in hardware"}
+    (decision,) = place(model, devices, ask_all=True).decisions
+    assert decision.device == "b"
+    assert decision.reasons["c"] == "supported"
+
+
+def test_no_device_is_asked_in_vain() -> None:
+    def refuse(operation: Operation) -> Support:
+        raise AssertionError("the first device runs it")
+
+    place(chain(Relu), {"a": everything, "b": refuse})
+
+
+def test_what_a_device_declines_is_decomposed_for_it() -> None:
+    model = chain(Swish)
+    placement = place(model, {"a": only("SIGMOID", "MUL"), "b": everything})
+    assert where(placement) == [("SIGMOID", "a"), ("MUL", "a")]
+    (decision,) = placement.decisions
+    assert (decision.type, decision.device) == ("SWISH", "a")
+    assert decision.reasons == {"a": "decomposed into SIGMOID, MUL, since SWISH: not implemented"}
+    assert [part.type for part in decision.parts] == ["SIGMOID", "MUL"]
+
+
+def test_a_decomposition_that_a_device_runs_only_in_part_is_not_for_it() -> None:
+    model = chain(Swish)
+    placement = place(model, {"a": only("SIGMOID"), "b": everything})
+    assert where(placement) == [("SWISH", "b")]
+
+
+def test_parts_are_decomposed_further() -> None:
+    def make(b: Builder, x: Operand) -> Operand:
+        weights, bias = np.ones((2, 3), np.float32), np.ones(2, np.float32)
+        return b.add(FullyConnected, x, weights, bias, fuse_code=Fuse.RELU)
+
+    model = model_of(make, float32(1, 3))
+    placement = place(model, {"a": only("MAT_MUL", "ADD", "CLIP")})
+    assert where(placement) == [("MAT_MUL", "a"), ("ADD", "a"), ("CLIP", "a")]
+    x = {"x0": np.array([[-5, 1, 1]], np.float32)}
+    assert outputs_of(placement.model, x)["y0"].tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize("fuse", [Fuse.RELU, Fuse.RELU1, Fuse.RELU6])
+def test_an_activation_that_a_device_does_not_fuse_is_split_off(fuse: Fuse) -> None:
+    def make(b: Builder, x: Operand) -> Operand:
+        return b.add(Add, x, x, fuse_code=fuse)
+
+    placement = place(model_of(make, float32(5)), {"a": without(fuses=False)})
+    assert where(placement) == [("ADD", "a"), ("CLIP", "a")]
+    (decision,) = placement.decisions
+    assert decision.reasons["a"] == "decomposed into ADD, CLIP, since ADD.fuse_code: not here"
+    x = np.array([-5, -0.25, 0.25, 2, 50], np.float32)
+    low, high = {Fuse.RELU: (0, np.inf), Fuse.RELU1: (-1, 1), Fuse.RELU6: (0, 6)}[fuse]
+    result = outputs_of(placement.model, {"x0": x})["y0"]
+    np.testing.assert_array_equal(result, np.clip(2 * x, low, high))
+
+
+def test_a_fused_activation_stays_where_the_device_fuses() -> None:
+    model = model_of(lambda b, x: b.add(Add, x, x, fuse_code=Fuse.RELU), float32(5))
+    assert where(place(model, {"a": everything})) == [("ADD", "a")]
+
+
+class Pair(Elementwise):
+    """The input, twice: its decomposition hands on what it was given."""
+
+    __slots__ = ()
+    type = "PAIR"  # without registering it: it is no standard operator
+    input = tensor(FLOATS)
+
+    def output_count(self) -> int:
+        return 2
+
+    def infer(self) -> tuple[TensorType, ...]:
+        return super().infer() * 2
+
+    def reference(self, input: Array) -> list[Array]:
+        return [input, input]
+
+    def decompose(self, b: Builder) -> list[Operand]:
+        return [self.input, self.input]
+
+
+class Twin(Pair):
+    """The input's sigmoid, twice: both outputs of its decomposition are one operand."""
+
+    __slots__ = ()
+    type = "TWIN"
+
+    def reference(self, input: Array) -> list[Array]:
+        return [1 / (1 + np.exp(-input))] * 2
+
+    def decompose(self, b: Builder) -> list[Operand]:
+        return [b.add(Sigmoid, self.input, name="without our prefix")] * 2
+
+
+@pytest.mark.parametrize("double", [Pair, Twin])
+def test_a_decomposition_may_hand_on_an_operand_or_hand_it_out_twice(double: type[Pair]) -> None:
+    def make(b: Builder, x: Operand) -> tuple[Operand, ...]:
+        left, right = b.add_all(double, x)
+        return b.add(Relu, left), right, left
+
+    model = model_of(make, float32(2))
+    placement = place(model, {"a": without("PAIR", "TWIN")})
+    placement.model.check()
+    x = {"x0": np.array([-1, 1], np.float32)}
+    expected = outputs_of(model, x)
+    for name, array in outputs_of(placement.model, x).items():
+        np.testing.assert_array_equal(array, expected[name])
+
+
+def test_a_model_that_no_device_runs_is_refused_with_every_reason_once() -> None:
+    model = chain(Tanh, Relu, Tanh, Sigmoid)
+    with pytest.raises(UnsupportedError) as caught:
+        place(model, {"a": only("RELU", "SWISH"), "b": only("CLIP")})
+    assert str(caught.value).splitlines() == [
+        "net: none of the devices runs 3 of its operations; "
+        "add a device that does (`reference` runs every standard operator):",
+        "  2 x a: TANH: not implemented; b: TANH: not implemented",
+        "  1 x a: SIGMOID: not implemented; b: SIGMOID: not implemented",
+    ]
+
+
+def test_a_long_list_of_reasons_is_cut() -> None:
+    def decline(operation: Operation) -> Support:
+        return Support.no(f"{operation.type}.input: number {operation.name}")
+
+    with pytest.raises(UnsupportedError, match="and 5 more kinds"):
+        place(chain(*[Tanh] * 15), {"a": decline})
+
+
+def test_what_is_known_to_fail_is_not_tried_again_in_any_form() -> None:
+    model = chain(Swish, HardSwish)
+    refusals = {("a", "swish_0"): "it crashed"}
+    placement = place(model, {"a": everything, "b": everything}, refusals)
+    assert where(placement) == [("SWISH", "b"), ("HARD_SWISH", "a")]
+    assert placement.decisions[0].reasons == {"a": "it crashed", "b": "supported"}
+
+
+def test_what_cannot_be_decomposed_before_it_runs_is_declined() -> None:
+    unknown_rank = TensorType(ElementType.FLOAT32, None)
+    ones = np.ones(3, np.float32)
+
+    def normalize(b: Builder, x: Operand) -> Operand:
+        return b.add(BatchNormalization, x, ones, ones, ones, ones)
+
+    def gate(b: Builder, x: Operand, beta: Operand) -> Operand:
+        return b.add(HardSwish, x, beta=beta)
+
+    for model in (
+        model_of(normalize, unknown_rank),
+        model_of(lambda b, x: b.add(Flatten, x), unknown_rank),
+        model_of(gate, float32(2), float32(1)),
+    ):
+        device = without(model.operations[0].type)
+        with pytest.raises(UnsupportedError, match="not implemented"):
+            place(model, {"a": device})
+
+
+@pytest.mark.parametrize("element_type", [ElementType.FLOAT16, ElementType.BFLOAT16], ids=str)
+def test_a_decomposition_keeps_the_element_type(element_type: ElementType) -> None:
+    ones = np.ones(3, np.float32)
+    model = model_of(
+        lambda b, x: b.add(BatchNormalization, x, ones, ones, ones, ones),
+        TensorType(element_type, (1, 3)),
+    )
+    placement = place(model, {"a": without("BATCH_NORMALIZATION")})
+    placement.model.check()
+    assert placement.model.outputs["y0"].type.element_type is element_type
+
+
+def test_statistics_that_make_no_sense_are_no_reason_to_warn() -> None:
+    ones = np.ones(3, np.float32)
+    bad = np.array([-1, 0, 1e-45], np.float32)
+    model = model_of(
+        lambda b, x: b.add(BatchNormalization, x, ones, ones, ones, bad, epsilon=0.0),
+        float32(1, 3),
+    )
+    placement = place(model, {"a": without("BATCH_NORMALIZATION")})
+    x = {"x0": np.ones((1, 3), np.float32)}
+    np.testing.assert_array_equal(
+        np.isfinite(outputs_of(placement.model, x)["y0"]), np.isfinite(outputs_of(model, x)["y0"])
+    )
+
+
+def test_one_line_sums_up_where_a_model_went() -> None:
+    model = chain(Relu, Tanh, Tanh, Swish)
+    a = without("TANH", "SWISH")
+    assert place(model, {"a": everything}).summary() == "4 operations in 1 segments: a runs 4"
+    assert place(model, {"a": a, "b": everything}).summary() == (
+        "4 operations in 3 segments: a runs 2, b runs 2; main reason (2): TANH: not implemented"
+    )
+
+
+def test_what_later_devices_say_is_no_reason_for_the_choice() -> None:
+    model = chain(Relu, Tanh)
+    devices = {"a": everything, "b": everything, "c": only("RELU")}
+    placement = place(model, devices, ask_all=True)
+    assert placement.summary() == "2 operations in 1 segments: a runs 2"
+
+
+def test_a_model_without_operations_is_placed() -> None:
+    placement = place(model_of(lambda b, x: x, float32(2)), {"a": everything})
+    assert placement.segments == ()
+    assert placement.decisions == ()
+
+
+TYPES = [
+    "CONV_2D",
+    "BATCH_NORMALIZATION",
+    "FULLY_CONNECTED",
+    "HARD_SWISH",
+    "FLATTEN",
+    "RELU",
+    "ADD",
+]
+
+
+@given(examples(), st.sets(st.sampled_from(TYPES)), st.sets(st.sampled_from(TYPES)), st.booleans())
+def test_a_placed_model_computes_the_same(
+    example: Example, a: Collection[str], b: Collection[str], fuses: bool
+) -> None:
+    devices = {"a": without(*a, fuses=fuses), "b": without(*b), "c": everything}
+    placement = place(example.model, devices)
+    placement.model.check()
+    assert [d.name for d in placement.decisions] == [o.name for o in example.model.operations]
+    parts = [part for decision in placement.decisions for part in decision.parts]
+    assert parts == list(placement.model.operations)
+    owner = {part: d.device for d in placement.decisions for part in d.parts}
+    for segment in placement.segments:
+        for operation in segment.model.operations:
+            assert owner[operation] == segment.device
+            assert devices[segment.device](operation)
+    expected = outputs_of(example.model, example.inputs)
+    for name, array in outputs_of(placement.model, example.inputs).items():
+        close(array, expected[name], example)
+
+
+def test_operations_of_one_name_are_placed_each() -> None:
+    def make(b: Builder, x: Operand) -> Operand:
+        return b.add(Swish, b.add(Swish, x, name="s"), name="s")
+
+    model = model_of(make, float32(symbol("N")))
+    placement = place(model, {"a": only("SIGMOID", "MUL")})
+    assert where(placement) == [("SIGMOID", "a"), ("MUL", "a")] * 2
+    x = {"x0": np.array([3.0], np.float32)}
+    close(outputs_of(placement.model, x)["y0"], outputs_of(model, x)["y0"])
+
+
+def test_a_convolution_in_a_model_of_open_size_is_split_too() -> None:
+    def make(b: Builder, x: Operand) -> Operand:
+        return b.add(Conv2D, x, np.ones((1, 1, 1, 1), np.float32), fuse_code=Fuse.RELU6)
+
+    model = model_of(make, float32(symbol("N"), 1, symbol("H"), 2))
+    placement = place(model, {"a": without(fuses=False)})
+    assert where(placement) == [("CONV_2D", "a"), ("CLIP", "a")]
+    assert placement.model.outputs["y0"].type == model.outputs["y0"].type
