@@ -1,9 +1,14 @@
-"""What all tests share: where the real models are."""
+"""What all tests share: hypothesis' settings, and where the real models are."""
 
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says nothing about whether it is right.
+settings.register_profile("crosschip", deadline=None)
+settings.load_profile("crosschip")
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
@@ -44,8 +43,6 @@ from crosschip.ops.normalization import BatchNormalization
 from crosschip.ops.slots import Fuse
 
 # How long an example takes says more about the machine than about the code.
-settings.register_profile("crosschip", deadline=None)
-settings.load_profile("crosschip")
 
 
 def float32(*shape: Dim) -> TensorType:

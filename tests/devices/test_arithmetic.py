@@ -20,6 +20,7 @@ from crosschip.ops.activation import (
     Swish,
     Tanh,
 )
+from crosschip.ops.convolution import Conv2D
 from crosschip.ops.elementwise import Add, Assign, Clip, Div, Exp, Max, Min, Mul, Pow, Sqrt, Sub
 from crosschip.ops.matrix import FullyConnected, MatMul
 from crosschip.ops.normalization import BatchNormalization, LayerNormalization
@@ -112,6 +113,13 @@ def test_matmul_by_a_constant(check: Checker, x: tuple[int, ...], y: tuple[int, 
     constant = np.random.default_rng(2).normal(size=x).astype(np.float32)
     symbolic_too = len(x) < 3 or check.device.name == "onnxruntime"
     check(lambda b, y: b.add(MatMul, constant, y), y, symbolic_too=symbolic_too)
+
+
+def test_axes_that_a_constant_adds(check: Checker) -> None:
+    matrix, row = np.full((2, 3), 2, np.float32), np.ones((1, 1, 3), np.float32)
+    check(lambda b, x: b.add(Add, b.add(MatMul, x, matrix), row), (1, 2))
+    filters, bias = np.ones((3, 2, 1, 1), np.float32), np.ones((1, 1, 3, 1, 1), np.float32)
+    check(lambda b, x: b.add(Add, b.add(Conv2D, x, filters), bias), (1, 2, 4, 4))
 
 
 def test_products_that_engines_get_wrong_are_declined(check: Checker) -> None:

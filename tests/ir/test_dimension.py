@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests import modelling  # noqa: F401 - sets hypothesis up
 
 from crosschip.ir import Dim, symbol, unknown
 from crosschip.ir.dimension import (

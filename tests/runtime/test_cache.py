@@ -16,7 +16,6 @@ import pytest
 import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
-from tests import modelling  # noqa: F401 - sets hypothesis up
 
 from crosschip.ir import CacheError
 from crosschip.runtime import cache as cache_module

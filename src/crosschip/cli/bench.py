@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -72,7 +73,7 @@ def _report(
             engine: {
                 **asdict(timings[engine]),
                 "ratio": timings[engine].median_ms / ours.median_ms,
-                "largest_difference": difference,
+                "largest_difference": difference if math.isfinite(difference) else None,
             }
             for engine, difference in differences.items()
         },
@@ -103,7 +104,7 @@ def _print(report: Mapping[str, object]) -> None:
                 f"{t['p90_ms']:.3f}",
                 f"{t['best_ms']:.3f}",
                 f"{t.get('ratio', 1):.3f}",
-                f"{t.get('largest_difference', 0):.1e}",
+                f"{t['largest_difference']:.1e}" if t.get("largest_difference") is not None else "",
             )
             for name, t in {OURS: ours, **against}.items()
         ],

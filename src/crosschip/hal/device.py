@@ -63,7 +63,7 @@ class Program(ABC):
                 of a shape that its type allows; never written to, and not kept after the run.
 
         Returns:
-            One array for each model output, in order; the caller owns them.
+            One C-contiguous array for each model output, in order; the caller owns them.
 
         Raises:
             DeviceError: the device failed.

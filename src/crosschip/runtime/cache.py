@@ -11,6 +11,7 @@ import logging
 import os
 import struct
 import tempfile
+import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -29,6 +30,8 @@ BLOCK_SIZE = 2**20
 _MAGIC = b"\x93CHIP\r\n\x1a"
 _PREAMBLE = struct.Struct("<8sIIQ")
 _MAX_HEADER = 2**24
+_UNFINISHED = ".part"
+_ABANDONED_SECONDS = 3600
 
 logger = logging.getLogger("crosschip.cache")
 
@@ -119,7 +122,7 @@ class Cache:
         """Store a program under a temporary name, then rename it, so that no reader sees half."""
         path = self._path(entry.key)
         try:
-            handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=".", suffix=".part")
+            handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=".", suffix=_UNFINISHED)
             try:
                 with os.fdopen(handle, "wb") as file:
                     file.write(_head(entry, program))
@@ -145,6 +148,8 @@ class Cache:
     def prune(self, limit: float) -> int:
         """Remove damaged entries, and the least recently used until the rest fit.
 
+        What a process that died while writing left behind goes too, once it is an hour old.
+
         Args:
             limit: how many bytes the entries may take together.
 
@@ -156,6 +161,10 @@ class Cache:
             total += listed.size if listed.entry else 0
             if listed.entry is None or total > limit:
                 removed += _remove(listed.path)
+        for left in self.folder.glob(f".*{_UNFINISHED}"):
+            with suppress(OSError):
+                if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
+                    left.unlink()
         return removed
 
     def _path(self, key: str) -> Path:

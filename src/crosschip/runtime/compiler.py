@@ -53,6 +53,7 @@ def compile(
 
     Raises:
         InputError: an argument does not fit.
+        ModelError: an operation of the model can never run, as its constants show.
         UnsupportedError: no device runs some operation; the message lists all, with reasons.
         DeviceError: a device is unknown, fails to load, or fails to compile what no other can run.
         CacheError: the cache folder cannot be written to.

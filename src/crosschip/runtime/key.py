@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from importlib.metadata import version
 
 import numpy as np
 
@@ -28,7 +29,14 @@ def cache_key(model: Model, device_name: str, device: Device, options: Options) 
     def add_type(operand: Operand) -> None:
         add(operand.type, repr(operand.type.quantization))  # the text form rounds scales
 
-    add("crosschip", FORMAT_VERSION, device_name, device.version, device.machine())
+    add(
+        "crosschip",
+        version("crosschip"),
+        FORMAT_VERSION,
+        device_name,
+        device.version,
+        device.machine(),
+    )
     add(sorted(device.properties.items()))
     add(options.precision.value, options.threads)
     number = {operand: i for i, operand in enumerate(model.inputs.values())}

@@ -14,6 +14,7 @@ import onnxruntime
 from crosschip.devices.onnxruntime import saved as layout
 from crosschip.devices.onnxruntime.converters import converters
 from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.devices.onnxruntime.memory import frugal
 from crosschip.devices.onnxruntime.saved import OnnxModel
 from crosschip.devices.onnxruntime.session import Settings, failure, ortvalues
 from crosschip.hal import Options, Precision, Program
@@ -69,8 +70,9 @@ def compile(model: Model, options: Options, *, spinning: bool) -> OnnxRuntimePro
         graph.label = operation.name
         graph.define(operation, converters.convert(graph, operation))
     settings = Settings(options.threads, spinning)
-    optimized = settings.optimized(graph.finish(model.outputs.values()))
-    return OnnxRuntimeProgram(optimized, settings)
+    with frugal():
+        optimized = settings.optimized(graph.finish(model.outputs.values()))
+        return OnnxRuntimeProgram(optimized, settings)
 
 
 def load(saved: bytes, options: Options, *, spinning: bool) -> OnnxRuntimeProgram:
@@ -83,4 +85,5 @@ def load(saved: bytes, options: Options, *, spinning: bool) -> OnnxRuntimeProgra
         model = layout.read(saved)
     except Exception as error:
         raise failure("has not saved this program", error) from error
-    return OnnxRuntimeProgram(model, Settings(options.threads, spinning))
+    with frugal():
+        return OnnxRuntimeProgram(model, Settings(options.threads, spinning))

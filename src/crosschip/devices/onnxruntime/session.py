@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -63,8 +61,6 @@ class Settings:
             proto = compiler.compile_to_bytes()
         except Exception as error:
             raise failure("failed to compile", error) from error
-        del compiler
-        _release_free_memory()
         return OnnxModel(proto, external)
 
     def session(self, model: OnnxModel, values: Mapping[str, OrtValue]) -> InferenceSession:
@@ -86,7 +82,6 @@ class Settings:
             session = InferenceSession(model.proto, options, providers=["CPUExecutionProvider"])
         except Exception as error:
             raise failure("failed to load a compiled model", error) from error
-        _release_free_memory()
         return session
 
     def _options(self, values: Mapping[str, OrtValue]) -> onnxruntime.SessionOptions:
@@ -113,13 +108,3 @@ def failure(what: str, error: Exception) -> DeviceError:
     """
     text = str(error).strip().removeprefix("[ONNXRuntimeError] : ") or type(error).__name__
     return DeviceError(f"onnxruntime {what}: {text.splitlines()[0]}")
-
-
-def _release_free_memory() -> None:
-    """Give the system back what ONNX Runtime used in passing, about as much again as the weights.
-
-    The GNU C library would keep it for the process; others do this by themselves.
-    """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-    if trim:
-        trim(0)

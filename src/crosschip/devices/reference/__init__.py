@@ -89,7 +89,7 @@ class ReferenceProgram(Program):
                 values[index] = result
             for index in dead:
                 values[index] = None
-        return [self._owned(values[index], inputs) for index in self._outputs]
+        return self._owned([values[index] for index in self._outputs], inputs)
 
     def save(self) -> bytes:
         return to_bytes(self._model)
@@ -104,10 +104,15 @@ class ReferenceProgram(Program):
             needed |= touched
         return dead[::-1]
 
-    @staticmethod
-    def _owned(array: Array | None, inputs: Sequence[Array]) -> Array:
-        """An output in C order that shares no memory with what the caller or the model owns."""
-        assert array is not None, "outputs are kept until the end"
-        is_view = array.base is not None or not array.flags.writeable
-        shared = is_view or any(array is given for given in inputs)
-        return array.copy() if shared else np.ascontiguousarray(array).reshape(array.shape)
+    def _owned(self, outputs: Sequence[Array | None], inputs: Sequence[Array]) -> list[Array]:
+        """The outputs in C order, none of them in memory of the caller, the model or another."""
+        owned: list[Array] = []
+        taken = [*inputs, *(constant for _, constant in self._constants)]
+        for array in outputs:
+            assert array is not None, "outputs are kept until the end"
+            is_view = array.base is not None or not array.flags.writeable
+            shared = is_view or any(array is other for other in taken)
+            contiguous = np.ascontiguousarray(array).reshape(array.shape)
+            owned.append(array.copy() if shared else contiguous)
+            taken.append(array)
+        return owned

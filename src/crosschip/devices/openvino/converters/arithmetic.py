@@ -18,7 +18,7 @@ from crosschip.devices.openvino.converters.table import (
     sizes_only,
 )
 from crosschip.devices.openvino.graph import Graph, Value
-from crosschip.ir import ElementType
+from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import INDICES
 from crosschip.ops import activation, elementwise, matrix, normalization, reduction
 from crosschip.ops.operator import Operator
@@ -44,18 +44,34 @@ _OPENVINO: dict[type[Operator], Callable[..., Node]] = {
 }
 
 
-def same(g: Graph, op: Operator) -> Node:
-    """The OpenVINO operation that does the same."""
-    return _OPENVINO[type(op)](*(g[o] for slot, o in op.filled() if not slot.parameter))
+def unary(g: Graph, op: activation.Activation | elementwise.Sqrt | elementwise.Exp) -> Node:
+    return _OPENVINO[type(op)](g[op.input])
 
 
-converts(activation.Relu, activation.Sigmoid, activation.Tanh)(same)
-converts(elementwise.Sqrt, elementwise.Exp, elementwise.Div, elementwise.Pow)(same)
+converts(activation.Relu, activation.Sigmoid, activation.Tanh)(unary)
+converts(elementwise.Sqrt)(unary)
+converts(elementwise.Exp)(unary)
+
+
+def binary(g: Graph, op: elementwise.Binary) -> Node:
+    a, b = _with_axes_of(g, op.input0, op.input1), _with_axes_of(g, op.input1, op.input0)
+    return _OPENVINO[type(op)](a, b)
+
+
+converts(elementwise.Div, elementwise.Pow)(binary)
 converts(
     *(elementwise.Add, elementwise.Sub, elementwise.Mul, elementwise.Max, elementwise.Min),
     types=FLOAT_TYPES | _INTEGERS,
     limit=sizes_only,
-)(same)
+)(binary)
+
+
+def _with_axes_of(g: Graph, operand: Operand, other: Operand) -> Value:
+    """An operand with all the axes that a constant adds, which OpenVINO can forget in fusing it."""
+    missing = rank_of(other) - rank_of(operand)
+    if missing > 0 and other.is_constant and not operand.is_constant:
+        return ops.unsqueeze(g[operand], g.int64(range(missing)))
+    return g[operand]
 
 
 @converts(elementwise.Assign, types=MOVABLE, limit=sizes_only)
