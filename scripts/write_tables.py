@@ -22,7 +22,9 @@ ROOT = Path(__file__).parents[1]
 
 def main() -> int:
     """Write or check every generated table; the exit status."""
-    with_devices = [open_device(report.name) for report in crosschip.list_devices() if report.available]
+    with_devices = [
+        open_device(report.name) for report in crosschip.list_devices() if report.available
+    ]
     pages = {
         ROOT / "README.md": _filled(
             (ROOT / "README.md").read_text("utf-8"), "devices", _device_table(with_devices)

@@ -6,6 +6,13 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from crosschip.devices.onnxruntime import quiet as onnxruntime
+from crosschip.devices.openvino import quiet as openvino
+
+# Before any test imports an engine by itself, and the engine tells its maker.
+onnxruntime.import_engine()
+openvino.import_engine()
+
 # How long an example takes says nothing about whether it is right.
 settings.register_profile("crosschip", deadline=None)
 settings.load_profile("crosschip")
@@ -16,3 +23,7 @@ def models() -> Path:
     """The folder with the real models and the oracles' outputs (`make models` writes it)."""
     default = Path(__file__).parents[1] / "build" / "models"
     return Path(os.environ.get("CROSSCHIP_MODELS", default))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--record-oracle", action="store_true", help="write tests/ops/recorded.npz")

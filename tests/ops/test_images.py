@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import torch
-from torch.nn import functional
+from tests.ops.oracle import functional, torch
 
 from crosschip.ir import Array, ElementType
 from crosschip.ops.convolution import Conv2D, Conv2DTranspose
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 PADS = [(0, 0, 0, 0), (1, 1, 1, 1), (0, 1, 2, 0), (2, 0, 1, 3)]
 
 
-def padded(image: torch.Tensor, pads: tuple[int, ...], value: float = 0.0) -> torch.Tensor:
+def padded(image: Any, pads: tuple[int, ...], value: float = 0.0) -> Any:
     top, bottom, left, right = pads
     return functional.pad(image, (left, right, top, bottom), value=value)
 
@@ -223,7 +222,7 @@ def test_adaptive_pooling(check: Checker, size: tuple[int, int]) -> None:
     )
 
 
-SIZES = [(5, 7), (10, 14), (3, 4), (1, 1), (13, 5), (15, 21), (82, 94)]
+SIZES = [(5, 7), (10, 14), (3, 4), (1, 1), (13, 5), (15, 21), (41, 47)]
 SCALES = [(2.0, 2.0), (4.0, 0.5), (3.0, 1.0), (1.5, 0.7), (0.3, 2.6), (41.0, 47.0)]
 
 
@@ -232,7 +231,7 @@ def test_resizing_to_a_size(check: Checker, size: tuple[int, int]) -> None:
     def like(**how: Any) -> Any:
         return lambda x: functional.interpolate(torch.from_numpy(x), size, **how)
 
-    image = (2, 3, 5, 7)
+    image = (1, 2, 5, 7)
     check(lambda b, x: b.add(ResizeNearest, x, size), like(mode="nearest"), image)
     for corners in (False, True):
         check(
@@ -251,7 +250,7 @@ def test_resizing_by_scales(check: Checker, scales: tuple[float, float]) -> None
             torch.from_numpy(x), scale_factor=exact, recompute_scale_factor=False, **how
         )
 
-    image = (2, 3, 5, 12)
+    image = (1, 1, 4, 3)
     check(lambda b, x: b.add(ResizeNearest, x, scales=scales), like(mode="nearest"), image)
     check(lambda b, x: b.add(ResizeLinear, x, scales=scales), like(mode="bilinear"), image)
 
