@@ -11,7 +11,10 @@ from crosschip.ir import Array, DeviceError
 
 
 def open_model(path: Path, inputs: Mapping[str, Array], threads: int | None) -> PeerRun:
-    """A request on an `.onnx`, `.pdmodel` or OpenVINO file, in float32, for latency."""
+    """A request on an `.onnx`, `.pdmodel` or OpenVINO file, in float32, for latency.
+
+    In a folder, it is the `.pdmodel` there that is read.
+    """
     import_engine()
     import openvino
 
@@ -23,11 +26,11 @@ def open_model(path: Path, inputs: Mapping[str, Array], threads: int | None) -> 
     if threads:
         config["INFERENCE_NUM_THREADS"] = threads
     try:
-        model = core.read_model(path)
+        model = core.read_model(next(path.glob("*.pdmodel"), path) if path.is_dir() else path)
         model.reshape({name: list(array.shape) for name, array in inputs.items()})
         request = core.compile_model(model, "CPU", config).create_infer_request()
     except Exception as error:  # the engine's own exceptions have no common base
-        raise DeviceError(f"openvino: {path}: {error}") from error
+        raise DeviceError(f"openvino: {path}: {str(error).strip().splitlines()[-1]}") from error
     feed = dict(inputs)
 
     def run() -> Sequence[Array]:
