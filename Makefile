@@ -24,7 +24,6 @@ models: $(VENV)/installed-test
 	$(BIN)/python scripts/models/make.py
 
 benchmark: models
-	$(PIP) install --quiet --group benchmark
 	$(BIN)/python -m benchmarks
 
 docs: $(VENV)/installed-test
