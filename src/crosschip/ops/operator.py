@@ -32,6 +32,7 @@ from crosschip.ir import (
     Operation,
     Shape,
     TensorType,
+    constant,
 )
 from crosschip.ir.types import FLOATS
 from crosschip.ops.slots import ComputedParameter, Fuse, Parameter, Slot, Tensors
