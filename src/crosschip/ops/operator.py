@@ -322,8 +322,6 @@ def _number(slots: Sequence[Slot]) -> None:
 
 
 def _constant(name: str, slot: Slot, value: object, before: Sequence[Operand | None]) -> Operand:
-    from crosschip.ir import constant
-
     array = slot.encode(value)
     if not slot.parameter and not isinstance(value, np.ndarray | np.generic):
         array = _like(array, before)
