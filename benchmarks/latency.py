@@ -11,6 +11,8 @@ core away from whoever comes next. Both are compiled anew for each block of runs
 weights happen to lie in memory makes a difference of a per cent or two that stays until the next
 compilation. The ratio is the median over the blocks, each of which compares the medians of its
 runs; blocks are added, for some seconds, until its standard error (behind ±) is below 0.5 %.
+Blocks in which other processes used 5 % of the machine or more are left out if there are others;
+the last column says how much they used in the most disturbed block that counts.
 """
 
 from __future__ import annotations
@@ -48,6 +50,7 @@ class Latency(Row):
     engine_ms: Annotated[float, Column("engine ms", ".3f")]
     ours_ms: Annotated[float, Column("crosschip ms", ".3f")]
     ratio: Annotated[Estimate, Column("ratio", ".3f")]
+    others: Annotated[float, Column("others used", ".0%")]
 
     @property
     def held(self) -> bool:
@@ -77,7 +80,7 @@ def _measure(file: ModelFile, device: str, *, quick: bool) -> Latency:
         error=_SURE,
         patience=0 if quick else _PATIENCE_SECONDS,
     )
-    figures = result.direct_ms, result.ours_ms, result.ratio
+    figures = result.direct_ms, result.ours_ms, result.ratio, result.others
     return Latency(device, file.network, file.format, directly.suffix, *figures)
 
 

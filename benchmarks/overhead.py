@@ -68,6 +68,7 @@ def measure(*, quick: bool) -> Iterator[Overhead]:
                         direct,
                         seconds=0.1 if quick else 0.3,
                         blocks=2 if quick else 5,
+                        patience=0 if quick else 5,
                     )
                     figures = result.direct_ms * 1e3, result.ours_ms * 1e3, result.added_us
                     yield Overhead(device, name, outputs, *figures)

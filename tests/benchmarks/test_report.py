@@ -12,7 +12,6 @@ import benchmarks.scaling
 import numpy as np
 import pytest
 from benchmarks.accuracy import Accuracy
-from benchmarks.comparison import Comparison, Estimate
 from benchmarks.engines import difference
 from benchmarks.report import Result, table
 from benchmarks.subject import Column, Row
@@ -87,19 +86,6 @@ def test_a_difference_that_is_no_number_is_beyond_the_bar() -> None:
     found = difference([np.array([1, math.nan, 1], np.float32), ones], [ones, ones])
     assert math.isnan(found)
     assert not Accuracy("net", ".onnx", {"a": 0.0, "b": found}).held
-
-
-def test_ratio_and_overhead_of_a_comparison() -> None:
-    result = Comparison(ours=(2.0, 2.0, 4.0), direct=(1.0, 2.0, 4.0))
-    assert (result.ours_ms, result.direct_ms) == (2.0, 2.0)
-    assert result.ratio.value == 1.0
-    assert result.added_us.value == 0.0
-
-
-def test_blocks_that_agree_leave_no_doubt() -> None:
-    assert Estimate.of([3.0, 3.0, 3.0]) == Estimate(3.0, 0.0)
-    assert Estimate.of([1.0, 2.0, 3.0]).error == pytest.approx(1.253 * 1.483 / math.sqrt(3))
-    assert f"{Estimate(1.25, 0.125):.2f}" == "1.25 ± 0.12"
 
 
 def test_an_unknown_name_is_refused_with_those_that_there_are() -> None:
