@@ -16,7 +16,8 @@ Open = Callable[[], Run]
 
 _OURS, _DIRECT = "ours", "direct"
 _LEAST_RUNS, _LEAST_BURST, _BURST_SECONDS = 10, 5, 0.05
-_CALM = 0.05
+CALM = 0.05
+"""What part of the machine others may use while figures are taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ def compare(
     end = time.perf_counter() + patience
     while True:
         measured.append(_block(ours, direct, seconds, len(measured)))
-        calm = [block for block in measured if block.others < _CALM]
+        calm = [block for block in measured if block.others < CALM]
         enough = len(calm) >= blocks and Comparison(tuple(calm)).ratio.error <= error
         if enough or (time.perf_counter() > end and len(measured) >= blocks):
             break

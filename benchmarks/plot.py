@@ -54,7 +54,7 @@ def draw(rows: Mapping[str, Sequence[Row]]) -> str:
 def _axes(figure: Any, names: Sequence[str]) -> list[Axes]:
     if not names:
         return []
-    return list(figure.subplots(1, len(names), sharex=True, sharey=True, squeeze=False)[0])
+    return list(figure.subplots(1, len(names), sharey=True, squeeze=False)[0])
 
 
 def _ratios(axes: Axes, device: str, rows: Sequence[Latency]) -> None:
@@ -97,7 +97,7 @@ def _scaling(axes: Axes, graph: str, rows: Sequence[Scaling]) -> None:
     axes.minorticks_off()
     ticks = (1, 2, 5, 10, 20, 50)
     axes.set_yticks(ticks, [str(tick) for tick in ticks])
-    axes.set_ylim(1, 120)
+    axes.set_ylim(1, 200)
     axes.grid(color="#eeeeee")
     axes.set_title(f"Time per operation: {graph}")
     axes.set_xlabel("operations")
