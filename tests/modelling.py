@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from hypothesis import strategies as st
@@ -42,7 +46,7 @@ from crosschip.ops.matrix import FullyConnected, MatMul
 from crosschip.ops.normalization import BatchNormalization
 from crosschip.ops.slots import Fuse
 
-# How long an example takes says more about the machine than about the code.
+ROOT = Path(__file__).parents[1]
 
 
 def float32(*shape: Dim) -> TensorType:
@@ -416,3 +420,31 @@ _STEPS: Sequence[Sequence[Callable[[_Growing], None]]] = (
     (_identity,),
     (_constant_part,),
 )
+
+
+def at_once(program: str, *arguments: str, count: int = 8) -> list[str]:
+    """What Python processes print that run a program at once; none of them may fail.
+
+    The program must wait for a line of input before it does what is to happen at once.
+    """
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, *arguments],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(count)
+    ]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    printed = []
+    for process in processes:
+        out, err = process.communicate()
+        assert (process.returncode, err) == (0, "")
+        printed.append(out)
+    return printed

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.modelling import DelegatingDevice, chain, close, outputs_of
+from tests.modelling import DelegatingDevice, at_once, chain, close, outputs_of
 
 import crosschip
 from crosschip.hal import Device, Options, Program
@@ -24,7 +21,6 @@ from crosschip.ops.activation import Relu, Sigmoid, Tanh
 from crosschip.runtime.cache import Cache
 
 Warnings = Callable[[], list[str]]
-ROOT = Path(__file__).parents[2]
 x = {"x0": np.array([-1, 0.5], np.float32)}
 
 
@@ -210,28 +206,9 @@ with compile(chain(Relu, Tanh), [device], cache=sys.argv[1]) as model:
 
 def test_eight_processes_fill_one_folder_at_once(tmp_path: Path) -> None:
     """All get the right answer, and one good entry is left; the ninth compiles nothing."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-
-    def start() -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-c", COMPILING, str(tmp_path)],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    processes = [start() for _ in range(8)]
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    for process in processes:
-        out, err = process.communicate()
-        assert (process.returncode, err) == (0, "")
+    for out in at_once(COMPILING, str(tmp_path)):
         assert out in ("1 miss [0.0, 0.0]\n", "0 hit [0.0, 0.0]\n")
     assert [listed.problem for listed in Cache(tmp_path).listing()] == [""]
     assert len(list(tmp_path.iterdir())) == 1
-    out, _ = start().communicate("go\n")
+    (out,) = at_once(COMPILING, str(tmp_path), count=1)
     assert out == "0 hit [0.0, 0.0]\n"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
-from tests.modelling import Example, close, examples, float32, model_of, outputs_of
+from tests.modelling import Example, at_once, close, examples, float32, model_of, outputs_of
 
 import crosschip
 from crosschip.hal import Device
@@ -21,7 +18,6 @@ from crosschip.ops.matrix import MatMul
 from crosschip.runtime.cache import Cache
 from crosschip.runtime.discovery import open_device
 
-ROOT = Path(__file__).parents[2]
 ENGINES = ("onnxruntime", "openvino")
 
 
@@ -78,26 +74,9 @@ with crosschip.compile(b.build(), sys.argv[1], cache=sys.argv[2]) as model:
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_eight_processes_fill_one_folder_at_once(name: str, tmp_path: Path) -> None:
-    def start() -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-c", COMPILING, name, str(tmp_path)],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    processes = [start() for _ in range(8)]
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    for process in processes:
-        out, err = process.communicate()
-        assert (process.returncode, err) == (0, "")
+    for out in at_once(COMPILING, name, str(tmp_path)):
         assert out.removeprefix("miss ").removeprefix("hit ") == "[18.0, 18.0, 18.0, 18.0]\n"
     assert [listed.problem for listed in Cache(tmp_path).listing()] == [""]
     assert len(list(tmp_path.iterdir())) == 1
-    out, _ = start().communicate("go\n")
+    (out,) = at_once(COMPILING, name, str(tmp_path), count=1)
     assert out == "hit [18.0, 18.0, 18.0, 18.0]\n"

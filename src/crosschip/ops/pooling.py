@@ -96,10 +96,12 @@ class AveragePool2D(_Pool2D):
         ceil_mode: bool,
         count_include_pad: bool,
     ) -> Array:
-        def windows(image: Array, auto_pad: AutoPad, pads: Sequence[int]) -> tuple[Array, object]:
+        def windows(
+            image: Array, auto_pad: AutoPad, pads: Sequence[int]
+        ) -> tuple[Array, Sequence[int]]:
             return self.windows(image, auto_pad, pads, kernel_shape, strides, ceil_mode, 0.0)
 
-        pixels, sides = self.windows(input, auto_pad, pads, kernel_shape, strides, ceil_mode, 0.0)
+        pixels, sides = windows(input, auto_pad, pads)
         inside = np.ones((1, 1, *input.shape[2:]), input.dtype)
         if count_include_pad:
             framed = pad_image(inside, sides, 1.0)

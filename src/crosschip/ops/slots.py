@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from enum import Enum, IntEnum
-from typing import Any, Generic, Self, TypeVar, cast, overload
+from typing import Generic, Self, TypeVar, cast, overload
 
 import numpy as np
 
@@ -291,6 +291,3 @@ _FUSE_BOUNDS: dict[Fuse, tuple[float, float]] = {
 def fuse() -> Parameter[Fuse]:
     """The fused activation, none by default; an operator declares it as `fuse_code`."""
     return choice(Fuse, Fuse.NONE)
-
-
-AnyParameter = Parameter[Any]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosschip.ir import Array, Builder, Model, ModelError, Operand, Operation, constant
+from crosschip.ir import Array, Model, ModelError, Operand, Operation, constant
 
 
 class Rewriter:
@@ -53,11 +53,6 @@ class Rewriter:
         self._operations.append(operation)
         for output in operation.outputs:
             self._producers[output] = operation
-
-    def emit_all(self, builder: Builder) -> None:
-        """Add all operations that a builder has made."""
-        for operation in builder.operations:
-            self.emit(operation)
 
     def replace(self, old: Operand, new: Operand) -> None:
         """Let an operand take the place of an output of the operation at hand."""
