@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from tests.modelling import float32
 
 from crosschip.ir import ElementType, Quantization, TensorType, symbol, unknown
-from crosschip.ir.types import ALL_TYPES, BOOLEANS, FLOATS, INDICES, INTEGERS, NUMBERS
+from crosschip.ir.types import (
+    ALL_TYPES,
+    BOOLEANS,
+    FLOATS,
+    INDICES,
+    INTEGERS,
+    NARROW_TYPES,
+    NUMBERS,
+)
 
 N = symbol("N")
 
@@ -73,7 +81,8 @@ def test_a_numpy_type_that_no_operand_can_hold_is_refused(dtype: str) -> None:
 
 def test_families_of_types() -> None:
     assert FLOATS | INTEGERS == NUMBERS
-    assert NUMBERS | BOOLEANS == ALL_TYPES == set(ElementType)
+    assert NUMBERS | BOOLEANS | NARROW_TYPES == ALL_TYPES == set(ElementType)
+    assert not (NUMBERS | BOOLEANS) & NARROW_TYPES
     assert INDICES < INTEGERS
     assert not FLOATS & INTEGERS
 

@@ -13,6 +13,7 @@ from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
 from crosschip.ir import Array, Builder, ElementType, Model, Operand, TensorType, symbol
 from crosschip.ir.dimension import is_unknown, substitute
+from crosschip.ir.types import NARROW_TYPES
 
 Build = Callable[..., Operand | tuple[Operand, ...]]
 
@@ -107,6 +108,8 @@ class Checker:
     def assert_alike(self, actual: Array, expected: Array, tolerance: float) -> None:
         """Equal type and shape, and close values."""
         assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+        if ElementType.of(expected.dtype) in NARROW_TYPES:
+            actual, expected = actual.astype(np.float32), expected.astype(np.float32)
         if tolerance == 0 or expected.dtype.kind in "biu":
             np.testing.assert_array_equal(actual, expected)
             return

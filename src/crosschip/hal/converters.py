@@ -102,6 +102,8 @@ class Converters(Generic[Graph, Value]):
             if slot.parameter:
                 if operand.value is None and slot.name not in converter.computed:
                     return f"{slot.name}: is computed at run time, but must be constant here"
+            elif slot.reads_reals(operand) and not operation.moves:
+                return f"{slot.name}: is quantized"
             elif operand.type.element_type not in converter.types:
                 return f"{slot.name}: {operand.type.element_type} is not supported"
         for output in operation.outputs:

@@ -14,6 +14,7 @@ from crosschip.ir.errors import (
     ModelFileError,
     UnsupportedError,
 )
+from crosschip.ir.extension import Extension
 from crosschip.ir.model import Model, Operand, Operation
 from crosschip.ir.types import Array, ElementType, Quantization, TensorType
 
@@ -26,6 +27,7 @@ __all__ = [
     "Dimension",
     "ElementType",
     "Error",
+    "Extension",
     "InputError",
     "Model",
     "ModelError",

@@ -87,6 +87,7 @@ class Builder:
         *arguments: object,
         name: str = "",
         outputs: Sequence[str] = (),
+        quantization: Quantization | None = None,
         **named: object,
     ) -> Operand:
         """Append an operation that makes one output and return that output.
@@ -96,12 +97,15 @@ class Builder:
             arguments: for its slots in order: operands, or plain values that become constants.
             name: what messages call the operation; made up if not given.
             outputs: the name of the operand that it makes; after the operation if not given.
+            quantization: how the output stands for reals, if inputs are quantized.
             named: for its slots by name.
 
         Raises:
             ModelError: an argument breaks a rule of the operator; the message names the slot.
         """
-        return self.add_all(operator, *arguments, name=name, outputs=outputs, **named)[0]
+        return self.add_all(
+            operator, *arguments, name=name, outputs=outputs, quantization=quantization, **named
+        )[0]
 
     def add_all(
         self,
@@ -109,12 +113,16 @@ class Builder:
         *arguments: object,
         name: str = "",
         outputs: Sequence[str] = (),
+        quantization: Quantization | None = None,
         **named: object,
     ) -> tuple[Operand, ...]:
         """Like `add`, for an operator with any number of outputs; returns all of them."""
         name = name or self.unique_name(operator.type.lower())
         try:
             operation = operator(name, operator.bind(name, arguments, named))
+            if quantization is not None:
+                declared = TensorType(ElementType.FLOAT32, None, quantization)
+                operation.outputs = (Operand(name, declared),)
             types = operation.infer()
         except ModelError as error:
             raise ModelError(f"{name!r}: {error}") from None

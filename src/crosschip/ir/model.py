@@ -73,6 +73,8 @@ class Operation:
     def infer(self) -> tuple[TensorType, ...]:
         """The types of the outputs, from those of the inputs.
 
+        A quantization that the outputs already have is kept where inputs are quantized.
+
         Raises:
             ModelError: an input breaks a rule of the operator; the message names the slot.
         """

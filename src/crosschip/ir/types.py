@@ -32,6 +32,16 @@ class ElementType(Enum):
     BFLOAT16 = "bfloat16"
     FLOAT32 = "float32"
     FLOAT64 = "float64"
+    FLOAT8E4M3FN = "float8_e4m3fn"
+    FLOAT8E4M3FNUZ = "float8_e4m3fnuz"
+    FLOAT8E5M2 = "float8_e5m2"
+    FLOAT8E5M2FNUZ = "float8_e5m2fnuz"
+    FLOAT8E8M0 = "float8_e8m0fnu"
+    FLOAT4E2M1 = "float4_e2m1fn"
+    INT4 = "int4"
+    UINT4 = "uint4"
+    INT2 = "int2"
+    UINT2 = "uint2"
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -46,9 +56,9 @@ class ElementType(Enum):
     @classmethod
     def from_code(cls, code: int) -> ElementType:
         """The element type that `code` stands for; `ValueError` if there is none."""
-        if not 0 <= code < len(_IN_CODE_ORDER):
+        if code not in _BY_CODE:
             raise ValueError(f"{code} is not the code of an element type")
-        return _IN_CODE_ORDER[code]
+        return _BY_CODE[code]
 
     @classmethod
     def of(cls, dtype: np.dtype[Any]) -> ElementType:
@@ -60,19 +70,19 @@ class ElementType(Enum):
 
 
 _DTYPES: dict[ElementType, np.dtype[Any]] = {
-    element_type: np.dtype(
-        ml_dtypes.bfloat16 if element_type is ElementType.BFLOAT16 else element_type.value
-    )
+    element_type: np.dtype(getattr(ml_dtypes, element_type.value, element_type.value))
     for element_type in ElementType
 }
 _ELEMENT_TYPES = {dtype: element_type for element_type, dtype in _DTYPES.items()}
 
-# NNAdapter numbers its precisions in this order; bfloat16 takes the first number it left free.
-_IN_CODE_ORDER = (
-    *(t for t in ElementType if t is not ElementType.BFLOAT16),
-    ElementType.BFLOAT16,
-)
-_CODES = {element_type: code for code, element_type in enumerate(_IN_CODE_ORDER)}
+# NNAdapter numbers its precisions 0 to 11 in this order, and its quantized ones 24 to 32; bfloat16
+# takes the first number that it left free, and other types that it does not have begin at 64.
+_CODED: list[ElementType] = [t for t in ElementType if t is not ElementType.BFLOAT16]
+_CODES: dict[ElementType, int] = {
+    t: code if code < 12 else code + 52 for code, t in enumerate(_CODED)
+}
+_CODES[ElementType.BFLOAT16] = 12
+_BY_CODE: dict[int, ElementType] = {code: element_type for element_type, code in _CODES.items()}
 
 FLOATS = frozenset(
     {ElementType.FLOAT16, ElementType.BFLOAT16, ElementType.FLOAT32, ElementType.FLOAT64}
@@ -92,7 +102,36 @@ INTEGERS = frozenset(
 INDICES = frozenset({ElementType.INT32, ElementType.INT64})
 BOOLEANS = frozenset({ElementType.BOOL})
 NUMBERS = FLOATS | INTEGERS
-ALL_TYPES = NUMBERS | BOOLEANS
+NARROW_TYPES = frozenset(
+    {
+        ElementType.FLOAT8E4M3FN,
+        ElementType.FLOAT8E4M3FNUZ,
+        ElementType.FLOAT8E5M2,
+        ElementType.FLOAT8E5M2FNUZ,
+        ElementType.FLOAT8E8M0,
+        ElementType.FLOAT4E2M1,
+        ElementType.INT4,
+        ElementType.UINT4,
+        ElementType.INT2,
+        ElementType.UINT2,
+    }
+)
+"""Types that values are stored and moved in, and converted from and to, but not computed in."""
+ALL_TYPES = NUMBERS | BOOLEANS | NARROW_TYPES
+QUANTIZABLE = frozenset(
+    {
+        ElementType.INT8,
+        ElementType.UINT8,
+        ElementType.INT16,
+        ElementType.UINT16,
+        ElementType.INT32,
+        ElementType.INT4,
+        ElementType.UINT4,
+        ElementType.INT2,
+        ElementType.UINT2,
+    }
+)
+"""Integers that can stand for reals."""
 
 
 @dataclass(frozen=True, slots=True)

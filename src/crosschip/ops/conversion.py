@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from crosschip.ir import Array, ElementType, ModelError, Quantization, Shape, TensorType
-from crosschip.ir.types import ALL_TYPES, FLOATS
+from crosschip.ir.types import ALL_TYPES, FLOATS, QUANTIZABLE
+from crosschip.ops import quantized
 from crosschip.ops.elementwise import Elementwise
 from crosschip.ops.operator import UnknownRank, operator, shape_of
 from crosschip.ops.shapes import axis_in, same
 from crosschip.ops.slots import ComputedParameter, element_type, integer, reals, tensor
-
-QUANTIZABLE = frozenset(
-    {
-        ElementType.INT8,
-        ElementType.UINT8,
-        ElementType.INT16,
-        ElementType.UINT16,
-        ElementType.INT32,
-    }
-)
 
 
 @operator("CAST")
@@ -63,8 +52,11 @@ class Quantize(Elementwise):
             raise ModelError(f"QUANTIZE.dtype: {self.dtype} is not a quantized type")
         return self.dtype
 
-    def infer(self) -> tuple[TensorType, ...]:
-        (plain,) = super().infer()
+    def storage(self, plain: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+        (integers,) = plain
+        return (TensorType(integers.element_type, integers.shape, self._quantization()),)
+
+    def _quantization(self) -> Quantization:
         try:
             scale, zero_point, axis = self.scale, self.zero_point, self._axis()
         except UnknownRank:
@@ -74,10 +66,9 @@ class Quantize(Elementwise):
         except ValueError as error:
             raise ModelError(f"QUANTIZE.{error}") from None
         try:
-            quantization = Quantization(scale, tuple(map(int, zero_point)), axis)
+            return Quantization(scale, tuple(map(int, zero_point)), axis)
         except ValueError as error:
             raise ModelError(f"QUANTIZE.scale: {error}") from None
-        return (TensorType(plain.element_type, plain.shape, quantization),)
 
     def _axis(self) -> int | None:
         if len(self.scale) < 2:
@@ -95,11 +86,7 @@ class Quantize(Elementwise):
         zero_point: Sequence[float],
         dtype: ElementType,
     ) -> Array:
-        limits = np.iinfo(dtype.dtype)
-        along = _along(axis, input.ndim)
-        steps = np.rint(input / np.array(scale, np.float32).reshape(along))
-        shifted = steps.astype(np.float64) + np.array(zero_point).reshape(along)
-        return np.clip(shifted, limits.min, limits.max)
+        return quantized.integers(input, self._quantization(), dtype)
 
 
 @operator("DEQUANTIZE")
@@ -120,12 +107,4 @@ class Dequantize(Elementwise):
     def reference(self, input: Array) -> Array:
         quantization = self.input.type.quantization
         assert quantization is not None, "infer_shape has checked it"
-        along = _along(quantization.axis or 0, input.ndim)
-        zero_point = np.array(quantization.zero_point, np.int64).reshape(along)
-        scale = np.array(quantization.scale, np.float32).reshape(along)
-        return (input.astype(np.int64) - zero_point).astype(np.float32) * scale
-
-
-def _along(axis: int, rank: int) -> tuple[int, ...]:
-    """The shape that lays a list of one or more numbers along an axis."""
-    return (-1,) + (1,) * (rank - 1 - axis % rank) if rank else ()
+        return quantized.reals(input, quantization)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import Array, Shape
-from crosschip.ir.types import FLOATS, NUMBERS
+from crosschip.ir.types import ALL_TYPES, FLOATS, NUMBERS
 from crosschip.ops.operator import Operator, operator, shape_of
 from crosschip.ops.shapes import broadcast
 from crosschip.ops.slots import fuse, real, tensor
@@ -154,7 +154,8 @@ class Assign(Elementwise):
     """`output = input`."""
 
     __slots__ = ()
-    input = tensor(NUMBERS)
+    moves = True
+    input = tensor(ALL_TYPES)
 
     def reference(self, input: Array) -> Array:
         return input

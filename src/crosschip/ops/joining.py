@@ -46,6 +46,7 @@ class Split(Operator):
     """Cuts the input along `axis` into pieces of the sizes that `split` lists."""
 
     __slots__ = ()
+    moves = True
     input = tensor(ALL_TYPES)
     axis = integer()
     split = integers()
@@ -80,6 +81,7 @@ class Gather(Operator):
     """
 
     __slots__ = ()
+    moves = True
     input = tensor(ALL_TYPES)
     indices = tensor(INDICES)
     axis = integer(0)

@@ -25,6 +25,7 @@ class _Layout(Operator):
     """Base of operators on one tensor of any element type."""
 
     __slots__ = ()
+    moves = True
     input = tensor(ALL_TYPES)
 
     def sizes_asked(self, slot: str) -> Sequence[Dim]:

@@ -30,11 +30,15 @@ from crosschip.ir import (
     ModelError,
     Operand,
     Operation,
+    Quantization,
     Shape,
     TensorType,
     constant,
 )
 from crosschip.ir.types import FLOATS
+from crosschip.ops import quantized
+from crosschip.ops.examples import Example
+from crosschip.ops.faces import Faces, NNAdapter, NNRt, NodeType
 from crosschip.ops.slots import ComputedParameter, Fuse, Parameter, Slot, Tensors
 
 Kernel = Callable[[Sequence[Array | None]], tuple[Array, ...]]
@@ -50,10 +54,22 @@ class UnknownRank(Exception):
 
 
 class Operator(Operation):
-    """A standard operator; an instance is one use of it in a model."""
+    """A standard operator; an instance is one use of it in a model.
+
+    Attributes:
+        slots: its slots, in order.
+        faces: what other systems call it.
+        core: whether it is one of the few that all others can be decomposed into.
+        moves: whether it only moves elements, so that its output keeps a quantization.
+        examples: uses of it that documentation and tests run.
+    """
 
     __slots__ = ()
 
+    faces: ClassVar[Faces] = Faces()
+    core: ClassVar[bool] = False
+    moves: ClassVar[bool] = False
+    examples: ClassVar[tuple[Example, ...]] = ()
     slots: ClassVar[tuple[Slot, ...]] = ()
     variadic: ClassVar[Tensors | None] = None
     reference: Callable[..., Array | Sequence[Array]]
@@ -123,7 +139,7 @@ class Operator(Operation):
             element_types = self._element_types(len(shapes))
         except ComputedParameter as error:
             raise ModelError(f"{self.type}.{error}, but must be constant") from None
-        return tuple(map(TensorType, element_types, shapes))
+        return self.storage(tuple(map(TensorType, element_types, shapes)))
 
     def validate(self) -> None:
         """Check every operand against its slot.
@@ -141,12 +157,11 @@ class Operator(Operation):
             except ModelError as error:
                 raise ModelError(f"{self.type}.{error}") from None
             other = first.setdefault(slot.name, operand) if slot.like is None else first[slot.like]
-            if (slot.like or slot.variadic) and (
-                operand.type.element_type is not other.type.element_type
-            ):
+            found, wanted = slot.element_type(operand), slot.element_type(other)
+            if (slot.like or slot.variadic) and found is not wanted:
                 raise ModelError(
-                    f"{self.type}.{slot.name}: is {operand.type.element_type}, but must be "
-                    f"{other.type.element_type} like {slot.like or 'the first of them'}"
+                    f"{self.type}.{slot.name}: is {found}, but must be "
+                    f"{wanted} like {slot.like or 'the first of them'}"
                 )
 
     def infer_shape(self) -> Shape | Sequence[Shape | None]:
@@ -160,7 +175,8 @@ class Operator(Operation):
 
     def infer_element_type(self) -> ElementType | Sequence[ElementType]:
         """The element type of all outputs, or of each; that of the first input unless said."""
-        return self._first().type.element_type
+        slot, operand = next(self.filled())
+        return slot.element_type(operand)
 
     def output_count(self) -> int:
         """How many outputs there are, where that does not need the shapes to be known."""
@@ -175,7 +191,9 @@ class Operator(Operation):
         return None
 
     def decomposition(self, b: Builder) -> tuple[Operand, ...] | None:
-        """Like `decompose`, with a fused activation split off first."""
+        """Like `decompose`, with what is quantized and a fused activation split off first."""
+        if self.quantized_inputs():
+            return self._on_reals(b)
         if self.fused is not Fuse.NONE:
             plain = self._without_fuse()
             b.append(plain)
@@ -201,12 +219,17 @@ class Operator(Operation):
     def kernel(self) -> Kernel:
         """The reference computation, with every constant parameter decoded beforehand.
 
-        Elements of the narrow float types are computed in float32 and rounded once, at the end.
+        Elements of the narrow float types are computed in float32, quantized ones in float64, and
+        rounded once, at the end.
         """
         static, computed = self._parameters()
         tensor_slots = [slot for slot in self.slots if not slot.parameter]
-        types = [output.type.element_type for output in self.outputs]
-        dtypes = [element_type.dtype for element_type in types]
+        types = [output.type for output in self.outputs]
+        scales = [
+            (index, operand.type.quantization)
+            for index, operand in enumerate(self.inputs)
+            if operand is not None and operand in self.quantized_inputs()
+        ]
         widen = any(
             operand.type.element_type in _NARROW_FLOATS
             for slot, operand in self.filled()
@@ -217,6 +240,8 @@ class Operator(Operation):
 
         def run(arrays: Sequence[Array | None]) -> tuple[Array, ...]:
             values = dict(static)
+            if scales:
+                arrays = _dequantized(arrays, scales)
             for slot in tensor_slots:
                 values[slot.name] = _pick(slot, arrays, widen)
             for slot in computed:
@@ -226,10 +251,7 @@ class Operator(Operation):
                 results = [result] if isinstance(result, np.ndarray | np.generic) else result
                 if bounds:
                     results = [np.clip(result, *bounds) for result in results]
-                return tuple(
-                    np.asarray(result).astype(dtype, copy=False)
-                    for result, dtype in zip(results, dtypes, strict=True)
-                )
+                return tuple(map(_stored, results, types))
 
         return run
 
@@ -243,6 +265,55 @@ class Operator(Operation):
                 except ComputedParameter:
                     computed.append(slot)
         return static, computed
+
+    def quantized_inputs(self) -> Sequence[Operand]:
+        """The operands of which it reads the reals that they stand for."""
+        return [operand for slot, operand in self.filled() if slot.reads_reals(operand)]
+
+    def moved_quantization(self) -> Quantization | None:
+        """The quantization that elements keep when they are moved, if there is one for all."""
+        found = {operand.type.quantization for operand in self.quantized_inputs()}
+        common = found.pop() if len(found) == 1 else None
+        return common if common and common.axis is None else None
+
+    def storage(self, plain: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+        """The outputs' types: reals as integers where a quantization is declared or kept."""
+        sources = self.quantized_inputs()
+        if not sources:
+            if any(output.type.quantization for output in self.outputs):
+                raise ModelError(f"{self.type}: declares a quantization, but no input has one")
+            return plain
+        stored = []
+        for index, type_ in enumerate(plain):
+            declared = None
+            if self.outputs:
+                declared = self.outputs[min(index, len(self.outputs) - 1)].type.quantization
+            if declared is None and self.moves:
+                declared = self.moved_quantization()
+            if declared and type_.element_type is ElementType.FLOAT32:
+                type_ = TensorType(sources[0].type.element_type, type_.shape, declared)
+            stored.append(type_)
+        return tuple(stored)
+
+    def _on_reals(self, b: Builder) -> tuple[Operand, ...]:
+        """The operation between what makes reals of its inputs and integers of its outputs."""
+        dequantize, quantize = operator_named("DEQUANTIZE"), operator_named("QUANTIZE")
+        sources = self.quantized_inputs()
+        inputs = tuple(b.add(dequantize, o) if o in sources else o for o in self.inputs)
+        plain = type(self)(self.name, inputs)
+        plain.outputs = tuple(
+            Operand(f"{output.name}.real", type_)
+            for output, type_ in zip(self.outputs, plain.infer(), strict=True)
+        )
+        b.append(plain)
+        results = []
+        for real, output in zip(plain.outputs, self.outputs, strict=True):
+            stored = output.type.quantization
+            if stored is not None:
+                axis, dtype = stored.axis or 0, output.type.element_type
+                real = b.add(quantize, real, axis, stored.scale, stored.zero_point, dtype)
+            results.append(real)
+        return tuple(results)
 
     def _without_fuse(self) -> Operator:
         slot = next(slot for slot in self.slots if slot.name == "fuse_code")
@@ -281,13 +352,32 @@ class Operator(Operation):
 OperatorT = TypeVar("OperatorT", bound=type[Operator])
 
 
-def operator(name: str) -> Callable[[OperatorT], OperatorT]:
-    """Class decorator: register an operator under its standard name."""
+def operator(
+    name: str,
+    *,
+    nnadapter: NNAdapter | None = None,
+    nnrt: Sequence[NNRt] = (),
+    hdi: Sequence[NodeType] = (),
+    onnx: Sequence[str] = (),
+    core: bool = False,
+) -> Callable[[OperatorT], OperatorT]:
+    """Class decorator: register an operator under its standard name.
+
+    Args:
+        name: NNAdapter's name for it if there is one, else NNRt's, else one in their style.
+        nnadapter: its NNAdapter operator, if there is one.
+        nnrt: its NNRt operators.
+        hdi: the node types of NNRt's driver interface that carry it.
+        onnx: the ONNX operators that are this one, or a case of it.
+        core: whether all operators that are not core can be decomposed into this and its like.
+    """
 
     def register(cls: OperatorT) -> OperatorT:
         if name in _registry:
             raise ValueError(f"there are two operators called {name}")
         cls.type = name
+        cls.core = core
+        cls.faces = Faces(nnadapter, tuple(nnrt), tuple(hdi), tuple(onnx))
         _registry[name] = cls
         return cls
 
@@ -346,6 +436,25 @@ def _pick(slot: Slot, arrays: Sequence[Array | None], widen: bool) -> Any:
         return [_widened(cast(Array, array)) if widen else array for array in many]
     array = arrays[slot.index]
     return _widened(array) if widen and array is not None else array
+
+
+def _dequantized(
+    arrays: Sequence[Array | None], scales: Sequence[tuple[int, Quantization | None]]
+) -> list[Array | None]:
+    """The arrays, with reals in place of the integers that stand for them."""
+    values = list(arrays)
+    for index, quantization in scales:
+        assert quantization is not None, "only quantized operands are listed"
+        values[index] = quantized.reals(cast(Array, values[index]), quantization)
+    return values
+
+
+def _stored(result: Array, type_: TensorType) -> Array:
+    """A result in the form that its operand has."""
+    array = np.asarray(result)
+    if type_.quantization is not None and array.dtype.kind == "f":
+        return quantized.integers(array, type_.quantization, type_.element_type)
+    return array.astype(type_.element_type.dtype, copy=False)
 
 
 def _widened(array: Array) -> Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
+from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -17,6 +18,7 @@ import xxhash
 from crosschip.ir import (
     Dim,
     ElementType,
+    Extension,
     Model,
     ModelError,
     ModelFileError,
@@ -29,7 +31,7 @@ from crosschip.ir import (
 from crosschip.ir.dimension import from_terms, is_unknown, terms_of
 from crosschip.ops.operator import operator_named
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MAGIC = b"\x93CHIPM\r\n"
 
 _PREAMBLE = struct.Struct("<8sIIQQ")
@@ -55,8 +57,11 @@ def to_bytes(model: Model) -> bytes:
         reads = [None if o is None else number[o] for o in operation.inputs]
         for output in operation.outputs:
             number[output] = len(number)
-        names = [output.name for output in operation.outputs]
-        operations.append([operation.type, operation.name, reads, names])
+        entry = [operation.type, operation.name, reads, _encode_outputs(operation)]
+        if isinstance(operation, Extension):
+            types = [_encode_type(type_) for type_ in operation.declared]
+            entry.append([b64encode(operation.payload).decode("ascii"), types])
+        operations.append(entry)
     header = json.dumps(
         {
             "name": model.name,
@@ -141,12 +146,29 @@ class _Reader:
         return Operand(name, type_, value)
 
     def _operation(
-        self, type_: str, name: str, reads: Sequence[int | None], names: Sequence[str]
+        self,
+        type_: str,
+        name: str,
+        reads: Sequence[int | None],
+        outputs: Sequence[Sequence[Any]],
+        extension: Sequence[Any] | None = None,
     ) -> Operation:
         inputs = tuple(None if index is None else self.operands[index] for index in reads)
-        operation = operator_named(type_)(name, inputs)
-        for output, inferred in zip(names, operation.infer(), strict=True):
-            operation.outputs += (self._number(Operand(output, inferred)),)
+        operation: Operation
+        if extension:
+            payload, types = b64decode(extension[0], validate=True), extension[1]
+            declared = tuple(map(_decode_type, types))
+            operation = Extension(name, inputs, type=type_, payload=payload, declared=declared)
+        else:
+            operation = operator_named(type_)(name, inputs)
+        operation.outputs = tuple(
+            Operand(output, TensorType(ElementType.FLOAT32, None, _decode_quantization(scales)))
+            for output, scales in outputs
+        )
+        operation.outputs = tuple(
+            self._number(Operand(operand.name, inferred))
+            for operand, inferred in zip(operation.outputs, operation.infer(), strict=True)
+        )
         return operation
 
     def _number(self, operand: Operand) -> Operand:
@@ -154,14 +176,22 @@ class _Reader:
         return operand
 
 
+def _encode_outputs(operation: Operation) -> list[object]:
+    """Names and quantizations, the part of the outputs' types that may not be inferred."""
+    return [[o.name, _encode_quantization(o.type.quantization)] for o in operation.outputs]
+
+
 def _encode_type(type_: TensorType) -> list[object]:
     shape = None if type_.shape is None else [_encode_size(size) for size in type_.shape]
-    quantization = type_.quantization
-    return [
-        type_.element_type.value,
-        shape,
-        quantization and [quantization.scale, quantization.zero_point, quantization.axis],
-    ]
+    return [type_.element_type.value, shape, _encode_quantization(type_.quantization)]
+
+
+def _encode_quantization(quantization: Quantization | None) -> object:
+    return quantization and [quantization.scale, quantization.zero_point, quantization.axis]
+
+
+def _decode_quantization(encoded: Sequence[Any] | None) -> Quantization | None:
+    return None if encoded is None else Quantization(*map(_as_tuple, encoded))
 
 
 def _decode_type(encoded: Sequence[Any]) -> TensorType:
@@ -169,7 +199,7 @@ def _decode_type(encoded: Sequence[Any]) -> TensorType:
     return TensorType(
         ElementType(element_type),
         None if shape is None else tuple(_decode_size(size) for size in shape),
-        quantization and Quantization(*map(_as_tuple, quantization)),
+        _decode_quantization(quantization),
     )
 
 

@@ -14,7 +14,8 @@ from typing import Generic, Self, TypeVar, cast, overload
 import numpy as np
 
 from crosschip.ir import Array, ElementType, Error, ModelError, Operand, Operation
-from crosschip.ir.types import BOOLEANS, FLOATS, INDICES
+from crosschip.ir.types import BOOLEANS, FLOATS, INDICES, QUANTIZABLE
+from crosschip.ops.quantized import value_type
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
@@ -62,9 +63,24 @@ class Slot:
         Raises:
             ModelError: it does not fit; the message says what the slot takes.
         """
-        if operand.type.element_type not in self.types:
+        if self.reads_reals(operand):
+            if operand.type.element_type not in QUANTIZABLE:
+                raise ModelError(f"{self.name}: {operand.type.element_type} cannot be quantized")
+        elif operand.type.element_type not in self.types:
             taken = ", ".join(sorted(map(str, self.types)))
             raise ModelError(f"{self.name}: takes {taken}, not {operand.type.element_type}")
+
+    def reads_reals(self, operand: Operand) -> bool:
+        """Whether it reads what a quantized operand's integers stand for."""
+        return (
+            operand.type.quantization is not None
+            and not self.parameter
+            and ElementType.FLOAT32 in self.types
+        )
+
+    def element_type(self, operand: Operand) -> ElementType:
+        """The type of the elements that it reads from an operand."""
+        return value_type(operand) if self.reads_reals(operand) else operand.type.element_type
 
     def encode(self, value: object) -> Array:
         """The array that stands for a plain value."""

@@ -10,7 +10,8 @@ from numpy.lib.format import read_array as read_npy
 
 from crosschip.ir import Array, Dim, ElementType, InputError, Model, TensorType
 from crosschip.ir.dimension import name_of
-from crosschip.ir.types import FLOATS
+from crosschip.ir.types import INTEGERS, QUANTIZABLE
+from crosschip.ops.quantized import limits
 from crosschip.passes.specialize import bind, concrete
 
 
@@ -75,11 +76,12 @@ def _random(
     name: str, type_: TensorType, shape: tuple[int, ...], generator: np.random.Generator
 ) -> Array:
     try:
-        if type_.element_type in FLOATS:
-            array: Array = generator.random(shape, np.float32)
+        if type_.element_type in INTEGERS | QUANTIZABLE:
+            array: Array = generator.integers(0, min(10, limits(type_.element_type)[1] + 1), shape)
+        elif type_.element_type is ElementType.BOOL:
+            array = generator.integers(0, 2, shape)
         else:
-            limit = 2 if type_.element_type is ElementType.BOOL else 10
-            array = generator.integers(0, limit, shape)
+            array = generator.random(shape, np.float32)
         return array.astype(type_.element_type.dtype)
     except (ValueError, MemoryError) as error:
         raise InputError(f"input {name!r} of shape {list(shape)}: {error}") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from onnx import AttributeProto, NodeProto
 
@@ -78,14 +78,14 @@ class Node:
         """The inputs of an operator that takes any number of them, at least one."""
         return [self[index] for index in range(max(1, len(self.inputs)))]
 
-    def add(self, operator: type[Operator], *arguments: object, **named: object) -> Operand:
+    def add(self, operator: type[Operator], *arguments: object, **named: Any) -> Operand:
         """Append an operation that makes one output and return that output."""
         name = next(self._names)
         outputs = [f"{name}.{operator.type.lower()}"]
         return self._builder.add(operator, *arguments, name=name, outputs=outputs, **named)
 
     def add_all(
-        self, operator: type[Operator], *arguments: object, **named: object
+        self, operator: type[Operator], *arguments: object, **named: Any
     ) -> tuple[Operand, ...]:
         """Append an operation that makes any number of outputs and return them."""
         name = next(self._names)

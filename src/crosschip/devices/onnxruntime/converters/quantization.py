@@ -7,10 +7,13 @@ import numpy as np
 from crosschip.devices.onnxruntime.converters.table import NARROW_FLOATS, converts
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.ir import ElementType, Operand
-from crosschip.ops.conversion import QUANTIZABLE, Dequantize, Quantize
+from crosschip.ir.types import NARROW_TYPES, QUANTIZABLE
+from crosschip.ops.conversion import Dequantize, Quantize
+
+_INTEGERS = QUANTIZABLE - NARROW_TYPES
 
 
-@converts(Quantize, types=NARROW_FLOATS | QUANTIZABLE - {ElementType.INT32})
+@converts(Quantize, types=NARROW_FLOATS | _INTEGERS - {ElementType.INT32})
 def quantize(g: Graph, op: Quantize) -> str:
     reals = g.cast(g[op.input], np.float32)
     return g.add(
@@ -26,7 +29,7 @@ def _int32_zero_point(op: Dequantize) -> str | None:
     return None
 
 
-@converts(Dequantize, types={ElementType.FLOAT32} | QUANTIZABLE, limit=_int32_zero_point)
+@converts(Dequantize, types={ElementType.FLOAT32} | _INTEGERS, limit=_int32_zero_point)
 def dequantize(g: Graph, op: Dequantize) -> str:
     return g.add("DequantizeLinear", g[op.input], *_quantization(g, op.input), axis=_axis(op.input))
 

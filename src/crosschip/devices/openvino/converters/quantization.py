@@ -16,10 +16,13 @@ from crosschip.devices.openvino.converters.table import (
 )
 from crosschip.devices.openvino.graph import TYPES, Graph
 from crosschip.ir import ElementType, Operand, Quantization
-from crosschip.ops.conversion import QUANTIZABLE, Dequantize, Quantize
+from crosschip.ir.types import NARROW_TYPES, QUANTIZABLE
+from crosschip.ops.conversion import Dequantize, Quantize
+
+_INTEGERS = QUANTIZABLE - NARROW_TYPES
 
 
-@converts(Quantize, types=FLOAT_TYPES | QUANTIZABLE - {ElementType.INT32})
+@converts(Quantize, types=FLOAT_TYPES | _INTEGERS - {ElementType.INT32})
 def quantize(g: Graph, op: Quantize) -> Node:
     quantized = op.outputs[0]
     element_type = quantized.type.element_type
@@ -37,7 +40,7 @@ def _exact(op: Dequantize) -> str | None:
     return None
 
 
-@converts(Dequantize, types={ElementType.FLOAT32} | QUANTIZABLE, limit=_exact)
+@converts(Dequantize, types={ElementType.FLOAT32} | _INTEGERS, limit=_exact)
 def dequantize(g: Graph, op: Dequantize) -> Node:
     steps = ops.convert(g[op.input], "f32")
     if not _of(op.input).symmetric:

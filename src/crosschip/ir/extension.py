@@ -1,0 +1,66 @@
+"""Operations outside the standard set, kept as the framework wrote them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crosschip.ir.model import Operand, Operation
+from crosschip.ir.types import TensorType
+
+
+class Extension(Operation):
+    """An operation that only a device runs which knows the framework's own operators.
+
+    Attributes:
+        type: the framework and its operator, as in `onnx.Loop`.
+        payload: what the framework's file says about the operation; means something only to the
+            importer that kept it and to devices that run operations of that framework.
+        declared: the types of the outputs, as far as the importer knows them.
+    """
+
+    __slots__ = ("declared", "payload", "type")
+
+    # Standard operators have a class each; all extensions share this one.
+    type: str  # type: ignore[misc]
+
+    def __init__(
+        self,
+        name: str,
+        inputs: tuple[Operand | None, ...],
+        outputs: tuple[Operand, ...] = (),
+        *,
+        type: str,
+        payload: bytes,
+        declared: tuple[TensorType, ...],
+    ) -> None:
+        super().__init__(name, inputs, outputs)
+        self.type = type
+        self.payload = payload
+        self.declared = declared
+
+    @property
+    def framework(self) -> str:
+        """Whose operator it is."""
+        return self.type.partition(".")[0]
+
+    def named_inputs(self) -> Iterator[tuple[str, Operand]]:
+        for index, operand in enumerate(self.inputs):
+            if operand is not None:
+                yield f"input{index}", operand
+
+    def infer(self) -> tuple[TensorType, ...]:
+        return self.declared
+
+    def with_inputs(
+        self,
+        inputs: tuple[Operand | None, ...],
+        outputs: tuple[Operand, ...] | None = None,
+    ) -> Extension:
+        return Extension(
+            self.name,
+            inputs,
+            self.outputs if outputs is None else outputs,
+            type=self.type,
+            payload=self.payload,
+            declared=self.declared,
+        )
