@@ -1,6 +1,6 @@
 """Writes what the documentation says about devices and operators, out of the code.
 
-python scripts/write_tables.py          # rewrites README.md and docs/operators.md
+python scripts/write_tables.py          # rewrites README.md, docs/operators.md and docs/operators/
 python scripts/write_tables.py --check  # says what is stale, exit status 1 if anything is
 """
 
@@ -8,44 +8,54 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from inspect import getdoc
 from pathlib import Path
+from typing import Any
 
 import crosschip
 from crosschip.hal import Device
-from crosschip.ops import Operator, operators
+from crosschip.ops import operators
+from crosschip.runtime.catalog import describe, documentation
 from crosschip.runtime.discovery import open_device
 
 ROOT = Path(__file__).parents[1]
+PAGES = ROOT / "docs" / "operators"
+
+Description = Mapping[str, Any]
+"""What `describe` says about an operator."""
 
 
 def main() -> int:
-    """Write or check every generated table; the exit status."""
-    with_devices = [
-        open_device(report.name) for report in crosschip.list_devices() if report.available
-    ]
+    """Write or check every generated page; the exit status."""
+    devices = [open_device(report.name) for report in crosschip.list_devices() if report.available]
+    described = [describe(operator, devices) for operator in operators().values()]
+    readme = ROOT / "README.md"
     pages = {
-        ROOT / "README.md": _filled(
-            (ROOT / "README.md").read_text("utf-8"), "devices", _device_table(with_devices)
-        ),
-        ROOT / "docs" / "operators.md": _operators_page(with_devices),
+        readme: _filled(readme.read_text("utf-8"), "devices", _device_table(devices, described)),
+        ROOT / "docs" / "operators.md": _index(described),
+        **{PAGES / f"{op['name'].lower()}.md": _page(op) for op in described},
     }
     stale = [path for path, text in pages.items() if _old(path) != text]
+    stale += [path for path in PAGES.glob("*.md") if path not in pages]
     if "--check" in sys.argv:
         for path in stale:
             print(f"{path.relative_to(ROOT)} is stale; run: make docs")
         return 1 if stale else 0
+    PAGES.mkdir(exist_ok=True)
     for path in stale:
-        path.write_text(pages[path], "utf-8")
+        if path in pages:
+            path.write_text(pages[path], "utf-8")
+        else:
+            path.unlink()
         print(f"wrote {path.relative_to(ROOT)}")
     return 0
 
 
-def _device_table(devices: Sequence[Device]) -> str:
+def _device_table(devices: Sequence[Device], described: Sequence[Description]) -> str:
     rows = []
     for device in devices:
-        ways = [_way(device, operator) for operator in operators().values()]
+        ways = [op["devices"][device.name] for op in described]
         extra = "" if device.name == "reference" else f'`pip install "crosschip[{device.name}]"`'
         rows.append(
             (
@@ -61,30 +71,69 @@ def _device_table(devices: Sequence[Device]) -> str:
     return _table(head, rows)
 
 
-def _operators_page(devices: Sequence[Device]) -> str:
+def _index(described: Sequence[Description]) -> str:
     rows = [
-        (f"`{name}`", _summary(operator), *(_way(device, operator) for device in devices))
-        for name, operator in operators().items()
+        (
+            f"[`{op['name']}`](operators/{op['name'].lower()}.md)",
+            op["summary"].replace("|", "\\|"),
+            "core" if op["core"] else "",
+            *(way if way in ("yes", "decomposed") else "no" for way in op["devices"].values()),
+        )
+        for op in described
     ]
-    table = _table(("operator", "what it computes", *(d.name for d in devices)), rows)
     return (
         "# Operators and who runs them\n\n"
         "Written by `make docs` from the operators' definitions in `src/crosschip/ops`.\n"
-        "*decomposed*: the runtime runs it there as simpler operators where its parameters allow\n"
-        "that. A device may decline single uses of what it runs; `crosschip explain` says why.\n\n"
-        f"{table}"
+        "*core*: all others can be decomposed into these. *decomposed*: the runtime runs it there\n"
+        "as simpler operators. A device may decline single uses of what it runs;\n"
+        "`crosschip explain` says why.\n\n"
+        f"{_table(('operator', 'what it computes', 'core', *described[0]['devices']), rows)}"
     )
 
 
-def _way(device: Device, operator: type[Operator]) -> str:
-    if operator.type in device.operators():
-        return "yes"
-    return "decomposed" if operator.decompose is not Operator.decompose else "no"
+def _page(op: Description) -> str:
+    """The page of one operator."""
+    core = "A core operator: others are decomposed into it.\n\n" if op["core"] else ""
+    parts = ", ".join(f"[`{part}`]({part.lower()}.md)" for part in op["decomposes"])
+    slots = _table(("slot", "kind", "default", "takes"), list(map(_slot, op["slots"])))
+    devices = _table(("device", "runs it"), list(op["devices"].items()))
+    return (
+        f"# {op['name']}\n\n"
+        "Written by `make docs` from the operator's definition.\n\n"
+        f"{documentation(operators()[op['name']])}\n\n{core}"
+        f"## Slots\n\n{slots}\n"
+        f"## Devices\n\n{devices}\n"
+        + (f"Decomposes into {parts}.\n\n" if parts else "")
+        + f"## Elsewhere\n\n{_elsewhere(op)}"
+    )
 
 
-def _summary(operator: type[Operator]) -> str:
-    paragraph = str(getdoc(operator)).split("\n\n")[0]
-    return " ".join(paragraph.split()).replace("|", "\\|")
+def _slot(slot: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    default = f"`{slot.get('default')}`" if slot.get("default") is not None else "left out"
+    takes = ", ".join(slot.get("options", slot["types"]))
+    return (
+        f"`{slot['name']}`",
+        slot["kind"],
+        default if slot["optional"] else "required",
+        f"{takes}; as `{slot['like']}`" if "like" in slot else takes,
+    )
+
+
+def _elsewhere(op: Description) -> str:
+    rows = []
+    if nnadapter := op["faces"]["nnadapter"]:
+        order = ", ".join(nnadapter["operands"]) or "the slots in order"
+        rows.append(("NNAdapter", op["name"], nnadapter["code"], order, nnadapter["translation"]))
+    for face in op["faces"]["nnrt"]:
+        parameters = [f"{name} → {slot or '*'}" for name, slot in face["parameters"].items()]
+        operands = ", ".join([*face["inputs"], *parameters])
+        rows.append(("NNRt", face["name"], face["code"], operands, face["translation"]))
+    rows += [("HDI V1_0", name, code, "", "") for name, code in op["faces"]["hdi"].items()]
+    rows += [("ONNX", name, "", "", "") for name in op["onnx"]]
+    if not rows:
+        return "Nowhere under a name of its own.\n"
+    cells = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
+    return _table(("system", "name", "code", "operands", "translated"), cells)
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -39,6 +39,7 @@ class Slot:
         index: where in `Operation.inputs` it is; from the end if a slot before it takes many.
         types: the element types that it takes.
         optional: whether it may be left out.
+        kind: what fills it, in a word or two.
         like: the slot whose element type it must share, if any.
     """
 
@@ -46,6 +47,7 @@ class Slot:
     index: int
     variadic = False
     parameter = False
+    kind = "tensor"
 
     def __init__(
         self, types: Collection[ElementType], optional: bool, like: str | None = None
@@ -113,6 +115,7 @@ class Tensors(Slot):
     """A slot that any number of tensors fill, at least one; an operator has one at most."""
 
     variadic = True
+    kind = "tensors"
     after: int
 
     @overload
@@ -131,6 +134,7 @@ class Parameter(Slot, Generic[T]):
 
     Attributes:
         default: the value where it is left out.
+        options: the values that there are, if it is a choice.
         rank: 0 for one number (a tensor of one element will do), 1 for a list.
         length: how many numbers a list must have, if that is fixed.
     """
@@ -143,13 +147,17 @@ class Parameter(Slot, Generic[T]):
         decode: Callable[[Array], T],
         default: T | None,
         *,
+        kind: str,
         optional: bool,
+        options: type[Enum] | None = None,
         rank: int = 0,
         length: int | None = None,
     ) -> None:
         super().__init__(types, optional)
+        self.kind = kind
         self.decode = decode
         self.default = default
+        self.options = options
         self.rank = rank
         self.length = length
 
@@ -213,23 +221,38 @@ def tensors(types: Collection[ElementType]) -> Tensors:
 
 def real(default: float | None = None) -> Parameter[float]:
     """One real number; required if there is no default."""
-    return Parameter(FLOATS, lambda a: float(a.item()), default, optional=default is not None)
+    return Parameter(
+        FLOATS,
+        lambda a: float(a.item()),
+        default,
+        kind="real number",
+        optional=default is not None,
+    )
 
 
 def integer(default: int | None = None) -> Parameter[int]:
     """One integer; required if there is no default."""
-    return Parameter(INDICES, lambda a: int(a.item()), default, optional=default is not None)
+    return Parameter(
+        INDICES, lambda a: int(a.item()), default, kind="integer", optional=default is not None
+    )
 
 
 def flag(default: bool | None = None) -> Parameter[bool]:
     """Yes or no; required if there is no default."""
-    return Parameter(BOOLEANS, lambda a: bool(a.item()), default, optional=default is not None)
+    return Parameter(
+        BOOLEANS, lambda a: bool(a.item()), default, kind="flag", optional=default is not None
+    )
 
 
 def choice(options: type[E], default: E | None = None) -> Parameter[E]:
     """One of an enumeration's members, stored as its number."""
     return Parameter(
-        INDICES, lambda a: options(int(a.item())), default, optional=default is not None
+        INDICES,
+        lambda a: options(int(a.item())),
+        default,
+        kind="choice",
+        optional=default is not None,
+        options=options,
     )
 
 
@@ -239,6 +262,7 @@ def element_type(default: ElementType | None = None) -> Parameter[ElementType]:
         INDICES,
         lambda a: ElementType.from_code(int(a.item())),
         default,
+        kind="element type",
         optional=default is not None,
     )
 
@@ -251,10 +275,16 @@ def integers(
         INDICES,
         lambda a: tuple(a.ravel().tolist()),
         default,
+        kind="list of integers",
         optional=default is not None,
         rank=1,
         length=length,
     )
+
+
+def optional_integer() -> Parameter[int | None]:
+    """One integer that may be left out; reads as `None` then."""
+    return Parameter(INDICES, lambda a: int(a.item()), None, kind="integer", optional=True)
 
 
 def optional_integers(length: int | None = None) -> Parameter[tuple[int, ...] | None]:
@@ -263,7 +293,9 @@ def optional_integers(length: int | None = None) -> Parameter[tuple[int, ...] | 
     def decode(array: Array) -> tuple[int, ...] | None:
         return tuple(array.ravel().tolist())
 
-    return Parameter(INDICES, decode, None, optional=True, rank=1, length=length)
+    return Parameter(
+        INDICES, decode, None, kind="list of integers", optional=True, rank=1, length=length
+    )
 
 
 def optional_reals(length: int | None = None) -> Parameter[tuple[float, ...] | None]:
@@ -272,13 +304,20 @@ def optional_reals(length: int | None = None) -> Parameter[tuple[float, ...] | N
     def decode(array: Array) -> tuple[float, ...] | None:
         return tuple(array.ravel().tolist())
 
-    return Parameter(FLOATS, decode, None, optional=True, rank=1, length=length)
+    return Parameter(
+        FLOATS, decode, None, kind="list of real numbers", optional=True, rank=1, length=length
+    )
 
 
 def reals(default: tuple[float, ...] | None = None) -> Parameter[tuple[float, ...]]:
     """A list of real numbers; required if there is no default."""
     return Parameter(
-        FLOATS, lambda a: tuple(a.ravel().tolist()), default, optional=default is not None, rank=1
+        FLOATS,
+        lambda a: tuple(a.ravel().tolist()),
+        default,
+        kind="list of real numbers",
+        optional=default is not None,
+        rank=1,
     )
 
 

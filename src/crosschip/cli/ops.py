@@ -1,0 +1,100 @@
+"""`crosschip ops`."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Annotated, Any
+
+import typer
+
+import crosschip
+from crosschip.cli._options import Json
+from crosschip.cli._show import console, document, doing, table
+from crosschip.hal import Device
+from crosschip.ir import InputError
+from crosschip.ops import Operator, operators
+from crosschip.runtime.catalog import describe, documentation
+from crosschip.runtime.discovery import open_device
+
+
+def command(
+    name: Annotated[
+        str | None, typer.Argument(help="An operator, as in CONV_2D; all if left out.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the standard operators and who runs them, or describe one in full."""
+    chosen = operators() if name is None else {name.upper(): _named(name)}
+    with ExitStack() as opened, doing("asking the devices"):
+        devices = [
+            opened.enter_context(open_device(report.name))
+            for report in crosschip.list_devices()
+            if report.available
+        ]
+        described = [describe(operator, devices) for operator in chosen.values()]
+    if as_json:
+        document(described)
+    elif name is None:
+        _print_all(described, devices)
+    else:
+        _print(described[0], chosen[name.upper()])
+
+
+def _named(name: str) -> type[Operator]:
+    found = operators().get(name.upper())
+    if found is None:
+        raise InputError(f"there is no operator {name!r}; `crosschip ops` lists all")
+    return found
+
+
+def _print_all(described: list[dict[str, Any]], devices: list[Device]) -> None:
+    table(
+        f"{len(described)} operators, {sum(op['core'] for op in described)} of them core",
+        ("operator", *(device.name for device in devices), "what it computes"),
+        [
+            (
+                op["name"] + (" *" if op["core"] else ""),
+                *(_word(way) for way in op["devices"].values()),
+                op["summary"],
+            )
+            for op in described
+        ],
+    )
+    console.print("* core: all others can be decomposed into these", highlight=False)
+
+
+def _word(way: str) -> str:
+    return way if way in ("yes", "decomposed") else "no"
+
+
+def _print(op: dict[str, Any], operator: type[Operator]) -> None:
+    console.print(f"{op['name']}{' (core)' if op['core'] else ''}\n", style="bold")
+    console.print(documentation(operator) + "\n", highlight=False)
+    table(
+        "Slots",
+        ("slot", "kind", "default", "takes"),
+        [
+            (
+                slot["name"],
+                slot["kind"],
+                slot.get("default", "left out") if slot["optional"] else "required",
+                ", ".join(slot.get("options", slot["types"])),
+            )
+            for slot in op["slots"]
+        ],
+    )
+    table("Elsewhere", ("system", "operator"), list(_elsewhere(op)))
+    table("Devices", ("device", "runs it"), list(op["devices"].items()))
+    if op["decomposes"]:
+        console.print(f"Decomposes into {', '.join(op['decomposes'])}.", highlight=False)
+
+
+def _elsewhere(op: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    faces = op["faces"]
+    if faces["nnadapter"]:
+        yield "NNAdapter", f"{op['name']} ({faces['nnadapter']['code']})"
+    for face in faces["nnrt"]:
+        yield "NNRt", f"{face['name']} ({face['code']}) {face['translation']}".rstrip()
+    for node, code in faces["hdi"].items():
+        yield "HDI", f"{node} ({code})"
+    for name in op["onnx"]:
+        yield "ONNX", name

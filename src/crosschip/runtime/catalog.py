@@ -1,0 +1,77 @@
+"""What there is to say about an operator, as data: for the command line and the documentation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from enum import Enum
+from inspect import getdoc
+from typing import Any
+
+from crosschip.hal import Device
+from crosschip.ops import Operator
+from crosschip.ops.slots import Parameter, Slot
+from crosschip.runtime.coverage import coverage, parts_of
+
+
+def describe(operator: type[Operator], devices: Sequence[Device]) -> dict[str, Any]:
+    """An operator's name elsewhere, slots, decomposition and devices, ready for JSON.
+
+    Returns:
+        `name`, `summary`; what it is called by `nnadapter` (a name or `None`), `nnrt`, `hdi` and
+        `onnx` (names); `faces`, with codes, operand orders, parameters and what must be translated;
+        `slots`; `core`; `decomposes` (the operators that an example becomes, empty if it does not);
+        and `devices`: for each, `yes`, `decomposed`, or the reason why it does not run it.
+    """
+    faces = operator.faces
+    return {
+        "name": operator.type,
+        "summary": " ".join(documentation(operator).split("\n\n")[0].split()),
+        "nnadapter": operator.type if faces.nnadapter else None,
+        "nnrt": [face.name for face in faces.nnrt],
+        "hdi": [node_type.name for node_type in faces.hdi],
+        "onnx": list(faces.onnx),
+        "faces": {
+            "nnadapter": faces.nnadapter and asdict(faces.nnadapter),
+            "nnrt": [asdict(face) for face in faces.nnrt],
+            "hdi": {node_type.name: node_type.value for node_type in faces.hdi},
+        },
+        "slots": [_slot(slot) for slot in operator.slots],
+        "core": operator.core,
+        "decomposes": list(parts_of(operator)),
+        "devices": {device.name: coverage(operator, device) for device in devices},
+    }
+
+
+def documentation(operator: type[Operator]) -> str:
+    """What the operator computes, as its definition says."""
+    return getdoc(operator) or ""
+
+
+def _slot(slot: Slot) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "name": slot.name,
+        "kind": slot.kind,
+        "types": sorted(map(str, slot.types)),
+        "optional": slot.optional,
+    }
+    if slot.like:
+        described["like"] = slot.like
+    if isinstance(slot, Parameter):
+        if slot.optional:
+            described["default"] = _plain(slot.default)
+        if slot.options:
+            described["options"] = {option.name: option.value for option in slot.options}
+    return described
+
+
+def _plain(value: object) -> object:
+    """A parameter's value as JSON has it."""
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

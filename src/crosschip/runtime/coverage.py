@@ -1,0 +1,48 @@
+"""Which operators a device runs, found out by asking it about their examples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crosschip.hal import Device
+from crosschip.ir import Builder, UnsupportedError
+from crosschip.ops import Operator
+from crosschip.ops.examples import model_of
+from crosschip.runtime.placement import Decision, place
+
+NATIVE = "yes"
+DECOMPOSED = "decomposed"
+
+
+def coverage(operator: type[Operator], device: Device) -> str:
+    """How a device runs an operator: `yes`, `decomposed`, or the reason why it does not.
+
+    It is `yes` if the device runs one of the operator's examples as it is, and `decomposed` if it
+    runs one as simpler operators; a device may still decline other uses.
+    """
+    decisions = [decide(operator, index, device) for index in range(len(operator.examples))]
+    if any(isinstance(d, Decision) and d.parts[0].type == operator.type for d in decisions):
+        return NATIVE
+    if any(isinstance(decision, Decision) for decision in decisions):
+        return DECOMPOSED
+    return str(next(iter(decisions), f"{operator.type}: has no example"))
+
+
+def decide(operator: type[Operator], index: int, device: Device) -> Decision | str:
+    """What placement decides about an example on one device; the device's reason if it declines."""
+    model = model_of(operator, operator.examples[index])
+    try:
+        return place(model, {device.name: device.supports}).decisions[0]
+    except UnsupportedError:
+        return device.supports(model.operations[0]).reason
+
+
+def parts_of(operator: type[Operator]) -> Sequence[str]:
+    """The operators that an operator's first example with a decomposition becomes, once each."""
+    for arguments in operator.examples:
+        (operation,) = model_of(operator, arguments).operations
+        assert isinstance(operation, Operator), "examples are of standard operators"
+        builder = Builder()
+        if operation.decomposition(builder) is not None:
+            return sorted({part.type for part in builder.operations})
+    return []

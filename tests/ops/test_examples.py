@@ -1,0 +1,170 @@
+"""Every example of every operator: what is inferred is what is computed, on every device.
+
+The reference is held to other oracles elsewhere; here it is what inference, decompositions and
+engines are held to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
+from crosschip.hal import Device, Kind, Options, Program, Support
+from crosschip.ir import Array, DeviceError, InputError, Model, Operation, UnsupportedError
+from crosschip.ir.dimension import is_unknown, substitute
+from crosschip.ir.types import FLOATS
+from crosschip.ops import Operator, operators
+from crosschip.ops.examples import Example, arrays_for, model_of, samples
+from crosschip.ops.slots import Fuse
+from crosschip.passes import Specialize
+from crosschip.runtime.discovery import open_device
+from crosschip.runtime.placement import place
+
+CASES = {
+    f"{name}-{index}": (operator, arguments)
+    for name, operator in operators().items()
+    for index, arguments in enumerate(operator.examples)
+}
+
+# Of the largest element; the engines' own approximations of functions are within it.
+TOLERANCE = {"float64": 1e-5, "float32": 1e-5, "float16": 4e-3, "bfloat16": 3e-2}
+
+
+class CoreDevice(Device):
+    """The reference device with nothing but the core operators."""
+
+    vendor = "tests"
+    kind = Kind.CPU
+
+    @property
+    def version(self) -> str:
+        return "1"
+
+    def supports(self, operation: Operation) -> Support:
+        assert isinstance(operation, Operator)
+        plain = not operation.quantized_inputs() and operation.fused is Fuse.NONE
+        return Support(operation.core and plain, f"{operation.type}: is not plain core")
+
+    def compile(self, model: Model, options: Options) -> Program:
+        return ReferenceProgram(model)
+
+
+@pytest.fixture(scope="module", params=["core", "onnxruntime", "openvino"])
+def device(request: pytest.FixtureRequest) -> Iterator[Device]:
+    name: str = request.param
+    with CoreDevice() if name == "core" else open_device(name) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_inferred_is_what_is_computed(name: str) -> None:
+    operator, arguments = CASES[name]
+    arrays = arrays_for(arguments)
+    model = model_of(operator, arguments)
+    results = ReferenceProgram(model).run([arrays[name] for name in model.inputs])
+    for operand, result in zip(model.outputs.values(), results, strict=True):
+        assert result.dtype == operand.type.element_type.dtype
+        assert operand.type.static_shape in (None, result.shape)
+    bound = sizes_of(arguments, arrays)
+    named = model_of(operator, arguments, named=True)
+    for operand, result in zip(named.outputs.values(), results, strict=True):
+        if operand.type.shape is not None:
+            assert len(operand.type.shape) == result.ndim
+            for size, actual in zip(operand.type.shape, result.shape, strict=True):
+                assert is_unknown(size) or substitute(size, bound) == actual
+
+
+@pytest.mark.parametrize("name", CASES)
+@given(data=st.data())
+@settings(max_examples=8, suppress_health_check=list(HealthCheck), derandomize=True)
+def test_what_is_inferred_for_other_sizes_is_computed(name: str, data: st.DataObject) -> None:
+    operator, arguments = CASES[name]
+    arrays = {
+        input_name: resized(array, arguments, input_name, data)
+        for input_name, array in arrays_for(arguments).items()
+    }
+    shapes = {input_name: array.shape for input_name, array in arrays.items()}
+    named = model_of(operator, arguments, named=True)
+    try:
+        model = Specialize(shapes)(named)
+    except InputError:
+        assume(False)
+    try:
+        results = ReferenceProgram(model).run([arrays[name] for name in model.inputs])
+    except DeviceError:
+        # What is given, such as an index, may not fit other sizes; that shows only in a run.
+        assert any(sample.value is not None for _, sample in samples(arguments))
+        return
+    bound = sizes_of(arguments, arrays)
+    for fixed, open_, result in zip(
+        model.outputs.values(), named.outputs.values(), results, strict=True
+    ):
+        assert fixed.type.static_shape in (None, result.shape)
+        for size, actual in zip(open_.type.shape or result.shape, result.shape, strict=True):
+            assert isinstance(size, int) or is_unknown(size) or substitute(size, bound) == actual
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_devices_compute_what_the_reference_does(name: str, device: Device) -> None:
+    operator, arguments = CASES[name]
+    model = model_of(operator, arguments)
+    try:
+        placed = place(model, {device.name: device.supports}).model
+    except UnsupportedError:
+        (operation,) = model.operations
+        assert device.supports(operation).reason.startswith(operator.type)
+        assert device.name != "core", f"{operator.type} does not decompose into the core"
+        return
+    inputs = list(arrays_for(arguments).values())
+    expected = ReferenceDevice().compile(model, Options()).run(inputs)
+    program = device.compile(placed, Options(threads=1))
+    for output, actual, wanted in zip(
+        model.outputs.values(), program.run(inputs), expected, strict=True
+    ):
+        if output.type.quantization is not None:
+            assert np.abs(actual.astype(np.int64) - wanted.astype(np.int64)).max(initial=0) <= 1
+        else:
+            assert_close(actual, wanted)
+    program.close()
+
+
+def resized(array: Array, arguments: Example, name: str, data: st.DataObject) -> Array:
+    """An input of other sizes on some of its axes, if it is a random one."""
+    sample = dict(samples(arguments))[name]
+    if sample.value is not None:
+        return array
+    sizes = tuple(
+        data.draw(st.sampled_from([size, size, size, 0, 1, size + 1]), label=name)
+        for size in array.shape
+    )
+    return np.resize(array, sizes).astype(array.dtype)
+
+
+def sizes_of(arguments: Example, arrays: Mapping[str, Array]) -> dict[str, int]:
+    """What the named sizes of an example's model are when it is run on the arrays."""
+    return {
+        f"{name}_{axis}": size
+        for name, sample in samples(arguments)
+        if sample.value is None
+        for axis, size in enumerate(arrays[name].shape)
+    }
+
+
+def assert_close(actual: Array, expected: Array) -> None:
+    """Equal type and shape; close values if they are reals, the same if they are not."""
+    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+    tolerance = TOLERANCE.get(expected.dtype.name, 0.0)
+    if expected.dtype.kind not in "biu":
+        actual, expected = actual.astype(np.float64), expected.astype(np.float64)
+    finite = np.abs(expected[np.isfinite(expected)])
+    largest = float(finite.max()) if finite.size else 0.0
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance * largest)
+
+
+def test_the_tolerances_are_those_of_all_floats() -> None:
+    assert set(TOLERANCE) == {element_type.value for element_type in FLOATS}
