@@ -84,6 +84,11 @@ class Converters(Generic[Graph, Value]):
         """The names of the operators that the table has."""
         return frozenset(operator.type for operator in self._table)
 
+    @property
+    def functions(self) -> Sequence[Callable[[Graph, Any], Value | Sequence[Value]]]:
+        """The function for each of these operators."""
+        return [converter.convert for converter in self._table.values()]
+
     def supports(self, operation: Operation) -> Support:
         """Whether the table covers the operation, and if not, why."""
         converter = self._table.get(type(operation))
@@ -102,8 +107,10 @@ class Converters(Generic[Graph, Value]):
             if slot.parameter:
                 if operand.value is None and slot.name not in converter.computed:
                     return f"{slot.name}: is computed at run time, but must be constant here"
-            elif slot.reads_reals(operand) and not operation.moves:
+            elif slot.reads_reals(operand) and not operation.moves_integers:
                 return f"{slot.name}: is quantized"
+            elif 0 in (operand.type.shape or ()):
+                return f"{slot.name}: has no elements"
             elif operand.type.element_type not in converter.types:
                 return f"{slot.name}: {operand.type.element_type} is not supported"
         for output in operation.outputs:

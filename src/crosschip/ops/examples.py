@@ -62,8 +62,9 @@ class Sample:
         drawn = generator.uniform(self.low, self.high, cast(tuple[int, ...], self.type.shape))
         element_type = self.type.element_type
         if element_type in BOOLEANS:
-            return drawn > (self.low + self.high) / 2
-        return (drawn if element_type in FLOATS else np.floor(drawn)).astype(element_type.dtype)
+            return np.asarray(drawn > (self.low + self.high) / 2)
+        values = np.asarray(drawn if element_type in FLOATS else np.floor(drawn))
+        return values.astype(element_type.dtype)
 
     def named(self, name: str) -> TensorType:
         """Its type, with a name for each size if the elements are not given: `input_0`, …."""

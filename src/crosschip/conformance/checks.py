@@ -1,0 +1,410 @@
+"""Checks of a device as a whole: whole models, saved programs, threads, properties, memory.
+
+Each is a function of the device that raises `Failed` if the device errs, or `Declined` if it does
+not have what is checked. They are built from whatever operators the device supports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from crosschip.conformance.tolerance import difference, tolerance
+from crosschip.devices.reference import ReferenceProgram
+from crosschip.hal import Device, Options, Program
+from crosschip.ir import Array, Builder, DeviceError, ElementType, Model, Operand, TensorType
+from crosschip.ops import Operator, operators
+from crosschip.ops.examples import model_of, samples
+
+Check = Callable[[Device], None]
+
+CHECKS: dict[str, Check] = {}
+"""The checks by name."""
+
+
+class Failed(Exception):
+    """The device errs; the message says how."""
+
+
+class Declined(Exception):
+    """The device says that it does not do what is tried; the message is its reason."""
+
+
+def check(name: str) -> Callable[[Check], Check]:
+    """Decorator: the function is the check of this name."""
+
+    def register(function: Check) -> Check:
+        CHECKS[name] = function
+        return function
+
+    return register
+
+
+@check("models/chain")
+def chain(device: Device) -> None:
+    """Twenty operations, one after the other."""
+
+    def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
+        for _ in range(20):
+            x = step(x)
+        return [x]
+
+    _compare(device, build)
+
+
+@check("models/branches")
+def branches(device: Device) -> None:
+    """One operand that two operations read, and an output on each branch."""
+
+    def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
+        trunk = step(x)
+        return [step(trunk), step(step(trunk))]
+
+    _compare(device, build)
+
+
+@check("models/intermediate-output")
+def intermediate_output(device: Device) -> None:
+    """An output that other operations read as well."""
+
+    def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
+        first = step(x)
+        return [first, step(first)]
+
+    _compare(device, build)
+
+
+@check("models/output-twice")
+def output_twice(device: Device) -> None:
+    """One operand that is two outputs."""
+
+    def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
+        made = step(x)
+        return [made, made]
+
+    _compare(device, build)
+
+
+@check("models/input-is-output")
+def input_is_output(device: Device) -> None:
+    """An input that is also an output."""
+
+    def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
+        return [x, step(x)]
+
+    _compare(device, build)
+
+
+@check("models/constant-is-output")
+def constant_is_output(device: Device) -> None:
+    """A constant that is an output."""
+
+    def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
+        return [step(x), b.constant(np.arange(6, dtype=np.float32).reshape(2, 3))]
+
+    _compare(device, build)
+
+
+@check("models/unused-input")
+def unused_input(device: Device) -> None:
+    """An input that nothing reads."""
+
+    def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
+        b.input("unused", TensorType(ElementType.FLOAT32, (3,)))
+        return [step(x)]
+
+    _compare(device, build)
+
+
+@check("saved/round-trip")
+def round_trip(device: Device) -> None:
+    """A saved program computes the same as the one that was saved."""
+    model, inputs = _simple(device)
+    saved, expected = _saved(device, model, inputs)
+    _expect(_run(device.load(saved, model, Options()), inputs), expected, "a loaded program")
+
+
+@check("saved/bit-flipped")
+def bit_flipped(device: Device) -> None:
+    """A saved program with one bit flipped is refused, or computes the same."""
+    model, inputs = _simple(device)
+    saved, expected = _saved(device, model, inputs)
+    for place in np.linspace(0, len(saved) - 1, 24).astype(int):
+        damaged = bytearray(saved)
+        damaged[place] ^= 1 << (place % 8)
+        _refused_or_right(device, bytes(damaged), model, inputs, expected, f"byte {place} changed")
+
+
+@check("saved/appended")
+def appended(device: Device) -> None:
+    """A saved program with bytes appended is refused, or computes the same."""
+    model, inputs = _simple(device)
+    saved, expected = _saved(device, model, inputs)
+    for tail in (b"\0", b"\xff" * 100):
+        what = f"{len(tail)} bytes appended"
+        _refused_or_right(device, saved + tail, model, inputs, expected, what)
+
+
+@check("saved/cut-off")
+def cut_off(device: Device) -> None:
+    """A saved program that is cut off is refused."""
+    model, inputs = _simple(device)
+    saved, expected = _saved(device, model, inputs)
+    for size in (0, 1, len(saved) // 2, len(saved) - 1):
+        what = f"cut off after {size} bytes"
+        _refused_or_right(device, saved[:size], model, inputs, expected, what)
+
+
+@check("saved/two-programs")
+def two_programs(device: Device) -> None:
+    """Saved programs of two models do not stand for each other."""
+    pairs = [_simple(device, skip) for skip in (0, 1)]
+    kept = [_saved(device, model, inputs) for model, inputs in pairs]
+    for (model, inputs), (saved, expected) in zip(pairs, kept, strict=True):
+        made = _run(device.load(saved, model, Options()), inputs)
+        _expect(made, expected, "a loaded program, with another one saved beside it,")
+
+
+@check("threads/one-program")
+def one_program(device: Device) -> None:
+    """One program, run from eight threads at once on different inputs."""
+    model, _ = _simple(device)
+    tries = [_inputs(model, seed) for seed in range(64)]
+    expected = [ReferenceProgram(model).run(inputs) for inputs in tries]
+    program = device.compile(model, Options())
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            results = list(pool.map(program.run, tries))
+    finally:
+        program.close()
+    for inputs, made, wanted in zip(tries, results, expected, strict=True):
+        _alike(model, inputs, made, wanted, "in one of eight threads")
+
+
+@check("threads/compiling")
+def compiling(device: Device) -> None:
+    """Eight threads that compile and run at once."""
+    model, inputs = _simple(device)
+    expected = ReferenceProgram(model).run(inputs)
+
+    def attempt(_: int) -> Sequence[Array]:
+        return _run(device.compile(model, Options()), inputs)
+
+    with ThreadPoolExecutor(8) as pool:
+        for made in pool.map(attempt, range(16)):
+            _alike(model, inputs, made, expected, "compiled in one of eight threads")
+
+
+@check("device/second-context")
+def second_context(device: Device) -> None:
+    """A second instance works beside the first, and closing it leaves the first as it is."""
+    model, inputs = _simple(device)
+    expected = ReferenceProgram(model).run(inputs)
+    program = device.compile(model, Options())
+    with type(device)() as second:
+        _alike(model, inputs, _run(second.compile(model, Options()), inputs), expected, "second")
+    _alike(model, inputs, _run(program, inputs), expected, "after another instance was closed")
+
+
+@check("device/close-and-reopen")
+def close_and_reopen(device: Device) -> None:
+    """An instance made after another was closed works."""
+    model, inputs = _simple(device)
+    expected = ReferenceProgram(model).run(inputs)
+    for _ in range(3):
+        with type(device)() as again:
+            made = _run(again.compile(model, Options()), inputs)
+        _alike(model, inputs, made, expected, "after closing and opening again")
+
+
+@check("device/unknown-property")
+def unknown_property(device: Device) -> None:
+    """A property that the device does not know is refused."""
+    try:
+        type(device)({"no such property": "1"}).close()
+    except DeviceError:
+        return
+    raise Failed("the property 'no such property' is not refused")
+
+
+@check("device/known-properties")
+def known_properties(device: Device) -> None:
+    """Every property that the device knows has a line that says what it does."""
+    silent = [name for name, line in device.known_properties().items() if not line.strip()]
+    if silent:
+        raise Failed(f"the property {silent[0]!r} has no line that says what it does")
+
+
+@check("device/answers")
+def answers(device: Device) -> None:
+    """`supports` gives the same answer twice, and a reason with every no."""
+    for operator in operators().values():
+        for arguments in operator.examples[:2]:
+            (operation,) = model_of(operator, arguments).operations
+            first, second = device.supports(operation), device.supports(operation)
+            if first != second:
+                raise Failed(f"{operator.type}: first says {first}, then {second}")
+            if not first and not first.reason.strip():
+                raise Failed(f"{operator.type}: says no without a reason")
+
+
+@check("memory/read-only-inputs")
+def read_only_inputs(device: Device) -> None:
+    """Inputs that may not be written to are only read."""
+    model, inputs = _simple(device)
+    expected = ReferenceProgram(model).run(inputs)
+    for array in inputs:
+        array.flags.writeable = False
+    _alike(model, inputs, _run(device.compile(model, Options()), inputs), expected, "read-only")
+
+
+@check("memory/inputs-not-kept")
+def inputs_not_kept(device: Device) -> None:
+    """What the caller does with inputs after a run does not change its outputs."""
+    model, inputs = _simple(device)
+    expected = ReferenceProgram(model).run(inputs)
+    made = _run(device.compile(model, Options()), inputs)
+    kept = [array.copy() for array in inputs]
+    for array in inputs:
+        array[...] = 0
+    _alike(model, kept, made, expected, "after its inputs were overwritten")
+
+
+@check("memory/outputs-are-the-callers")
+def outputs_are_the_callers(device: Device) -> None:
+    """Outputs may be written to, and stay as they are when the program runs again."""
+    model, inputs = _simple(device)
+    program = device.compile(model, Options())
+    try:
+        first = program.run(inputs)
+        kept = [array.copy() for array in first]
+        others = _inputs(model, 99)
+        second = program.run(others)
+        _expect(first, kept, "an output after the next run")
+        for array in first:
+            array[...] = 0
+        wanted = ReferenceProgram(model).run(others)
+        _alike(model, others, second, wanted, "after other outputs were overwritten")
+    except ValueError as error:
+        raise Failed(f"an output cannot be written to: {error}") from None
+    finally:
+        program.close()
+
+
+Build = Callable[[Builder, Operand, Callable[[Operand], Operand]], list[Operand]]
+
+
+def _compare(device: Device, build: Build) -> None:
+    """Run a model of one repeated operator on the device and on the reference."""
+    operator, arguments = _repeatable(device)
+    ((name, sample),) = samples(arguments)
+    others = {slot: value for slot, value in arguments.items() if slot != name}
+    b = Builder("whole")
+    x = b.input("x", sample.type)
+    made = build(b, x, lambda operand: b.add(operator, **{name: operand, **others}))
+    for index, operand in enumerate(made):
+        b.output(f"y{index}", operand)
+    model = b.build()
+    inputs = [
+        sample.array(np.random.default_rng(0)) if name == "x" else np.zeros(3, np.float32)
+        for name in model.inputs
+    ]
+    expected = ReferenceProgram(model).run(inputs)
+    actual = _run(device.compile(model, Options()), inputs)
+    _alike(model, inputs, actual, expected, f"a model of {operator.type}")
+
+
+def _repeatable(device: Device) -> tuple[type[Operator], dict[str, Any]]:
+    """An operator of one tensor that the device supports and that can follow itself."""
+    for operator, arguments, model in _supported(device):
+        ((_, *more), (output, *others)) = tuple(model.inputs), tuple(model.outputs.values())
+        if not more and not others:
+            (x,) = model.inputs.values()
+            if x.type == output.type and x.type.element_type is ElementType.FLOAT32:
+                return operator, dict(arguments)
+    raise Declined("DEVICE: supports no operator of one float32 tensor that keeps its type")
+
+
+def _simple(device: Device, skip: int = 0) -> tuple[Model, list[Array]]:
+    """A model of one operation that the device supports, of the first operator or a later one."""
+    found: set[str] = set()
+    for operator, arguments, model in _supported(device):
+        only_random = all(sample.value is None for _, sample in samples(arguments))
+        floats = all(o.type.element_type is ElementType.FLOAT32 for o in model.inputs.values())
+        if model.inputs and only_random and floats:
+            found.add(operator.type)
+            if len(found) > skip:
+                return model, _inputs(model, 0)
+    raise Declined("DEVICE: supports too few operators on float32 tensors")
+
+
+def _supported(device: Device) -> Iterator[tuple[type[Operator], dict[str, Any], Model]]:
+    for operator in operators().values():
+        for arguments in operator.examples:
+            model = model_of(operator, arguments)
+            if device.supports(model.operations[0]):
+                yield operator, dict(arguments), model
+
+
+def _inputs(model: Model, seed: int) -> list[Array]:
+    generator = np.random.default_rng(seed)
+    return [
+        generator.uniform(0.25, 1, operand.type.static_shape).astype(np.float32)
+        for operand in model.inputs.values()
+    ]
+
+
+def _run(program: Program, inputs: Sequence[Array]) -> Sequence[Array]:
+    try:
+        return program.run(inputs)
+    finally:
+        program.close()
+
+
+def _saved(device: Device, model: Model, inputs: list[Array]) -> tuple[bytes, Sequence[Array]]:
+    """A program's saved form, and what the program computes."""
+    program = device.compile(model, Options())
+    try:
+        saved = program.save()
+        if saved is None:
+            raise Declined("DEVICE: does not save programs")
+        return bytes(saved), program.run(inputs)
+    finally:
+        program.close()
+
+
+def _refused_or_right(
+    device: Device,
+    saved: bytes,
+    model: Model,
+    inputs: list[Array],
+    expected: Sequence[Array],
+    what: str,
+) -> None:
+    try:
+        made = _run(device.load(saved, model, Options()), inputs)
+    except DeviceError:
+        return
+    _expect(made, expected, f"a saved program with {what}")
+
+
+def _expect(actual: Sequence[Array], expected: Sequence[Array], what: str) -> None:
+    for made, wanted in zip(actual, expected, strict=True):
+        if not np.array_equal(made, wanted, equal_nan=True):
+            raise Failed(f"{what} does not compute the same")
+
+
+def _alike(
+    model: Model,
+    inputs: Sequence[Array],
+    actual: Sequence[Array],
+    expected: Sequence[Array],
+    what: str,
+) -> None:
+    for operand, made, wanted in zip(model.outputs.values(), actual, expected, strict=True):
+        wrong = difference(made, wanted, operand.type, 10 * tolerance(operand.type, inputs))
+        if wrong:
+            raise Failed(f"{what}: {wrong}")

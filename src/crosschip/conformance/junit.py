@@ -1,0 +1,37 @@
+"""The report as JUnit XML, which CI systems read."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from crosschip.conformance.judge import Verdict
+from crosschip.conformance.report import Report
+
+
+def to_junit(report: Report) -> str:
+    """A test suite an operator; what is unsupported, excluded or not run counts as skipped."""
+    root = Element("testsuites", name=f"crosschip conformance {report.device} {report.version}")
+    for name, entries in report.by_operator().items():
+        failed = sum(entry.verdict is Verdict.FAIL for entry in entries)
+        passed = sum(entry.verdict is Verdict.PASS for entry in entries)
+        suite = SubElement(
+            root,
+            "testsuite",
+            name=name,
+            tests=str(len(entries)),
+            failures=str(failed),
+            skipped=str(len(entries) - failed - passed),
+        )
+        for entry in entries:
+            case = SubElement(suite, "testcase", classname=name, name=entry.id)
+            if entry.verdict is Verdict.FAIL:
+                SubElement(case, "failure", message=_printable(entry.detail))
+            elif entry.verdict is not Verdict.PASS:
+                message = f"{entry.verdict.value}: {entry.detail}"
+                SubElement(case, "skipped", message=_printable(message))
+    return tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _printable(text: str) -> str:
+    """The text without characters that XML cannot hold."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)

@@ -1,0 +1,80 @@
+"""The pytest plug-in: with one line of configuration, the kit's cases are tests.
+
+    [tool.pytest.ini_options]
+    crosschip_conformance = "my_npu"
+
+Each operator is a test, which fails if one of its cases does and says which. Options choose fewer:
+`--conformance-quick`. Nothing happens where the line is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import pytest
+
+from crosschip.conformance.cases import Case, all_cases
+from crosschip.conformance.judge import Verdict
+from crosschip.conformance.pool import Runner
+
+_INI = "crosschip_conformance"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addini(_INI, "the device that the conformance kit runs on, none if empty", default="")
+    parser.addini(f"{_INI}_timeout", "after how many seconds a case hangs", default="60")
+    parser.addoption(
+        "--conformance-quick", action="store_true", help="only a few cases of each operator"
+    )
+
+
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    device: str = config.getini(_INI)
+    if device:
+        kit: Kit = Kit.from_parent(session, name=f"conformance[{device}]")
+        items.extend(kit.collect())
+
+
+class Kit(pytest.Collector):
+    """All operators' tests, which share a process that runs cases."""
+
+    @cached_property
+    def runner(self) -> Runner:
+        """What runs the cases."""
+        device, timeout = self.config.getini(_INI), self.config.getini(f"{_INI}_timeout")
+        return Runner(device, timeout=float(timeout))
+
+    def collect(self) -> Iterator[OperatorTest]:
+        grouped: dict[str, list[Case]] = {}
+        for case in all_cases(quick=self.config.getoption("--conformance-quick")):
+            grouped.setdefault(case.operator, []).append(case)
+        for operator, cases in grouped.items():
+            yield OperatorTest.from_parent(self, name=operator, cases=cases)
+
+    def teardown(self) -> None:
+        self.runner.close()
+
+
+class OperatorTest(pytest.Item):
+    """The cases of one operator."""
+
+    parent: Kit
+
+    def __init__(self, *, cases: list[Case], **named: Any) -> None:
+        super().__init__(**named)
+        self.cases = cases
+
+    def runtest(self) -> None:
+        results = [self.parent.runner.run(case) for case in self.cases]
+        bad = [r for r in results if r.verdict in (Verdict.FAIL, Verdict.NOT_RUN)]
+        if bad:
+            pytest.fail("\n".join(f"{r.id}: {r.detail}" for r in bad), pytrace=False)
+        if all(result.verdict is not Verdict.PASS for result in results):
+            pytest.skip(next(result.detail for result in results))
+
+    def reportinfo(self) -> tuple[str, None, str]:
+        return self.parent.name, None, self.name

@@ -1,0 +1,109 @@
+"""What came of a run: counts, by operator and type, with what failed and why not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crosschip.conformance.cases import Case
+from crosschip.conformance.judge import Result, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A case and what came of it."""
+
+    id: str
+    operator: str
+    element_type: str
+    verdict: Verdict
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that came of a run of the kit on a device."""
+
+    device: str
+    version: str
+    seed: int
+    entries: tuple[Entry, ...]
+
+    @classmethod
+    def of(
+        cls,
+        device: str,
+        version: str,
+        cases: Sequence[Case],
+        results: Mapping[str, Result],
+        seed: int,
+    ) -> Report:
+        """The report of cases and their results, by id; what has none was not run."""
+        entries = []
+        for case in cases:
+            none = Result(case.id, Verdict.NOT_RUN, "the run ended before")
+            result = results.get(case.id, none)
+            entries.append(
+                Entry(case.id, case.operator, case.element_type, result.verdict, result.detail)
+            )
+        return cls(device, version, seed, tuple(entries))
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many cases went which way, by the verdict's name."""
+        return _counts(self.entries)
+
+    @property
+    def failed(self) -> Sequence[Entry]:
+        """What failed."""
+        return [entry for entry in self.entries if entry.verdict is Verdict.FAIL]
+
+    def by_operator(self) -> Mapping[str, Sequence[Entry]]:
+        """The entries of each operator, in the order of the cases."""
+        grouped: dict[str, list[Entry]] = {}
+        for entry in self.entries:
+            grouped.setdefault(entry.operator, []).append(entry)
+        return grouped
+
+    def document(self) -> dict[str, Any]:
+        """The report, ready for JSON."""
+        return {
+            "device": self.device,
+            "version": self.version,
+            "seed": self.seed,
+            "cases": len(self.entries),
+            **self.counts,
+            "operators": {
+                name: {
+                    "cases": len(entries),
+                    **_counts(entries),
+                    "types": sorted({e.element_type for e in entries if _ran(e)} - {""}),
+                    "reasons": dict(reasons(entries)),
+                }
+                for name, entries in self.by_operator().items()
+            },
+            "failures": [{"id": e.id, "detail": e.detail} for e in self.failed],
+            "exclusions": [
+                {"id": e.id, "reason": e.detail}
+                for e in self.entries
+                if e.verdict is Verdict.EXCLUDED
+            ],
+            "verdicts": {entry.id: entry.verdict.value for entry in self.entries},
+        }
+
+
+def reasons(entries: Sequence[Entry]) -> Sequence[tuple[str, int]]:
+    """The reasons for which cases are unsupported, the most frequent first, with their counts."""
+    found = Counter(e.detail for e in entries if e.verdict is Verdict.UNSUPPORTED)
+    return found.most_common()
+
+
+def _counts(entries: Sequence[Entry]) -> dict[str, int]:
+    found = Counter(entry.verdict for entry in entries)
+    return {verdict.value: found[verdict] for verdict in Verdict}
+
+
+def _ran(entry: Entry) -> bool:
+    return entry.verdict in (Verdict.PASS, Verdict.FAIL) and "/invalid-" not in entry.id

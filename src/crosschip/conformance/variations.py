@@ -1,0 +1,212 @@
+"""Variations of an operator's examples: other types, sizes, parameters, each in one respect.
+
+Every variation is an example like the one that it comes from, so that it can be varied, run and
+written down in the same way. Whether it is a valid use is for inference to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from math import ceil, floor
+
+import numpy as np
+
+from crosschip.ir import ElementType, Quantization, TensorType
+from crosschip.ir.types import BOOLEANS, FLOATS
+from crosschip.ops import Operator
+from crosschip.ops.examples import Example, Sample, given, samples
+from crosschip.ops.quantized import limits
+from crosschip.ops.slots import Parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """An example that differs from its operator's own in one respect.
+
+    Attributes:
+        words: what it differs in, in a word that stays the same from version to version.
+        arguments: the example.
+        named: whether the sizes of random inputs are left open.
+    """
+
+    words: str
+    arguments: Example
+    named: bool = False
+
+
+def variations(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
+    """An example as it is, and every variation of it, valid or not."""
+    yield Variation("plain", arguments)
+    if any(sample.value is None and sample.type.shape for _, sample in samples(arguments)):
+        yield Variation("dynamic", arguments, named=True)
+    yield from _types(operator, arguments)
+    yield from _quantized(operator, arguments)
+    yield from _sizes(arguments)
+    yield from _parameters(operator, arguments)
+    yield from _computed(operator, arguments)
+
+
+def _types(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
+    """The tensors that share the first one's type, in every other type that its slot takes."""
+    leading = _leading(operator, arguments)
+    if not leading:
+        return
+    own = next(iter(leading.values())).type.element_type
+    first = next(slot for slot in operator.slots if not slot.parameter)
+    for element_type in sorted(first.types, key=lambda t: t.code):
+        if element_type is not own:
+            changed = {name: _retyped(s, element_type) for name, s in leading.items()}
+            yield Variation(str(element_type), _with(arguments, changed))
+            if element_type in (ElementType.FLOAT16, ElementType.INT32):
+                words = f"{element_type}-dynamic"
+                yield Variation(words, _with(arguments, changed), named=True)
+
+
+_QUANTIZATIONS = {
+    "quantized-int8": (ElementType.INT8, Quantization((0.03,)), Quantization((0.05,))),
+    "quantized-uint8": (
+        ElementType.UINT8,
+        Quantization((0.03,), (117,)),
+        Quantization((0.05,), (99,)),
+    ),
+    "quantized-int16": (ElementType.INT16, Quantization((1e-3,)), Quantization((2e-3,))),
+    "quantized-to-real": (ElementType.INT8, Quantization((0.03,)), None),
+}
+
+
+def _quantized(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
+    """The tensors that share the first one's type as integers that stand for reals."""
+    leading = _leading(operator, arguments)
+    plain = all(sample.type.quantization is None for _, sample in samples(arguments))
+    if not plain or not leading or not _is_real(leading):
+        return
+    for words, (element_type, scales, output) in _QUANTIZATIONS.items():
+        changed = {name: _as_integers(s, element_type, scales) for name, s in leading.items()}
+        if all(changed.values()):
+            varied = dict(_with(arguments, {n: s for n, s in changed.items() if s is not None}))
+            yield Variation(words, {**varied, "quantization": output} if output else varied)
+
+
+def _sizes(arguments: Example) -> Iterator[Variation]:
+    """Each axis of each random input at size 0, 1, a prime, and one more than it is."""
+    for name, sample in samples(arguments):
+        shape = sample.type.static_shape or ()
+        if sample.value is not None:
+            continue
+        for axis, own in enumerate(shape):
+            for size in sorted({0, 1, 7, own + 1} - {own}):
+                sizes = (*shape[:axis], size, *shape[axis + 1 :])
+                resized = replace(sample, type=replace(sample.type, shape=sizes))
+                yield Variation(f"{name}.{axis}={size}", _with(arguments, {name: resized}))
+
+
+def _parameters(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
+    """Each parameter at every other value that is interesting for its kind."""
+    for slot in operator.slots:
+        if isinstance(slot, Parameter):
+            now = arguments.get(slot.name, slot.default)
+            for value in _interesting(slot, arguments):
+                if value != now:
+                    yield Variation(f"{slot.name}={_word(value)}", {**arguments, slot.name: value})
+            if slot.optional and slot.name in arguments:
+                rest = {name: value for name, value in arguments.items() if name != slot.name}
+                yield Variation(f"{slot.name}-left-out", rest)
+
+
+def _computed(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
+    """Each parameter that the example gives, computed when the model runs."""
+    for slot in operator.slots:
+        if isinstance(slot, Parameter) and slot.name != "fuse_code" and slot.name in arguments:
+            value = arguments[slot.name]
+            if value is not None and not isinstance(value, Sample):
+                computed = given(slot.encode(value))
+                yield Variation(f"{slot.name}-computed", {**arguments, slot.name: computed})
+
+
+def _interesting(slot: Parameter[object], arguments: Example) -> Iterator[object]:
+    if slot.options:
+        yield from slot.options
+    elif slot.kind == "flag":
+        yield from (False, True)
+    elif slot.kind == "integer":
+        rank = max((len(s.type.shape or ()) for _, s in samples(arguments)), default=0)
+        yield from range(-rank, rank + 1) if slot.name.endswith("axis") else (0, 1, 2, 3)
+    elif slot.kind == "real number":
+        yield from (0.0, 0.5, 1.0, -1.0)
+    elif slot.kind == "list of integers":
+        length = len(_sequence(arguments.get(slot.name, slot.default)))
+        yield from ((fill,) * length for fill in (0, 1, 2) if length)
+
+
+def _leading(operator: type[Operator], arguments: Example) -> dict[str, Sample]:
+    """The samples that fill the first tensor slot and those that must share its type."""
+    tensors = [slot for slot in operator.slots if not slot.parameter]
+    if not tensors:
+        return {}
+    names = {tensors[0].name}
+    for slot in tensors:
+        if slot.like in names:
+            names.add(slot.name)
+    return {n: s for n, s in samples(arguments) if n.partition(".")[0] in names}
+
+
+def _is_real(leading: Mapping[str, Sample]) -> bool:
+    return all(s.type.element_type is ElementType.FLOAT32 for s in leading.values())
+
+
+def _retyped(sample: Sample, element_type: ElementType) -> Sample:
+    """The sample with elements of another type; random integers keep clear of the limits."""
+    type_ = TensorType(element_type, sample.type.shape)
+    if sample.value is not None:
+        with np.errstate(all="ignore"):
+            return replace(sample, type=type_, value=sample.value.astype(element_type.dtype))
+    if element_type in FLOATS | BOOLEANS:
+        return replace(sample, type=type_)
+    if "int" not in element_type.value:
+        return replace(sample, type=type_, low=max(sample.low, 0), high=max(sample.high, 1))
+    least, greatest = limits(element_type)
+    low = max(least, min(floor(sample.low * 3), 0))
+    return replace(sample, type=type_, low=low, high=min(greatest + 1, ceil(sample.high * 3) + 1))
+
+
+def _as_integers(sample: Sample, element_type: ElementType, scales: Quantization) -> Sample | None:
+    """The sample as integers that stand for reals in its range; `None` if its elements matter."""
+    if sample.value is not None:
+        return None
+    least, greatest = limits(element_type)
+    scale, zero = scales.scale[0], scales.zero_point[0]
+    low = max(least, ceil(sample.low / scale) + zero)
+    high = min(greatest + 1, floor(sample.high / scale) + zero + 1)
+    if high <= low:
+        return None
+    return Sample(TensorType(element_type, sample.type.shape, scales), low, high)
+
+
+def _with(arguments: Example, changed: Mapping[str, Sample]) -> Example:
+    """The example with other samples, by input name."""
+    varied = dict(arguments)
+    for name, sample in changed.items():
+        slot, _, index = name.partition(".")
+        if index:
+            parts = list(_sequence(varied[slot]))
+            parts[int(index)] = sample
+            varied[slot] = parts
+        else:
+            varied[slot] = sample
+    return varied
+
+
+def _sequence(value: object) -> list[object]:
+    if isinstance(value, Sample):
+        return [] if value.value is None else list(value.value.ravel())
+    return list(np.ravel(value)) if isinstance(value, np.ndarray) else list(value or ())  # type: ignore[call-overload]
+
+
+def _word(value: object) -> str:
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, tuple):
+        return "x".join(map(str, value))
+    return str(value).lower()
