@@ -1,0 +1,140 @@
+"""The cases themselves: enough, each with an id of its own that leads back to it, all valid."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crosschip.conformance import all_cases, case_of
+from crosschip.conformance.claims import Claims, claims_of
+from crosschip.conformance.judge import Verdict, judge
+from crosschip.conformance.tolerance import difference, tolerance
+from crosschip.devices.reference import ReferenceDevice
+from crosschip.ir import ElementType, InputError, Quantization, TensorType
+from crosschip.ops import operators
+
+
+def test_there_are_at_least_ten_thousand_with_different_ids() -> None:
+    counts = Counter(case.id for case in all_cases())
+    assert len(counts) >= 10_000
+    assert set(counts.values()) == {1}
+
+
+def test_every_operator_has_valid_invalid_and_loaded_ones() -> None:
+    kinds: dict[str, set[str]] = {}
+    for case in all_cases():
+        kind = "invalid" if case.invalid else "loaded" if case.loaded else "valid"
+        kinds.setdefault(case.operator, set()).add(kind)
+    for name in operators():
+        assert kinds[name] == {"valid", "invalid", "loaded"}, name
+
+
+def test_an_id_leads_back_to_its_case() -> None:
+    for case in all_cases("CONV_2D"):
+        assert repr(case_of(case.id)) == repr(case)
+    with pytest.raises(KeyError):
+        case_of("CONV_2D/0/no-such-variation")
+    with pytest.raises(KeyError):
+        case_of("NO_SUCH_OPERATOR/0/plain")
+
+
+def test_cases_can_be_chosen() -> None:
+    assert {case.operator for case in all_cases("ADD")} == {"ADD"}
+    assert {case.element_type for case in all_cases("ADD", "int32")} == {"int32"}
+    quick = list(all_cases(quick=True))
+    assert set(operators()) < {case.operator for case in quick}
+    assert len(quick) < len(list(all_cases())) / 3
+
+
+def test_a_seed_makes_other_elements_but_not_other_cases() -> None:
+    case = case_of("ADD/0/plain")
+    assert case.seed(1) == case.seed(1) != case.seed(2)
+    assert case.seed(1) != case_of("ADD/1/plain").seed(1)
+
+
+@pytest.mark.parametrize("quick", [True])
+def test_the_reference_passes(quick: bool) -> None:
+    device = ReferenceDevice()
+    results = [judge(case, device, Claims()) for case in all_cases(quick=quick)]
+    bad = [result for result in results if result.verdict is not Verdict.PASS]
+    assert not bad
+
+
+FLOAT = TensorType(ElementType.FLOAT32, (3,))
+
+
+@pytest.mark.parametrize(
+    ("actual", "wrong"),
+    [
+        ([1, 2, 3], ""),
+        ([1, 2, 3 + 2e-6], ""),
+        ([1, 2, 3.001], "1 of 3 elements are wrong, the first at [2]"),
+        ([1, 2], "has shape [2], not [3]"),
+        ([1, np.nan, 3], "the first at [1]: nan instead of 2.0"),
+        ([np.inf, 2, 3], "the first at [0]: inf instead of 1.0"),
+    ],
+)
+def test_differences(actual: list[float], wrong: str) -> None:
+    made, expected = np.array(actual, np.float32), np.array([1, 2, 3], np.float32)
+    found = difference(made, expected, FLOAT, tolerance(FLOAT, [expected]))
+    assert found == wrong or (wrong and wrong in found)
+
+
+def test_what_is_infinite_or_nan_must_be_so() -> None:
+    expected = np.array([np.inf, np.nan, 3], np.float32)
+    assert difference(expected.copy(), expected, FLOAT, 1e-6) == ""
+    assert difference(-expected, expected, FLOAT, 1e-6)
+    assert difference(np.array([np.inf, 0, 3], np.float32), expected, FLOAT, 1e-6)
+
+
+def test_integers_are_exact_and_quantized_ones_one_step() -> None:
+    expected = np.array([1, 2, 3], np.int8)
+    plain = TensorType(ElementType.INT8, (3,))
+    quantized = TensorType(ElementType.INT8, (3,), Quantization((0.1,)))
+    assert difference(expected + np.int8(1), expected, plain, tolerance(plain, []))
+    assert not difference(expected + np.int8(1), expected, quantized, 0)
+    assert difference(expected + np.int8(2), expected, quantized, 0)
+
+
+def test_a_type_and_the_order_in_memory_count() -> None:
+    expected = np.ones((2, 3), np.float32)
+    type_ = TensorType(ElementType.FLOAT32, (2, 3))
+    assert "type float64" in difference(expected.astype(np.float64), expected, type_, 1)
+    assert "not C-contiguous" in difference(np.asfortranarray(expected), expected, type_, 1)
+
+
+def test_claims(tmp_path: Path) -> None:
+    path = tmp_path / "conformance.toml"
+    path.write_text(
+        '[[exclude]]\ncase = "ADD/*/float16"\nreason = "see issue 7"\n'
+        '[[accuracy]]\noperator = "EXP"\ntype = "float16"\ntolerance = 0.01\n'
+    )
+    claims = claims_of(ReferenceDevice, path)
+    assert claims.exclusion("ADD/0/float16") == "see issue 7"
+    assert claims.exclusion("ADD/0/plain") == ""
+    assert claims.accuracy("EXP", "float16") == 0.01
+    assert claims.accuracy("EXP", "float32") is None
+    result = judge(case_of("ADD/0/float16"), ReferenceDevice(), claims)
+    assert (result.verdict, result.detail) == (Verdict.EXCLUDED, "see issue 7")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[[exclude]", "cannot be read"),
+        ('exclude = "all"', "must be written as [[exclude]]"),
+        ('[[exclude]]\ncase = "ADD/0/plain"', "needs a 'reason'"),
+        ('[[exclude]]\nreason = "because"', "needs a 'case'"),
+        ('[[accuracy]]\noperator = "EXP"\ntolerance = 2', "needs a 'tolerance' in [0, 1)"),
+    ],
+)
+def test_claims_that_say_nothing_are_refused(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "conformance.toml"
+    path.write_text(content)
+    with pytest.raises(InputError) as refusal:
+        claims_of(ReferenceDevice, path)
+    assert message in str(refusal.value)
+    assert str(path) in str(refusal.value)

@@ -1,0 +1,61 @@
+"""The pytest plug-in, in a project that has nothing but a device and a line of configuration."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+DEVICE = """
+from crosschip.hal import YES, Device, Kind, Support
+from crosschip.devices.reference import ReferenceProgram
+import numpy as np
+
+
+class Program(ReferenceProgram):
+    def run(self, inputs):
+        return [{made} for output in super().run(inputs)]
+
+    def save(self):
+        return None
+
+
+class Npu(Device):
+    vendor = "me"
+    kind = Kind.ACCELERATOR
+    version = "1"
+
+    def supports(self, operation):
+        return Support(operation.type == "ABS", operation.type + ": not on this chip")
+
+    def compile(self, model, options):
+        return Program(model)
+"""
+
+
+def run(folder: Path, made: str, *arguments: str) -> tuple[int, str]:
+    (folder / "npu.py").write_text(DEVICE.format(made=made))
+    (folder / "pytest.ini").write_text("[pytest]\ncrosschip_conformance = npu:Npu\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *arguments]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+def test_a_device_that_is_right(tmp_path: Path) -> None:
+    status, out = run(tmp_path, "output", "--conformance-quick")
+    assert status == 0, out
+    assert "2 passed" in out
+    assert "ADD: not on this chip" in out
+
+
+def test_a_device_that_is_wrong(tmp_path: Path) -> None:
+    status, out = run(tmp_path, "output + 1", "--conformance-quick")
+    assert status == 1, out
+    assert "ABS/0/plain: output0: " in out
+
+
+def test_nothing_happens_without_the_line(tmp_path: Path) -> None:
+    (tmp_path / "test_mine.py").write_text("def test_mine(): pass\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.returncode, "1 passed" in ran.stdout) == (0, True), ran.stdout
