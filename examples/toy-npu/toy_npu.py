@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from crosschip.hal import Converters, Device, Kind, Options, Precision, Program, Support
+from crosschip import hal
 from crosschip.ir import Array, DeviceError, ElementType, Model, Operand, Operation
 from crosschip.ops.activation import LeakyRelu
 
@@ -23,7 +23,8 @@ class Assembly:
     """What converters write to: instructions, each of which fills the next register."""
 
     def __init__(self, model: Model) -> None:
-        self.registers = {operand: i for i, operand in enumerate(model.inputs.values())}
+        loaded = [*model.inputs.values(), *model.constants]
+        self.registers = {operand: i for i, operand in enumerate(loaded)}
         self.instructions: list[Instruction] = []
 
     def add(self, name: str, source: Operand, immediate: float) -> int:
@@ -31,7 +32,7 @@ class Assembly:
         return len(self.registers)
 
 
-converters = Converters[Assembly, int](types={ElementType.FLOAT32})
+converters = hal.Converters[Assembly, int](types={ElementType.FLOAT32})
 
 
 @converters.converts(LeakyRelu, limit=lambda op: "alpha: is negative" if op.alpha < 0 else None)
@@ -39,46 +40,43 @@ def leaky_relu(assembly: Assembly, op: LeakyRelu) -> int:
     return assembly.add("lrelu", op.input, op.alpha)
 
 
-class ToyProgram(Program):
+class ToyProgram(hal.Program):
     """Runs instructions; holds no state between runs, so runs may overlap."""
 
-    def __init__(self, instructions: Sequence[Instruction], outputs: Sequence[int]) -> None:
-        self.instructions = instructions
-        self.outputs = outputs
+    def __init__(self, model: Model, code: bytes) -> None:
+        self.code = code
+        self.instructions, self.outputs = json.loads(code)
+        self.constants = [operand.value for operand in model.constants]
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        registers = list(inputs)
+        registers = [*inputs, *self.constants]
         for name, source, immediate in self.instructions:
             registers.append(SDK_INSTRUCTIONS[name](registers[source], immediate))
-        return [registers[output] for output in self.outputs]
+        return [np.array(registers[output]) for output in self.outputs]
 
     def save(self) -> bytes:
-        return json.dumps([self.instructions, self.outputs]).encode()
+        return self.code + hal.seal(self.code)
 
 
-class ToyNpu(Device):
+class ToyNpu(hal.Device):
     """The chip."""
 
     vendor = "Toy Semiconductors"
-    kind = Kind.ACCELERATOR
+    kind = hal.Kind.ACCELERATOR
+    version = "1.0"
 
-    @property
-    def version(self) -> str:
-        return "1.0"
-
-    def supports(self, operation: Operation) -> Support:
+    def supports(self, operation: Operation) -> hal.Support:
         return converters.supports(operation)
 
-    def compile(self, model: Model, options: Options) -> Program:
-        if options.precision is not Precision.FLOAT32:
+    def compile(self, model: Model, options: hal.Options) -> hal.Program:
+        if options.precision is not hal.Precision.FLOAT32:
             raise DeviceError("the toy NPU computes in float32 only")
         assembly = Assembly(model)
         for operation in model.operations:
             (register,) = converters.convert(assembly, operation)
             assembly.registers[operation.outputs[0]] = register
         outputs = [assembly.registers[operand] for operand in model.outputs.values()]
-        return ToyProgram(assembly.instructions, outputs)
+        return ToyProgram(model, json.dumps([assembly.instructions, outputs]).encode())
 
-    def load(self, saved: bytes, model: Model, options: Options) -> Program:
-        instructions, outputs = json.loads(saved)
-        return ToyProgram([tuple(i) for i in instructions], outputs)
+    def load(self, saved: bytes, model: Model, options: hal.Options) -> hal.Program:
+        return ToyProgram(model, bytes(hal.unsealed(saved)))

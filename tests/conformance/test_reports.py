@@ -58,7 +58,8 @@ def test_the_page_is_well_formed_and_loads_nothing(report: Report) -> None:
     Reader().feed(page)
     assert not open_tags
     for entry in report.failed:
-        assert f"--case {entry.id}" in page
+        assert f"<code>{entry.id}</code>" in page
+    assert f"crosschip conformance {report.device} --seed 0 --case" in page
 
 
 def test_junit(report: Report) -> None:

@@ -18,7 +18,7 @@ from crosschip.conformance.comparison import compare
 from crosschip.conformance.export import export
 from crosschip.conformance.junit import to_junit
 from crosschip.conformance.page import to_html
-from crosschip.conformance.report import reasons
+from crosschip.conformance.report import Entry, reasons
 from crosschip.ir import InputError
 
 _COLUMNS = ("pass", "unsupported", "fail", "excluded", "not_run")
@@ -118,11 +118,12 @@ def _live(total: int, *, show: bool) -> Iterator[Any]:
 
 
 def _print(report: Report) -> None:
+    shown = [column for column in _COLUMNS if report.counts[column]]
     table(
         f"{report.device} {report.version}",
-        ("operator", *_COLUMNS, "why not"),
-        [_row(name, entries) for name, entries in report.by_operator().items()],
-        numbers=",".join(_COLUMNS),
+        ("operator", *shown, "why not"),
+        [_row(name, entries, shown) for name, entries in report.by_operator().items()],
+        numbers=",".join(shown),
     )
     for entry in report.failed:
         console.print(f"FAIL {entry.id}: {entry.detail}", highlight=False)
@@ -130,15 +131,12 @@ def _print(report: Report) -> None:
     console.print(f"{len(report.entries)} cases: {counts}", highlight=False)
 
 
-def _row(name: str, entries: Sequence[Any]) -> tuple[object, ...]:
+def _row(name: str, entries: Sequence[Entry], shown: Sequence[str]) -> tuple[object, ...]:
     verdicts = [entry.verdict.value for entry in entries]
-    why = reasons(entries)
+    why = [reason.removeprefix(name).lstrip(".: ") for reason, _ in reasons(entries)]
     more = f" (and {len(why) - 1} more)" if len(why) > 1 else ""
-    return (
-        name,
-        *(verdicts.count(column) or "" for column in _COLUMNS),
-        f"{why[0][0]}{more}" if why else "",
-    )
+    counts = (verdicts.count(column) or "" for column in shown)
+    return name, *counts, f"{why[0]}{more}" if why else ""
 
 
 def _compare(before: Path, after: Path, as_json: bool) -> None:

@@ -17,7 +17,9 @@ from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Device, Options, Program
 from crosschip.ir import Array, Builder, DeviceError, ElementType, Model, Operand, TensorType
 from crosschip.ops import Operator, operators
+from crosschip.ops.elementwise import Add, Mul
 from crosschip.ops.examples import model_of, samples
+from crosschip.ops.matrix import MatMul
 
 Check = Callable[[Device], None]
 
@@ -122,7 +124,7 @@ def unused_input(device: Device) -> None:
 @check("saved/round-trip")
 def round_trip(device: Device) -> None:
     """A saved program computes the same as the one that was saved."""
-    model, inputs = _simple(device)
+    model, inputs = _weighted(device)
     saved, expected = _saved(device, model, inputs)
     _expect(_run(device.load(saved, model, Options()), inputs), expected, "a loaded program")
 
@@ -130,7 +132,7 @@ def round_trip(device: Device) -> None:
 @check("saved/bit-flipped")
 def bit_flipped(device: Device) -> None:
     """A saved program with one bit flipped is refused, or computes the same."""
-    model, inputs = _simple(device)
+    model, inputs = _weighted(device)
     saved, expected = _saved(device, model, inputs)
     for place in np.linspace(0, len(saved) - 1, 24).astype(int):
         damaged = bytearray(saved)
@@ -141,7 +143,7 @@ def bit_flipped(device: Device) -> None:
 @check("saved/appended")
 def appended(device: Device) -> None:
     """A saved program with bytes appended is refused, or computes the same."""
-    model, inputs = _simple(device)
+    model, inputs = _weighted(device)
     saved, expected = _saved(device, model, inputs)
     for tail in (b"\0", b"\xff" * 100):
         what = f"{len(tail)} bytes appended"
@@ -151,7 +153,7 @@ def appended(device: Device) -> None:
 @check("saved/cut-off")
 def cut_off(device: Device) -> None:
     """A saved program that is cut off is refused."""
-    model, inputs = _simple(device)
+    model, inputs = _weighted(device)
     saved, expected = _saved(device, model, inputs)
     for size in (0, 1, len(saved) // 2, len(saved) - 1):
         what = f"cut off after {size} bytes"
@@ -339,6 +341,19 @@ def _simple(device: Device, skip: int = 0) -> tuple[Model, list[Array]]:
             if len(found) > skip:
                 return model, _inputs(model, 0)
     raise Declined("DEVICE: supports too few operators on float32 tensors")
+
+
+def _weighted(device: Device) -> tuple[Model, list[Array]]:
+    """A model with a constant of a kilobyte, if the device has an operator for it."""
+    weights = np.linspace(0.5, 1.5, 512, dtype=np.float32).reshape(16, 32)
+    for operator in (Mul, Add, MatMul):
+        b = Builder("weighted")
+        x = b.input("x", TensorType(ElementType.FLOAT32, (16, 16 if operator is MatMul else 32)))
+        b.output("y", b.add(operator, x, weights))
+        model = b.build()
+        if device.supports(model.operations[0]):
+            return model, _inputs(model, 0)
+    return _simple(device)
 
 
 def _supported(device: Device) -> Iterator[tuple[type[Operator], dict[str, Any], Model]]:

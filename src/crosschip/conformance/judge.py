@@ -69,7 +69,7 @@ def _trial(case: Case, device: Device, claims: Claims, seed: int) -> str:
         CHECKS[case.id.partition("/")[2]](device)
         return ""
     if case.invalid:
-        return _refusal(case)
+        return _refusal(case, device)
     assert case.variation is not None, "only checks have none"
     operator, arguments = operator_named(case.operator), case.variation.arguments
     model = model_of(operator, arguments, named=case.variation.named)
@@ -131,11 +131,20 @@ def reloaded(program: Program, device: Device, model: Model) -> Program:
     return device.load(bytes(saved), model, Options())
 
 
-def _refusal(case: Case) -> str:
-    """How validation errs about a use that is invalid; empty if it refuses it as it should."""
+def _refusal(case: Case, device: Device) -> str:
+    """How validation errs about a use that is invalid; empty if it refuses it as it should.
+
+    Raises:
+        Declined: the device does not run the use that this one was made from.
+    """
     assert case.variation is not None, "only checks have none"
+    operator = operator_named(case.operator)
+    example = operator.examples[int(case.id.split("/")[1])]
+    answer = device.supports(model_of(operator, example).operations[0])
+    if not answer:
+        raise Declined(answer.reason)
     try:
-        model_of(operator_named(case.operator), case.variation.arguments)
+        model_of(operator, case.variation.arguments)
     except ModelError as error:
         if case.invalid not in str(error):
             return f"is refused without naming {case.invalid}: {error}"

@@ -15,9 +15,10 @@ h1 { font-size: 1.6rem; margin-bottom: 0; }
 h2 { font-size: 1.15rem; margin-top: 2.2rem; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #e3e8ee;
-  vertical-align: top; }
+  vertical-align: top; overflow-wrap: anywhere; }
+th { overflow-wrap: normal; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
-code { font: 13px ui-monospace, monospace; }
+code { font: 13px ui-monospace, monospace; overflow-wrap: anywhere; }
 .bar { display: flex; height: .8rem; border-radius: .4rem; overflow: hidden; margin: 1rem 0; }
 .pass { background: #2e9e6b; } .unsupported { background: #c9d2dc; } .fail { background: #d4404a; }
 .excluded { background: #e0a63a; } .not_run { background: #7b8794; }
@@ -73,12 +74,15 @@ def _failures(report: Report) -> str:
         return ""
     rows = "".join(
         f"<tr><td><code>{escape(entry.id)}</code></td><td>{escape(entry.detail)}</td>"
-        f"<td><code>crosschip conformance {escape(report.device)} --case "
-        f"{escape(entry.id)} --seed {report.seed}</code></td></tr>\n"
+        "</tr>\n"
         for entry in report.failed
     )
-    head = "<tr><th>case</th><th>what is wrong</th><th>to repeat it</th></tr>"
-    return f"<h2>{len(report.failed)} failures</h2><table>{head}\n{rows}</table>"
+    repeat = f"crosschip conformance {report.device} --seed {report.seed} --case"
+    return (
+        f"<h2>{len(report.failed)} failures</h2>"
+        f"<p>To repeat one: <code>{escape(repeat)} CASE</code></p>"
+        f"<table><tr><th>case</th><th>what is wrong</th></tr>\n{rows}</table>"
+    )
 
 
 def _exclusions(report: Report) -> str:

@@ -5,6 +5,7 @@ from crosschip.hal import Converters, Device, Kind, Options, Program, Support
 
 from crosschip.hal.converters import Converters
 from crosschip.hal.device import Device, Kind, Options, Precision, Program
+from crosschip.hal.sealing import seal, unsealed
 from crosschip.hal.support import YES, Support
 
 __all__ = [
@@ -16,4 +17,6 @@ __all__ = [
     "Precision",
     "Program",
     "Support",
+    "seal",
+    "unsealed",
 ]

@@ -36,12 +36,14 @@ class Converter(Generic[Graph, Value]):
         types: the element types that its tensors may have.
         computed: the parameters whose value need not be known at compile time.
         limit: what else the device cannot do.
+        nonempty: whether it needs tensors that have elements.
     """
 
     convert: Callable[[Graph, Any], Value | Sequence[Value]]
     types: frozenset[ElementType]
     computed: frozenset[str]
     limit: Limit | None
+    nonempty: bool
 
 
 class Converters(Generic[Graph, Value]):
@@ -64,6 +66,7 @@ class Converters(Generic[Graph, Value]):
         types: Collection[ElementType] | None = None,
         computed: Collection[str] = (),
         limit: Callable[[Op], str | None] | None = None,
+        nonempty: bool = False,
     ) -> Callable[[Callable[[Graph, Op], Any]], Callable[[Graph, Op], Any]]:
         """Decorator: the function converts these operators."""
 
@@ -73,6 +76,7 @@ class Converters(Generic[Graph, Value]):
                 self._types if types is None else frozenset(types),
                 frozenset(computed),
                 limit,
+                nonempty,
             )
             self._table.update(dict.fromkeys(operators, entry))
             return convert
@@ -109,7 +113,7 @@ class Converters(Generic[Graph, Value]):
                     return f"{slot.name}: is computed at run time, but must be constant here"
             elif slot.reads_reals(operand) and not operation.moves_integers:
                 return f"{slot.name}: is quantized"
-            elif 0 in (operand.type.shape or ()):
+            elif converter.nonempty and 0 in (operand.type.shape or ()):
                 return f"{slot.name}: has no elements"
             elif operand.type.element_type not in converter.types:
                 return f"{slot.name}: {operand.type.element_type} is not supported"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import SEEK_END
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from crosschip.devices.openvino.converters import converters
 from crosschip.devices.openvino.converters.table import fits_int32
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.memory import array_of, shared_tensor
-from crosschip.hal import Options, Precision, Program
+from crosschip.hal import Options, Precision, Program, seal, unsealed
 from crosschip.ir import Array, DeviceError, ElementType, Model
 
 _PRECISIONS = {Precision.FLOAT32: "f32", Precision.BFLOAT16: "bf16", Precision.FLOAT16: "f16"}
@@ -63,9 +64,9 @@ class Engine:
         """Make a program again from what it was saved as; the bytes are used where they are.
 
         Raises:
-            DeviceError: they are not what `save` returns, or OpenVINO failed.
+            DeviceError: they are not what `save` returned, or OpenVINO failed.
         """
-        stored = np.frombuffer(saved, np.uint8)
+        stored = np.frombuffer(unsealed(saved), np.uint8)
         try:
             tensor = shared_tensor(stored)
             compiled = self._core.import_model(tensor, self._device, self._config(options))
@@ -138,7 +139,12 @@ class OpenVinoProgram(Program):
 
     def save(self) -> bytes:
         # OpenVINO does not read what it exports of a model that it has imported.
-        return self._saved or self._compiled.export_model().getvalue()
+        if self._saved is not None:
+            return self._saved
+        exported = self._compiled.export_model()
+        exported.seek(0, SEEK_END)
+        exported.write(seal(exported.getbuffer()))
+        return exported.getvalue()
 
     def close(self) -> None:
         vars(self).clear()
