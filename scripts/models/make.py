@@ -51,8 +51,10 @@ TARGETS = (
     Target("ocr-onnx", PADDLE2, "ocr.py", needs=("ocr-paddle",)),
     *(Target(f"layouts/{n}", PADDLE2, "layouts.py") for n in ("pdmodel", "combined", "separate")),
     *(Target(f"paddle2/{name}", PADDLE2, "vision.py") for name in VISION),
+    Target("operators/pdmodel", PADDLE2, "operators.py"),
     Target("layouts/json", PADDLE3, "layouts.py"),
     *(Target(f"paddle3/{name}", PADDLE3, "vision.py") for name in VISION),
+    Target("operators/json", PADDLE3, "operators.py"),
     Target("onnx", PADDLE3, "convert.py", needs=tuple(f"paddle3/{name}" for name in VISION)),
 )
 

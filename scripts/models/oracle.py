@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from paddle import inference
 
-Array = NDArray[np.float32]
+Array = NDArray[Any]
 
 
 def record(model: Sequence[Path], stem: Path, inputs: Mapping[str, Array]) -> None:
@@ -26,7 +26,7 @@ def record(model: Sequence[Path], stem: Path, inputs: Mapping[str, Array]) -> No
     predictor = load(model)
     (name,) = predictor.get_input_names()
     for key, value in inputs.items():
-        outputs = run(predictor, name, value)
+        outputs = run(predictor, {name: value})
         if not all(np.isfinite(output).all() and np.ptp(output) > 0 for output in outputs):
             raise ValueError(f"{stem}-{key}: the outputs of {model[0]} are degenerate")
         arrays: dict[str, Any] = {f"output:{index}": y for index, y in enumerate(outputs)}
@@ -35,7 +35,9 @@ def record(model: Sequence[Path], stem: Path, inputs: Mapping[str, Array]) -> No
 
 def load(model: Sequence[Path]) -> inference.Predictor:
     """Return Paddle's predictor for a model on the processor, with no pass and no oneDNN."""
-    config = inference.Config(*map(str, model))
+    # A program without parameters has an empty name beside it; a lone name is a directory.
+    is_alone = len(model) == 1 and model[0].suffix in (".pdmodel", ".json")
+    config = inference.Config(*map(str, model), *([""] if is_alone else []))
     config.disable_gpu()
     config.disable_mkldnn()
     config.switch_ir_optim(False)
@@ -43,11 +45,12 @@ def load(model: Sequence[Path]) -> inference.Predictor:
     return inference.create_predictor(config)
 
 
-def run(predictor: inference.Predictor, name: str, value: Array) -> list[Array]:
-    """Return the outputs, in order, for `value` as the input called `name`."""
-    handle = predictor.get_input_handle(name)
-    handle.reshape(value.shape)
-    handle.copy_from_cpu(value)
+def run(predictor: inference.Predictor, inputs: Mapping[str, Array]) -> list[Array]:
+    """Return the outputs, in order, for inputs by name."""
+    for name, value in inputs.items():
+        handle = predictor.get_input_handle(name)
+        handle.reshape(value.shape)
+        handle.copy_from_cpu(value)
     predictor.run()
     names = predictor.get_output_names()
     return [predictor.get_output_handle(output).copy_to_cpu() for output in names]

@@ -1,4 +1,4 @@
-"""Runs imported models on the reference device."""
+"""Runs imported models on the reference device, and compares what they compute."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ def outputs(model: Model, inputs: Mapping[str, Array]) -> list[Array]:
     model.check()
     program = ReferenceDevice().compile(model, Options())
     return list(program.run([inputs[name] for name in model.inputs]))
+
+
+def normal(seed: int, *shape: int) -> Array:
+    """Seeded random numbers."""
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
 def error(found: Array, expected: Array) -> float:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from tests.importers.paddle.writers import Paddle2Writer, Paddle3Writer
+from tests.importers.paddle.writers import Paddle2Writer, Paddle3Writer, write_attribute
 
 from crosschip.importers import load
+from crosschip.importers.paddle import messages
 from crosschip.ir import Error
 
 VALUE = np.eye(3, dtype=np.float32)
@@ -21,6 +24,24 @@ def refused(path: Path) -> str:
     message = str(caught.value)
     assert message.startswith(str(path.parent))
     return message
+
+
+def altered(models: Path, operator: str, setting: str, folder: Path, **attributes: Any) -> Path:
+    """A copy of Paddle's own model of one operator, with other attributes."""
+    source = models / "operators" / "pdmodel" / operator / f"{setting}.pdmodel"
+    kind: Any = messages.message_class(messages.ProgramDesc)
+    program = kind.FromString(source.read_bytes())
+    op = next(op for op in program.blocks[0].ops if op.type.decode() == operator)
+    for name, value in attributes.items():
+        for attribute in [a for a in op.attrs if a.name.decode() == name]:
+            op.attrs.remove(attribute)
+        write_attribute(op.attrs.add(name=name.encode()), value)
+    path = folder / source.name
+    path.write_bytes(program.SerializeToString())
+    parameters = source.with_suffix(".pdiparams")
+    if parameters.exists():
+        shutil.copy(parameters, folder)
+    return path
 
 
 def small() -> Paddle2Writer:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.importers.paddle.case import normal
-from tests.importers.paddle.running import outputs
+from tests.importers.paddle.running import normal, outputs
 from tests.importers.paddle.writers import (
     Double,
     Floats,
@@ -20,7 +19,7 @@ from tests.importers.paddle.writers import (
 )
 
 from crosschip.importers import load
-from crosschip.ir import Array, ElementType, Model, UnsupportedError
+from crosschip.ir import Array, ElementType, Model, ModelFileError, UnsupportedError
 
 IMAGE = normal(1, 2, 4, 7, 9)
 
@@ -344,3 +343,33 @@ def test_numbers_that_json_cannot_write(tmp_path: Path, text: str, value: float)
     writer.operators[-1]["A"][1]["AT"] = {"#": "0.a_f64", "VD": text}
     y = writer.operator("1.full_like", [writer.x, infinite], {"dtype": ElementType.FLOAT32})
     assert (writer.result(y, tmp_path) == value).all()
+
+
+@pytest.mark.parametrize(
+    ("element_type", "values"),
+    [
+        (ElementType.FLOAT32, [1.5, -2.5]),
+        (ElementType.INT64, Longs([2**53 + 1, -1])),
+        (ElementType.BOOL, [True, False]),
+    ],
+)
+def test_values_that_are_assigned(
+    tmp_path: Path, element_type: ElementType, values: list[float]
+) -> None:
+    writer = Paddle3Writer()
+    place = writer.constant(0.0)
+    attributes = {"shape": [2, 1], "dtype": element_type, "values": values}
+    made = [tensor_type(element_type.value, [2, 1])]
+    writer.output(writer.operator("1.assign_value_", [place], attributes, made))
+    (found,) = outputs(load(writer.save(tmp_path)), {})
+    assert found.dtype == element_type.dtype
+    assert found.tolist() == [[value] for value in values]
+
+
+def test_values_that_do_not_fit_their_shape(tmp_path: Path) -> None:
+    writer = Paddle2Writer()
+    attributes = {"shape": [3], "dtype": 5, "fp32_values": Floats([1.5])}
+    writer.operator("assign_value", {}, {"Out": "y"}, attributes)
+    writer.output("y")
+    with pytest.raises(ModelFileError, match=r"shape: \[3\] is not that of 1 values"):
+        load(writer.save(tmp_path))

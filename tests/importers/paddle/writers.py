@@ -11,7 +11,15 @@ from typing import Any, cast
 from crosschip.importers.paddle import messages
 from crosschip.ir import Array, ElementType
 
-CODES = {"bool": 0, "int32": 2, "int64": 3, "float16": 4, "float32": 5, "float64": 6}
+CODES = {
+    "bool": 0,
+    "int32": 2,
+    "int64": 3,
+    "float16": 4,
+    "float32": 5,
+    "float64": 6,
+    "int8": 21,
+}
 TYPE_NAMES = {
     "bool": "t_bool",
     "int32": "t_i32",
@@ -70,7 +78,7 @@ class Paddle2Writer:
                 listed = [names] if isinstance(names, str) else names
                 messages_.add(parameter=slot.encode(), arguments=[n.encode() for n in listed])
         for name, value in (attributes or {}).items():
-            _write_attribute(op.attrs.add(name=name.encode()), value)
+            write_attribute(op.attrs.add(name=name.encode()), value)
         return op
 
     def output(self, name: str) -> None:
@@ -260,7 +268,8 @@ def combined(parameters: Mapping[str, Array]) -> bytes:
     return b"".join(record(array) for _, array in sorted(parameters.items()))
 
 
-def _write_attribute(attribute: Any, value: Any) -> None:
+def write_attribute(attribute: Any, value: Any) -> None:
+    """Set the type and value of an attribute's message."""
     match value:
         case bool():
             attribute.type, attribute.b = 6, value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, TypeVar
 
@@ -11,12 +11,14 @@ from crosschip.importers.paddle.program import Operator, Scalar
 from crosschip.importers.paddle.values import MAX_ELEMENTS, Entries, Values, elements
 from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError, constant
 from crosschip.ops import Operator as StandardOperator
+from crosschip.ops.conversion import Cast
 from crosschip.ops.joining import Concat
-from crosschip.ops.layout import Reshape
+from crosschip.ops.layout import Reshape, ShapeOf
 
 _KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "a text"}
 
 T = TypeVar("T", bool, int, float, str)
+Option = TypeVar("Option")
 
 
 class Context:
@@ -78,9 +80,24 @@ class Context:
         """A parameter that is a list of numbers."""
         return self._all(name, float, default, *instead)
 
+    def numbers(self, name: str) -> Sequence[bool | int | float]:
+        """A parameter that is a list of numbers of any type; empty if it is left out."""
+        found = self._parameter(name) or ()
+        numbers = [value for value in found if isinstance(value, bool | int | float)]
+        if len(numbers) != len(found):
+            raise ModelError(f"{name}: has elements that are no numbers")
+        return numbers
+
     def text(self, name: str, default: str | None = None) -> str:
         """A parameter that is a text."""
         return self._one(name, str, default)
+
+    def one_of(self, name: str, options: Mapping[str, Option], default: str) -> Option:
+        """What the text of a parameter stands for."""
+        written = self.text(name, default)
+        if written not in options:
+            raise ModelError(f"{name}: {written!r} is not one of {', '.join(options)}")
+        return options[written]
 
     def element_type(self, name: str) -> ElementType | None:
         """A parameter that is an element type; `None` if it is left open."""
@@ -106,8 +123,29 @@ class Context:
         """A number; an operand if it is computed."""
         operands = self._in_place(name, *instead)
         if len(operands) == 1 and not operands[0].is_constant:
-            return operands[0]
+            return self.as_type(operands[0], ElementType.FLOAT32)
         return self.real(name, default, *instead)
+
+    def integer_or_tensor(self, name: str, default: int, *instead: str) -> int | Operand:
+        """An integer; an operand if it is computed."""
+        operands = self._in_place(name, *instead)
+        if len(operands) == 1 and not operands[0].is_constant:
+            return operands[0]
+        return self.integer(name, default, *instead)
+
+    def reals_or_tensor(self, name: str, *instead: str) -> tuple[float, ...] | Operand:
+        """A list of numbers; an operand, a list of float32, if it is computed."""
+        operands = self._in_place(name, *instead)
+        if all(operand.is_constant for operand in operands):
+            return self.reals(name, (), *instead)
+        lists = [self.as_type(self._as_list(o), ElementType.FLOAT32) for o in operands]
+        return lists[0] if len(lists) == 1 else self.add(Concat, parts=lists, axis=0)
+
+    def as_type(self, operand: Operand, element_type: ElementType) -> Operand:
+        """The operand, with its elements converted if they are of another type."""
+        if operand.type.element_type is element_type:
+            return operand
+        return self.add(Cast, operand, element_type)
 
     def integers_or_tensor(self, name: str, *instead: str) -> tuple[int, ...] | Operand:
         """A list of integers; an operand if it is computed."""
@@ -116,6 +154,17 @@ class Context:
             return self.integers(name, None, *instead)
         lists = [self._as_list(operand) for operand in operands]
         return lists[0] if len(lists) == 1 else self.add(Concat, parts=_alike(lists), axis=0)
+
+    def rank(self, operand: Operand) -> int:
+        """How many axes an operand has."""
+        if operand.type.shape is None:
+            raise UnsupportedError(f"{operand.name!r} is {operand.type}: its axes must be known")
+        return len(operand.type.shape)
+
+    def shape(self, operand: Operand) -> tuple[int, ...] | Operand:
+        """The sizes of a tensor; an operand if they are not all known."""
+        sizes = operand.type.static_shape
+        return self.add(ShapeOf, operand) if sizes is None else sizes
 
     def expect(self, name: str, default: T, *allowed: T) -> None:
         """Refuse a parameter that is neither the default nor another of the values allowed."""
@@ -137,18 +186,46 @@ class Context:
         **named: Any,
     ) -> None:
         """Build the operation that makes the variables in an output slot."""
-        variables = self._operator.outputs.get(output, ())
+        self._make(self._operator.outputs.get(output, ()), output, operator, arguments, named)
+
+    def make_each(
+        self,
+        operator: type[StandardOperator],
+        *arguments: object,
+        outputs: Sequence[str],
+        **named: Any,
+    ) -> None:
+        """Build the operation that makes one variable in each output slot.
+
+        A slot may be empty, where nothing reads what would be in it.
+        """
+        slots = [self._operator.outputs.get(slot) or (None,) for slot in outputs]
+        if any(len(variables) != 1 for variables in slots):
+            raise ModelError(f"{', '.join(outputs)}: must be one tensor each")
+        variables = [variable for (variable,) in slots]
+        self._make(variables, ", ".join(outputs), operator, arguments, named)
+
+    def _make(
+        self,
+        variables: Sequence[str | None],
+        output: str,
+        operator: type[StandardOperator],
+        arguments: Sequence[object],
+        named: Mapping[str, Any],
+    ) -> None:
+        name = self._operator.name
         operands = self._values.builder.add_all(
             operator,
             *arguments,
-            name=self._operator.name,
-            outputs=[self._values.new_name(variable) for variable in variables],
+            name=name,
+            outputs=[self._values.new_name(variable or name) for variable in variables],
             **named,
         )
         if len(operands) != len(variables):
             raise ModelError(f"{output}: is {len(variables)} tensors, but must be {len(operands)}")
         for variable, operand in zip(variables, operands, strict=True):
-            self._values.define(variable, operand)
+            if variable is not None:
+                self._values.define(variable, operand)
 
     def define(self, operand: Operand, output: str = "Out") -> None:
         """Let the variable in an output slot stand for an operand that there is already."""

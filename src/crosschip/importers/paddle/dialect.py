@@ -15,87 +15,186 @@ class Counterpart:
     """An operator of Paddle 2 that computes what one of Paddle 3 does.
 
     Args:
-        type: its name.
+        type: its name; that in Paddle 3 where it computes something else in Paddle 2.
         inputs: the slot, or the attribute, that each input is, in order.
-        output: the slot that the first output is; the others are for training.
+        outputs: the slots that the first outputs are, in order; the others are for training.
         attributes: the name of each attribute that is called otherwise, by its name in Paddle 3.
     """
 
     def __init__(
-        self, type: str, inputs: str = "X", output: str = "Out", **attributes: str
+        self, type: str, inputs: str = "X", outputs: str = "Out", **attributes: str
     ) -> None:
         self.type = type
         self.inputs = tuple(inputs.split())
-        self.output = output
+        self.outputs = tuple(outputs.split())
         self.attributes: Mapping[str, str] = attributes
 
 
 _INTERPOLATION = "X OutSize SizeTensor Scale"
 
 COUNTERPARTS: Mapping[str, Counterpart] = {
+    "pd_op.abs": Counterpart("abs"),
+    "pd_op.acos": Counterpart("acos"),
+    "pd_op.acosh": Counterpart("acosh"),
     "pd_op.add": Counterpart("elementwise_add", "X Y"),
+    "pd_op.add_n": Counterpart("sum"),
+    "pd_op.all": Counterpart("reduce_all", axis="dim", keepdim="keep_dim"),
+    "pd_op.any": Counterpart("reduce_any", axis="dim", keepdim="keep_dim"),
+    "pd_op.arange": Counterpart("range", "Start End Step"),
+    "pd_op.argmax": Counterpart("arg_max", "X axis"),
+    "pd_op.argmin": Counterpart("arg_min", "X axis"),
+    "pd_op.asin": Counterpart("asin"),
+    "pd_op.asinh": Counterpart("asinh"),
     "pd_op.assign": Counterpart("assign"),
+    "pd_op.assign_value": Counterpart("assign_value", ""),
+    "pd_op.assign_value_": Counterpart("assign_value", ""),
+    "pd_op.atan": Counterpart("atan"),
+    "pd_op.atanh": Counterpart("atanh"),
     "pd_op.batch_norm_": Counterpart(
         "batch_norm", "X Mean Variance Scale Bias", "Y", data_format="data_layout"
+    ),
+    "pd_op.bicubic_interp": Counterpart(
+        "bicubic_interp_v2", _INTERPOLATION, data_format="data_layout"
     ),
     "pd_op.bilinear_interp": Counterpart(
         "bilinear_interp_v2", _INTERPOLATION, data_format="data_layout"
     ),
     "pd_op.bmm": Counterpart("bmm", "X Y"),
     "pd_op.cast": Counterpart("cast", dtype="out_dtype"),
+    "pd_op.ceil": Counterpart("ceil"),
+    "pd_op.celu": Counterpart("celu"),
     "pd_op.clip": Counterpart("clip", "X min max"),
     "pd_op.concat": Counterpart("concat", "X axis"),
     "pd_op.conv2d": Counterpart("conv2d", "Input Filter", "Output"),
     "pd_op.conv2d_transpose": Counterpart("conv2d_transpose", "Input Filter output_size", "Output"),
+    "pd_op.cos": Counterpart("cos"),
+    "pd_op.cosh": Counterpart("cosh"),
+    "pd_op.cumsum": Counterpart("cumsum", "X axis"),
+    "pd_op.deformable_conv": Counterpart("deformable_conv", "Input Offset Filter Mask", "Output"),
     "pd_op.depthwise_conv2d": Counterpart("depthwise_conv2d", "Input Filter", "Output"),
     "pd_op.depthwise_conv2d_transpose": Counterpart(
         "depthwise_conv2d_transpose", "Input Filter output_size", "Output"
     ),
+    "pd_op.det": Counterpart("determinant", "Input"),
     "pd_op.divide": Counterpart("elementwise_div", "X Y"),
     "pd_op.dropout": Counterpart("dropout", "X Seed dropout_prob", mode="dropout_implementation"),
     "pd_op.elementwise_pow": Counterpart("elementwise_pow", "X Y"),
+    "pd_op.elu": Counterpart("elu"),
+    "pd_op.embedding": Counterpart("lookup_table_v2", "Ids W"),
+    "pd_op.equal": Counterpart("equal", "X Y"),
+    "pd_op.erf": Counterpart("erf"),
     "pd_op.exp": Counterpart("exp"),
     "pd_op.expand": Counterpart("expand_v2", "X Shape"),
+    "pd_op.expand_as": Counterpart("expand_as_v2", "X Y"),
     "pd_op.flatten": Counterpart("flatten_contiguous_range"),
+    "pd_op.floor": Counterpart("floor"),
+    "pd_op.floor_divide": Counterpart("elementwise_floordiv", "X Y"),
     "pd_op.full": Counterpart("fill_constant", ""),
+    "pd_op.full_batch_size_like": Counterpart("fill_constant_batch_size_like", "Input"),
     "pd_op.full_int_array": Counterpart("full_int_array", ""),
     "pd_op.full_like": Counterpart("fill_any_like", "X value"),
     "pd_op.full_with_tensor": Counterpart("fill_constant", "ValueTensor ShapeTensor"),
     "pd_op.gather": Counterpart("gather", "X Index Axis"),
+    "pd_op.gather_nd": Counterpart("gather_nd", "X Index"),
+    "pd_op.gelu": Counterpart("gelu"),
+    "pd_op.greater_equal": Counterpart("greater_equal", "X Y"),
+    "pd_op.greater_than": Counterpart("greater_than", "X Y"),
+    "pd_op.grid_sample": Counterpart("grid_sampler", "X Grid", "Output"),
+    "pd_op.group_norm": Counterpart("group_norm", "X Scale Bias", "Y", data_format="data_layout"),
+    "pd_op.hardshrink": Counterpart("hard_shrink"),
     "pd_op.hardsigmoid": Counterpart("hard_sigmoid"),
     "pd_op.hardswish": Counterpart("hard_swish"),
+    "pd_op.index_select": Counterpart("index_select", "X Index", axis="dim"),
+    "pd_op.instance_norm": Counterpart("instance_norm", "X Scale Bias", "Y"),
+    "pd_op.isinf": Counterpart("isinf_v2"),
+    "pd_op.isnan": Counterpart("isnan_v2"),
     "pd_op.layer_norm": Counterpart("layer_norm", "X Scale Bias", "Y"),
     "pd_op.leaky_relu": Counterpart("leaky_relu", negative_slope="alpha"),
+    "pd_op.legacy_reshape": Counterpart("reshape", "X Shape"),
+    "pd_op.less_equal": Counterpart("less_equal", "X Y"),
+    "pd_op.less_than": Counterpart("less_than", "X Y"),
+    "pd_op.log": Counterpart("log"),
+    "pd_op.log_softmax": Counterpart("log_softmax"),
+    "pd_op.logical_and": Counterpart("logical_and", "X Y"),
+    "pd_op.logical_not": Counterpart("logical_not"),
+    "pd_op.logical_or": Counterpart("logical_or", "X Y"),
+    "pd_op.logical_xor": Counterpart("logical_xor", "X Y"),
+    "pd_op.logsumexp": Counterpart("logsumexp"),
+    "pd_op.lrn": Counterpart("lrn"),
     "pd_op.matmul": Counterpart("matmul_v2", "X Y", transpose_x="trans_x", transpose_y="trans_y"),
     "pd_op.max": Counterpart("reduce_max", "X dim", keepdim="keep_dim"),
+    "pd_op.max_pool2d_with_index": Counterpart(
+        "max_pool2d_with_index", "X", "Out Mask", kernel_size="ksize"
+    ),
     "pd_op.maximum": Counterpart("elementwise_max", "X Y"),
     "pd_op.mean": Counterpart("reduce_mean", "X dim", keepdim="keep_dim"),
+    "pd_op.meshgrid": Counterpart("meshgrid"),
+    "pd_op.min": Counterpart("reduce_min", "X dim", keepdim="keep_dim"),
     "pd_op.minimum": Counterpart("elementwise_min", "X Y"),
+    "pd_op.mish": Counterpart("mish", **{"lambda": "threshold"}),
+    "pd_op.multiclass_nms3": Counterpart(
+        "multiclass_nms3", "BBoxes Scores RoisNum", "Out Index NmsRoisNum"
+    ),
     "pd_op.multiply": Counterpart("elementwise_mul", "X Y"),
     "pd_op.nearest_interp": Counterpart(
         "nearest_interp_v2", _INTERPOLATION, data_format="data_layout"
     ),
+    "pd_op.nonzero": Counterpart("where_index", "Condition"),
+    "pd_op.not_equal": Counterpart("not_equal", "X Y"),
+    "pd_op.pad3d": Counterpart("pad3d", "X Paddings", pad_value="value"),
+    "pd_op.pixel_shuffle": Counterpart("pixel_shuffle"),
     "pd_op.pool2d": Counterpart("pool2d", "X ksize"),
     "pd_op.pow": Counterpart("pow", y="factor"),
+    "pd_op.prelu": Counterpart("prelu", "X Alpha"),
+    "pd_op.prior_box": Counterpart("prior_box", "Input Image", "Boxes Variances"),
+    "pd_op.prod": Counterpart("reduce_prod", "X dim", keepdim="keep_dim"),
+    "pd_op.reciprocal": Counterpart("reciprocal"),
     "pd_op.relu": Counterpart("relu"),
     "pd_op.relu6": Counterpart("relu6"),
+    "pd_op.remainder": Counterpart("elementwise_mod", "X Y"),
     "pd_op.reshape": Counterpart("reshape2", "X Shape"),
+    "pd_op.roi_align": Counterpart("roi_align", "X ROIs RoisNum"),
+    "pd_op.roll": Counterpart("roll", "X ShiftsTensor"),
+    "pd_op.rsqrt": Counterpart("rsqrt"),
     "pd_op.scale": Counterpart("scale", "X ScaleTensor"),
+    "pd_op.scatter_nd_add": Counterpart("scatter_nd_add", "X Index Updates"),
+    "pd_op.selu": Counterpart("selu"),
     "pd_op.shape": Counterpart("shape", "Input"),
     "pd_op.shape64": Counterpart("shape64", "Input"),
+    "pd_op.shuffle_channel": Counterpart("shuffle_channel"),
     "pd_op.sigmoid": Counterpart("sigmoid"),
+    "pd_op.sign": Counterpart("sign"),
     "pd_op.silu": Counterpart("silu"),
+    "pd_op.sin": Counterpart("sin"),
+    "pd_op.sinh": Counterpart("sinh"),
     "pd_op.slice": Counterpart("slice", "Input StartsTensor EndsTensor"),
     "pd_op.softmax": Counterpart("softmax"),
+    "pd_op.softplus": Counterpart("softplus"),
+    "pd_op.softshrink": Counterpart("softshrink", threshold="lambda"),
+    "pd_op.softsign": Counterpart("softsign"),
     "pd_op.split": Counterpart("split", "X sections axis"),
     "pd_op.split_with_num": Counterpart("split", "X axis"),
     "pd_op.sqrt": Counterpart("sqrt"),
+    "pd_op.square": Counterpart("square"),
     "pd_op.squeeze": Counterpart("squeeze2", "X axes"),
     "pd_op.stack": Counterpart("stack", "X", "Y"),
+    "pd_op.strided_slice": Counterpart(
+        "pd_op.strided_slice", "Input StartsTensor EndsTensor StridesTensor"
+    ),
     "pd_op.subtract": Counterpart("elementwise_sub", "X Y"),
     "pd_op.sum": Counterpart("reduce_sum", "X dim", keepdim="keep_dim", dtype="out_dtype"),
     "pd_op.swish": Counterpart("swish"),
+    "pd_op.take_along_axis": Counterpart("take_along_axis", "Input Index", "Result", axis="Axis"),
+    "pd_op.tan": Counterpart("tan"),
     "pd_op.tanh": Counterpart("tanh"),
+    "pd_op.thresholded_relu": Counterpart("thresholded_relu"),
+    "pd_op.tile": Counterpart("tile", "X RepeatTimes"),
+    "pd_op.topk": Counterpart("top_k_v2", "X K", "Out Indices"),
     "pd_op.transpose": Counterpart("transpose2", perm="axis"),
+    "pd_op.tril": Counterpart("tril_triu"),
+    "pd_op.triu": Counterpart("pd_op.triu"),
     "pd_op.unsqueeze": Counterpart("unsqueeze2", "X axes"),
+    "pd_op.unstack": Counterpart("unstack", "X", "Y"),
+    "pd_op.where": Counterpart("where", "Condition X Y"),
+    "pd_op.yolo_box": Counterpart("yolo_box", "X ImgSize", "Boxes Scores"),
 }

@@ -9,7 +9,7 @@ import numpy as np
 
 from crosschip.importers.paddle import operators  # noqa: F401, fills the table
 from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.program import Program, Variable, within
+from crosschip.importers.paddle.program import Operator, Program, Variable, within
 from crosschip.importers.paddle.table import TABLE
 from crosschip.importers.paddle.values import Values
 from crosschip.ir import (
@@ -24,6 +24,8 @@ from crosschip.ir import (
 )
 
 _IMAGE_AXES = "NCHW"
+_QUANTIZED = ("enable_int8", "enable_int16")
+"""Attributes that Paddle Lite's tools set on operators that compute on integers."""
 
 
 def check(path: Path, program: Program) -> None:
@@ -59,6 +61,7 @@ def build(name: str, program: Program, parameters: Mapping[str, Array]) -> Model
     with np.errstate(all="ignore"):
         for operator in program.operators:
             try:
+                _expect_reals(operator)
                 TABLE[operator.type](Context(operator, values))
             except (ModelError, UnsupportedError) as error:
                 where = f"operator {operator.number} ({operator.label})"
@@ -66,6 +69,16 @@ def build(name: str, program: Program, parameters: Mapping[str, Array]) -> Model
     for output, variable_name in program.outputs.items():
         builder.output(output, values[variable_name])
     return builder.build()
+
+
+def _expect_reals(operator: Operator) -> None:
+    """Refuse an operator of which attributes say how integers stand for reals."""
+    for name in _QUANTIZED:
+        if operator.attributes.get(name) is True:
+            raise UnsupportedError(
+                f"{name} True: integers with their scales in attributes cannot be expressed; "
+                f"export without quantization, or as ONNX"
+            )
 
 
 def _input_type(variable: Variable, program: Program) -> TensorType:

@@ -137,7 +137,7 @@ class _Reader:
                 type=counterpart.type,
                 name=name,
                 inputs=dict(zip(counterpart.inputs, read, strict=False)),
-                outputs=dict(zip([counterpart.output], outputs, strict=False)),
+                outputs=dict(zip(counterpart.outputs, outputs, strict=False)),
                 attributes=attributes.renamed(counterpart.attributes),
             )
         )

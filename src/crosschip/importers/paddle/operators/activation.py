@@ -5,31 +5,61 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.operators.images import Images
 from crosschip.importers.paddle.table import imports
-from crosschip.ir import UnsupportedError
+from crosschip.ir import ModelError
 from crosschip.ops import Operator
 from crosschip.ops.activation import (
     HardSigmoid,
     HardSwish,
     LeakyRelu,
+    LogSoftmax,
+    PRelu,
     Relu,
     Relu6,
+    Shrink,
     Sigmoid,
     Softmax,
+    Softsign,
     Swish,
     Tanh,
+    ThresholdedRelu,
 )
-from crosschip.ops.elementwise import Clip, Mul
+from crosschip.ops.comparison import Less
+from crosschip.ops.elementwise import Add, Clip, Div, Mul
+from crosschip.ops.layout import Reshape
+from crosschip.ops.logical import Where
+from crosschip.ops.smooth import Celu, Elu, Gelu, Mish, Selu, Softplus
 
-_PLAIN = {"relu": Relu, "sigmoid": Sigmoid, "silu": Swish, "tanh": Tanh}
+_PLAIN: dict[str, type[Operator]] = {
+    "relu": Relu,
+    "sigmoid": Sigmoid,
+    "silu": Swish,
+    "softsign": Softsign,
+    "tanh": Tanh,
+}
+_BY_ALPHA: dict[str, type[Operator]] = {"celu": Celu, "elu": Elu}
+_ALONG_AXIS: dict[str, type[Operator]] = {"softmax": Softmax, "log_softmax": LogSoftmax}
 
 
 def _plain(operator: type[Operator]) -> Callable[[Context], None]:
     return lambda op: op.make(operator, op.input())
 
 
+def _by_alpha(operator: type[Operator]) -> Callable[[Context], None]:
+    return lambda op: op.make(operator, op.input(), op.real("alpha", 1.0))
+
+
+def _along_axis(operator: type[Operator]) -> Callable[[Context], None]:
+    return lambda op: op.make(operator, op.input(), op.integer("axis", -1))
+
+
 for _name, _operator in _PLAIN.items():
     imports(_name)(_plain(_operator))
+for _name, _operator in _BY_ALPHA.items():
+    imports(_name)(_by_alpha(_operator))
+for _name, _operator in _ALONG_AXIS.items():
+    imports(_name)(_along_axis(_operator))
 
 
 @imports("relu6")
@@ -46,6 +76,23 @@ def leaky_relu(op: Context) -> None:
     op.make(LeakyRelu, op.input(), op.real("alpha", 0.02))
 
 
+@imports("prelu")
+def prelu(op: Context) -> None:
+    """`x` where it is positive, else `alpha * x`: one `alpha`, or one a channel or an element."""
+    x, alpha = op.input(), op.input("Alpha")
+    mode = op.text("mode", "all")
+    if mode == "all":
+        op.make(PRelu, x, op.add(Reshape, alpha, (1,)))
+    elif mode == "channel":
+        images = Images(op)
+        images.make(PRelu, images.input("X"), op.add(Reshape, alpha, (-1,)))
+    elif mode == "element":
+        is_negative = op.add(Less, x, 0.0)
+        op.make(Where, is_negative, op.add(Mul, alpha, x), x)
+    else:
+        raise ModelError(f"mode: {mode!r} is not one of all, channel, element")
+
+
 @imports("hard_sigmoid")
 def hard_sigmoid(op: Context) -> None:
     op.make(HardSigmoid, op.input(), op.real("slope", 0.2), op.real("offset", 0.5))
@@ -53,12 +100,17 @@ def hard_sigmoid(op: Context) -> None:
 
 @imports("hard_swish")
 def hard_swish(op: Context) -> None:
-    """`x * min(max(x + offset, 0), threshold) / scale`; only scale = threshold is standard."""
-    threshold = op.real("threshold", 6.0)
-    scale = op.real("scale", 6.0)
-    if threshold != scale or not scale:
-        raise UnsupportedError(f"threshold {threshold:g} with scale {scale:g}: they must be equal")
-    op.make(HardSwish, op.input(), 1 / scale, op.real("offset", 3.0) / scale)
+    """`x * min(max(x + offset, 0), threshold) / scale`; standard is threshold = scale."""
+    x = op.input()
+    threshold, scale = op.real("threshold", 6.0), op.real("scale", 6.0)
+    offset = op.real("offset", 3.0)
+    if not scale:
+        raise ModelError("scale: is 0")
+    if threshold == scale:
+        op.make(HardSwish, x, 1 / scale, offset / scale)
+    else:
+        gate = op.add(Clip, op.add(Add, x, offset), 0.0, threshold)
+        op.make(Div, op.add(Mul, x, gate), scale)
 
 
 @imports("swish")
@@ -71,6 +123,39 @@ def swish(op: Context) -> None:
         op.make(Mul, op.input(), gate)
 
 
-@imports("softmax")
-def softmax(op: Context) -> None:
-    op.make(Softmax, op.input(), op.integer("axis", -1))
+@imports("gelu")
+def gelu(op: Context) -> None:
+    op.make(Gelu, op.input(), op.flag("approximate", False))
+
+
+@imports("softplus")
+def softplus(op: Context) -> None:
+    op.make(Softplus, op.input(), op.real("beta", 1.0), op.real("threshold", 20.0))
+
+
+@imports("mish")
+def mish(op: Context) -> None:
+    op.expect("threshold", 20.0)
+    op.make(Mish, op.input())
+
+
+@imports("selu")
+def selu(op: Context) -> None:
+    scale = op.real("scale", 1.0507009873554805)
+    op.make(Selu, op.input(), alpha=op.real("alpha", 1.6732632423543772), gamma=scale)
+
+
+@imports("thresholded_relu")
+def thresholded_relu(op: Context) -> None:
+    op.make(ThresholdedRelu, op.input(), op.real("threshold", 1.0))
+
+
+@imports("hard_shrink")
+def hard_shrink(op: Context) -> None:
+    op.make(Shrink, op.input(), bias=0.0, lambd=op.real("threshold", 0.5))
+
+
+@imports("softshrink")
+def softshrink(op: Context) -> None:
+    width = op.real("lambda", 0.5)
+    op.make(Shrink, op.input(), bias=width, lambd=width)

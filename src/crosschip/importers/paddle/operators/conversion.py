@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
-from crosschip.ops.conversion import Cast
+from crosschip.ir import ElementType
+from crosschip.ops.conversion import Cast, Dequantize, Quantize
+from crosschip.ops.elementwise import Mul
 
 
 @imports("cast")
 def cast(op: Context) -> None:
     op.make(Cast, op.input(), op.element_type("out_dtype"))
+
+
+@imports("calib")
+def calib(op: Context) -> None:
+    """Reals to int8 or back: `int8 = round(real / scale)`; Paddle Lite inserts it.
+
+    Source: lite/kernels/nnadapter/converter/calib.cc of Paddle Lite.
+    """
+    x, scale = op.input("Input"), op.real("scale")
+    if x.type.element_type is ElementType.FLOAT32:
+        op.make(Quantize, x, scale=(scale,), dtype=ElementType.INT8)
+    elif x.type.quantization is not None:
+        op.make(Dequantize, x)
+    else:
+        op.make(Mul, op.add(Cast, x, ElementType.FLOAT32), np.float32(scale))

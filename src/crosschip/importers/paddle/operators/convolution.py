@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.operators.windows import expect_channels_first, padding
+from crosschip.importers.paddle.operators.fusing import fused
+from crosschip.importers.paddle.operators.images import Images
+from crosschip.importers.paddle.operators.windows import padding
 from crosschip.importers.paddle.table import imports
+from crosschip.ir import ModelError, Operand, UnsupportedError
 from crosschip.ops.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.deformable_convolution import DeformableConv2D
 from crosschip.ops.windows import AutoPad
 
 
 @imports("conv2d", "depthwise_conv2d")
 def conv2d(op: Context) -> None:
-    expect_channels_first(op)
+    images = Images(op)
     auto_pad, pads = padding(op)
     # Paddle takes a padding of SAME to mean that the filter is not dilated either.
     dilations = (1, 1) if auto_pad is AutoPad.SAME else op.integers("dilations", (1, 1))
-    op.make(
+    images.make(
         Conv2D,
-        op.input("Input"),
+        images.input("Input"),
         op.input("Filter"),
         op.optional_input("Bias"),
         auto_pad=auto_pad,
@@ -25,26 +29,77 @@ def conv2d(op: Context) -> None:
         strides=op.integers("strides", (1, 1)),
         group=op.integer("groups", 1),
         dilations=dilations,
+        fuse_code=fused(op),
         output="Output",
     )
 
 
 @imports("conv2d_transpose", "depthwise_conv2d_transpose")
 def conv2d_transpose(op: Context) -> None:
-    expect_channels_first(op)
-    op.expect("padding_algorithm", "EXPLICIT", "VALID")
+    images = Images(op)
+    image, filter = images.input("Input"), op.input("Filter")
+    strides = op.integers("strides", (1, 1))
     auto_pad, pads = padding(op)
-    op.make(
+    dilations = op.integers("dilations", (1, 1))
+    if auto_pad is AutoPad.SAME:
+        auto_pad, dilations = AutoPad.NONE, (1, 1)
+        pads = _taken_off(image, filter, strides)
+    images.make(
         Conv2DTranspose,
-        op.input("Input"),
-        op.input("Filter"),
+        image,
+        filter,
         op.optional_input("Bias"),
         auto_pad=auto_pad,
         pads=pads,
-        strides=op.integers("strides", (1, 1)),
+        strides=strides,
         group=op.integer("groups", 1),
-        dilations=op.integers("dilations", (1, 1)),
+        dilations=dilations,
         output_padding=op.integers("output_padding", ()) or (0, 0),
         output_shape=op.integers("output_size", ()) or None,
+        fuse_code=fused(op),
+        output="Output",
+    )
+
+
+def _taken_off(image: Operand, filter: Operand, strides: tuple[int, ...]) -> tuple[int, ...]:
+    """What Paddle takes off a transposed convolution that is padded SAME.
+
+    It is what a convolution of the input would have been padded with, not one of the output.
+    """
+    if image.type.shape is None or filter.type.shape is None or len(strides) != 2:
+        raise UnsupportedError("padding_algorithm 'SAME': the axes of the inputs must be known")
+    pads: list[int] = []
+    for size, window, stride in zip(
+        image.type.shape[2:], filter.type.shape[2:], strides, strict=False
+    ):
+        if not isinstance(window, int) or (stride != 1 and not isinstance(size, int)):
+            raise UnsupportedError(
+                f"padding_algorithm 'SAME' with strides {list(strides)} on an image {image.type}: "
+                f"its sizes must be known"
+            )
+        if stride < 1:
+            raise ModelError(f"strides: {list(strides)} are not positive")
+        over = (size - 1) % stride + 1 if isinstance(size, int) else 1
+        total = max(window - over, 0)
+        pads += [total // 2, total - total // 2]
+    return tuple(pads)
+
+
+@imports("deformable_conv")
+def deformable_conv(op: Context) -> None:
+    _, pads = padding(op)
+    op.make(
+        DeformableConv2D,
+        op.input("Input"),
+        op.input("Offset"),
+        op.input("Mask"),
+        op.input("Filter"),
+        op.optional_input("Bias"),
+        pads=pads,
+        strides=op.integers("strides", (1, 1)),
+        group=op.integer("groups", 1),
+        deformable_group=op.integer("deformable_groups", 1),
+        dilations=op.integers("dilations", (1, 1)),
+        fuse_code=fused(op),
         output="Output",
     )

@@ -11,12 +11,13 @@ from crosschip.importers.paddle.table import imports
 from crosschip.importers.paddle.values import MAX_ELEMENTS
 from crosschip.ir import ElementType, ModelError, Operand
 from crosschip.ir.types import INTEGERS
-from crosschip.ops.conversion import Cast
-from crosschip.ops.creation import Fill
-from crosschip.ops.layout import ShapeOf
+from crosschip.ops.creation import Fill, Range
+from crosschip.ops.joining import Concat, Meshgrid
+from crosschip.ops.slicing import Slice
 
 Number = int | float
 
+_VALUES = ("values", "fp32_values", "fp64_values", "int32_values", "int64_values", "bool_values")
 _INTEGERS = range(-(2**63), 2**64)
 
 
@@ -26,8 +27,7 @@ def fill_constant(op: Context) -> None:
     shape = op.integers_or_tensor("shape", "ShapeTensor", "ShapeTensorList")
     tensor = op.optional_input("ValueTensor")
     if tensor is not None:
-        is_such = tensor.type.element_type is element_type
-        op.make(Fill, shape, tensor if is_such else op.add(Cast, tensor, element_type))
+        op.make(Fill, shape, op.as_type(tensor, element_type))
     else:
         fill(op, shape, _number(op), element_type)
 
@@ -36,7 +36,7 @@ def _number(op: Context) -> Number:
     """The value; a text has it where float32 could not hold it."""
     written = op.text("str_value", "")
     if not written:
-        return op.real("value")
+        return op.real("value", 0.0)
     try:
         number = int(written) if written.lstrip("-").isdecimal() else float(written)
     except ValueError:
@@ -52,13 +52,51 @@ def full_int_array(op: Context) -> None:
     op.make_constant(np.array(op.integers("value"), element_type.dtype))
 
 
+@imports("assign_value")
+def assign_value(op: Context) -> None:
+    """A constant with its elements in an attribute; Paddle 2 has one for each of some types."""
+    element_type = op.element_type("dtype") or ElementType.FLOAT32
+    values = next(filter(None, map(op.numbers, _VALUES)), ())
+    shape = op.integers("shape")
+    if min(shape, default=0) < 0 or math.prod(shape) != len(values):
+        raise ModelError(f"shape: {list(shape)} is not that of {len(values)} values")
+    op.make_constant(np.array(values).astype(element_type.dtype).reshape(shape))
+
+
 @imports("fill_any_like")
 def fill_any_like(op: Context) -> None:
     x = op.input()
     element_type = op.element_type("dtype") or x.type.element_type
-    shape = x.type.static_shape
-    target = op.add(ShapeOf, x) if shape is None else shape
-    fill(op, target, op.real("value"), element_type)
+    fill(op, op.shape(x), op.real("value", 0.0), element_type)
+
+
+@imports("fill_zeros_like")
+def fill_zeros_like(op: Context) -> None:
+    x = op.input()
+    fill(op, op.shape(x), 0, x.type.element_type)
+
+
+@imports("fill_constant_batch_size_like")
+def fill_constant_batch_size_like(op: Context) -> None:
+    """A tensor of one value; one of its sizes is a size of the input."""
+    x, shape = op.input("Input"), op.integers("shape")
+    place, source = op.integer("output_dim_idx", 0), op.integer("input_dim_idx", 0)
+    if not 0 <= place < len(shape) or not 0 <= source < op.rank(x):
+        raise ModelError(f"output_dim_idx {place}, input_dim_idx {source}: there is no such axis")
+    before, after = shape[:place], shape[place + 1 :]
+    sizes = op.shape(x)
+    if isinstance(sizes, tuple):
+        target: tuple[int, ...] | Operand = (*before, sizes[source], *after)
+    else:
+        size = op.add(Slice, sizes, (0,), (source,), (source + 1,))
+        parts = [_list(op, before), size, _list(op, after)]
+        target = op.add(Concat, parts=[part for part in parts if part is not None], axis=0)
+    fill(op, target, _number(op), op.element_type("dtype") or ElementType.FLOAT32)
+
+
+def _list(op: Context, sizes: tuple[int, ...]) -> Operand | None:
+    """A constant of the sizes; `None` if there are none."""
+    return op.constant(np.array(sizes, np.int64), "sizes") if sizes else None
 
 
 def fill(
@@ -76,3 +114,16 @@ def fill(
 
 def _is_short(shape: tuple[int, ...]) -> bool:
     return all(size >= 0 for size in shape) and math.prod(shape) <= MAX_ELEMENTS
+
+
+@imports("range")
+def range_(op: Context) -> None:
+    """Paddle 3 names the element type of the result."""
+    start, end, step = op.input("Start"), op.input("End"), op.input("Step")
+    element_type = op.element_type("dtype") or start.type.element_type
+    op.make(Range, *(op.as_type(bound, element_type) for bound in (start, end, step)))
+
+
+@imports("meshgrid")
+def meshgrid(op: Context) -> None:
+    op.make(Meshgrid, op.inputs("X"))

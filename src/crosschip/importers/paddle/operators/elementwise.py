@@ -2,25 +2,85 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.operators.alignment import aligned
+from crosschip.importers.paddle.operators.fusing import fused
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, Operand
+from crosschip.ir.types import INTEGERS
 from crosschip.ops import Operator
-from crosschip.ops.elementwise import Add, Clip, Div, Exp, Max, Min, Mul, Pow, Sqrt, Sub
-from crosschip.ops.layout import Unsqueeze
+from crosschip.ops.division import FloorDiv, Mod
+from crosschip.ops.elementwise import Add, Clip, Div, Max, Min, Mul, Pow, Sub, Sum
+from crosschip.ops.trigonometry import (
+    Acos,
+    Acosh,
+    Asin,
+    Asinh,
+    Atan,
+    Atanh,
+    Cos,
+    Cosh,
+    Sin,
+    Sinh,
+    Tan,
+)
+from crosschip.ops.unary import (
+    Abs,
+    Ceil,
+    Erf,
+    Exp,
+    Floor,
+    IsInf,
+    IsNaN,
+    Log,
+    Reciprocal,
+    Rsqrt,
+    Sign,
+    Sqrt,
+    Square,
+)
 
-_UNARY: dict[str, type[Operator]] = {"exp": Exp, "sqrt": Sqrt}
+_UNARY: dict[str, type[Operator]] = {
+    "abs": Abs,
+    "acos": Acos,
+    "acosh": Acosh,
+    "asin": Asin,
+    "asinh": Asinh,
+    "atan": Atan,
+    "atanh": Atanh,
+    "ceil": Ceil,
+    "cos": Cos,
+    "cosh": Cosh,
+    "erf": Erf,
+    "exp": Exp,
+    "floor": Floor,
+    "isinf_v2": IsInf,
+    "isnan_v2": IsNaN,
+    "log": Log,
+    "reciprocal": Reciprocal,
+    "rsqrt": Rsqrt,
+    "sign": Sign,
+    "sin": Sin,
+    "sinh": Sinh,
+    "sqrt": Sqrt,
+    "square": Square,
+    "tan": Tan,
+}
 _BINARY: dict[str, type[Operator]] = {
     "elementwise_add": Add,
     "elementwise_sub": Sub,
     "elementwise_mul": Mul,
     "elementwise_div": Div,
+    "elementwise_floordiv": FloorDiv,
     "elementwise_pow": Pow,
     "elementwise_max": Max,
     "elementwise_min": Min,
 }
+
+_GREATEST = 2.0**63
 
 _Step = tuple[type[Operator], Operand | float, float]
 """An operator, its second input, and the value of that with which it changes nothing."""
@@ -31,73 +91,72 @@ def _unary(operator: type[Operator]) -> Callable[[Context], None]:
 
 
 def _binary(operator: type[Operator]) -> Callable[[Context], None]:
-    return lambda op: op.make(operator, *_aligned(op))
+    return lambda op: op.make(operator, *aligned(op), fuse_code=fused(op))
 
 
 for _name, _operator in _UNARY.items():
     imports(_name)(_unary(_operator))
 for _name, _operator in _BINARY.items():
-    imports(_name)(_binary(_operator))
+    imports(_name, f"fusion_{_name}_activation")(_binary(_operator))
 
 
-def _aligned(op: Context) -> tuple[Operand, Operand]:
-    """The two inputs, so that they broadcast from the last axis on, as NumPy does.
-
-    Paddle 2 can lay the one with fewer axes along the other from any `axis` on.
-    """
-    x, y = op.input("X"), op.input("Y")
-    axis = op.integer("axis", -1)
-    if axis == -1 or x.type.shape is None or y.type.shape is None:
-        return x, y
-    missing = len(x.type.shape) - len(y.type.shape)
-    after = abs(missing) - axis
-    if missing and not 0 <= after <= abs(missing):
-        raise ModelError(f"axis: {axis} does not fit inputs {x.type} and {y.type}")
-    if missing > 0:
-        return x, _with_axes_after(op, y, after)
-    if missing < 0:
-        return _with_axes_after(op, x, after), y
-    return x, y
-
-
-def _with_axes_after(op: Context, operand: Operand, count: int) -> Operand:
-    """The operand with axes of size 1 behind its own."""
-    if not count:
-        return operand
-    if operand.value is not None:
-        shape = operand.value.shape + (1,) * count
-        return op.constant(operand.value.reshape(shape), operand.name)
-    rank = len(operand.type.shape or ())
-    return op.add(Unsqueeze, operand, tuple(range(rank, rank + count)))
+@imports("elementwise_mod")
+def elementwise_mod(op: Context) -> None:
+    op.make(Mod, *aligned(op))
 
 
 @imports("scale")
 def scale(op: Context) -> None:
     """`scale * x + bias`, or `scale * (x + bias)` unless `bias_after_scale`."""
+    x = op.input()
     factor = op.real_or_tensor("scale", 1.0, "ScaleTensor")
-    steps: list[_Step] = [(Mul, factor, 1.0), (Add, op.real("bias", 0.0), 0.0)]
+    bias: float | Operand = op.real("bias", 0.0)
+    if x.type.element_type in INTEGERS:
+        factor, bias = _whole(op, factor, x), _whole(op, bias, x)
+    steps: list[_Step] = [(Mul, factor, 1.0), (Add, bias, 0.0)]
     if not op.flag("bias_after_scale", True):
         steps.reverse()
     needed = [(operator, term) for operator, term, neutral in steps if term != neutral]
-    value = op.input()
     for operator, term in needed[:-1]:
-        value = op.add(operator, value, term)
+        x = op.add(operator, x, term)
     if needed:
         operator, term = needed[-1]
-        op.make(operator, value, term)
+        op.make(operator, x, term)
     else:
-        op.define(value)
+        op.define(x)
+
+
+def _whole(op: Context, number: float | Operand, x: Operand) -> float | Operand:
+    """A number as Paddle has it for integers: without its fraction."""
+    if isinstance(number, Operand):
+        return op.as_type(number, x.type.element_type)
+    if not abs(number) < _GREATEST:
+        raise ModelError(f"scale and bias: {number} is not a value of {x.type.element_type}")
+    return math.trunc(number)
 
 
 @imports("pow")
 def pow(op: Context) -> None:
-    op.make(Pow, op.input(), op.real_or_tensor("factor", 1.0, "FactorTensor"))
+    x = op.input()
+    factor = op.real_or_tensor("factor", 1.0, "FactorTensor")
+    if isinstance(factor, Operand):
+        factor = op.as_type(factor, x.type.element_type)
+    op.make(Pow, x, factor)
 
 
 @imports("clip")
 def clip(op: Context) -> None:
     low, high = op.real_or_tensor("min", None, "Min"), op.real_or_tensor("max", None, "Max")
     op.make(Clip, op.input(), low, high)
+
+
+@imports("sum")
+def sum(op: Context) -> None:
+    terms = op.inputs("X")
+    if len(terms) == 1:
+        op.define(terms[0])
+    else:
+        op.make(Sum, terms)
 
 
 @imports("dropout")

@@ -1,12 +1,11 @@
-"""Operators that put tensors together, take them apart, or pick from them."""
+"""Operators that put tensors together or take them apart."""
 
 from __future__ import annotations
 
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, UnsupportedError
-from crosschip.ops.joining import Concat, Gather, Split
-from crosschip.ops.layout import Unsqueeze
+from crosschip.ops.joining import Concat, Split, Stack, Unstack
 
 
 @imports("concat")
@@ -16,11 +15,15 @@ def concat(op: Context) -> None:
 
 @imports("stack")
 def stack(op: Context) -> None:
-    parts, axis = op.inputs("X"), op.integer("axis", 0)
-    rows = [op.add(Unsqueeze, part, (axis,)) for part in parts]
-    op.make(Concat, parts=rows, axis=axis, output="Y")
+    parts = op.inputs("X")
+    op.make(Stack, parts, op.integer("axis", 0), output="Y")
     if all(part.type.shape == () for part in parts):
         op.note([entry for part in parts for entry in op.known(part) or (None,)], "Y")
+
+
+@imports("unstack")
+def unstack(op: Context) -> None:
+    op.make(Unstack, op.input(), op.integer("axis", 0), op.count("Y"), output="Y")
 
 
 @imports("split")
@@ -46,8 +49,3 @@ def _size(op: Context, axis: int) -> int:
     if not isinstance(size, int):
         raise UnsupportedError(f"the size of axis {axis} of {op.input().type} must be known")
     return size
-
-
-@imports("gather")
-def gather(op: Context) -> None:
-    op.make(Gather, op.input(), op.input("Index"), op.integer("axis", 0, "Axis"))

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.operators.images import Images
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
-from crosschip.ops.layout import (
-    Expand,
-    Flatten,
-    Reshape,
-    ShapeOf,
-    Slice,
-    Squeeze,
-    Transpose,
-    Unsqueeze,
-)
+from crosschip.ops.blocks import ChannelShuffle, DepthOrder, DepthToSpace
+from crosschip.ops.layout import Flatten, Reshape, ShapeOf, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.rearranging import Trilu
 
 
-@imports("reshape2")
-def reshape2(op: Context) -> None:
+@imports("reshape", "reshape2")
+def reshape(op: Context) -> None:
     """Where only one size is computed, it follows from the others, and the shape is constant."""
     slots = ("shape", "ShapeTensor", "Shape")
     entries = op.entries(*slots)
@@ -28,9 +24,12 @@ def reshape2(op: Context) -> None:
         op.make(Reshape, op.input(), tuple(-1 if entry is None else entry for entry in entries))
 
 
-@imports("transpose2")
-def transpose2(op: Context) -> None:
-    op.make(Transpose, op.input(), op.integers("axis"))
+@imports("transpose", "transpose2")
+def transpose(op: Context) -> None:
+    axes = op.integers("axis")
+    if any(not -len(axes) <= axis < len(axes) for axis in axes):
+        raise ModelError(f"axis: {list(axes)} are not the axes of a tensor")
+    op.make(Transpose, op.input(), tuple(axis % len(axes) for axis in axes))
 
 
 @imports("flatten_contiguous_range")
@@ -38,8 +37,27 @@ def flatten_contiguous_range(op: Context) -> None:
     op.make(Flatten, op.input(), op.integer("start_axis", 1), op.integer("stop_axis", -1))
 
 
-@imports("squeeze2")
-def squeeze2(op: Context) -> None:
+@imports("flatten", "flatten2")
+def flatten(op: Context) -> None:
+    op.make(*as_matrix(op, op.input(), op.integer("axis", 1)))
+
+
+def as_matrix(op: Context, x: Operand, axis: int) -> tuple[Any, ...]:
+    """The operation, and its arguments, that makes a matrix of a tensor.
+
+    The axes before `axis` become its rows and the others its columns.
+    """
+    rank = op.rank(x)
+    if not -rank <= axis <= rank:
+        raise ModelError(f"axis: {axis} is not an axis of {x.type}")
+    axis = axis + rank if axis < 0 else axis
+    if axis in (0, rank):
+        return Reshape, x, (1, -1) if axis == 0 else (-1, 1)
+    return Flatten, op.add(Flatten, x, axis, rank - 1), 0, axis - 1
+
+
+@imports("squeeze", "squeeze2")
+def squeeze(op: Context) -> None:
     """An axis of another size than 1 is left as it is, even if it is named."""
     x, axes = op.input(), op.integers("axes", ())
     removed = tuple(axis for axis in axes if not _is_longer(x, axis))
@@ -57,8 +75,8 @@ def _is_longer(x: Operand, axis: int) -> bool:
     return isinstance(shape[axis], int) and shape[axis] != 1
 
 
-@imports("unsqueeze2")
-def unsqueeze2(op: Context) -> None:
+@imports("unsqueeze", "unsqueeze2")
+def unsqueeze(op: Context) -> None:
     """Paddle inserts the axes one after the other, each where it is named at that moment."""
     shape = op.input().type.shape
     axes = op.integers("axes", None, "AxesTensor", "AxesTensorList")
@@ -75,26 +93,6 @@ def unsqueeze2(op: Context) -> None:
     op.make(Unsqueeze, op.input(), tuple(axis for axis, new in enumerate(is_new) if new))
 
 
-@imports("expand_v2")
-def expand_v2(op: Context) -> None:
-    op.make(Expand, op.input(), op.integers_or_tensor("shape", "Shape", "expand_shapes_tensor"))
-
-
-@imports("slice")
-def slice(op: Context) -> None:
-    removed = op.integers("decrease_axis", ())
-    arguments = (
-        op.input("Input"),
-        op.integers("axes"),
-        op.integers_or_tensor("starts", "StartsTensor", "StartsTensorList"),
-        op.integers_or_tensor("ends", "EndsTensor", "EndsTensorList"),
-    )
-    if removed:
-        op.make(Squeeze, op.add(Slice, *arguments), removed)
-    else:
-        op.make(Slice, *arguments)
-
-
 @imports("shape")
 def shape(op: Context) -> None:
     op.make(ShapeOf, op.input("Input"), ElementType.INT32)
@@ -103,3 +101,25 @@ def shape(op: Context) -> None:
 @imports("shape64")
 def shape64(op: Context) -> None:
     op.make(ShapeOf, op.input("Input"), ElementType.INT64)
+
+
+@imports("shuffle_channel")
+def shuffle_channel(op: Context) -> None:
+    op.make(ChannelShuffle, op.input(), op.integer("group"))
+
+
+@imports("pixel_shuffle")
+def pixel_shuffle(op: Context) -> None:
+    images = Images(op)
+    size = op.integer("upscale_factor", 1)
+    images.make(DepthToSpace, images.input("X"), size, DepthOrder.CRD)
+
+
+@imports("tril_triu")
+def tril_triu(op: Context) -> None:
+    op.make(Trilu, op.input(), op.integer("diagonal", 0), not op.flag("lower", True))
+
+
+@imports("pd_op.triu")
+def triu(op: Context) -> None:
+    op.make(Trilu, op.input(), op.integer("diagonal", 0), True)

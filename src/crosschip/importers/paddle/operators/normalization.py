@@ -5,60 +5,113 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.operators.windows import expect_channels_first
+from crosschip.importers.paddle.operators.images import Images
 from crosschip.importers.paddle.table import imports
-from crosschip.ir import ModelError, Operand, Shape, UnsupportedError
+from crosschip.ir import ModelError, Operand, UnsupportedError
 from crosschip.ops.creation import Fill
+from crosschip.ops.elementwise import Add, Div
 from crosschip.ops.layout import Reshape
-from crosschip.ops.normalization import BatchNormalization, LayerNormalization
+from crosschip.ops.magnitude import LRN
+from crosschip.ops.normalization import (
+    BatchNormalization,
+    GroupNormalization,
+    InstanceNormalization,
+    LayerNormalization,
+)
+from crosschip.ops.reduction import ReduceSum
+from crosschip.ops.slicing import Slice
+from crosschip.ops.unary import Sqrt, Square
 
 
 @imports("batch_norm")
 def batch_norm(op: Context) -> None:
-    expect_channels_first(op, "data_layout")
     if op.flag("trainable_statistics", False) and not op.flag("use_global_stats", False):
         raise UnsupportedError("trainable_statistics: normalization by the batch's own statistics")
-    op.make(
+    images = Images(op, "data_layout")
+    mean = op.input("Mean")
+    images.make(
         BatchNormalization,
-        op.input("X"),
-        op.input("Scale"),
-        op.input("Bias"),
-        op.input("Mean"),
+        images.input("X"),
+        _or_all(op, "Scale", 1.0, mean),
+        _or_all(op, "Bias", 0.0, mean),
+        mean,
         op.input("Variance"),
         op.real("epsilon", 1e-5),
         output="Y",
     )
 
 
+def _or_all(op: Context, slot: str, value: float, like: Operand) -> Operand:
+    """The tensor in a slot; where it is left out, one of equal values."""
+    found = op.optional_input(slot)
+    if found is not None:
+        return found
+    return op.add(Fill, op.shape(like), np.asarray(value, like.type.element_type.dtype))
+
+
 @imports("layer_norm")
 def layer_norm(op: Context) -> None:
-    x = op.input()
-    if x.type.shape is None:
-        raise UnsupportedError("X: its axes must be known")
-    axis = op.integer("begin_norm_axis", 1)
-    if not 0 <= axis < len(x.type.shape):
+    x, axis = op.input(), op.integer("begin_norm_axis", 1)
+    if not 0 <= axis < op.rank(x):
         raise ModelError(f"begin_norm_axis: {axis} is not an axis of {x.type}")
     op.make(
         LayerNormalization,
         x,
-        _affine(op, "Scale", 1.0, x, x.type.shape[axis:]),
-        _affine(op, "Bias", 0.0, x, x.type.shape[axis:]),
+        _unflattened(op, "Scale", x, axis),
+        _unflattened(op, "Bias", x, axis),
         begin_norm_axis=axis,
         epsilon=op.real("epsilon", 1e-5),
         output="Y",
     )
 
 
-def _affine(op: Context, slot: str, default: float, x: Operand, shape: Shape) -> Operand:
-    """The scale or bias in the shape of the normalized axes; Paddle stores it flat."""
+def _unflattened(op: Context, slot: str, x: Operand, axis: int) -> Operand | None:
+    """The scale or bias, which Paddle stores flat, in the shape of the normalized axes."""
     operand = op.optional_input(slot)
-    if operand is not None and len(shape) == 1:
+    if operand is None or op.rank(x) == axis + 1:
         return operand
-    sizes = tuple(size for size in shape if isinstance(size, int))
-    if len(sizes) < len(shape):
-        raise UnsupportedError(
-            f"{slot}: the sizes of the normalized axes of {x.type} must be known"
-        )
-    if operand is not None:
-        return op.add(Reshape, operand, sizes)
-    return op.add(Fill, sizes, np.asarray(default, x.type.element_type.dtype))
+    sizes = op.shape(x)
+    if isinstance(sizes, tuple):
+        return op.add(Reshape, operand, sizes[axis:])
+    return op.add(Reshape, operand, op.add(Slice, sizes, (0,), (axis,), (op.rank(x),)))
+
+
+@imports("instance_norm")
+def instance_norm(op: Context) -> None:
+    scale, bias = op.optional_input("Scale"), op.optional_input("Bias")
+    op.make(InstanceNormalization, op.input(), scale, bias, op.real("epsilon", 1e-5), output="Y")
+
+
+@imports("group_norm")
+def group_norm(op: Context) -> None:
+    images = Images(op, "data_layout")
+    images.make(
+        GroupNormalization,
+        images.input("X"),
+        op.optional_input("Scale"),
+        op.optional_input("Bias"),
+        epsilon=op.real("epsilon", 1e-5),
+        groups=op.integer("groups"),
+        output="Y",
+    )
+
+
+@imports("lrn")
+def lrn(op: Context) -> None:
+    images = Images(op)
+    images.make(
+        LRN,
+        images.input("X"),
+        size=op.integer("n", 5),
+        bias=op.real("k", 2.0),
+        alpha=op.real("alpha", 1e-4),
+        beta=op.real("beta", 0.75),
+    )
+
+
+@imports("norm")
+def norm(op: Context) -> None:
+    """`x / sqrt(sum(x ** 2) + epsilon)`; `LP_NORMALIZATION` adds epsilon to the root instead."""
+    x, axis = op.input(), op.integer("axis", -1)
+    squares = op.add(ReduceSum, op.add(Square, x), (axis,), keepdim=True)
+    op.make(Div, x, op.add(Sqrt, op.add(Add, squares, op.real("epsilon", 1e-10))))

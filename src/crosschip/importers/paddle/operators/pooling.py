@@ -2,41 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.operators.windows import expect_channels_first, padding
+from crosschip.importers.paddle.operators.images import Images
+from crosschip.importers.paddle.operators.windows import padding
 from crosschip.importers.paddle.table import imports
-from crosschip.ir import ModelError, UnsupportedError
-from crosschip.ops.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D
+from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
+from crosschip.ops.adaptive_pooling import AdaptiveAveragePool2D, AdaptiveMaxPool2D
+from crosschip.ops.elementwise import Clip, Mul
+from crosschip.ops.pooling import AveragePool2D, MaxPool2D
 from crosschip.ops.reduction import ReduceMax
 from crosschip.ops.windows import AutoPad
+
+_LOWEST = float(np.finfo(np.float32).min)
+"""The maximum that Paddle has of nothing."""
+_LONGEST = 2**20
+"""How long an axis of an image can be; only a damaged file has a longer one."""
 
 
 @imports("pool2d")
 def pool2d(op: Context) -> None:
-    expect_channels_first(op)
     kind = op.text("pooling_type")
     if kind not in ("avg", "max"):
         raise ModelError(f"pooling_type: {kind!r} is neither 'avg' nor 'max'")
+    images = Images(op)
     if op.flag("global_pooling", False):
-        _over_everything(op, kind)
+        _over_everything(images, kind)
     elif not op.flag("adaptive", False):
-        _over_windows(op, kind)
+        _over_windows(op, images, kind)
     elif kind == "avg":
-        op.make(AdaptiveAveragePool2D, op.input(), op.integers("ksize"))
+        images.make(AdaptiveAveragePool2D, images.input("X"), op.integers("ksize"))
     else:
         raise UnsupportedError("pooling_type 'max' with adaptive True: has no meaning in Paddle")
 
 
-def _over_everything(op: Context, kind: str) -> None:
+def _over_everything(images: Images, kind: str) -> None:
     if kind == "avg":
-        op.make(AdaptiveAveragePool2D, op.input(), (1, 1))
+        images.make(AdaptiveAveragePool2D, images.input("X"), (1, 1))
     else:
-        op.make(ReduceMax, op.input(), (2, 3), keepdim=True)
+        images.make(ReduceMax, images.input("X"), (2, 3), keepdim=True)
 
 
-def _over_windows(op: Context, kind: str) -> None:
+def _over_windows(op: Context, images: Images, kind: str) -> None:
     auto_pad, pads = padding(op)
     arguments: dict[str, Any] = {
         "auto_pad": auto_pad,
@@ -45,16 +56,32 @@ def _over_windows(op: Context, kind: str) -> None:
         "strides": op.integers("strides", (1, 1)),
         "ceil_mode": op.flag("ceil_mode", False),
     }
-    if kind == "max":
-        op.make(MaxPool2D, op.input(), **arguments)
+    image = images.input("X")
+    includes = not op.flag("exclusive", True)
+    if kind == "max" and _may_miss(**arguments):
+        images.make(Clip, op.add(MaxPool2D, image, **arguments), _LOWEST)
+    elif kind == "max":
+        images.make(MaxPool2D, image, **arguments)
+    elif includes and not _is_even(auto_pad, pads):
+        mean = op.add(AveragePool2D, image, **arguments)
+        images.make(Mul, mean, _share_inside(image, **arguments))
     else:
-        includes = not op.flag("exclusive", True)
-        if includes and not _is_even(auto_pad, pads):
-            raise UnsupportedError(
-                "exclusive False with more padding on one side than on the other: "
-                "Paddle then counts the padding at the top and on the left twice"
-            )
-        op.make(AveragePool2D, op.input(), count_include_pad=includes, **arguments)
+        images.make(AveragePool2D, image, count_include_pad=includes, **arguments)
+
+
+def _may_miss(
+    auto_pad: AutoPad,
+    pads: Sequence[int],
+    kernel_shape: Sequence[int],
+    strides: Sequence[int],
+    ceil_mode: bool,
+) -> bool:
+    """Whether a window can lie in the padding altogether."""
+    after = pads[1::2] if auto_pad is AutoPad.NONE else (0, 0)
+    return ceil_mode and any(
+        padding + stride > window
+        for padding, stride, window in zip(after, strides, kernel_shape, strict=False)
+    )
 
 
 def _is_even(auto_pad: AutoPad, pads: tuple[int, ...]) -> bool:
@@ -62,3 +89,61 @@ def _is_even(auto_pad: AutoPad, pads: tuple[int, ...]) -> bool:
     if auto_pad is AutoPad.NONE:
         return pads[0::2] == pads[1::2]
     return auto_pad is AutoPad.VALID
+
+
+def _share_inside(
+    image: Operand,
+    auto_pad: AutoPad,
+    pads: Sequence[int],
+    kernel_shape: Sequence[int],
+    strides: Sequence[int],
+    ceil_mode: bool,
+) -> Array:
+    """How much of what Paddle counts of each window is inside the image, [H_out, W_out].
+
+    It takes the padding at the bottom and on the right to be as wide as that opposite.
+    """
+    sizes = [size for size in (image.type.shape or ())[2:] if isinstance(size, int)]
+    if len(sizes) != 2:
+        raise UnsupportedError(
+            f"exclusive False with more padding on one side than on the other: the sizes of the "
+            f"image {image.type} must be known"
+        )
+    axes = []
+    for axis, (size, window, stride) in enumerate(zip(sizes, kernel_shape, strides, strict=True)):
+        before, after = pads[2 * axis : 2 * axis + 2]
+        if auto_pad is AutoPad.SAME:
+            total = max((-(-size // stride) - 1) * stride + window - size, 0)
+            before, after = total // 2, total - total // 2
+        room = size + before + after - window + (stride - 1 if ceil_mode else 0)
+        if room > _LONGEST:
+            raise ModelError(f"X: {image.type} with paddings {list(pads)} is too large an image")
+        starts = np.arange(room // stride + 1) * stride - before
+        inside = np.minimum(starts + window, size) - np.maximum(starts, 0)
+        axes.append(inside / (np.minimum(starts + window, size + before) - starts))
+    return np.outer(*axes).astype(image.type.element_type.dtype)
+
+
+@imports("max_pool2d_with_index")
+def max_pool2d_with_index(op: Context) -> None:
+    """The maxima, and where they are in the image; not in windows if it is adaptive."""
+    outputs, dtype = ("Out", "Mask"), ElementType.INT32
+    indices: dict[str, Any] = {"return_indices": True, "return_indices_dtype": dtype}
+    if op.flag("global_pooling", False):
+        op.make_each(AdaptiveMaxPool2D, op.input(), (1, 1), outputs=outputs, **indices)
+    elif op.flag("adaptive", False):
+        size = op.integers("ksize")
+        op.make_each(AdaptiveMaxPool2D, op.input(), size, outputs=outputs, **indices)
+    else:
+        _, pads = padding(op)
+        window = op.integers("ksize")
+        strides = op.integers("strides", (1, 1))
+        op.make_each(
+            MaxPool2D,
+            op.input(),
+            pads=pads,
+            kernel_shape=window,
+            strides=strides,
+            outputs=outputs,
+            **indices,
+        )

@@ -1,4 +1,4 @@
-"""What convolutions and poolings share: the layout of images, strides and padding."""
+"""What convolutions and poolings share: how images are padded."""
 
 from __future__ import annotations
 
@@ -7,11 +7,6 @@ from crosschip.ir import ModelError
 from crosschip.ops.windows import AutoPad
 
 _ALGORITHMS = {"EXPLICIT": AutoPad.NONE, "SAME": AutoPad.SAME, "VALID": AutoPad.VALID}
-
-
-def expect_channels_first(op: Context, attribute: str = "data_format") -> None:
-    """Refuse images other than [N, C, H, W]."""
-    op.expect(attribute, "NCHW", "AnyLayout")
 
 
 def padding(op: Context) -> tuple[AutoPad, tuple[int, ...]]:

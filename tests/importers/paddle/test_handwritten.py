@@ -1,0 +1,195 @@
+"""Operators and attributes that Paddle 2.6 cannot run itself, against formulas.
+
+They come from fusing and quantizing passes of Paddle Lite, or from Paddle 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.importers.paddle.running import normal, outputs
+from tests.importers.paddle.writers import Paddle2Writer
+
+from crosschip.importers import load
+from crosschip.ir import Array
+
+IMAGE = normal(1, 2, 4, 5, 6)
+SECOND = normal(2, 2, 4, 5, 6)
+
+
+def computed(
+    folder: Path,
+    type: str,
+    slots: Mapping[str, str],
+    attributes: Mapping[str, Any],
+    inputs: Mapping[str, Array],
+    parameters: Mapping[str, Array] | None = None,
+    output: str = "Out",
+) -> Array:
+    """The only output of a model of one operator."""
+    writer = Paddle2Writer()
+    for name, array in inputs.items():
+        writer.input(name, str(array.dtype), array.shape)
+    for name, array in (parameters or {}).items():
+        writer.parameter(name, array)
+    writer.operator(type, slots, {output: "made"}, attributes)
+    writer.output("made")
+    (found,) = outputs(load(writer.save(folder)), inputs)
+    return found
+
+
+ARITHMETIC: dict[str, Callable[[Array, Array], Array]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "max": np.maximum,
+    "min": np.minimum,
+    "pow": np.power,
+    "floordiv": np.floor_divide,
+}
+BOUNDS = {"": (-np.inf, np.inf), "relu": (0, np.inf), "relu1": (-1, 1), "relu6": (0, 6)}
+
+
+@pytest.mark.parametrize("act_type", BOUNDS)
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_arithmetic_with_an_activation(tmp_path: Path, name: str, act_type: str) -> None:
+    x = np.abs(IMAGE) + 0.5 if name == "pow" else IMAGE
+    found = computed(
+        tmp_path,
+        f"fusion_elementwise_{name}_activation",
+        {"X": "x", "Y": "y"},
+        {"axis": 1, "act_type": act_type},
+        {"x": x},
+        {"y": SECOND[0, :, :, 0]},
+    )
+    expected = ARITHMETIC[name](x, SECOND[0, :, :, :1]).clip(*BOUNDS[act_type])
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("act_type", BOUNDS)
+@pytest.mark.parametrize("type", ["conv2d", "conv2d_transpose"])
+def test_convolution_with_a_bias_and_an_activation(
+    tmp_path: Path, type: str, act_type: str
+) -> None:
+    weight = SECOND[0, :, :3, 0]
+    filter = weight.T if type == "conv2d" else weight
+    found = computed(
+        tmp_path,
+        type,
+        {"Input": "x", "Filter": "w", "Bias": "b"},
+        {"act_type": act_type},
+        {"x": IMAGE},
+        {"w": np.ascontiguousarray(filter)[..., None, None], "b": SECOND[0, 0, 0, :3]},
+        "Output",
+    )
+    product = np.einsum("nchw,co->nohw", IMAGE, weight) + SECOND[0, 0, 0, :3, None, None]
+    np.testing.assert_allclose(found, product.clip(*BOUNDS[act_type]), rtol=1e-5, atol=1e-6)
+
+
+def test_reals_to_int8(tmp_path: Path) -> None:
+    reals = np.array([0, 0.24, -0.26, 1.1, -2.2, 63, 64, -100], np.float32)
+    found = computed(tmp_path, "calib", {"Input": "x"}, {"scale": 0.5}, {"x": reals})
+    assert found.dtype == np.int8
+    assert found.tolist() == [0, 0, -1, 2, -4, 126, 127, -128]
+
+
+def test_int8_to_reals(tmp_path: Path) -> None:
+    integers = np.array([0, 1, -128, 127], np.int8)
+    found = computed(tmp_path, "calib", {"Input": "x"}, {"scale": 0.25}, {"x": integers})
+    assert found.dtype == np.float32
+    assert found.tolist() == [0, 0.25, -32, 31.75]
+
+
+def test_reals_to_int8_and_back(tmp_path: Path) -> None:
+    writer = Paddle2Writer()
+    writer.input("x", "float32", IMAGE.shape)
+    writer.operator("calib", {"Input": "x"}, {"Out": "integers"}, {"scale": 0.125})
+    writer.operator("calib", {"Input": "integers"}, {"Out": "y"}, {"scale": 0.125})
+    writer.output("y")
+    (found,) = outputs(load(writer.save(tmp_path)), {"x": IMAGE})
+    np.testing.assert_array_equal(found, np.rint(IMAGE * 8) / 8)
+
+
+PADS = (1, 2, 3, 1)
+MODES = {"constant": {"constant_values": 0.5}, "reflect": {}, "edge": {}}
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+@pytest.mark.parametrize("mode", MODES)
+def test_padding_of_images(tmp_path: Path, mode: Any, layout: str) -> None:
+    attributes = {
+        "paddings": list(PADS),
+        "mode": mode,
+        "pad_value": 0.5,
+        "data_format": layout,
+    }
+    found = computed(tmp_path, "pad2d", {"X": "x"}, attributes, {"x": IMAGE})
+    np.testing.assert_array_equal(found, padded(IMAGE, layout, mode, MODES[mode]))
+
+
+@pytest.mark.parametrize("is_computed", [True, False])
+def test_padding_of_images_by_a_tensor(tmp_path: Path, is_computed: bool) -> None:
+    paddings = {"pads": np.array(PADS, np.int32)}
+    found = computed(
+        tmp_path,
+        "pad2d",
+        {"X": "x", "Paddings": "pads"},
+        {"paddings": [0, 0, 0, 0], "mode": "edge"},
+        {"x": IMAGE} | (paddings if is_computed else {}),
+        {} if is_computed else paddings,
+    )
+    np.testing.assert_array_equal(found, padded(IMAGE, "NCHW", "edge", {}))
+
+
+def padded(image: Array, layout: str, mode: Any, named: Mapping[str, float]) -> Array:
+    """The image with `PADS` at the top, bottom, left and right."""
+    widths: Sequence[tuple[int, int]] = [(0, 0), (0, 0), PADS[:2], PADS[2:]]
+    if layout == "NHWC":
+        widths = [(0, 0), PADS[:2], PADS[2:], (0, 0)]
+    return np.asarray(np.pad(image, widths, mode, **named))
+
+
+@pytest.mark.parametrize(
+    ("threshold", "scale", "offset"), [(5, 5, 2), (6, 6, 3), (4, 5, 2), (1, -2, 0)]
+)
+def test_hard_swish(tmp_path: Path, threshold: float, scale: float, offset: float) -> None:
+    x = 4 * IMAGE
+    attributes = {"threshold": float(threshold), "scale": float(scale), "offset": float(offset)}
+    found = computed(tmp_path, "hard_swish", {"X": "x"}, attributes, {"x": x})
+    expected = x * (x + offset).clip(0, threshold) / scale
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_batch_norm_without_scale_and_bias(tmp_path: Path) -> None:
+    mean, variance = SECOND[0, :, 0, 0], np.abs(SECOND[0, :, 0, 1])
+    found = computed(
+        tmp_path,
+        "batch_norm",
+        {"X": "x", "Mean": "m", "Variance": "v"},
+        {"epsilon": 0.001},
+        {"x": IMAGE},
+        {"m": mean, "v": variance},
+        "Y",
+    )
+    deviation = np.sqrt(variance + 0.001)
+    expected = (IMAGE - mean[:, None, None]) / deviation[:, None, None]
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_roll_of_paddle_1(tmp_path: Path) -> None:
+    attributes = {"shifts": [1, -2], "dims": [1, 3]}
+    found = computed(tmp_path, "roll", {"X": "x"}, attributes, {"x": IMAGE})
+    np.testing.assert_array_equal(found, np.roll(IMAGE, (1, -2), (1, 3)))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_comparison_along_an_axis(tmp_path: Path, axis: int) -> None:
+    row = IMAGE.mean(tuple(i for i in range(4) if i != axis))
+    slots, attributes = {"X": "x", "Y": "y"}, {"axis": axis}
+    found = computed(tmp_path, "less_than", slots, attributes, {"x": IMAGE}, {"y": row})
+    np.testing.assert_array_equal(found, row.reshape((-1,) + (1,) * (3 - axis)) > IMAGE)
