@@ -18,15 +18,20 @@ Binding of arguments, validation and its messages, execution and documentation f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar, cast
+from copy import copy
+from dataclasses import replace
+from typing import ClassVar, TypeVar, cast
 
 import numpy as np
 
 from crosschip.ir import (
     Array,
     Builder,
+    Dim,
     ElementType,
+    ElementTypeError,
     ModelError,
     Operand,
     Operation,
@@ -35,16 +40,12 @@ from crosschip.ir import (
     TensorType,
     constant,
 )
-from crosschip.ir.types import FLOATS
-from crosschip.ops import quantized
+from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.examples import Example
 from crosschip.ops.faces import Faces, NNAdapter, NNRt, NodeType
-from crosschip.ops.slots import ComputedParameter, Fuse, Parameter, Slot, Tensors
-
-Kernel = Callable[[Sequence[Array | None]], tuple[Array, ...]]
-"""Computes an operation's outputs from the arrays that fill its slots, in slot order."""
-
-_NARROW_FLOATS = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
+from crosschip.ops.kernel import Kernel, kernel_of
+from crosschip.ops.shapes import MAX_RANK
+from crosschip.ops.slots import ComputedParameter, Fuse, Slot, Tensors
 
 _registry: dict[str, type[Operator]] = {}
 
@@ -79,8 +80,12 @@ class Operator(Operation):
             name: slot
             for base in reversed(cls.__mro__)
             for name, slot in vars(base).items()
-            if isinstance(slot, Slot)
+            if isinstance(slot, Slot) and slot.name == name  # and not `variadic`
         }
+        for name in found.keys() - vars(cls).keys():
+            # Where it is in the inputs differs between the classes that inherit it.
+            found[name] = copy(found[name])
+            setattr(cls, name, found[name])
         cls.slots = tuple(found.values())
         cls.variadic = next((s for s in cls.slots if isinstance(s, Tensors)), None)
         _number(cls.slots)
@@ -133,13 +138,12 @@ class Operator(Operation):
         self.validate()
         try:
             shapes = self._shapes()
+            element_types = self._element_types(len(shapes))
         except ValueError as error:
             raise ModelError(f"{self.type}.{error}") from None
-        try:
-            element_types = self._element_types(len(shapes))
         except ComputedParameter as error:
             raise ModelError(f"{self.type}.{error}, but must be constant") from None
-        return self.storage(tuple(map(TensorType, element_types, shapes)))
+        return self._with_sizes(self.storage(tuple(map(TensorType, element_types, shapes))))
 
     def validate(self) -> None:
         """Check every operand against its slot.
@@ -155,11 +159,11 @@ class Operator(Operation):
             try:
                 slot.accept(operand)
             except ModelError as error:
-                raise ModelError(f"{self.type}.{error}") from None
-            other = first.setdefault(slot.name, operand) if slot.like is None else first[slot.like]
+                raise type(error)(f"{self.type}.{error}") from None
+            other = first.setdefault(slot.like or slot.name, operand)
             found, wanted = slot.element_type(operand), slot.element_type(other)
             if (slot.like or slot.variadic) and found is not wanted:
-                raise ModelError(
+                raise ElementTypeError(
                     f"{self.type}.{slot.name}: is {found}, but must be "
                     f"{wanted} like {slot.like or 'the first of them'}"
                 )
@@ -178,6 +182,14 @@ class Operator(Operation):
         slot, operand = next(self.filled())
         return slot.element_type(operand)
 
+    def infer_sizes(self) -> Sequence[Dim] | None:
+        """The elements of the output, if they are sizes that follow from the inputs' types.
+
+        Raises:
+            ValueError, ComputedParameter, UnknownRank: they do not.
+        """
+        return None
+
     def output_count(self) -> int:
         """How many outputs there are, where that does not need the shapes to be known."""
         return 1
@@ -193,12 +205,15 @@ class Operator(Operation):
     def decomposition(self, b: Builder) -> tuple[Operand, ...] | None:
         """Like `decompose`, with what is quantized and a fused activation split off first."""
         if self.quantized_inputs():
-            return self._on_reals(b)
+            return (self._decomposed(b) if self.moves_integers else None) or self._on_reals(b)
         if self.fused is not Fuse.NONE:
             plain = self._without_fuse()
             b.append(plain)
             low, high = self.fused.bounds
             return (b.add(operator_named("CLIP"), plain.outputs[0], low, high),)
+        return self._decomposed(b)
+
+    def _decomposed(self, b: Builder) -> tuple[Operand, ...] | None:
         try:
             result = self.decompose(b)
         except (UnknownRank, ComputedParameter):
@@ -217,54 +232,8 @@ class Operator(Operation):
         return next((o for s, o in self.filled() if s.name == slot), None)
 
     def kernel(self) -> Kernel:
-        """The reference computation, with every constant parameter decoded beforehand.
-
-        Elements of the narrow float types are computed in float32, quantized ones in float64, and
-        rounded once, at the end.
-        """
-        static, computed = self._parameters()
-        tensor_slots = [slot for slot in self.slots if not slot.parameter]
-        types = [output.type for output in self.outputs]
-        scales = [
-            (index, operand.type.quantization)
-            for index, operand in enumerate(self.inputs)
-            if operand is not None and operand in self.quantized_inputs()
-        ]
-        widen = any(
-            operand.type.element_type in _NARROW_FLOATS
-            for slot, operand in self.filled()
-            if not slot.parameter
-        )
-        bounds = None if self.fused is Fuse.NONE else self.fused.bounds
-        reference = self.reference
-
-        def run(arrays: Sequence[Array | None]) -> tuple[Array, ...]:
-            values = dict(static)
-            if scales:
-                arrays = _dequantized(arrays, scales)
-            for slot in tensor_slots:
-                values[slot.name] = _pick(slot, arrays, widen)
-            for slot in computed:
-                values[slot.name] = slot.decode(cast(Array, arrays[slot.index]))
-            with np.errstate(all="ignore"):
-                result = reference(**values)
-                results = [result] if isinstance(result, np.ndarray | np.generic) else result
-                if bounds:
-                    results = [np.clip(result, *bounds) for result in results]
-                return tuple(map(_stored, results, types))
-
-        return run
-
-    def _parameters(self) -> tuple[dict[str, Any], list[Parameter[Any]]]:
-        static: dict[str, Any] = {}
-        computed: list[Parameter[Any]] = []
-        for slot in self.slots:
-            if isinstance(slot, Parameter) and slot.name != "fuse_code":
-                try:
-                    static[slot.name] = slot.__get__(self, type(self))
-                except ComputedParameter:
-                    computed.append(slot)
-        return static, computed
+        """The reference computation, with every constant parameter decoded beforehand."""
+        return kernel_of(self)
 
     def quantized_inputs(self) -> Sequence[Operand]:
         """The operands of which it reads the reals that they stand for."""
@@ -272,9 +241,16 @@ class Operator(Operation):
 
     def moved_quantization(self) -> Quantization | None:
         """The quantization that elements keep when they are moved, if there is one for all."""
-        found = {operand.type.quantization for operand in self.quantized_inputs()}
+        found = {operand.type.quantization for slot, operand in self.filled() if slot.takes_reals}
         common = found.pop() if len(found) == 1 else None
         return common if common and common.axis is None else None
+
+    @property
+    def moves_integers(self) -> bool:
+        """Whether it may move the integers of quantized tensors without knowing what they mean."""
+        moved = self.moved_quantization() if self.moves else None
+        reals = [o.type for o in self.outputs if o.type.quantization or _is_float32(o)]
+        return moved is not None and all(type_.quantization == moved for type_ in reals)
 
     def storage(self, plain: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
         """The outputs' types: reals as integers where a quantization is declared or kept."""
@@ -336,6 +312,19 @@ class Operator(Operation):
 
     def _first(self) -> Operand:
         return next(operand for _, operand in self.filled())
+
+    def _with_sizes(self, types: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+        first = types[0]
+        shape = first.static_shape
+        if first.element_type not in INDICES or shape is None or math.prod(shape) > MAX_RANK:
+            return types
+        try:
+            sizes = self.infer_sizes()
+        except (UnknownRank, ComputedParameter, ValueError):
+            return types
+        if sizes is None or len(sizes) != math.prod(shape):
+            return types
+        return (replace(first, sizes=tuple(sizes)), *types[1:])
 
     def _shapes(self) -> Sequence[Shape | None]:
         try:
@@ -401,6 +390,19 @@ def shape_of(operand: Operand) -> Shape:
     return operand.type.shape
 
 
+def _is_float32(operand: Operand) -> bool:
+    return operand.type.element_type is ElementType.FLOAT32
+
+
+def sizes_in(operand: Operand) -> tuple[Dim, ...]:
+    """The elements of a small tensor of integers; `UnknownRank` where nothing is known of them."""
+    if operand.value is not None and operand.value.size <= MAX_RANK:
+        return tuple(operand.value.ravel().tolist())
+    if operand.type.sizes is None:
+        raise UnknownRank
+    return operand.type.sizes
+
+
 def _number(slots: Sequence[Slot]) -> None:
     """Give each slot its place in `Operation.inputs`, counted from the end after a variadic one."""
     after_variadic = False
@@ -428,35 +430,3 @@ def _like(plain: Array, before: Sequence[Operand | None]) -> Array:
     if element_type not in FLOATS and not np.array_equal(array, plain):
         raise ValueError(f"{plain.tolist()} is not of the element type {element_type}")
     return array
-
-
-def _pick(slot: Slot, arrays: Sequence[Array | None], widen: bool) -> Any:
-    if isinstance(slot, Tensors):
-        many = arrays[slot.index : len(arrays) - slot.after]
-        return [_widened(cast(Array, array)) if widen else array for array in many]
-    array = arrays[slot.index]
-    return _widened(array) if widen and array is not None else array
-
-
-def _dequantized(
-    arrays: Sequence[Array | None], scales: Sequence[tuple[int, Quantization | None]]
-) -> list[Array | None]:
-    """The arrays, with reals in place of the integers that stand for them."""
-    values = list(arrays)
-    for index, quantization in scales:
-        assert quantization is not None, "only quantized operands are listed"
-        values[index] = quantized.reals(cast(Array, values[index]), quantization)
-    return values
-
-
-def _stored(result: Array, type_: TensorType) -> Array:
-    """A result in the form that its operand has."""
-    array = np.asarray(result)
-    if type_.quantization is not None and array.dtype.kind == "f":
-        return quantized.integers(array, type_.quantization, type_.element_type)
-    return array.astype(type_.element_type.dtype, copy=False)
-
-
-def _widened(array: Array) -> Array:
-    is_narrow = array.dtype in (ElementType.FLOAT16.dtype, ElementType.BFLOAT16.dtype)
-    return array.astype(np.float32) if is_narrow else array

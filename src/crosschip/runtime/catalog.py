@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from enum import Enum
-from inspect import getdoc
+from inspect import cleandoc, getdoc
 from typing import Any
 
 from crosschip.hal import Device
@@ -45,8 +45,14 @@ def describe(operator: type[Operator], devices: Sequence[Device]) -> dict[str, A
 
 
 def documentation(operator: type[Operator]) -> str:
-    """What the operator computes, as its definition says."""
-    return getdoc(operator) or ""
+    """What the operator computes, as its definition says, with the rules of its bases."""
+    parts = [getdoc(operator) or ""]
+    for base in operator.__mro__[1:]:
+        if base is Operator:
+            break
+        # The first paragraph says what the base is for.
+        parts += (cleandoc(base.__doc__ or "")).split("\n\n")[1:]
+    return "\n\n".join(parts)
 
 
 def _slot(slot: Slot) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from importlib.metadata import version
 import numpy as np
 
 from crosschip.hal import Device, Options
-from crosschip.ir import Model, Operand
+from crosschip.ir import Extension, Model, Operand
 from crosschip.ir.mapped import let_go
 from crosschip.runtime.cache import FORMAT_VERSION
 
@@ -51,6 +51,8 @@ def cache_key(model: Model, device_name: str, device: Device, options: Options) 
         let_go(operand.value)
     for operation in model.operations:
         add(operation.type, *_references(operation.inputs, number))
+        if isinstance(operation, Extension):
+            add(operation.payload.hex())
         for output in operation.outputs:
             number[output] = len(number)
             add_type(output)

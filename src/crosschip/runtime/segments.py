@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import cast
 
-from crosschip.ir import Model, Operand, Operation
+from crosschip.ir import Extension, Model, Operand, Operation
 from crosschip.runtime.runs import fewest_runs
 
 
@@ -59,8 +59,13 @@ def cut(model: Model, owner: Mapping[Operation, str]) -> list[list[Operation]]:
         producers = {model.producers.get(o) for o in operation.inputs if o is not None}
         for producer in producers - {None}:
             readers[index[cast(Operation, producer)]].append(node)
-    runs = fewest_runs([owner[operation] for operation in model.operations], readers)
+    runs = fewest_runs([_colour(o, owner[o]) for o in model.operations], readers)
     return [[model.operations[node] for node in run] for run in runs]
+
+
+def _colour(operation: Operation, device: str) -> str:
+    """What must be alike in a run: the device; an extension stands alone, as its payload does."""
+    return f"{device} {operation.name}" if isinstance(operation, Extension) else device
 
 
 def _segment(name: str, device: str, run: Sequence[Operation], shared: Set[Operand]) -> Segment:
