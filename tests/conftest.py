@@ -26,4 +26,4 @@ def models() -> Path:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--record-oracle", action="store_true", help="write tests/ops/recorded.npz")
+    parser.addoption("--record-oracle", action="store_true", help="write tests/ops/recorded/")

@@ -21,10 +21,11 @@ from crosschip.ops.activation import (
     Tanh,
 )
 from crosschip.ops.convolution import Conv2D
-from crosschip.ops.elementwise import Add, Assign, Clip, Div, Exp, Max, Min, Mul, Pow, Sqrt, Sub
+from crosschip.ops.elementwise import Add, Assign, Clip, Div, Max, Min, Mul, Pow, Sub
 from crosschip.ops.matrix import FullyConnected, MatMul
 from crosschip.ops.normalization import BatchNormalization, LayerNormalization
 from crosschip.ops.reduction import ReduceMax, ReduceMean, ReduceSum
+from crosschip.ops.unary import Exp, Sqrt
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker

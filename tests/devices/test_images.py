@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from crosschip.ir import Array, ElementType
+from crosschip.ops.adaptive_pooling import AdaptiveAveragePool2D
 from crosschip.ops.convolution import Conv2D, Conv2DTranspose
-from crosschip.ops.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D
-from crosschip.ops.resizing import AlignMode, ResizeLinear, ResizeNearest
+from crosschip.ops.pooling import AveragePool2D, MaxPool2D
+from crosschip.ops.resampling import AlignMode
+from crosschip.ops.resizing import ResizeLinear, ResizeNearest
 from crosschip.ops.windows import AutoPad
 
 if TYPE_CHECKING:
@@ -163,7 +165,7 @@ def test_resizing_to_a_size(check: Checker, size: tuple[int, int], align_corners
             symbolic_too=False,
             rankless_too=False,
         )
-    for mode in AlignMode:
+    for mode in (AlignMode.HALF_PIXEL, AlignMode.ASYMMETRIC):
         check(
             lambda b, x, mode=mode: b.add(
                 ResizeLinear, x, size, align_corners=align_corners, align_mode=mode
@@ -183,7 +185,7 @@ def test_resizing_by_scales(
 ) -> None:
     given = {"scales": scales, "align_corners": align_corners}
     check(lambda b, x: b.add(ResizeNearest, x, **given), (2, 3, 5, 10))
-    for mode in AlignMode:
+    for mode in (AlignMode.HALF_PIXEL, AlignMode.ASYMMETRIC):
         check(lambda b, x, m=mode: b.add(ResizeLinear, x, align_mode=m, **given), (2, 3, 5, 10))
 
 

@@ -18,11 +18,11 @@ from crosschip.ops.layout import (
     Flatten,
     Reshape,
     ShapeOf,
-    Slice,
     Squeeze,
     Transpose,
     Unsqueeze,
 )
+from crosschip.ops.slicing import Slice
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker

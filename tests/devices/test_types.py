@@ -22,26 +22,28 @@ from crosschip.ops.activation import (
     Swish,
     Tanh,
 )
+from crosschip.ops.adaptive_pooling import AdaptiveAveragePool2D
 from crosschip.ops.conversion import Cast
 from crosschip.ops.convolution import Conv2D, Conv2DTranspose
 from crosschip.ops.creation import Fill
-from crosschip.ops.elementwise import Add, Assign, Clip, Div, Exp, Max, Min, Mul, Pow, Sqrt, Sub
+from crosschip.ops.elementwise import Add, Assign, Clip, Div, Max, Min, Mul, Pow, Sub
 from crosschip.ops.joining import Concat, Gather, Split
 from crosschip.ops.layout import (
     Expand,
     Flatten,
     Reshape,
     ShapeOf,
-    Slice,
     Squeeze,
     Transpose,
     Unsqueeze,
 )
 from crosschip.ops.matrix import FullyConnected, MatMul
 from crosschip.ops.normalization import BatchNormalization, LayerNormalization
-from crosschip.ops.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D
+from crosschip.ops.pooling import AveragePool2D, MaxPool2D
 from crosschip.ops.reduction import ReduceMax, ReduceMean, ReduceSum
 from crosschip.ops.resizing import ResizeLinear, ResizeNearest
+from crosschip.ops.slicing import Slice
+from crosschip.ops.unary import Exp, Sqrt
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker

@@ -10,7 +10,7 @@ from tests.modelling import float32
 
 from crosschip.ir import Builder, ElementType, ModelError, Operand, TensorType, symbol
 from crosschip.ir.types import NUMBERS
-from crosschip.ops.activation import LeakyRelu, Relu, Softmax
+from crosschip.ops.activation import LeakyRelu, Relu, Sigmoid, Softmax
 from crosschip.ops.conversion import Cast, Quantize
 from crosschip.ops.convolution import Conv2D
 from crosschip.ops.elementwise import Add
@@ -70,8 +70,8 @@ REFUSED: list[tuple[Callable[[Builder, Operand], object], str]] = [
     (lambda b, x: b.add(Relu, x, x), "RELU: takes 1 arguments, not 2"),
     (lambda b, x: b.add(Relu, "x"), "RELU.input: a plain value"),
     (
-        lambda b, x: b.add(Relu, b.input("i", TensorType(ElementType.INT32, (2,)))),
-        "RELU.input: takes bfloat16, float16, float32, float64, not int32",
+        lambda b, x: b.add(Sigmoid, b.input("i", TensorType(ElementType.INT32, (2,)))),
+        "SIGMOID.input: takes bfloat16, float16, float32, float64, not int32",
     ),
     (
         lambda b, x: b.add(Add, x, b.input("d", TensorType(ElementType.FLOAT64, (3,)))),

@@ -14,7 +14,8 @@ from crosschip.ops.activation import Relu
 from crosschip.ops.convolution import Conv2D
 from crosschip.ops.elementwise import Add, Clip
 from crosschip.ops.joining import Concat, Split
-from crosschip.ops.layout import Reshape, Slice
+from crosschip.ops.layout import Reshape
+from crosschip.ops.slicing import Slice
 
 
 def test_a_model_as_text() -> None:

@@ -1,21 +1,26 @@
-"""PyTorch where it is installed; else what it computed once, kept in `recorded.npz`.
+"""PyTorch where it is installed; else what it computed once, kept in `recorded/`.
 
-PyTorch is large, so the tests do not ask for it. To record anew, in an environment that has it:
+PyTorch is large, so the tests do not ask for it. Each test module has a file of its own there. To
+record anew what modules need, in an environment that has PyTorch:
 
-    pytest tests/ops --record-oracle -p no:xdist
+    pytest tests/ops/test_arithmetic.py --record-oracle -p no:xdist
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import onnx
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
 
 from crosschip.ir import Array
 
-RECORDED = Path(__file__).with_name("recorded.npz")
+RECORDED = Path(__file__).with_name("recorded")
 
 
 class PyTorchMissing(Exception):
@@ -47,14 +52,25 @@ def _pytorch() -> tuple[Any, Any]:
 torch, functional = _pytorch()
 
 
-class Recording:
-    """PyTorch's results by the name of the test and the number of the check in it."""
+def of_torch(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of PyTorch's tensors as one of arrays."""
 
-    def __init__(self) -> None:
+    def call(*arrays: Array) -> Any:
+        result = function(*map(torch.from_numpy, arrays))
+        return [r.numpy() for r in result] if isinstance(result, tuple | list) else result.numpy()
+
+    return call
+
+
+class Recording:
+    """PyTorch's results for one test module, by the test's name and the check's number in it."""
+
+    def __init__(self, module: str) -> None:
+        self._file = RECORDED / f"{module}.npz"
         self._fresh: dict[str, Array] = {}
         self._known: dict[str, Array] = {}
-        if RECORDED.exists():
-            with np.load(RECORDED, allow_pickle=False) as file:
+        if self._file.exists():
+            with np.load(self._file, allow_pickle=False) as file:
                 self._known = dict(file)
 
     def add(self, name: str, results: list[Array]) -> None:
@@ -78,8 +94,27 @@ class Recording:
     def write(self) -> None:
         """Write what has been added, with the version that computed it."""
         arrays: dict[str, Any] = {"oracle": np.array(f"PyTorch {torch.__version__}"), **self._fresh}
-        np.savez_compressed(RECORDED, **arrays)
+        self._file.parent.mkdir(exist_ok=True)
+        np.savez_compressed(self._file, **arrays)
 
 
 def _bytes_of(array: Array) -> np.dtype[Any]:
     return np.dtype(f"u{array.dtype.itemsize}")
+
+
+def of_onnx(operator: str, outputs: int = 1, **attributes: Any) -> Callable[..., Any]:
+    """An operator of ONNX's newest opset, by ONNX's own evaluator, as a function of arrays."""
+
+    def call(*arrays: Array) -> Any:
+        names = [f"in{index}" for index in range(len(arrays))]
+        made = [f"out{index}" for index in range(outputs)]
+        node = helper.make_node(operator, names, made, **attributes)
+        types = map(helper.np_dtype_to_tensor_dtype, (array.dtype for array in arrays))
+        infos = [
+            helper.make_tensor_value_info(*one, None) for one in zip(names, types, strict=True)
+        ]
+        results = [helper.make_value_info(name, onnx.TypeProto()) for name in made]
+        model = helper.make_model(helper.make_graph([node], "oracle", infos, results))
+        return ReferenceEvaluator(model).run(None, dict(zip(names, arrays, strict=True)))
+
+    return call

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 import pytest
-from tests.ops.oracle import functional, torch
+from tests.ops.oracle import functional, of_torch, torch
 
-from crosschip.ir import Array
+from crosschip.devices.reference import ReferenceDevice
+from crosschip.hal import Options
+from crosschip.ir import Array, Builder, ElementType, Quantization, TensorType
 from crosschip.ops import Operator
 from crosschip.ops.activation import (
     HardSigmoid,
@@ -23,26 +26,17 @@ from crosschip.ops.activation import (
     Swish,
     Tanh,
 )
-from crosschip.ops.elementwise import Add, Assign, Clip, Div, Exp, Max, Min, Mul, Pow, Sqrt, Sub
+from crosschip.ops.elementwise import Add, Assign, Clip, Div, Max, Min, Mul, Pow, Sub
 from crosschip.ops.matrix import FullyConnected, MatMul
 from crosschip.ops.normalization import BatchNormalization, LayerNormalization
 from crosschip.ops.reduction import ReduceMax, ReduceMean, ReduceSum
 from crosschip.ops.slots import Fuse
+from crosschip.ops.unary import Exp, Sqrt
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker
 
 Function = Callable[..., Any]
-
-
-def of_torch(function: Function) -> Function:
-    """A function of PyTorch's tensors as one of arrays."""
-
-    def call(*arrays: Array) -> Any:
-        result = function(*map(torch.from_numpy, arrays))
-        return [r.numpy() for r in result] if isinstance(result, tuple | list) else result.numpy()
-
-    return call
 
 
 UNARY: dict[type[Operator], Function] = {
@@ -134,6 +128,25 @@ def test_clip(check: Checker) -> None:
             lambda b, x, low=low, high=high: b.add(Clip, x, low, high),
             of_torch(lambda x, low=low, high=high: torch.clamp(x, low, high)),
             np.array([np.nan, -2, -0.1, 0, 0.3, 7], np.float32),
+        )
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32", "int64", "uint64"])
+def test_bounds_of_integers_are_exact(check: Checker, dtype: str) -> None:
+    limits = np.iinfo(dtype)
+    low, high = limits.min + 3, limits.max - 3
+    numbers = np.array([limits.min, low - 1, low, 0, 5, high, high + 1, limits.max], dtype)
+    for least, greatest in ((low, high), (low, np.inf), (-1.5, 4.75), (-1e300, 1e300), (4, 1)):
+        lower, upper = (n if np.isinf(n) else int(n) for n in (least, greatest))
+
+        def like(x: Array, lower: float = lower, upper: float = upper) -> Array:
+            bounded = (min(max(n, lower), upper) for n in x.tolist())
+            return np.array([max(limits.min, min(limits.max, n)) for n in bounded], dtype)
+
+        check(
+            lambda b, x, least=least, greatest=greatest: b.add(Clip, x, least, greatest),
+            like,
+            numbers,
         )
 
 
@@ -259,3 +272,42 @@ def test_narrow_floats_are_rounded_once(
     x, y = np.random.default_rng(5).normal(size=(2, 200)).astype(narrow)
     for operator, function in BINARY.items():
         check(lambda b, x, y, op=operator: b.add(op, x, y), like(function), x, y, tolerance=0)
+
+
+QUANTIZED: dict[type[Operator], Callable[[Fraction, Fraction], Fraction]] = {
+    Add: lambda a, c: a + c,
+    Sub: lambda a, c: a - c,
+    Mul: lambda a, c: a * c,
+    Max: max,
+    Min: min,
+    Div: lambda a, c: a / c,
+}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "zero_points"), [("int8", (0, 0, 0)), ("uint8", (120, 3, 128)), ("int16", (0, 0, 0))]
+)
+@pytest.mark.parametrize("operator", QUANTIZED, ids=operator_name)
+def test_quantized_numbers(
+    operator: type[Operator], dtype: str, zero_points: tuple[int, ...]
+) -> None:
+    limits, random = np.iinfo(dtype), np.random.default_rng(6)
+    x, y = random.integers(limits.min, limits.max, (2, 200), dtype, endpoint=True)
+    y[y == zero_points[1]] += 1
+    first, second, result = (
+        Quantization((scale,), (zero_point,))
+        for scale, zero_point in zip((0.05, 0.02, 0.1), zero_points, strict=True)
+    )
+    b = Builder()
+    inputs = [
+        b.input(name, TensorType(ElementType(dtype), (200,), stored))
+        for name, stored in (("x", first), ("y", second))
+    ]
+    b.output("z", b.add(operator, *inputs, quantization=result))
+    (actual,) = ReferenceDevice().compile(b.build(), Options()).run([x, y])
+
+    scales = [Fraction(float(np.float32(stored.scale[0]))) for stored in (first, second, result)]
+    for integer, a, c in zip(actual.tolist(), x.tolist(), y.tolist(), strict=True):
+        reals = (a - zero_points[0]) * scales[0], (c - zero_points[1]) * scales[1]
+        steps = round(QUANTIZED[operator](*reals) / scales[2]) + zero_points[2]
+        assert integer == min(max(steps, limits.min), limits.max)

@@ -9,9 +9,14 @@ import pytest
 from tests.ops.oracle import functional, torch
 
 from crosschip.ir import Array, ElementType
+from crosschip.ops.adaptive_pooling import AdaptiveAveragePool2D, AdaptiveMaxPool2D
+from crosschip.ops.bilinear import Kernel
 from crosschip.ops.convolution import Conv2D, Conv2DTranspose
-from crosschip.ops.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D
-from crosschip.ops.resizing import AlignMode, ResizeLinear, ResizeNearest
+from crosschip.ops.padding import PadMode
+from crosschip.ops.pooling import AveragePool2D, MaxPool2D
+from crosschip.ops.resampling import AlignMode
+from crosschip.ops.resizing import ResizeCubic, ResizeLinear, ResizeNearest
+from crosschip.ops.sampling import GridSample
 from crosschip.ops.windows import AutoPad
 
 if TYPE_CHECKING:
@@ -213,6 +218,110 @@ def test_pooling(check: Checker, pool: dict[str, Any]) -> None:
     )
 
 
+DILATED: list[dict[str, Any]] = [
+    {"kernel_size": (2, 3), "stride": (1, 2), "dilation": (2, 3)},
+    {"kernel_size": (3, 2), "stride": (2, 2), "dilation": (1, 4), "padding": (1, 1)},
+    {"kernel_size": (2, 2), "stride": (3, 2), "dilation": (3, 1), "ceil_mode": True},
+]
+
+
+@pytest.mark.parametrize("pool", DILATED, ids=str)
+def test_dilated_pooling(check: Checker, pool: dict[str, Any]) -> None:
+    height, width = pool.get("padding", (0, 0))
+    given = {
+        "kernel_shape": pool["kernel_size"],
+        "strides": pool["stride"],
+        "dilations": pool["dilation"],
+        "pads": (height, height, width, width),
+        "ceil_mode": pool.get("ceil_mode", False),
+        "return_indices": True,
+        "return_indices_dtype": ElementType.INT64,
+    }
+    check(
+        lambda b, x: b.add_all(MaxPool2D, x, **given),
+        lambda x: functional.max_pool2d_with_indices(torch.from_numpy(x), **pool),
+        (2, 3, 8, 10),
+    )
+
+
+@pytest.mark.parametrize("stride", [(3, 3), (4, 2)], ids=str)
+def test_windows_that_would_start_in_padding(check: Checker, stride: tuple[int, int]) -> None:
+    """PyTorch leaves them out, Paddle keeps them (see test_paddle_oracle)."""
+    given = {
+        "kernel_shape": (2, 2),
+        "strides": stride,
+        "pads": (1, 1, 1, 1),
+        "ceil_mode": True,
+        "inside": True,
+    }
+    pool: dict[str, Any] = {"stride": stride, "padding": (1, 1), "ceil_mode": True}
+    check(
+        lambda b, x: b.add(MaxPool2D, x, **given),
+        lambda x: functional.max_pool2d(torch.from_numpy(x), (2, 2), **pool),
+        (2, 3, 7, 6),
+    )
+    for count in (False, True):
+        check(
+            lambda b, x, c=count: b.add(AveragePool2D, x, count_include_pad=c, **given),
+            lambda x, c=count: functional.avg_pool2d(
+                torch.from_numpy(x), (2, 2), count_include_pad=c, **pool
+            ),
+            (2, 3, 7, 6),
+        )
+
+
+def test_pooling_of_what_is_not_a_number(check: Checker) -> None:
+    x = np.random.default_rng(3).normal(size=(1, 1, 6, 6)).astype(np.float32)
+    x[0, 0, 2:5] = -np.inf
+    x[0, 0, 1, 1] = np.nan
+    check(
+        lambda b, x: b.add_all(
+            MaxPool2D,
+            x,
+            kernel_shape=(2, 2),
+            return_indices=True,
+            return_indices_dtype=ElementType.INT64,
+        ),
+        lambda x: functional.max_pool2d_with_indices(torch.from_numpy(x), (2, 2), (1, 1)),
+        x,
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_pooling_of_bytes(check: Checker, dtype: Any) -> None:
+    x = np.random.default_rng(4).integers(0, 100, (1, 2, 5, 6)).astype(dtype) - dtype(0)
+    if dtype is np.int8:
+        x = (x - 100).astype(np.int8)
+    check(
+        lambda b, x: b.add(MaxPool2D, x, kernel_shape=(2, 3), pads=(1, 0, 1, 1), strides=(2, 2)),
+        lambda x: (
+            functional.max_pool2d(
+                padded(torch.from_numpy(x.astype(np.float32)), (1, 0, 1, 1), -np.inf),
+                (2, 3),
+                (2, 2),
+            )
+            .numpy()
+            .astype(dtype)
+        ),
+        x,
+    )
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 3), (5, 7), (3, 2), (8, 9)], ids=str)
+def test_adaptive_maximum(check: Checker, size: tuple[int, int]) -> None:
+    check(
+        lambda b, x: b.add_all(
+            AdaptiveMaxPool2D,
+            x,
+            size,
+            return_indices=True,
+            return_indices_dtype=ElementType.INT64,
+        ),
+        lambda x: functional.adaptive_max_pool2d_with_indices(torch.from_numpy(x), size),
+        (2, 3, 5, 7),
+    )
+
+
 @pytest.mark.parametrize("size", [(1, 1), (2, 3), (5, 7), (3, 2), (8, 9)], ids=str)
 def test_adaptive_pooling(check: Checker, size: tuple[int, int]) -> None:
     check(
@@ -255,6 +364,31 @@ def test_resizing_by_scales(check: Checker, scales: tuple[float, float]) -> None
     check(lambda b, x: b.add(ResizeLinear, x, scales=scales), like(mode="bilinear"), image)
 
 
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("align_corners", [False, True])
+def test_cubic_resizing(check: Checker, size: tuple[int, int], align_corners: bool) -> None:
+    check(
+        lambda b, x: b.add(ResizeCubic, x, size, align_corners=align_corners),
+        lambda x: functional.interpolate(
+            torch.from_numpy(x), size, mode="bicubic", align_corners=align_corners
+        ),
+        (2, 3, 5, 7),
+    )
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_resizing_without_aliases(check: Checker, size: tuple[int, int], mode: str) -> None:
+    """PyTorch lets no pixel beyond the border count, and takes Keys' own coefficient."""
+    operator = {"bilinear": ResizeLinear, "bicubic": ResizeCubic}[mode]
+    given = {"coefficient": -0.5} if operator is ResizeCubic else {}
+    check(
+        lambda b, x: b.add(operator, x, size, antialias=True, exclude_outside=True, **given),
+        lambda x: functional.interpolate(torch.from_numpy(x), size, mode=mode, antialias=True),
+        (2, 3, 5, 7),
+    )
+
+
 def interpolated(image: Array, places: Array, axis: int) -> Array:
     """The image at places between the pixels of an axis."""
     pixels = np.arange(image.shape[axis])
@@ -284,3 +418,27 @@ def test_nearest_with_aligned_corners(check: Checker) -> None:
             lambda x, rows=rows, columns=columns: x[:, :, rows][..., columns],
             (2, 3, 5, 7),
         )
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("border", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("align_corners", [False, True])
+def test_sampling(check: Checker, mode: str, border: str, align_corners: bool) -> None:
+    random = np.random.default_rng(6)
+    grid = random.uniform(-3, 3, (2, 4, 5, 2)).astype(np.float32)
+    grid[0, 0] = np.array([[-1, -1], [1, 1], [0, 0], [-1, 1], [0.2, 0.2]])
+    borders = {
+        "zeros": PadMode.CONSTANT,
+        "border": PadMode.EDGE,
+        "reflection": PadMode.REFLECT,
+    }
+    check(
+        lambda b, x, grid: b.add(
+            GridSample, x, grid, align_corners, Kernel[mode.upper()], borders[border]
+        ),
+        lambda x, grid: functional.grid_sample(
+            *(torch.from_numpy(x), torch.from_numpy(grid), mode, border, align_corners)
+        ),
+        (2, 3, 5, 6),
+        grid,
+    )

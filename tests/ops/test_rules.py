@@ -10,17 +10,19 @@ import pytest
 
 from crosschip.ir import Builder, ElementType, ModelError, Operand, TensorType
 from crosschip.ops.activation import LeakyRelu, Relu, Softmax
+from crosschip.ops.adaptive_pooling import AdaptiveAveragePool2D
 from crosschip.ops.conversion import Dequantize, Quantize
 from crosschip.ops.convolution import Conv2D, Conv2DTranspose
 from crosschip.ops.creation import Fill
 from crosschip.ops.elementwise import Add
 from crosschip.ops.joining import Concat, Gather, Split
-from crosschip.ops.layout import Expand, Flatten, Reshape, Slice, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
 from crosschip.ops.matrix import FullyConnected, MatMul
 from crosschip.ops.normalization import BatchNormalization, LayerNormalization
-from crosschip.ops.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D
+from crosschip.ops.pooling import AveragePool2D, MaxPool2D
 from crosschip.ops.reduction import ReduceMean
 from crosschip.ops.resizing import ResizeLinear, ResizeNearest
+from crosschip.ops.slicing import Slice
 
 IMAGE, MATRIX = (1, 4, 8, 9), (3, 5)
 
@@ -34,7 +36,7 @@ BROKEN: list[tuple[tuple[int, ...], Callable[[Builder, Operand], Operand], str]]
     (MATRIX, lambda b, x: b.add(Relu, x, alpha=1.0), "RELU.alpha: no such slot"),
     (MATRIX, lambda b, x: b.add(Relu, x, x), "RELU: takes 1 arguments, not 2"),
     (MATRIX, lambda b, x: b.add(Relu, x, input=x), "RELU.input: is given twice"),
-    (MATRIX, lambda b, x: b.add(Relu, ones(2, dtype=np.int32)), "RELU.input: takes .* not int32"),
+    (MATRIX, lambda b, x: b.add(Relu, ones(2, dtype=np.bool_)), "RELU.input: takes .* not bool"),
     (MATRIX, lambda b, x: b.add(LeakyRelu, x, (0.1, 0.2)), "LEAKY_RELU.alpha: takes one value"),
     (MATRIX, lambda b, x: b.add(Softmax, x, 2), r"SOFTMAX.axis: 2 is not in \[-2, 2\)"),
     (MATRIX, lambda b, x: b.add(Add, x, ones(4)), "ADD.input1: shapes .* 5 meets 4"),

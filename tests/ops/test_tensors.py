@@ -20,11 +20,11 @@ from crosschip.ops.layout import (
     Flatten,
     Reshape,
     ShapeOf,
-    Slice,
     Squeeze,
     Transpose,
     Unsqueeze,
 )
+from crosschip.ops.slicing import Slice
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker
@@ -163,7 +163,9 @@ def test_slices_to_the_very_ends(check: Checker) -> None:
 
 @pytest.mark.parametrize("target", list(ElementType), ids=str)
 def test_casts(check: Checker, target: ElementType) -> None:
-    reals = np.array([0.0, 0.4, 1.0, 2.9, 100.7], np.float32)
+    # A float of nothing but an exponent has no 0, and rounds up.
+    powers = target is ElementType.FLOAT8E8M0
+    reals = np.array([2.0**-99, 0.5, 8] if powers else [0.0, 0.4, 1.0, 2.9, 100.7], np.float32)
 
     def like(x: Array) -> Array:
         if target is ElementType.BOOL:

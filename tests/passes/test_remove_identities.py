@@ -13,7 +13,8 @@ from crosschip.ops.activation import Relu
 from crosschip.ops.conversion import Cast
 from crosschip.ops.elementwise import Assign
 from crosschip.ops.joining import Concat
-from crosschip.ops.layout import Expand, Flatten, Reshape, Slice, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.slicing import Slice
 from crosschip.passes import CancelTransposes, RemoveIdentities, RemoveUnused
 
 N, M = symbol("N"), symbol("M")

@@ -23,7 +23,7 @@ from crosschip.ir import (
 )
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
-from crosschip.ops.activation import HardSwish, Relu, Sigmoid, Swish, Tanh
+from crosschip.ops.activation import HardSwish, LeakyRelu, Relu, Sigmoid, Swish, Tanh
 from crosschip.ops.convolution import Conv2D
 from crosschip.ops.elementwise import Add, Elementwise
 from crosschip.ops.layout import Flatten
@@ -217,13 +217,13 @@ def test_what_cannot_be_decomposed_before_it_runs_is_declined() -> None:
     def normalize(b: Builder, x: Operand) -> Operand:
         return b.add(BatchNormalization, x, ones, ones, ones, ones)
 
-    def gate(b: Builder, x: Operand, beta: Operand) -> Operand:
-        return b.add(HardSwish, x, beta=beta)
+    def leak(b: Builder, x: Operand, alpha: Operand) -> Operand:
+        return b.add(LeakyRelu, x, alpha)
 
     for model in (
         model_of(normalize, unknown_rank),
         model_of(lambda b, x: b.add(Flatten, x), unknown_rank),
-        model_of(gate, float32(2), float32(1)),
+        model_of(leak, float32(2), float32(1)),
     ):
         device = without(model.operations[0].type)
         with pytest.raises(UnsupportedError, match="not implemented"):

@@ -10,11 +10,15 @@ import math
 from operator import truediv
 
 from crosschip.ops.convolution import Conv2DTranspose
-from crosschip.ops.layout import Slice
 from crosschip.ops.matrix import FullyConnected
-from crosschip.ops.normalization import BatchNormalization, LayerNormalization
-from crosschip.ops.pooling import AveragePool2D, MaxPool2D
-from crosschip.ops.resizing import ResizeNearest
+from crosschip.ops.operator import Operator
+from crosschip.ops.padding import Pad, PadMode
+from crosschip.ops.pooling import Pool2D
+from crosschip.ops.recurrent import Recurrent
+from crosschip.ops.reduction import Reduction
+from crosschip.ops.resampling import AlignMode, Rounding
+from crosschip.ops.resizing import ResizeCubic, ResizeLinear, ResizeNearest
+from crosschip.ops.slicing import Slice
 from crosschip.ops.slots import ComputedParameter
 from crosschip.ops.windows import AutoPad
 
@@ -25,28 +29,48 @@ def known_weight(op: FullyConnected) -> str | None:
     return "weight: its shape must be known" if shape is None else None
 
 
-def one_type(op: BatchNormalization | LayerNormalization) -> str | None:
+def one_type(op: Operator) -> str | None:
     """Engines take scale and bias in the input's element type."""
-    own, scale = op.input.type.element_type, op.scale.type.element_type
-    return None if scale is own else f"scale: must be {own} like the input"
+    own = op.outputs[0].type.element_type
+    for slot, operand in op.filled():
+        if not slot.parameter and operand.type.element_type is not own:
+            return f"{slot.name}: must be {own} like the input"
+    return None
+
+
+def some_elements(op: Reduction) -> str | None:
+    """Of no elements, engines find means and extremes of their own."""
+    shape = op.input.type.shape or ()
+    for axis in op.axes or range(len(shape)):
+        if shape and shape[axis] == 0:
+            return f"input: there are no elements on axis {axis}"
+    return None
+
+
+def hidden_size(op: Recurrent) -> str | None:
+    """Engines ask for the number of hidden values as a parameter."""
+    shape = op.recurrence_weight.type.shape
+    if shape is None or not isinstance(shape[2], int):
+        return "recurrence_weight: its last size must be known"
+    return None
 
 
 def own_size(op: Conv2DTranspose) -> str | None:
     """What a given size leaves over, engines divide between the sides in ways of their own."""
-    if op.auto_pad is AutoPad.SAME:
-        return "auto_pad: SAME"
+    if op.auto_pad.keeps_size:
+        return f"auto_pad: {op.auto_pad.name}"
     return None if op.operand("output_shape") is None else "output_shape: must be left out"
 
 
-def windows_in_image(op: AveragePool2D | MaxPool2D) -> str | None:
+def windows_in_image(op: Pool2D) -> str | None:
     """Engines want padding narrower than a window, and no window that starts in it at the end."""
     for axis in range(2):
         given = op.pads[2 * axis : 2 * axis + 2]
         before, after = given if op.auto_pad is AutoPad.NONE else (0, 0)
-        kernel, stride = op.kernel_shape[axis], op.strides[axis]
-        if max(before, after) >= kernel:
-            return f"pads: {max(before, after)} is not less than the window of {kernel}"
-        if op.ceil_mode and after + stride > kernel:
+        span, stride = op.windows.spans[axis], op.strides[axis]
+        if max(before, after) >= op.kernel_shape[axis]:
+            return f"pads: {max(before, after)} is not less than the window of {span}"
+        if op.ceil_mode and not op.inside and after + stride > span:
             return f"ceil_mode: a window may start in the padding of {after}"
     return None
 
@@ -63,6 +87,40 @@ def backward_start(op: Slice) -> str | None:
             first = -size if isinstance(size, int) else 0
             if starts is None or starts.value is None or op.starts[index] < first:
                 return "starts: with a negative step, must be known to be in the input"
+    return None
+
+
+def usual_pixels(op: ResizeNearest) -> str | None:
+    """Where a nearest pixel is not as in NNAdapter, engines round at other places."""
+    if op.align_mode is not AlignMode.ASYMMETRIC and not op.align_corners:
+        return f"align_mode: {op.align_mode.name}"
+    usual = op.rounding is Rounding.USUAL
+    return None if usual else f"rounding: {op.rounding.name} is not done at run time"
+
+
+def smooth(op: ResizeCubic | ResizeLinear) -> str | None:
+    """Engines compute other weights than these, or none at all, where the target is smaller."""
+    if op.antialias:
+        return "antialias: is not done at run time"
+    unknown = op.align_mode not in (AlignMode.HALF_PIXEL, AlignMode.ASYMMETRIC)
+    return f"align_mode: {op.align_mode.name}" if unknown and not op.align_corners else None
+
+
+def padded_once(op: Pad) -> str | None:
+    """Engines repeat a tensor in its padding once only, and take nothing away as they do."""
+    if op.mode in (PadMode.NONE, PadMode.CONSTANT):
+        return None
+    shape, pads = op.input.type.shape, op.operand("pads")
+    if shape is None or pads is None or pads.value is None:
+        slot = "input: its rank" if shape is None else "pads: they"
+        return f"{slot} must be known in mode {op.mode.name}"
+    narrower = 1 if op.mode is PadMode.REFLECT else 0
+    for size, before, after in zip(shape, op.pads[::2], op.pads[1::2], strict=True):
+        most = max(before, after)
+        if min(before, after) < 0:
+            return f"pads: negative ones in mode {op.mode.name}"
+        if most > 0 and (not isinstance(size, int) or size - narrower < most):
+            return f"pads: {most} on an axis of size {size} in mode {op.mode.name}"
     return None
 
 

@@ -8,6 +8,7 @@ from crosschip.ir.dimension import Dim, Dimension, Shape, symbol, unknown
 from crosschip.ir.errors import (
     CacheError,
     DeviceError,
+    ElementTypeError,
     Error,
     InputError,
     ModelError,
@@ -26,6 +27,7 @@ __all__ = [
     "Dim",
     "Dimension",
     "ElementType",
+    "ElementTypeError",
     "Error",
     "Extension",
     "InputError",

@@ -125,7 +125,7 @@ class Builder:
                 operation.outputs = (Operand(name, declared),)
             types = operation.infer()
         except ModelError as error:
-            raise ModelError(f"{name!r}: {error}") from None
+            raise type(error)(f"{name!r}: {error}") from None
         names = [*outputs, *_output_names(name, len(types))[len(outputs) :]]
         operation.outputs = tuple(map(Operand, names, types))
         self.operations.append(operation)

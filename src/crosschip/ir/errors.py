@@ -12,6 +12,10 @@ class ModelError(Error):
     """A model breaks a rule of the intermediate representation or of an operator."""
 
 
+class ElementTypeError(ModelError):
+    """An operator does not take operands of an element type."""
+
+
 class ModelFileError(Error):
     """A model file is missing, damaged, or not in a format that an importer knows."""
 

@@ -16,9 +16,10 @@ class Extension(Operation):
         payload: what the framework's file says about the operation; means something only to the
             importer that kept it and to devices that run operations of that framework.
         declared: the types of the outputs, as far as the importer knows them.
+        reason: why no standard operators express it.
     """
 
-    __slots__ = ("declared", "payload", "type")
+    __slots__ = ("declared", "payload", "reason", "type")
 
     # Standard operators have a class each; all extensions share this one.
     type: str  # type: ignore[misc]
@@ -32,11 +33,13 @@ class Extension(Operation):
         type: str,
         payload: bytes,
         declared: tuple[TensorType, ...],
+        reason: str = "",
     ) -> None:
         super().__init__(name, inputs, outputs)
         self.type = type
         self.payload = payload
         self.declared = declared
+        self.reason = reason
 
     @property
     def framework(self) -> str:
@@ -63,4 +66,5 @@ class Extension(Operation):
             type=self.type,
             payload=self.payload,
             declared=self.declared,
+            reason=self.reason,
         )

@@ -102,7 +102,7 @@ INTEGERS = frozenset(
 INDICES = frozenset({ElementType.INT32, ElementType.INT64})
 BOOLEANS = frozenset({ElementType.BOOL})
 NUMBERS = FLOATS | INTEGERS
-NARROW_TYPES = frozenset(
+NARROW_FLOATS = frozenset(
     {
         ElementType.FLOAT8E4M3FN,
         ElementType.FLOAT8E4M3FNUZ,
@@ -110,28 +110,28 @@ NARROW_TYPES = frozenset(
         ElementType.FLOAT8E5M2FNUZ,
         ElementType.FLOAT8E8M0,
         ElementType.FLOAT4E2M1,
-        ElementType.INT4,
-        ElementType.UINT4,
-        ElementType.INT2,
-        ElementType.UINT2,
     }
 )
+NARROW_INTEGERS = frozenset(
+    {ElementType.INT4, ElementType.UINT4, ElementType.INT2, ElementType.UINT2}
+)
+NARROW_TYPES = NARROW_FLOATS | NARROW_INTEGERS
 """Types that values are stored and moved in, and converted from and to, but not computed in."""
 ALL_TYPES = NUMBERS | BOOLEANS | NARROW_TYPES
-QUANTIZABLE = frozenset(
-    {
-        ElementType.INT8,
-        ElementType.UINT8,
-        ElementType.INT16,
-        ElementType.UINT16,
-        ElementType.INT32,
-        ElementType.INT4,
-        ElementType.UINT4,
-        ElementType.INT2,
-        ElementType.UINT2,
-    }
+QUANTIZABLE = (
+    frozenset(
+        {
+            ElementType.INT8,
+            ElementType.UINT8,
+            ElementType.INT16,
+            ElementType.UINT16,
+            ElementType.INT32,
+        }
+    )
+    | NARROW_INTEGERS
+    | (NARROW_FLOATS - {ElementType.FLOAT8E8M0})
 )
-"""Integers that can stand for reals."""
+"""Types whose elements can stand for other reals: integers, and the narrow floats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +181,14 @@ class TensorType:
         element_type: the type of the stored elements; an integer type if quantized.
         shape: one `int` or `Dimension` an axis; `None` if not even the rank is known.
         quantization: how stored integers stand for reals; `None` if the elements are the values.
+        sizes: the elements, in C order, of a tensor of sizes computed from shapes; `None` where
+            nothing is known of them.
     """
 
     element_type: ElementType
     shape: Shape | None
     quantization: Quantization | None = None
+    sizes: tuple[Dim, ...] | None = None
 
     @property
     def static_shape(self) -> tuple[int, ...] | None:
@@ -199,7 +202,9 @@ class TensorType:
         """The type with named sizes replaced by the given ones."""
         if self.shape is None or not sizes:
             return self
-        return replace(self, shape=tuple(substitute(size, sizes) for size in self.shape))
+        shape = tuple(substitute(size, sizes) for size in self.shape)
+        known = self.sizes and tuple(substitute(size, sizes) for size in self.sizes)
+        return replace(self, shape=shape, sizes=known)
 
     def __str__(self) -> str:
         shape = "[*]" if self.shape is None else f"[{', '.join(map(str, self.shape))}]"

@@ -3,23 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
-from crosschip.ir import Array, Dim, Shape, unknown
+from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Quantization, Shape, unknown
 from crosschip.ir.types import ALL_TYPES, INDICES
+from crosschip.ops.conversion import Cast
+from crosschip.ops.elementwise import Add
+from crosschip.ops.examples import example, given, random
+from crosschip.ops.faces import NNAdapter, NNRt, NodeType
+from crosschip.ops.layout import Expand, Reshape, ShapeOf, Unsqueeze
+from crosschip.ops.moving import INT8, Layout
 from crosschip.ops.operator import Operator, UnknownRank, operator, shape_of
 from crosschip.ops.shapes import axis_in, same
-from crosschip.ops.slots import ComputedParameter, integer, integers, tensor, tensors
+from crosschip.ops.sizes import moved_sizes
+from crosschip.ops.slicing import Slice
+from crosschip.ops.slots import (
+    ComputedParameter,
+    integer,
+    integers,
+    optional_integer,
+    tensor,
+    tensors,
+)
+
+_COARSE = random(2, 3, 1, dtype=ElementType.INT8, low=-3, high=4, quantization=Quantization((1,)))
 
 
-@operator("CONCAT")
-class Concat(Operator):
-    """The parts, one after the other along `axis`; their other sizes are equal."""
+class _Joining(Operator):
+    """Base of operators that move the elements of several tensors, all of one element type."""
 
     __slots__ = ()
+    moves = True
     parts = tensors(ALL_TYPES)
+
+    def infer_sizes(self) -> Sequence[Dim]:
+        return moved_sizes(self)
+
+
+@operator(
+    "CONCAT",
+    nnadapter=NNAdapter(13),
+    nnrt=(NNRt(7, "CONCAT", ("parts",), {"AXIS": "axis"}),),
+    hdi=(NodeType.CONCAT,),
+    onnx=("Concat",),
+    core=True,
+)
+class Concat(_Joining):
+    """The parts, one after the other along `axis`; their other sizes are equal.
+
+    A negative axis counts from the last one. A part may be empty along the axis. Quantized parts
+    give a quantized output if all have one quantization, for the whole tensor.
+    """
+
+    __slots__ = ()
     axis = integer()
+    examples = (
+        example(parts=[random(2, 3), random(2, 1), random(2, 3)], axis=1),
+        example(parts=[random(2, 3), random(0, 3)], axis=-2),
+        example(parts=[random(4, dtype=ElementType.INT64, low=-9, high=9)], axis=0),
+        example(
+            parts=[random(2, dtype=ElementType.BOOL), random(1, dtype=ElementType.BOOL)], axis=0
+        ),
+        example(parts=[INT8, INT8], axis=1),
+        example(
+            parts=[INT8, _COARSE],
+            axis=2,
+            quantization=Quantization((0.15,)),
+        ),
+    )
 
     def infer_shape(self) -> Shape:
         shapes = [shape_of(operand) for operand in self.parts]
@@ -41,15 +94,74 @@ class Concat(Operator):
         return np.concatenate(parts, axis)
 
 
-@operator("SPLIT")
-class Split(Operator):
-    """Cuts the input along `axis` into pieces of the sizes that `split` lists."""
+@operator(
+    "STACK",
+    nnadapter=NNAdapter(82),
+    nnrt=(NNRt(36, "STACK", ("parts",), {"AXIS": "axis"}),),
+    hdi=(NodeType.STACK,),
+)
+class Stack(_Joining):
+    """The parts, which have one shape, one after the other along a new axis.
+
+    The new axis is at `axis` of the output; a negative one counts from the output's last.
+    """
 
     __slots__ = ()
-    moves = True
-    input = tensor(ALL_TYPES)
+    axis = integer(0)
+    examples = (
+        example(parts=[random(2, 3), random(2, 3)]),
+        example(parts=[random(2, 3), random(2, 3), random(2, 3)], axis=-1),
+        example(parts=[random(dtype=ElementType.INT32), random(dtype=ElementType.INT32)], axis=0),
+        example(parts=[INT8, INT8], axis=1),
+    )
+
+    def infer_shape(self) -> Shape:
+        shapes = [shape_of(operand) for operand in self.parts]
+        if len({len(shape) for shape in shapes}) > 1:
+            raise ValueError(f"parts: have {sorted({*map(len, shapes)})} axes, which differ")
+        sizes = list(shapes[0])
+        for shape in shapes[1:]:
+            for axis, size in enumerate(shape):
+                sizes[axis] = same(sizes[axis], size, "parts: sizes of two of them")
+        sizes.insert(axis_in(self.axis, len(sizes) + 1), len(shapes))
+        return tuple(sizes)
+
+    def reference(self, parts: Sequence[Array], axis: int) -> Array:
+        return np.stack(parts, axis)
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(Concat, [b.add(Unsqueeze, p, (self.axis,)) for p in self.parts], self.axis)
+
+
+@operator(
+    "SPLIT",
+    nnadapter=NNAdapter(79),
+    nnrt=(
+        NNRt(
+            *(32, "SPLIT"),
+            parameters={"AXIS": "axis", "OUTPUT_NUM": "", "SIZE_SPLITS": "split"},
+            translation="Without SIZE_SPLITS, OUTPUT_NUM pieces of equal size.",
+        ),
+    ),
+    hdi=(NodeType.SPLIT,),
+    onnx=("Split",),
+)
+class Split(Layout):
+    """Cuts the input along `axis` into pieces of the sizes that `split` lists.
+
+    The sizes sum up to that of the axis; one may be 0. A negative axis counts from the last one.
+    There are as many outputs as sizes.
+    """
+
+    __slots__ = ()
     axis = integer()
     split = integers()
+    examples = (
+        example(input=random(2, 6), axis=1, split=(1, 2, 3)),
+        example(input=random(4, 3), axis=-2, split=(0, 4)),
+        example(input=random(5, dtype=ElementType.INT32), axis=0, split=given([2, 3])),
+        example(input=INT8, axis=2, split=(1, 3)),
+    )
 
     def output_count(self) -> int:
         operand = self.operand("split")
@@ -66,18 +178,98 @@ class Split(Operator):
         except ComputedParameter:
             sizes = [unknown() for _ in range(self.output_count())]
         else:
+            if any(size < 0 for size in self.split):
+                raise ValueError(f"split: {list(self.split)} has a negative size")
             same(shape[axis], sum(self.split), "split: its sum, and the size of the axis")
         return [(*shape[:axis], size, *shape[axis + 1 :]) for size in sizes]
 
     def reference(self, input: Array, axis: int, split: Sequence[int]) -> Sequence[Array]:
+        if min(split) < 0 or sum(split) != input.shape[axis]:
+            raise ValueError(f"split: {list(split)} does not sum up to {input.shape[axis]}")
         return np.split(input, np.cumsum(split)[:-1], axis)
 
+    def decompose(self, b: Builder) -> Sequence[Operand]:
+        return [
+            b.add(Slice, self.input, (self.axis,), start, end) for start, end in self._bounds(b)
+        ]
 
-@operator("GATHER")
+    def _bounds(self, b: Builder) -> Sequence[tuple[object, object]]:
+        """Where each piece starts and ends: lists of one number, computed if the sizes are."""
+        try:
+            ends = np.cumsum(self.split).tolist()
+        except ComputedParameter:
+            sizes = b.add(Cast, self.operand("split"), ElementType.INT64)
+            bounds: list[Operand] = [b.constant(np.array([0]))]
+            for place in range(self.output_count()):
+                size = b.add(Slice, sizes, (0,), (place,), (place + 1,))
+                bounds.append(b.add(Add, bounds[-1], size))
+            return list(pairwise(bounds))
+        return [((start,), (end,)) for start, end in pairwise([0, *ends])]
+
+
+@operator(
+    "UNSTACK",
+    nnadapter=NNAdapter(91),
+    nnrt=(NNRt(57, "UNSTACK", parameters={"AXIS": "axis"}),),
+)
+class Unstack(Layout):
+    """The entries of the input along `axis`, an output each, without that axis.
+
+    A negative axis counts from the last one. There are `num` outputs, which is the size of the
+    axis; it may be left out where that size is known.
+    """
+
+    __slots__ = ()
+    axis = integer(0)
+    num = optional_integer()
+    examples = (
+        example(input=random(2, 3), num=2),
+        example(input=random(2, 3, 4), axis=-2, num=3),
+        example(input=random(3, dtype=ElementType.INT64, low=-9, high=9), num=3),
+        example(input=INT8, axis=1, num=3),
+    )
+
+    def output_count(self) -> int:
+        shape = self.input.type.shape
+        size = None if shape is None else shape[axis_in(self.axis, len(shape))]
+        if isinstance(size, int) and size < 1:
+            raise ValueError(f"input: axis {self.axis} has nothing to take apart")
+        if self.num is None and not isinstance(size, int):
+            raise ValueError("num: must be given, since the size of the axis is not known")
+        if self.num is not None and isinstance(size, int):
+            same(self.num, size, "num: it, and the size of the axis")
+        count = self.num if self.num is not None else size
+        assert isinstance(count, int), "one of the two is known"
+        return count
+
+    def infer_shape(self) -> Sequence[Shape]:
+        count, shape = self.output_count(), shape_of(self.input)
+        axis = axis_in(self.axis, len(shape))
+        return [(*shape[:axis], *shape[axis + 1 :])] * count
+
+    def reference(self, input: Array, axis: int, num: int | None) -> Sequence[Array]:
+        if num not in (None, input.shape[axis]):
+            raise ValueError(f"num: {num}, but the axis has size {input.shape[axis]}")
+        return list(np.moveaxis(input, axis, 0))
+
+    def decompose(self, b: Builder) -> Sequence[Operand]:
+        places = (b.constant(np.array(place)) for place in range(len(self.outputs)))
+        return [b.add(Gather, self.input, place, self.axis) for place in places]
+
+
+@operator(
+    "GATHER",
+    nnadapter=NNAdapter(30),
+    nnrt=(NNRt(16, "GATHER", ("input", "indices", "axis")),),
+    hdi=(NodeType.GATHER,),
+    onnx=("Gather",),
+    core=True,
+)
 class Gather(Operator):
-    """The entries of `axis` that `indices` name; a negative index counts from the end.
+    """The entries of `axis` that `indices` name; a negative index or axis counts from the end.
 
-    The output's shape is the input's with `axis` replaced by the shape of `indices`.
+    The output's shape is the input's with `axis` replaced by the shape of `indices`. An index out
+    of `[-size, size)` is refused.
     """
 
     __slots__ = ()
@@ -85,6 +277,13 @@ class Gather(Operator):
     input = tensor(ALL_TYPES)
     indices = tensor(INDICES)
     axis = integer(0)
+    examples = (
+        example(input=random(4, 3), indices=given([[1, 0], [-1, 2]])),
+        example(input=random(2, 3, 4), indices=given(np.array([2, 2], np.int32)), axis=-2),
+        example(input=random(2, 3), indices=given(1), axis=1),
+        example(input=random(2, 3), indices=given(np.zeros(0, np.int64)), axis=1),
+        example(input=INT8, indices=given([0, 2]), axis=1),
+    )
 
     def infer_shape(self) -> Shape:
         shape = shape_of(self.input)
@@ -93,5 +292,47 @@ class Gather(Operator):
             raise UnknownRank
         return (*shape[:axis], *self.indices.type.shape, *shape[axis + 1 :])
 
+    def infer_sizes(self) -> Sequence[Dim]:
+        return moved_sizes(self)
+
     def reference(self, input: Array, indices: Array, axis: int) -> Array:
         return np.take(input, indices, axis)
+
+
+@operator("MESHGRID", nnadapter=NNAdapter(50))
+class Meshgrid(Operator):
+    """The coordinates of a grid: output `i` holds the elements of part `i` along axis `i`.
+
+    The parts are lists of sizes `d0 … dn`, and all outputs have the shape `[d0, …, dn]`:
+    `output_i[j0, …, jn] = part_i[ji]`.
+    """
+
+    __slots__ = ()
+    moves = True
+    parts = tensors(ALL_TYPES)
+    examples = (
+        example(parts=[random(2), random(3)]),
+        example(parts=[random(2), random(1), random(3)]),
+        example(parts=[random(3, dtype=ElementType.INT64, low=-9, high=9)]),
+    )
+
+    def output_count(self) -> int:
+        return len(self.parts)
+
+    def infer_shape(self) -> Sequence[Shape]:
+        shapes = [shape_of(part) for part in self.parts]
+        if any(len(shape) != 1 for shape in shapes):
+            raise ValueError(f"parts: have {[*map(len, shapes)]} axes, but must have 1 each")
+        return [tuple(size for (size,) in shapes)] * len(shapes)
+
+    def reference(self, parts: Sequence[Array]) -> Sequence[Array]:
+        return list(np.meshgrid(*parts, indexing="ij"))
+
+    def decompose(self, b: Builder) -> Sequence[Operand]:
+        shape = b.add(Concat, [b.add(ShapeOf, part) for part in self.parts], 0)
+        rank = len(self.parts)
+        along = [tuple(-1 if i == axis else 1 for i in range(rank)) for axis in range(rank)]
+        return [
+            b.add(Expand, b.add(Reshape, part, places), shape)
+            for part, places in zip(self.parts, along, strict=True)
+        ]

@@ -5,6 +5,9 @@ for `(integer - zero_point) * scale`, the operator computes on that in float64, 
 float32. If the output declares a quantization, the result is rounded once to
 `clamp(round(real / scale) + zero_point)`, ties to even, in the integer type of the first quantized
 input. Operators that only move elements keep their input's quantization.
+
+Narrow floats can stand for reals as well. They are not rounded to integers, but to the nearest of
+their type: `cast(clamp(real / scale + zero_point))`.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import Array, ElementType, Operand, Quantization
+from crosschip.ops.casting import SATURATING, cast
 
 
 def value_type(operand: Operand) -> ElementType:
@@ -30,14 +34,16 @@ def reals(array: Array, quantization: Quantization) -> Array:
     return (array.astype(np.float64) - zero_point) * scale
 
 
-def integers(array: Array, quantization: Quantization, element_type: ElementType) -> Array:
-    """The nearest integers that stand for reals, ties to even, clamped to the type's range.
+def stored(array: Array, quantization: Quantization, element_type: ElementType) -> Array:
+    """What stands for reals: the nearest there is, ties to even, clamped to the type's range.
 
-    The division is in the reals' own type, float32 or float64.
+    The division is in the reals' own type, float32 or float64. NaN becomes 0 in an integer type.
     """
     along = _along(quantization, array.ndim)
     scale = np.array(quantization.scale, np.float32).astype(array.dtype).reshape(along)
     zero_point = np.array(quantization.zero_point, np.float64).reshape(along)
+    if element_type in SATURATING:
+        return cast(array / scale + zero_point.astype(array.dtype), element_type)
     low, high = limits(element_type)
     steps = np.rint(array / scale) + zero_point
     return np.clip(np.nan_to_num(steps, nan=0.0), low, high).astype(element_type.dtype)

@@ -3,115 +3,141 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import IntEnum
 
 import numpy as np
 
-from crosschip.ir import Array, Dim, Shape, unknown
-from crosschip.ir.types import FLOATS
-from crosschip.ops.convolution import four
+from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Quantization, Shape, unknown
+from crosschip.ir.types import BOOLEANS, FLOATS, INTEGERS
+from crosschip.ops.examples import example, random
+from crosschip.ops.faces import NNAdapter, NNRt, NodeType
+from crosschip.ops.joining import Gather
+from crosschip.ops.logical import Where
+from crosschip.ops.matrix import MatMul
 from crosschip.ops.operator import Operator, operator, shape_of
+from crosschip.ops.resampling import (
+    AlignMode,
+    Axis,
+    Neighbours,
+    Rounding,
+    axes_of,
+    extrapolated,
+    nearest,
+    neighbours,
+    scaled,
+)
+from crosschip.ops.shapes import of_rank
 from crosschip.ops.slots import (
     ComputedParameter,
+    Parameter,
     choice,
     flag,
     optional_integers,
     optional_reals,
+    real,
     tensor,
 )
-
-
-class AlignMode(IntEnum):
-    """Where the pixels of the two images lie, unless their corners are aligned.
-
-    `HALF_PIXEL`: `source = (target + 0.5) * ratio - 0.5`. `ASYMMETRIC`: `source = target * ratio`.
-    """
-
-    HALF_PIXEL = 0
-    ASYMMETRIC = 1
+from crosschip.ops.windows import static
 
 
 class _Resize(Operator):
-    """Base of resamplings to `shape` (height, width), or by `scales` where that is left out.
-
-    A scaled size is `floor(size * scale)`. Source and target pixels are related by `ratio = 1 /
-    scale`, `size / new_size` where `shape` is given, and `(size - 1) / (new_size - 1)` with
-    `align_corners` (0 where the new size is 1); all in float32.
-    """
+    """Base of resamplings to `shape` (height, width), or by `scales` where that is left out."""
 
     __slots__ = ()
     input = tensor(FLOATS)
     shape = optional_integers(2)
     scales = optional_reals(2)
     align_corners = flag(False)
+    align_mode: Parameter[AlignMode]
+    roi: Parameter[tuple[float, ...] | None]
+    extrapolation_value: Parameter[float]
 
     def infer_shape(self) -> Shape:
-        batch, channels, *image = four(shape_of(self.input), "input")
+        batch, channels, *image = of_rank(shape_of(self.input), 4, "input")
         if self.operand("shape") is None and self.operand("scales") is None:
             raise ValueError("shape: either it or scales must be given")
+        if self.align_mode is AlignMode.CROP and self.operand("roi") is None:
+            raise ValueError("roi: must be given with align_mode CROP")
         try:
-            return (batch, channels, *self._sizes(image))
+            sizes = self._sizes(image)
         except ComputedParameter:
             return (batch, channels, unknown(), unknown())
+        for size, new in zip(image, sizes, strict=True):
+            if isinstance(new, int) and new < 0:
+                raise ValueError(f"shape: {list(sizes)} has a negative size")
+            if size == 0 and new != 0:
+                raise ValueError(f"input: an image of {image[0]} by {image[1]} has no pixels")
+        return (batch, channels, *sizes)
 
     def _sizes(self, image: Sequence[Dim]) -> Sequence[Dim]:
         if self.operand("shape") is not None:
             return self.shape or ()
-        return [_scaled(size, scale) for size, scale in zip(image, self.scales or (), strict=True)]
+        return [scaled(size, scale) for size, scale in zip(image, self.scales or (), strict=True)]
 
-    @staticmethod
-    def ratios(
-        image: Sequence[int],
-        shape: Sequence[int] | None,
-        scales: Sequence[float] | None,
-        align_corners: bool,
-    ) -> list[tuple[int, np.float32]]:
-        """For each axis, the new size and the step in the source for one in the target."""
-        found = []
-        for axis in range(2):
-            scale = None if shape or not scales else scales[axis]
-            new = int(shape[axis]) if shape else _scaled_size(image[axis], scale or 1)
-            if align_corners:
-                ratio = (image[axis] - 1) / (new - 1) if new > 1 else 0.0
-            else:
-                ratio = 1 / scale if scale else image[axis] / new
-            found.append((new, np.float32(ratio)))
-        return found
+    def static_axes(self) -> list[Axis]:
+        """How height and width are resampled, where that is known at compile time."""
+        image = static(shape_of(self.input)[2:])
+        return axes_of(
+            image, self.shape, self.scales, self.align_corners, self.align_mode, self.roi
+        )
+
+    def extrapolated(self, b: Builder, output: Operand, axes: Sequence[Axis]) -> Operand:
+        """The output with `extrapolation_value` where it lies outside of the source."""
+        outside = extrapolated(axes)
+        if not outside.any():
+            return output
+        dtype = output.type.element_type.dtype
+        return b.add(Where, b.constant(outside), np.array(self.extrapolation_value, dtype), output)
 
 
-@operator("RESIZE_NEAREST")
+@operator("RESIZE_NEAREST", nnadapter=NNAdapter(
+    69, operands=("input", "shape", "scales", "align_corners")
+), hdi=(NodeType.RESIZE,), onnx=("Resize", "Upsample"))  # fmt: skip
 class ResizeNearest(_Resize):
-    """The source pixel at `floor(target * ratio)`; the nearest, half up, with `align_corners`."""
+    """The nearest pixel of an [N, C, H, W] image, for an image of another height and width.
 
-    __slots__ = ()
+    The new size is `shape` (height, width), or, if that is left out, `floor(size * scale)` for
+    each of `scales`. `ratio` is `1 / scale`, `size / new` where `shape` is given, and `(size - 1)
+    / (new - 1)` with `align_corners` (0 where `new` is 1). The place in the source is `target *
+    ratio` with `align_corners`, else what `align_mode` says; all in float32. `rounding` makes a
+    pixel of it, which is clamped to the image. Elements are moved as they are, NaN included. An
+    image without pixels is refused unless the new one has none either.
 
-    def reference(
-        self,
-        input: Array,
-        shape: Sequence[int] | None,
-        scales: Sequence[float] | None,
-        align_corners: bool,
-    ) -> Array:
-        def sources(new: int, ratio: np.float32, size: int) -> Array:
-            exact = np.arange(new, dtype=np.float32) * ratio
-            index = np.floor(exact + np.float32(0.5) if align_corners else exact)
-            return np.minimum(index.astype(np.int64), size - 1)
-
-        image = input.shape[2:]
-        found = self.ratios(image, shape, scales, align_corners)
-        rows, columns = (sources(*found[axis], image[axis]) for axis in range(2))
-        return input[:, :, rows[:, None], columns]
-
-
-@operator("RESIZE_LINEAR")
-class ResizeLinear(_Resize):
-    """Bilinear interpolation of the four source pixels around a place; the border is extended.
-
-    `align_mode` says where the place is, unless `align_corners` does: `source = target * ratio`.
+    Sources: NNAdapter's RESIZE_NEAREST, Paddle's nearest_interp_v2, ONNX's Resize.
     """
 
     __slots__ = ()
-    align_mode = choice(AlignMode, AlignMode.HALF_PIXEL)
+    moves = True
+    input = tensor(FLOATS | INTEGERS | BOOLEANS)
+    align_mode = choice(AlignMode, AlignMode.ASYMMETRIC)
+    rounding = choice(Rounding, Rounding.USUAL)
+    roi = optional_reals(4)
+    extrapolation_value = real(0.0)
+
+    examples = (
+        example(input=random(2, 3, 4, 5), shape=(6, 8)),
+        example(input=random(1, 2, 4, 5), scales=(2.0, 0.5)),
+        example(input=random(1, 2, 4, 5), scales=(1.5, 2.6), align_corners=True),
+        example(input=random(1, 2, 4, 5), shape=(7, 3), align_mode=0, rounding=1),
+        example(input=random(1, 2, 4, 5), scales=(0.6, 1.3), align_mode=3, rounding=4),
+        example(input=random(1, 2, 4, 5), shape=(1, 9), align_mode=2, rounding=2),
+        example(input=random(1, 2, 4, 5), shape=(3, 9), align_mode=4, rounding=3),
+        example(
+            input=random(1, 2, 4, 5),
+            shape=(3, 4),
+            align_mode=5,
+            roi=(0.2, -0.3, 0.7, 1.1),
+            extrapolation_value=9.0,
+            rounding=1,
+        ),
+        example(input=random(1, 2, 4, 5, dtype=ElementType.INT32, low=-9, high=9), shape=(8, 5)),
+        example(
+            input=random(
+                1, 2, 4, 5, dtype=ElementType.INT8, low=-128, high=128,
+                quantization=Quantization((0.05,)),
+            ),
+            shape=(8, 10),
+        ),
+    )  # fmt: skip
 
     def reference(
         self,
@@ -120,37 +146,210 @@ class ResizeLinear(_Resize):
         scales: Sequence[float] | None,
         align_corners: bool,
         align_mode: AlignMode,
+        rounding: Rounding,
+        roi: Sequence[float] | None,
+        extrapolation_value: float,
     ) -> Array:
+        axes = axes_of(input.shape[2:], shape, scales, align_corners, align_mode, roi)
+        rows, columns = (nearest(axis, rounding, align_corners) for axis in axes)
+        output = input[:, :, rows[:, None], columns]
+        return np.where(extrapolated(axes), np.array(extrapolation_value, input.dtype), output)
+
+    def decompose(self, b: Builder) -> Operand:
+        axes, output = self.static_axes(), self.input
+        for number, axis in enumerate(axes):
+            pixels = nearest(axis, self.rounding, self.align_corners)
+            output = b.add(Gather, output, pixels, axis=2 + number)
+        return self.extrapolated(b, output, axes)
+
+
+class _Interpolation(_Resize):
+    """Base of resamplings in which a pixel is a sum of weighted neighbours, axis by axis."""
+
+    __slots__ = ()
+    align_mode = choice(AlignMode, AlignMode.HALF_PIXEL)
+    exclude_outside: Parameter[bool]
+    antialias: Parameter[bool]
+
+    def neighbours(self, axis: Axis) -> Neighbours:
+        """The source pixels that count for each pixel of the target."""
+        raise NotImplementedError
+
+    def interpolated(self, input: Array, axes: Sequence[Axis], extrapolation: float) -> Array:
         output = input
-        found = self.ratios(input.shape[2:], shape, scales, align_corners)
-        for axis, (new, ratio) in zip((2, 3), found, strict=True):
-            places = np.arange(new, dtype=np.float32)
-            if align_mode is AlignMode.HALF_PIXEL and not align_corners:
-                places = (places + np.float32(0.5)) * ratio - np.float32(0.5)
-            else:
-                places = places * ratio
-            output = _interpolate(output, np.maximum(places, 0), axis)
-        return output
+        for number, axis in ((2, axes[0]), (3, axes[1])):
+            pixels, weights = self.neighbours(axis)
+            along = (-1,) + (1,) * (3 - number)
+            output = sum(
+                (
+                    np.take(output, pixel, number) * weight.astype(input.dtype).reshape(along)
+                    for pixel, weight in zip(pixels.T, weights.T, strict=True)
+                ),
+                np.zeros((), input.dtype),
+            )
+        return np.where(extrapolated(axes), np.array(extrapolation, input.dtype), output)
+
+    def decompose(self, b: Builder) -> Operand:
+        axes = self.static_axes()
+        dtype = self.input.type.element_type.dtype
+        rows, columns = (self.neighbours(a).matrix(a.size).astype(dtype) for a in axes)
+        tall = b.add(MatMul, b.constant(rows), self.input)
+        return self.extrapolated(b, b.add(MatMul, tall, columns, transpose_y=True), axes)
 
 
-def _interpolate(image: Array, places: Array, axis: int) -> Array:
-    last = image.shape[axis] - 1
-    low = np.minimum(places.astype(np.int64), last)
-    high = np.minimum(low + 1, last)
-    weight = (places - low).astype(np.float32)
-    weight = weight.reshape((-1,) + (1,) * (image.ndim - 1 - axis))
-    return np.take(image, low, axis) * (1 - weight) + np.take(image, high, axis) * weight
+@operator(
+    "RESIZE_LINEAR",
+    nnadapter=NNAdapter(70, operands=("input", "shape", "scales", "align_corners", "align_mode")),
+    nnrt=(
+        NNRt(
+            43,
+            "RESIZE_BILINEAR",
+            parameters={
+                "NEW_HEIGHT": "shape",
+                "NEW_WIDTH": "shape",
+                "PRESERVE_ASPECT_RATIO": "",
+                "COORDINATE_TRANSFORM_MODE": "align_mode",
+                "EXCLUDE_OUTSIDE": "exclude_outside",
+            },
+            translation="input and output are NHWC; shape is NEW_HEIGHT and NEW_WIDTH; "
+            "COORDINATE_TRANSFORM_MODE 0 is ASYMMETRIC, 1 align_corners, 2 HALF_PIXEL; "
+            "PRESERVE_ASPECT_RATIO must be false",
+        ),
+    ),
+    hdi=(NodeType.RESIZE,),
+    onnx=("Resize", "Upsample"),
+)
+class ResizeLinear(_Interpolation):
+    """Bilinear interpolation of an [N, C, H, W] image to another height and width.
+
+    Sizes and `ratio` are those of `RESIZE_NEAREST`; so are the places, `align_mode` being
+    `HALF_PIXEL` unless given. Along each axis the pixel at place `p` is `(1 - t) * source[i] + t *
+    source[i + 1]` with `i = floor(p)`, `t = p - i`; beyond the border, the pixel at the border
+    stands (or, with `exclude_outside`, nothing: the other weights are divided by their sum).
+
+    With `antialias`, and where the target is smaller, `ratio = 1 / scale` pixels to either side
+    count, pixel `i` with the weight `max(0, 1 - abs(i - p) / ratio)` over the sum of all weights.
+
+    Weights are exact to float32's precision; a NaN or an infinite pixel reaches at least the pixels
+    that it has a weight for, and may make NaN of others in its row and column. Sources:
+    NNAdapter's RESIZE_LINEAR, Paddle's bilinear_interp_v2, NNRt's RESIZE_BILINEAR, ONNX's Resize.
+    """
+
+    __slots__ = ()
+    exclude_outside = flag(False)
+    antialias = flag(False)
+    roi = optional_reals(4)
+    extrapolation_value = real(0.0)
+
+    examples = (
+        example(input=random(2, 3, 4, 5), shape=(6, 8)),
+        example(input=random(1, 2, 4, 5), scales=(2.0, 0.5), align_mode=1),
+        example(input=random(1, 2, 4, 5), scales=(1.5, 2.6), align_corners=True),
+        example(input=random(1, 2, 4, 5), shape=(1, 9), align_mode=2),
+        example(input=random(1, 2, 4, 5), scales=(0.6, 1.3), align_mode=3),
+        example(input=random(1, 2, 7, 9), shape=(3, 4), antialias=True),
+        example(input=random(1, 2, 7, 9), shape=(3, 4), antialias=True, exclude_outside=True),
+        example(
+            input=random(1, 2, 4, 5),
+            shape=(3, 4),
+            align_mode=5,
+            roi=(0.2, -0.3, 0.7, 1.1),
+            extrapolation_value=9.0,
+        ),
+        example(
+            input=random(
+                1, 2, 4, 5, dtype=ElementType.UINT8, low=0, high=256,
+                quantization=Quantization((0.05,), (100,)),
+            ),
+            shape=(8, 10),
+            quantization=Quantization((0.05,), (100,)),
+        ),
+    )  # fmt: skip
+
+    def reference(
+        self,
+        input: Array,
+        shape: Sequence[int] | None,
+        scales: Sequence[float] | None,
+        align_corners: bool,
+        align_mode: AlignMode,
+        exclude_outside: bool,
+        antialias: bool,
+        roi: Sequence[float] | None,
+        extrapolation_value: float,
+    ) -> Array:
+        axes = axes_of(input.shape[2:], shape, scales, align_corners, align_mode, roi)
+        return self.interpolated(input, axes, extrapolation_value)
+
+    def neighbours(self, axis: Axis) -> Neighbours:
+        def triangle(distance: Array) -> Array:
+            return np.maximum(0, 1 - np.abs(distance))
+
+        return neighbours(axis, triangle, 1, self.antialias, self.exclude_outside)
 
 
-def _scaled(size: Dim, scale: float) -> Dim:
-    if isinstance(size, int):
-        return _scaled_size(size, scale)
-    if float(scale).is_integer():
-        return size * int(scale)
-    return unknown()
+@operator("RESIZE_CUBIC", onnx=("Resize",))
+class ResizeCubic(_Interpolation):
+    """Bicubic interpolation of an [N, C, H, W] image to another height and width.
 
+    Sizes, `ratio` and places are those of `RESIZE_LINEAR`. Along each axis four pixels around place
+    `p` count, pixel `i` with the weight `w(abs(i - p))`, where, with `a = coefficient`, `w(x) =
+    (a + 2) * x ** 3 - (a + 3) * x ** 2 + 1` for `x <= 1`, `a * (x ** 3 - 5 * x ** 2 + 8 * x - 4)`
+    for `x < 2`, else 0 (R. Keys, Cubic convolution interpolation for digital image processing,
+    1981). Beyond the border, the pixel at the border stands (or, with `exclude_outside`, nothing:
+    the other weights are divided by their sum).
 
-def _scaled_size(size: int, scale: float) -> int:
-    if not 0 <= size * scale < 2**31:
-        raise ValueError(f"scales: {scale} is no factor for a size of {size}")
-    return int(np.floor(np.float32(size) * np.float32(scale)))
+    With `antialias`, and where the target is smaller, the weights are `w(abs(i - p) / ratio)` over
+    their sum, for `2 * ratio` pixels to either side. NaN and infinity as in `RESIZE_LINEAR`.
+
+    Sources: ONNX's Resize; Paddle's bicubic_interp_v2 and PyTorch have -0.75 as `coefficient`.
+    """
+
+    __slots__ = ()
+    coefficient = real(-0.75)
+    exclude_outside = flag(False)
+    antialias = flag(False)
+    roi = optional_reals(4)
+    extrapolation_value = real(0.0)
+
+    examples = (
+        example(input=random(2, 3, 4, 5), shape=(6, 8)),
+        example(input=random(1, 2, 4, 5), scales=(2.0, 0.5), align_mode=1, coefficient=-0.5),
+        example(input=random(1, 2, 4, 5), scales=(1.5, 2.6), align_corners=True),
+        example(input=random(1, 2, 4, 5), shape=(6, 3), exclude_outside=True),
+        example(input=random(1, 2, 9, 7), shape=(3, 4), antialias=True),
+        example(input=random(1, 2, 9, 7), shape=(3, 4), antialias=True, exclude_outside=True),
+        example(
+            input=random(1, 2, 4, 5),
+            shape=(3, 4),
+            align_mode=5,
+            roi=(0.2, -0.3, 0.7, 1.1),
+            extrapolation_value=9.0,
+        ),
+    )
+
+    def reference(
+        self,
+        input: Array,
+        shape: Sequence[int] | None,
+        scales: Sequence[float] | None,
+        align_corners: bool,
+        align_mode: AlignMode,
+        coefficient: float,
+        exclude_outside: bool,
+        antialias: bool,
+        roi: Sequence[float] | None,
+        extrapolation_value: float,
+    ) -> Array:
+        axes = axes_of(input.shape[2:], shape, scales, align_corners, align_mode, roi)
+        return self.interpolated(input, axes, extrapolation_value)
+
+    def neighbours(self, axis: Axis) -> Neighbours:
+        a = self.coefficient
+
+        def cubic(distance: Array) -> Array:
+            x = np.abs(distance)
+            near = ((a + 2) * x - (a + 3)) * x * x + 1
+            return np.where(x <= 1, near, np.where(x < 2, a * (((x - 5) * x + 8) * x - 4), 0))
+
+        return neighbours(axis, cubic, 2, self.antialias, self.exclude_outside)

@@ -60,7 +60,8 @@ def to_bytes(model: Model) -> bytes:
         entry = [operation.type, operation.name, reads, _encode_outputs(operation)]
         if isinstance(operation, Extension):
             types = [_encode_type(type_) for type_ in operation.declared]
-            entry.append([b64encode(operation.payload).decode("ascii"), types])
+            payload = b64encode(operation.payload).decode("ascii")
+            entry.append([payload, types, operation.reason])
         operations.append(entry)
     header = json.dumps(
         {
@@ -156,9 +157,15 @@ class _Reader:
         inputs = tuple(None if index is None else self.operands[index] for index in reads)
         operation: Operation
         if extension:
-            payload, types = b64decode(extension[0], validate=True), extension[1]
-            declared = tuple(map(_decode_type, types))
-            operation = Extension(name, inputs, type=type_, payload=payload, declared=declared)
+            payload, types, reason = extension
+            operation = Extension(
+                name,
+                inputs,
+                type=type_,
+                payload=b64decode(payload, validate=True),
+                declared=tuple(map(_decode_type, types)),
+                reason=reason,
+            )
         else:
             operation = operator_named(type_)(name, inputs)
         operation.outputs = tuple(

@@ -32,11 +32,18 @@ def unknown_sizes(count: int, slot: str = "shape") -> Shape:
     return tuple(unknown() for _ in range(count))
 
 
-def broadcast(*shapes: Shape) -> Shape:
+def broadcast(*shapes: Shape, slot: str = "input1") -> Shape:
     """The shape that NumPy's broadcasting gives; `ValueError` if the shapes do not go together."""
     rank = max(map(len, shapes))
     padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
-    return tuple(_broadcast_axis(sizes, shapes) for sizes in zip(*padded, strict=True))
+    return tuple(_broadcast_axis(sizes, shapes, slot) for sizes in zip(*padded, strict=True))
+
+
+def of_rank(shape: Shape, rank: int, slot: str) -> Shape:
+    """The shape itself; `ValueError` if it does not have so many axes."""
+    if len(shape) != rank:
+        raise ValueError(f"{slot}: has {len(shape)} axes, but must have {rank}")
+    return shape
 
 
 def same(a: Dim, b: Dim, what: str) -> Dim:
@@ -56,7 +63,7 @@ def window_count(size: Dim, window: int, stride: int, *, ceil: bool = False) -> 
     return (room + (stride - 1 if ceil else 0)) // stride + 1
 
 
-def _broadcast_axis(sizes: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
+def _broadcast_axis(sizes: Sequence[Dim], shapes: Sequence[Shape], slot: str) -> Dim:
     result: Dim = 1
     for size in sizes:
         if size == 1 or size == result:
@@ -65,7 +72,7 @@ def _broadcast_axis(sizes: Sequence[Dim], shapes: Sequence[Shape]) -> Dim:
             result = size
         elif isinstance(size, int) and isinstance(result, int):
             texts = ", ".join(f"[{', '.join(map(str, shape))}]" for shape in shapes)
-            raise ValueError(f"input1: shapes {texts} do not broadcast: {result} meets {size}")
+            raise ValueError(f"{slot}: shapes {texts} do not broadcast: {result} meets {size}")
         elif isinstance(result, Dimension):
             result = size if isinstance(size, int) else unknown()
     return result

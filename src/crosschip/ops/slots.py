@@ -13,7 +13,16 @@ from typing import Generic, Self, TypeVar, cast, overload
 
 import numpy as np
 
-from crosschip.ir import Array, ElementType, Error, ModelError, Operand, Operation
+from crosschip.ir import (
+    Array,
+    ElementType,
+    ElementTypeError,
+    Error,
+    ModelError,
+    Operand,
+    Operation,
+    TensorType,
+)
 from crosschip.ir.types import BOOLEANS, FLOATS, INDICES, QUANTIZABLE
 from crosschip.ops.quantized import value_type
 
@@ -67,18 +76,25 @@ class Slot:
         """
         if self.reads_reals(operand):
             if operand.type.element_type not in QUANTIZABLE:
-                raise ModelError(f"{self.name}: {operand.type.element_type} cannot be quantized")
+                raise ElementTypeError(
+                    f"{self.name}: {operand.type.element_type} cannot be quantized"
+                )
+            if not _scales_fit(operand.type):
+                raise ModelError(
+                    f"{self.name}: {operand.type} does not have a scale for each index"
+                )
         elif operand.type.element_type not in self.types:
             taken = ", ".join(sorted(map(str, self.types)))
-            raise ModelError(f"{self.name}: takes {taken}, not {operand.type.element_type}")
+            raise ElementTypeError(f"{self.name}: takes {taken}, not {operand.type.element_type}")
 
     def reads_reals(self, operand: Operand) -> bool:
         """Whether it reads what a quantized operand's integers stand for."""
-        return (
-            operand.type.quantization is not None
-            and not self.parameter
-            and ElementType.FLOAT32 in self.types
-        )
+        return operand.type.quantization is not None and self.takes_reals
+
+    @property
+    def takes_reals(self) -> bool:
+        """Whether it is a tensor that may be real, and so quantized."""
+        return not self.parameter and ElementType.FLOAT32 in self.types
 
     def element_type(self, operand: Operand) -> ElementType:
         """The type of the elements that it reads from an operand."""
@@ -87,6 +103,15 @@ class Slot:
     def encode(self, value: object) -> Array:
         """The array that stands for a plain value."""
         return np.asarray(value)
+
+
+def _scales_fit(type_: TensorType) -> bool:
+    """Whether there are as many scales as the axis that they run along is long, if it is known."""
+    axis = type_.quantization.axis if type_.quantization else None
+    if type_.quantization is None or axis is None or type_.shape is None:
+        return True
+    size = type_.shape[axis] if -len(type_.shape) <= axis < len(type_.shape) else 0
+    return not isinstance(size, int) or size == len(type_.quantization.scale)
 
 
 class Tensor(Slot):
@@ -219,11 +244,18 @@ def tensors(types: Collection[ElementType]) -> Tensors:
     return Tensors(types, False)
 
 
-def real(default: float | None = None) -> Parameter[float]:
-    """One real number; required if there is no default."""
+def real(default: float | None = None, *, least: float = -np.inf) -> Parameter[float]:
+    """One real number, at least `least`; required if there is no default."""
+
+    def decode(array: Array) -> float:
+        number = float(array.item())
+        if number < least:
+            raise ValueError(f"{number:g} is less than {least:g}")
+        return number
+
     return Parameter(
         FLOATS,
-        lambda a: float(a.item()),
+        decode,
         default,
         kind="real number",
         optional=default is not None,

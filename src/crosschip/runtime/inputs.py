@@ -10,7 +10,7 @@ from numpy.lib.format import read_array as read_npy
 
 from crosschip.ir import Array, Dim, ElementType, InputError, Model, TensorType
 from crosschip.ir.dimension import name_of
-from crosschip.ir.types import INTEGERS, QUANTIZABLE
+from crosschip.ir.types import INTEGERS, NARROW_INTEGERS
 from crosschip.ops.quantized import limits
 from crosschip.passes.specialize import bind, concrete
 
@@ -76,7 +76,7 @@ def _random(
     name: str, type_: TensorType, shape: tuple[int, ...], generator: np.random.Generator
 ) -> Array:
     try:
-        if type_.element_type in INTEGERS | QUANTIZABLE:
+        if type_.element_type in INTEGERS | NARROW_INTEGERS:
             array: Array = generator.integers(0, min(10, limits(type_.element_type)[1] + 1), shape)
         elif type_.element_type is ElementType.BOOL:
             array = generator.integers(0, 2, shape)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 
 from crosschip.devices.onnxruntime.quiet import import_engine
 from crosschip.hal import Device, Kind, Options, Program, Support
-from crosschip.ir import DeviceError, Model, Operation
+from crosschip.ir import DeviceError, Extension, Model, Operation
 
 
 class OnnxRuntimeDevice(Device):
@@ -27,12 +27,13 @@ class OnnxRuntimeDevice(Device):
         super().__init__(properties)
         try:
             import_engine()
-            from crosschip.devices.onnxruntime import converters, program
+            from crosschip.devices.onnxruntime import converters, extensions, program
         except ImportError as error:
             raise DeviceError(
                 f"ONNX Runtime cannot be imported ({error}); pip install crosschip[onnxruntime]"
             ) from error
         self._converters = converters.converters
+        self._extensions = extensions
         self._engine = program
         self._spinning = self.properties.get("spinning", "1") != "0"
 
@@ -48,6 +49,8 @@ class OnnxRuntimeDevice(Device):
         return self._engine.VERSION
 
     def supports(self, operation: Operation) -> Support:
+        if isinstance(operation, Extension):
+            return self._extensions.supports(operation)
         return self._converters.supports(operation)
 
     def operators(self) -> Collection[str]:
@@ -57,4 +60,4 @@ class OnnxRuntimeDevice(Device):
         return self._engine.compile(model, options, spinning=self._spinning)
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
-        return self._engine.load(saved, options, spinning=self._spinning)
+        return self._engine.load(saved, model, options, spinning=self._spinning)

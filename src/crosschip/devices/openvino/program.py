@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import BytesIO
 from os import SEEK_END
 from typing import Any
 
@@ -141,7 +142,7 @@ class OpenVinoProgram(Program):
         # OpenVINO does not read what it exports of a model that it has imported.
         if self._saved is not None:
             return self._saved
-        exported = self._compiled.export_model()
+        exported: BytesIO = self._compiled.export_model()
         exported.seek(0, SEEK_END)
         exported.write(seal(exported.getbuffer()))
         return exported.getvalue()

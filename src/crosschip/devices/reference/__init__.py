@@ -11,9 +11,9 @@ from importlib.metadata import version
 import numpy as np
 
 from crosschip.hal import YES, Device, Kind, Options, Precision, Program, Support
-from crosschip.ir import Array, DeviceError, Model, ModelFileError, Operation
+from crosschip.ir import Array, DeviceError, Extension, Model, ModelFileError, Operation
 from crosschip.ops import Operator, operators
-from crosschip.ops.operator import Kernel
+from crosschip.ops.kernel import Kernel
 from crosschip.ops.saved_model import from_bytes, to_bytes
 
 
@@ -30,7 +30,8 @@ class ReferenceDevice(Device):
     def supports(self, operation: Operation) -> Support:
         if isinstance(operation, Operator):
             return YES
-        return Support.no(f"{operation.type}: is not a standard operator")
+        reason = operation.reason if isinstance(operation, Extension) else ""
+        return Support.no(f"{operation.type}: {reason or 'is not a standard operator'}")
 
     def operators(self) -> Collection[str]:
         return operators().keys()

@@ -2,29 +2,54 @@
 
 from __future__ import annotations
 
+from operator import ge, gt
 from typing import Any
 
 from crosschip.devices.limits import own_size, windows_in_image
 from crosschip.devices.onnxruntime.converters.table import FLOAT_TYPES, NARROW_FLOATS, converts
 from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
+from crosschip.ops.adaptive_pooling import AdaptiveAveragePool2D, AdaptivePool2D
 from crosschip.ops.convolution import Conv2D, Conv2DTranspose
-from crosschip.ops.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D
+from crosschip.ops.deformable_convolution import DeformableConv2D
+from crosschip.ops.pooling import AveragePool2D, MaxPool2D, Pool2D
 from crosschip.ops.windows import AutoPad
 
-_AUTO_PAD = {AutoPad.NONE: "NOTSET", AutoPad.SAME: "SAME_UPPER", AutoPad.VALID: "VALID"}
+_BYTES = {ElementType.INT8, ElementType.UINT8}
+_AUTO_PAD = {
+    AutoPad.NONE: "NOTSET",
+    AutoPad.SAME: "SAME_UPPER",
+    AutoPad.VALID: "VALID",
+    AutoPad.SAME_LOWER: "SAME_LOWER",
+}
 
 
-def _window(op: Conv2D | Conv2DTranspose | AveragePool2D | MaxPool2D) -> dict[str, Any]:
+def _window(op: Conv2D | Conv2DTranspose | Pool2D) -> dict[str, Any]:
     """The attributes that say where windows are."""
     top, bottom, left, right = op.pads
     pads = [top, left, bottom, right] if op.auto_pad is AutoPad.NONE else None
     return {"auto_pad": _AUTO_PAD[op.auto_pad], "pads": pads, "strides": op.strides}
 
 
-def _dilated(op: Conv2D) -> str | None:
-    if op.auto_pad is AutoPad.SAME and op.dilations != (1, 1):
-        return f"auto_pad: SAME with dilations {list(op.dilations)}"
+@converts(DeformableConv2D, types={ElementType.FLOAT32})
+def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> str:
+    top, bottom, left, right = op.pads
+    inputs = (op.input, op.filter, op.offset, op.bias, op.mask)
+    return g.add(
+        "DeformConv",
+        *(g[operand] if operand else "" for operand in inputs),
+        pads=[top, left, bottom, right],
+        strides=op.strides,
+        dilations=op.dilations,
+        group=op.group,
+        offset_group=op.deformable_group,
+    )
+
+
+def _dilated(op: Conv2D | Pool2D, *, always: bool = False) -> str | None:
+    if (always or op.auto_pad.keeps_size) and op.dilations != (1, 1):
+        return f"dilations: {list(op.dilations)} with auto_pad {op.auto_pad.name}"
     return None
 
 
@@ -34,7 +59,14 @@ def conv_2d(g: Graph, op: Conv2D) -> str:
     return g.add("Conv", *inputs, group=op.group, dilations=op.dilations, **_window(op))
 
 
-@converts(Conv2DTranspose, types=NARROW_FLOATS, limit=own_size)
+def _transposed(op: Conv2DTranspose) -> str | None:
+    steps = map(max, op.strides, op.dilations)
+    if any(map(ge, op.output_padding, steps)):
+        return f"output_padding: {list(op.output_padding)}, must be less than the strides"
+    return own_size(op)
+
+
+@converts(Conv2DTranspose, types=NARROW_FLOATS, limit=_transposed)
 def conv_2d_transpose(g: Graph, op: Conv2DTranspose) -> str:
     inputs = [g[operand] for operand in (op.input, op.filter, op.bias) if operand]
     return g.add(
@@ -47,21 +79,39 @@ def conv_2d_transpose(g: Graph, op: Conv2DTranspose) -> str:
     )
 
 
-@converts(AveragePool2D, types=NARROW_FLOATS, limit=windows_in_image)
+def _pool(op: Pool2D) -> dict[str, Any]:
+    return {
+        "kernel_shape": op.kernel_shape,
+        "ceil_mode": int(op.ceil_mode and not op.auto_pad.keeps_size),
+        **_window(op),
+    }
+
+
+def _pooled(op: Pool2D) -> str | None:
+    apart = any(map(gt, op.strides, op.windows.spans))
+    if op.auto_pad.keeps_size and apart:
+        return f"auto_pad: {op.auto_pad.name} with windows that leave pixels out"
+    return windows_in_image(op) or _dilated(op)
+
+
+def _averaged(op: AveragePool2D) -> str | None:
+    # The fusion with quantization around it makes an operator without dilations.
+    return _pooled(op) or _dilated(op, always=True)
+
+
+@converts(AveragePool2D, types=NARROW_FLOATS, limit=_averaged)
 def average_pool_2d(g: Graph, op: AveragePool2D) -> str:
     return g.add(
         "AveragePool",
         g[op.input],
-        kernel_shape=op.kernel_shape,
-        ceil_mode=int(op.ceil_mode),
         count_include_pad=int(op.count_include_pad),
-        **_window(op),
+        **_pool(op),
     )
 
 
-@converts(MaxPool2D, types=FLOAT_TYPES | INDICES, limit=windows_in_image)
+@converts(MaxPool2D, types=FLOAT_TYPES | INDICES | _BYTES, limit=_pooled)
 def max_pool_2d(g: Graph, op: MaxPool2D) -> list[str]:
-    attributes = {"kernel_shape": op.kernel_shape, "ceil_mode": int(op.ceil_mode), **_window(op)}
+    attributes = {"dilations": op.dilations, **_pool(op)}
     if not op.return_indices:
         return [g.add("MaxPool", g[op.input], **attributes)]
     values, places = g.add_all("MaxPool", 2, g[op.input], **attributes)
@@ -69,7 +119,7 @@ def max_pool_2d(g: Graph, op: MaxPool2D) -> list[str]:
     return [values, g.cast(g.add("Mod", places, area), op.return_indices_dtype.dtype)]
 
 
-def _global(op: AdaptiveAveragePool2D) -> str | None:
+def _global(op: AdaptivePool2D) -> str | None:
     shape = op.output_shape
     return None if shape == (1, 1) else f"output_shape: {list(shape)}, must be [1, 1]"
 

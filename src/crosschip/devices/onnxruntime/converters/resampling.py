@@ -6,19 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.devices.limits import divides_exactly
+from crosschip.devices.limits import divides_exactly, smooth, usual_pixels
 from crosschip.devices.onnxruntime.converters.table import NARROW_FLOATS, converts
 from crosschip.devices.onnxruntime.graph import Graph
-from crosschip.ops.resizing import AlignMode, ResizeLinear, ResizeNearest
+from crosschip.ir import ElementType
+from crosschip.ops.resampling import AlignMode
+from crosschip.ops.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 
 
-@converts(ResizeLinear, types=NARROW_FLOATS, computed=["shape", "scales"])
+@converts(ResizeLinear, types=NARROW_FLOATS, computed=["shape", "scales"], limit=smooth)
 def resize_linear(g: Graph, op: ResizeLinear) -> str:
-    places = "half_pixel" if op.align_mode is AlignMode.HALF_PIXEL else "asymmetric"
-    return _resize(g, op, "linear", "align_corners" if op.align_corners else places)
+    return _resize(g, op, "linear", _places(op))
 
 
-@converts(ResizeNearest, types=NARROW_FLOATS, computed=["shape", "scales"])
+@converts(ResizeCubic, types={ElementType.FLOAT32}, computed=["shape", "scales"], limit=smooth)
+def resize_cubic(g: Graph, op: ResizeCubic) -> str:
+    weights = {"cubic_coeff_a": op.coefficient, "exclude_outside": int(op.exclude_outside)}
+    return _resize(g, op, "cubic", _places(op), **weights)
+
+
+def _places(op: ResizeCubic | ResizeLinear) -> str:
+    if op.align_corners:
+        return "align_corners"
+    return "half_pixel" if op.align_mode is AlignMode.HALF_PIXEL else "asymmetric"
+
+
+@converts(ResizeNearest, types=NARROW_FLOATS, computed=["shape", "scales"], limit=usual_pixels)
 def resize_nearest(g: Graph, op: ResizeNearest) -> str:
     if divides_exactly(op):
         return _resize(g, op, "nearest", "asymmetric", nearest_mode="floor")
@@ -29,7 +42,11 @@ def resize_nearest(g: Graph, op: ResizeNearest) -> str:
 
 
 def _resize(
-    g: Graph, op: ResizeLinear | ResizeNearest, mode: str, places: str, **attributes: Any
+    g: Graph,
+    op: ResizeCubic | ResizeLinear | ResizeNearest,
+    mode: str,
+    places: str,
+    **attributes: Any,
 ) -> str:
     shape, scales = op.operand("shape"), op.operand("scales")
     if shape:

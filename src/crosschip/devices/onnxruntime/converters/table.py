@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.hal import Converters
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import BOOLEANS, FLOATS, INTEGERS
+from crosschip.ops.operator import Operator
 
 FLOAT_TYPES = FLOATS - {ElementType.BFLOAT16}
 NARROW_FLOATS = FLOAT_TYPES - {ElementType.FLOAT64}
@@ -13,6 +16,15 @@ MOVABLE = FLOAT_TYPES | INTEGERS | BOOLEANS
 
 converters = Converters[Graph, str](FLOAT_TYPES)
 converts = converters.converts
+
+
+def same(node: str) -> Callable[[Graph, Operator], str]:
+    """The converter to an ONNX operator that takes the same tensors, and does the same."""
+
+    def convert(g: Graph, op: Operator) -> str:
+        return g.add(node, *(g[o] for slot, o in op.filled() if not slot.parameter))
+
+    return convert
 
 
 def rank_of(operand: Operand) -> int:

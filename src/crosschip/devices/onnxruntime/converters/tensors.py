@@ -5,7 +5,7 @@ from __future__ import annotations
 from crosschip.devices.limits import backward_start
 from crosschip.devices.onnxruntime.converters.table import MOVABLE, converts, needs_rank, rank_of
 from crosschip.devices.onnxruntime.graph import Graph
-from crosschip.ops import conversion, creation, joining, layout
+from crosschip.ops import conversion, creation, joining, layout, slicing
 
 
 @converts(conversion.Cast, types=MOVABLE)
@@ -37,13 +37,16 @@ def gather(g: Graph, op: joining.Gather) -> str:
 
 @converts(layout.Reshape, types=MOVABLE, computed=["shape"])
 def reshape(g: Graph, op: layout.Reshape) -> str:
-    return g.add("Reshape", g[op.input], g.indices(op.operand("shape")))
+    known = op.outputs[0].type.static_shape
+    if known is None or 0 not in known:
+        return g.add("Reshape", g[op.input], g.indices(op.operand("shape")))
+    return g.add("Reshape", g[op.input], g.int64(known), allowzero=1)
 
 
 @converts(layout.Transpose, types=MOVABLE)
 def transpose(g: Graph, op: layout.Transpose) -> str:
-    rank = len(op.perm)
-    return g.add("Transpose", g[op.input], perm=[axis % rank for axis in op.perm])
+    perm = [axis % len(op.perm) for axis in op.perm]
+    return g.add("Transpose", g[op.input], perm=perm or None)
 
 
 @converts(layout.Squeeze, types=MOVABLE)
@@ -63,10 +66,18 @@ def _rank(op: layout.Flatten) -> str | None:
 
 @converts(layout.Flatten, types=MOVABLE, limit=_rank)
 def flatten(g: Graph, op: layout.Flatten) -> str:
+    known = [size if isinstance(size, int) else -1 for size in op.outputs[0].type.shape or ()]
+    if known.count(-1) < 2 and 0 not in known:
+        return g.add("Reshape", g[op.input], g.int64(known))
     rank = max(1, rank_of(op.input))
-    before = g.int64([0] * (op.start_axis % rank) + [-1])
-    after = g.add("Shape", g[op.input], start=op.end_axis % rank + 1)
-    return g.add("Reshape", g[op.input], g.add("Concat", before, after, axis=0))
+    start, end = op.start_axis % rank, op.end_axis % rank + 1
+    before, between, after = (
+        g.add("Shape", g[op.input], start=first, end=last)
+        for first, last in ((0, start), (start, end), (end, rank))
+    )
+    merged = g.add("ReduceProd", between, g.int64([0]))
+    shape = g.add("Concat", before, merged, after, axis=0)
+    return g.add("Reshape", g[op.input], shape, allowzero=1)
 
 
 @converts(layout.Expand, types=MOVABLE, computed=["shape"])
@@ -80,8 +91,8 @@ def shape_of(g: Graph, op: layout.ShapeOf) -> str:
     return g.cast(g.add("Shape", g[op.input]), op.dtype.dtype)
 
 
-@converts(layout.Slice, types=MOVABLE, computed=["starts", "ends"], limit=backward_start)
-def slice_(g: Graph, op: layout.Slice) -> str:
+@converts(slicing.Slice, types=MOVABLE, computed=["starts", "ends"], limit=backward_start)
+def slice_(g: Graph, op: slicing.Slice) -> str:
     starts, ends, axes, steps = (
         g.indices(op.operand(slot)) for slot in ("starts", "ends", "axes", "steps")
     )

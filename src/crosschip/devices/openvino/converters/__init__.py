@@ -1,12 +1,11 @@
 """Which OpenVINO operations stand for each standard operator: a file a family."""
 
-from crosschip.devices.openvino.converters import (
-    arithmetic,
-    images,
-    quantization,
-    resampling,
-    tensors,
-)
+from importlib import import_module
+from pkgutil import iter_modules
+
 from crosschip.devices.openvino.converters.table import converters
 
-__all__ = ["arithmetic", "converters", "images", "quantization", "resampling", "tensors"]
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
+
+__all__ = ["converters"]

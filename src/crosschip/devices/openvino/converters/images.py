@@ -12,14 +12,22 @@ from crosschip.devices.openvino.converters.table import FLOAT_TYPES, converts
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
+from crosschip.ops.adaptive_pooling import AdaptiveAveragePool2D, AdaptiveMaxPool2D
 from crosschip.ops.convolution import Conv2D, Conv2DTranspose
-from crosschip.ops.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D
+from crosschip.ops.deformable_convolution import DeformableConv2D
+from crosschip.ops.pooling import AveragePool2D, MaxPool2D, Pool2D
 from crosschip.ops.windows import AutoPad
 
-_AUTO_PAD = {AutoPad.NONE: "explicit", AutoPad.SAME: "same_upper", AutoPad.VALID: "valid"}
+_BYTES = {ElementType.INT8, ElementType.UINT8}
+_AUTO_PAD = {
+    AutoPad.NONE: "explicit",
+    AutoPad.SAME: "same_upper",
+    AutoPad.VALID: "valid",
+    AutoPad.SAME_LOWER: "same_lower",
+}
 
 
-def _window(op: Conv2D | Conv2DTranspose | AveragePool2D | MaxPool2D) -> dict[str, Any]:
+def _window(op: Conv2D | Conv2DTranspose | Pool2D) -> dict[str, Any]:
     """The arguments that say where windows are."""
     top, bottom, left, right = op.pads
     return {
@@ -30,10 +38,8 @@ def _window(op: Conv2D | Conv2DTranspose | AveragePool2D | MaxPool2D) -> dict[st
     }
 
 
-def _grouped(op: Conv2D | Conv2DTranspose) -> str | None:
-    if op.group > 1 and op.filter.type.static_shape is None:
-        return "filter: its shape must be known where there are groups"
-    return None
+def _grouped(op: Conv2D | Conv2DTranspose | DeformableConv2D) -> str | None:
+    return "filter: its shape must be known" if op.filter.type.static_shape is None else None
 
 
 @converts(Conv2D, limit=_grouped)
@@ -64,11 +70,19 @@ def conv_2d_transpose(g: Graph, op: Conv2DTranspose) -> Node:
     return _biased(g, op, convolution(g[op.input], filters, **arguments))
 
 
-def _biased(g: Graph, op: Conv2D | Conv2DTranspose, result: Node) -> Node:
+def _biased(g: Graph, op: Conv2D | Conv2DTranspose | DeformableConv2D, result: Node) -> Node:
     return ops.add(result, g.reshaped(op.bias, [1, -1, 1, 1])) if op.bias else result
 
 
+def _rounding(op: Pool2D) -> str:
+    if not op.ceil_mode or op.auto_pad.keeps_size:
+        return "floor"
+    return "ceil_torch" if op.inside else "ceil"
+
+
 def _averaged(op: AveragePool2D) -> str | None:
+    if op.dilations != (1, 1):
+        return f"dilations: {list(op.dilations)}"
     if op.ceil_mode and op.count_include_pad:
         return "count_include_pad: with ceil_mode, what is beyond the padding would count too"
     return windows_in_image(op)
@@ -80,32 +94,53 @@ def average_pool_2d(g: Graph, op: AveragePool2D) -> Node:
         g[op.input],
         kernel_shape=op.kernel_shape,
         exclude_pad=not op.count_include_pad,
-        rounding_type="ceil" if op.ceil_mode else "floor",
+        rounding_type=_rounding(op),
         **_window(op),
     )
 
 
 def _located(op: MaxPool2D) -> str | None:
     """OpenVINO finds indices with its slow reference code, which has gaps."""
-    if op.return_indices and op.auto_pad is AutoPad.SAME and op.input.type.static_shape is None:
-        return "auto_pad: SAME, with indices into an image of unknown size"
+    if op.return_indices and op.auto_pad.keeps_size and op.input.type.static_shape is None:
+        return f"auto_pad: {op.auto_pad.name}, with indices into an image of unknown size"
     if op.return_indices and op.input.type.element_type is ElementType.BFLOAT16:
         return "input: bfloat16, with indices"
     return windows_in_image(op)
 
 
-@converts(MaxPool2D, types=FLOAT_TYPES | INDICES, limit=_located)
+@converts(MaxPool2D, types=FLOAT_TYPES | INDICES | _BYTES, limit=_located)
 def max_pool_2d(g: Graph, op: MaxPool2D) -> list[Output]:
     pooled = ops.max_pool(
         g[op.input],
         kernel_shape=op.kernel_shape,
-        dilations=(1, 1),
-        rounding_type="ceil" if op.ceil_mode else "floor",
+        dilations=op.dilations,
+        rounding_type=_rounding(op),
         index_element_type=TYPES[op.return_indices_dtype],
         axis=2,
         **_window(op),
     )
     return [pooled.output(index) for index in range(len(op.outputs))]
+
+
+@converts(AdaptiveMaxPool2D, types=FLOAT_TYPES | INDICES)
+def adaptive_max_pool_2d(g: Graph, op: AdaptiveMaxPool2D) -> list[Value]:
+    pooled = ops.adaptive_max_pool(g[op.input], g.int64(op.output_shape), "i32")
+    indices = ops.convert(pooled.output(1), TYPES[op.return_indices_dtype])
+    return [pooled.output(0), indices][: len(op.outputs)]
+
+
+@converts(DeformableConv2D, limit=_grouped)
+def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> Node:
+    top, bottom, left, right = op.pads
+    result = ops.deformable_convolution(
+        *(g[op.input], g[op.offset], g[op.filter]),
+        *(op.strides, (top, left), (bottom, right), op.dilations),
+        g[op.mask] if op.mask else None,
+        group=op.group,
+        deformable_group=op.deformable_group,
+        bilinear_interpolation_pad=True,
+    )
+    return _biased(g, op, result)
 
 
 @converts(AdaptiveAveragePool2D)

@@ -6,19 +6,51 @@ import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.limits import divides_exactly
+from crosschip.devices.limits import divides_exactly, smooth, usual_pixels
 from crosschip.devices.openvino.converters.table import converts, exact_quotient
 from crosschip.devices.openvino.graph import Graph
-from crosschip.ops.resizing import AlignMode, ResizeLinear, ResizeNearest
+from crosschip.ops.resampling import AlignMode
+from crosschip.ops.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 
 
-@converts(ResizeLinear, computed=["shape", "scales"])
+def _scaled(op: ResizeCubic | ResizeLinear) -> str | None:
+    scales = op.operand("scales")
+    if op.operand("shape") is None and scales is not None and scales.value is not None:
+        old, new = op.input.type.shape or (), op.outputs[0].type.shape or ()
+        for axis, scale in enumerate(op.scales or (), 2):
+            # OpenVINO takes an axis that keeps its size for one that is not resampled.
+            known = isinstance(old[axis], int)
+            if scale != 1 and (old[axis] == new[axis] if known else 1 < scale < 1.5):
+                return f"scales: {scale} may leave a size of {old[axis]} as it is"
+    return smooth(op)
+
+
+@converts(ResizeLinear, computed=["shape", "scales"], limit=_scaled)
 def resize_linear(g: Graph, op: ResizeLinear) -> Node:
-    places = "half_pixel" if op.align_mode is AlignMode.HALF_PIXEL else "asymmetric"
-    return _interpolate(g, op, "linear_onnx", "align_corners" if op.align_corners else places)
+    return _interpolate(g, op, "linear_onnx", _places(op))
 
 
-@converts(ResizeNearest, computed=["shape", "scales"])
+def _excluding(op: ResizeCubic) -> str | None:
+    return "exclude_outside: is set" if op.exclude_outside else _scaled(op)
+
+
+@converts(ResizeCubic, computed=["shape", "scales"], limit=_excluding)
+def resize_cubic(g: Graph, op: ResizeCubic) -> Node:
+    return _interpolate(g, op, "cubic", _places(op), cube_coeff=op.coefficient)
+
+
+def _places(op: ResizeCubic | ResizeLinear) -> str:
+    if op.align_corners:
+        return "align_corners"
+    return "half_pixel" if op.align_mode is AlignMode.HALF_PIXEL else "asymmetric"
+
+
+def _some_pixels(op: ResizeNearest) -> str | None:
+    # An empty image ends the process.
+    return "shape: has no pixels" if 0 in (op.outputs[0].type.shape or ()) else usual_pixels(op)
+
+
+@converts(ResizeNearest, computed=["shape", "scales"], limit=_some_pixels)
 def resize_nearest(g: Graph, op: ResizeNearest) -> Node:
     if divides_exactly(op):
         return _interpolate(g, op, "nearest", "asymmetric")
@@ -28,7 +60,13 @@ def resize_nearest(g: Graph, op: ResizeNearest) -> Node:
     return image
 
 
-def _interpolate(g: Graph, op: ResizeLinear | ResizeNearest, mode: str, places: str) -> Node:
+def _interpolate(
+    g: Graph,
+    op: ResizeCubic | ResizeLinear | ResizeNearest,
+    mode: str,
+    places: str,
+    **attributes: float,
+) -> Node:
     shape, scales = op.operand("shape"), op.operand("scales")
     if shape:
         sizes = g.indices(shape)
@@ -43,6 +81,7 @@ def _interpolate(g: Graph, op: ResizeLinear | ResizeNearest, mode: str, places: 
         coordinate_transformation_mode=places,
         nearest_mode="floor",
         axes=g.int64([2, 3]),
+        **attributes,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
@@ -9,15 +11,26 @@ from openvino import opset15 as ops
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Converters
 from crosschip.ir import Array, ElementType, Operand
-from crosschip.ir.types import BOOLEANS, FLOATS, INTEGERS
+from crosschip.ir.types import BOOLEANS, FLOATS, INDICES, INTEGERS
 from crosschip.ops.operator import Operator
 
 # The processor plug-in computes float64 in float32, and 64-bit integers in 32 bits.
 FLOAT_TYPES = FLOATS - {ElementType.FLOAT64}
 MOVABLE = FLOAT_TYPES | (INTEGERS - {ElementType.UINT64}) | BOOLEANS
+# Arithmetic on 8 bits saturates, and uint32 is taken for int32.
+INTEGER_TYPES = INDICES | {ElementType.INT16, ElementType.UINT16}
 
 converters = Converters[Graph, Value](FLOAT_TYPES)
 converts = converters.converts
+
+
+def same(function: Callable[..., Node]) -> Callable[[Graph, Operator], Node]:
+    """The converter to an OpenVINO operator that takes the same tensors, and does the same."""
+
+    def convert(g: Graph, op: Operator) -> Node:
+        return function(*(g[o] for slot, o in op.filled() if not slot.parameter))
+
+    return convert
 
 
 def rank_of(operand: Operand) -> int:

@@ -15,7 +15,19 @@ from crosschip.devices.openvino.converters.table import (
 )
 from crosschip.devices.openvino.graph import TYPES, Graph
 from crosschip.ir import ElementType
-from crosschip.ops import conversion, creation, joining, layout
+from crosschip.ops import conversion, creation, joining, layout, slicing
+from crosschip.ops.operator import Operator
+
+
+def _known_empty(op: Operator) -> str | None:
+    """OpenVINO crashes, or makes something of nothing, where it knows as it compiles."""
+    tensors = [operand for slot, operand in op.filled() if not slot.parameter]
+    is_empty = any(0 in (operand.type.shape or ()) for operand in (*tensors, *op.outputs))
+    return "input: is empty, or the output is" if is_empty else None
+
+
+def _filled(op: Operator) -> str | None:
+    return _known_empty(op) or sizes_only(op)
 
 
 def _narrow(op: conversion.Cast) -> str | None:
@@ -46,7 +58,7 @@ def split(g: Graph, op: joining.Split) -> list[Output]:
 
 
 def _picked(op: joining.Gather) -> str | None:
-    return sizes_only(op, but="indices")
+    return _known_empty(op) or sizes_only(op, but="indices")
 
 
 @converts(joining.Gather, types=MOVABLE, limit=_picked)
@@ -75,15 +87,23 @@ def unsqueeze(g: Graph, op: layout.Unsqueeze) -> Node:
     return ops.unsqueeze(g[op.input], g.int64(op.axes))
 
 
-@converts(layout.Flatten, types=MOVABLE, limit=sizes_only)
+@converts(layout.Flatten, types=MOVABLE, limit=_filled)
 def flatten(g: Graph, op: layout.Flatten) -> Node:
+    known = [size if isinstance(size, int) else -1 for size in op.outputs[0].type.shape or ()]
+    if known.count(-1) < 2:
+        return ops.reshape(g[op.input], g.int64(known), False)
     rank = max(1, rank_of(op.input))
-    before = g.int64([0] * (op.start_axis % rank) + [-1])
-    after = g.sizes(op.input, op.end_axis % rank + 1)
-    return ops.reshape(g[op.input], ops.concat([before, after], 0), True)
+    start, end = op.start_axis % rank, op.end_axis % rank + 1
+    sizes, one = ops.convert(ops.shape_of(g[op.input]), "i64"), g.int64([1])
+    before, between, after = (
+        ops.slice(sizes, g.int64([first]), g.int64([last]), one)
+        for first, last in ((0, start), (start, end), (end, rank))
+    )
+    merged = ops.reduce_prod(between, g.int64([0]), True)
+    return ops.reshape(g[op.input], ops.concat([before, merged, after], 0), False)
 
 
-@converts(layout.Expand, types=MOVABLE, computed=["shape"], limit=sizes_only)
+@converts(layout.Expand, types=MOVABLE, computed=["shape"], limit=_filled)
 def expand(g: Graph, op: layout.Expand) -> Node:
     # The absolute value turns -1, which keeps a size, into 1, which OpenVINO has for that.
     shape = ops.abs(g.indices(op.operand("shape")))
@@ -95,12 +115,12 @@ def shape_of(g: Graph, op: layout.ShapeOf) -> Node:
     return ops.convert(ops.shape_of(g[op.input]), TYPES[op.dtype])
 
 
-def _sliced(op: layout.Slice) -> str | None:
+def _sliced(op: slicing.Slice) -> str | None:
     return backward_start(op) or sizes_only(op)
 
 
-@converts(layout.Slice, types=MOVABLE, computed=["starts", "ends"], limit=_sliced)
-def slice_(g: Graph, op: layout.Slice) -> Node:
+@converts(slicing.Slice, types=MOVABLE, computed=["starts", "ends"], limit=_sliced)
+def slice_(g: Graph, op: slicing.Slice) -> Node:
     starts, ends = g.indices(op.operand("starts")), g.indices(op.operand("ends"))
     steps = op.operand("steps")
     steps = g.indices(steps) if steps else ops.broadcast(g.scalar(1), ops.shape_of(starts))

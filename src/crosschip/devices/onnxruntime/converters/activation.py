@@ -1,0 +1,112 @@
+"""Activation functions."""
+
+from __future__ import annotations
+
+from crosschip.devices.onnxruntime.converters.table import (
+    FLOAT_TYPES,
+    NARROW_FLOATS,
+    converts,
+    needs_rank,
+    rank_of,
+    same,
+)
+from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.ir import ElementType
+from crosschip.ops import activation, smooth
+
+converts(activation.Sigmoid)(same("Sigmoid"))
+converts(activation.Tanh)(same("Tanh"))
+converts(activation.Relu, types=FLOAT_TYPES | {ElementType.INT8, ElementType.INT32})(same("Relu"))
+converts(activation.Softsign, types=NARROW_FLOATS)(same("Softsign"))
+converts(smooth.Mish, types=NARROW_FLOATS)(same("Mish"))
+
+
+@converts(activation.Relu6)
+def relu6(g: Graph, op: activation.Relu6) -> str:
+    return g.add("Clip", g[op.input], g.scalar(0, op.input), g.scalar(6, op.input))
+
+
+@converts(activation.LeakyRelu, types=NARROW_FLOATS)
+def leaky_relu(g: Graph, op: activation.LeakyRelu) -> str:
+    return g.add("LeakyRelu", g[op.input], alpha=op.alpha)
+
+
+@converts(activation.ThresholdedRelu, types=NARROW_FLOATS)
+def thresholded_relu(g: Graph, op: activation.ThresholdedRelu) -> str:
+    return g.add("ThresholdedRelu", g[op.input], alpha=op.alpha)
+
+
+@converts(activation.Shrink, types=NARROW_FLOATS)
+def shrink(g: Graph, op: activation.Shrink) -> str:
+    return g.add("Shrink", g[op.input], bias=op.bias, lambd=op.lambd)
+
+
+@converts(activation.HardSigmoid, types=NARROW_FLOATS)
+def hard_sigmoid(g: Graph, op: activation.HardSigmoid) -> str:
+    return g.add("HardSigmoid", g[op.input], alpha=op.alpha, beta=op.beta)
+
+
+@converts(activation.HardSwish, types=NARROW_FLOATS)
+def hard_swish(g: Graph, op: activation.HardSwish) -> str:
+    gate = g.add("HardSigmoid", g[op.input], alpha=op.alpha, beta=op.beta)
+    return g.add("Mul", g[op.input], gate)
+
+
+@converts(activation.Swish, types=NARROW_FLOATS)
+def swish(g: Graph, op: activation.Swish) -> str:
+    return g.add("Mul", g[op.input], g.add("Sigmoid", g[op.input]))
+
+
+@converts(smooth.Gelu, types=NARROW_FLOATS)
+def gelu(g: Graph, op: smooth.Gelu) -> str:
+    return g.add("Gelu", g[op.input], approximate="tanh" if op.approximate else "none")
+
+
+def _plain(op: smooth.Softplus) -> str | None:
+    if op.beta != 1:
+        return f"beta: {op.beta} is not 1"
+    # From there on, 1 more than the power makes no difference to a float32.
+    return None if op.threshold >= 20 else f"threshold: {op.threshold} is less than 20"
+
+
+converts(smooth.Softplus, types=NARROW_FLOATS, limit=_plain)(same("Softplus"))
+
+
+@converts(smooth.Elu, types=NARROW_FLOATS)
+def elu(g: Graph, op: smooth.Elu) -> str:
+    return g.add("Elu", g[op.input], alpha=op.alpha)
+
+
+def _dividing(op: smooth.Celu) -> str | None:
+    # ONNX Runtime divides the positive elements by it, too.
+    return "alpha: is 0" if op.alpha == 0 else None
+
+
+@converts(smooth.Celu, types={ElementType.FLOAT32}, limit=_dividing)
+def celu(g: Graph, op: smooth.Celu) -> str:
+    return g.add("Celu", g[op.input], alpha=op.alpha)
+
+
+@converts(smooth.Selu, types=NARROW_FLOATS)
+def selu(g: Graph, op: smooth.Selu) -> str:
+    return g.add("Selu", g[op.input], alpha=op.alpha, gamma=op.gamma)
+
+
+def along_axis(g: Graph, op: activation.AlongAxis) -> str:
+    node = "Softmax" if isinstance(op, activation.Softmax) else "LogSoftmax"
+    return g.add(node, g[op.input], axis=op.axis)
+
+
+converts(activation.Softmax, activation.LogSoftmax)(along_axis)
+
+
+def _ranks(op: activation.PRelu) -> str | None:
+    return needs_rank("input", op.input) or needs_rank("slope", op.slope)
+
+
+@converts(activation.PRelu, types=NARROW_FLOATS, limit=_ranks)
+def prelu(g: Graph, op: activation.PRelu) -> str:
+    slope = g[op.slope]
+    if rank_of(op.slope) == 1 and rank_of(op.input) > 2:
+        slope = g.add("Reshape", slope, g.int64([-1] + [1] * (rank_of(op.input) - 2)))
+    return g.add("PRelu", g[op.input], slope)

@@ -1,0 +1,66 @@
+"""Operators of object detectors, and sampling at any place."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.devices.onnxruntime.converters.table import converts
+from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.ir import ElementType
+from crosschip.ops.bilinear import Kernel
+from crosschip.ops.padding import PadMode
+from crosschip.ops.sampling import GridSample, RoiAlign, RoiMode
+from crosschip.ops.suppression import NonMaxSuppressionIndices
+
+_MODES = {Kernel.BILINEAR: "linear", Kernel.NEAREST: "nearest", Kernel.BICUBIC: "cubic"}
+_BORDERS = {
+    PadMode.NONE: "zeros",
+    PadMode.CONSTANT: "zeros",
+    PadMode.REFLECT: "reflection",
+    PadMode.REPLICATE: "border",
+    PadMode.EDGE: "border",
+}
+_FLOAT32 = {ElementType.FLOAT32}
+_INDEXED = _FLOAT32 | {ElementType.INT32, ElementType.INT64}
+
+
+@converts(GridSample, types=_FLOAT32)
+def grid_sample(g: Graph, op: GridSample) -> str:
+    return g.add(
+        "GridSample",
+        *(g[op.input], g[op.grid]),
+        mode=_MODES[op.mode],
+        padding_mode=_BORDERS[op.pad_mode],
+        align_corners=int(op.align_corners),
+    )
+
+
+@converts(RoiAlign, types=_INDEXED)
+def roi_align(g: Graph, op: RoiAlign) -> str:
+    return g.add(
+        "RoiAlign",
+        *(g[op.input], g[op.rois], g.cast(g[op.batch_indices], np.int64)),
+        coordinate_transformation_mode="half_pixel" if op.aligned else "output_half_pixel",
+        mode="max" if op.mode is RoiMode.MAX else "avg",
+        output_height=op.output_height,
+        output_width=op.output_width,
+        sampling_ratio=max(0, op.sampling_ratio),
+        spatial_scale=op.spatial_scale,
+    )
+
+
+_LIMITS = ["max_output_boxes_per_class", "iou_threshold", "score_threshold"]
+
+
+@converts(NonMaxSuppressionIndices, types=_INDEXED, computed=_LIMITS)
+def non_max_suppression_indices(g: Graph, op: NonMaxSuppressionIndices) -> str:
+    limits = [_number(g, op, slot) for slot in _LIMITS]
+    center = int(op.center_point_box)
+    return g.add("NonMaxSuppression", g[op.boxes], g[op.scores], *limits, center_point_box=center)
+
+
+def _number(g: Graph, op: NonMaxSuppressionIndices, slot: str) -> str:
+    dtype, operand = np.int64 if slot == _LIMITS[0] else np.float32, op.operand(slot)
+    if operand is None or operand.value is not None:
+        return g.constant(np.full(1, getattr(op, slot), dtype))
+    return g.add("Reshape", g.cast(g[operand], dtype), g.int64([1]))

@@ -1,0 +1,65 @@
+"""Reading and writing elements at places that tensors give, and finding elements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.devices.onnxruntime.converters.table import MOVABLE, converts
+from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.ir import ElementType
+from crosschip.ir.types import BOOLEANS, INDICES
+from crosschip.ops.indexing import (
+    GatherElements,
+    GatherND,
+    Scatter,
+    ScatterElements,
+    ScatterND,
+)
+from crosschip.ops.searching import NonZero, Unique
+
+_REDUCTIONS = {
+    Scatter.NONE: "none",
+    Scatter.ADD: "add",
+    Scatter.MUL: "mul",
+    Scatter.MAX: "max",
+    Scatter.MIN: "min",
+}
+_SINGLES = {ElementType.FLOAT32, *INDICES}
+
+
+@converts(GatherND, types=MOVABLE)
+def gather_nd(g: Graph, op: GatherND) -> str:
+    indices = g.cast(g[op.indices], np.int64)
+    return g.add("GatherND", g[op.input], indices, batch_dims=op.batch_dims)
+
+
+@converts(GatherElements, types=MOVABLE)
+def gather_elements(g: Graph, op: GatherElements) -> str:
+    return g.add("GatherElements", g[op.input], g[op.indices], axis=op.axis)
+
+
+def _combined(op: ScatterND | ScatterElements) -> str | None:
+    is_half = op.input.type.element_type is ElementType.FLOAT16
+    return "reduction: of float16" if is_half and op.reduction is not Scatter.NONE else None
+
+
+@converts(ScatterND, types=MOVABLE, limit=_combined)
+def scatter_nd(g: Graph, op: ScatterND) -> str:
+    indices, reduction = g.cast(g[op.indices], np.int64), _REDUCTIONS[op.reduction]
+    return g.add("ScatterND", g[op.input], indices, g[op.updates], reduction=reduction)
+
+
+@converts(ScatterElements, types=MOVABLE, limit=_combined)
+def scatter_elements(g: Graph, op: ScatterElements) -> str:
+    inputs, reduction = (g[op.input], g[op.indices], g[op.updates]), _REDUCTIONS[op.reduction]
+    return g.add("ScatterElements", *inputs, axis=op.axis, reduction=reduction)
+
+
+@converts(NonZero, types={ElementType.UINT8, *_SINGLES, *BOOLEANS})
+def non_zero(g: Graph, op: NonZero) -> str:
+    return g.add("NonZero", g[op.input])
+
+
+@converts(Unique, types={ElementType.FLOAT32, ElementType.FLOAT64, ElementType.INT64})
+def unique(g: Graph, op: Unique) -> list[str]:
+    return g.add_all("Unique", 4, g[op.input], axis=op.axis, sorted=int(op.sorted))

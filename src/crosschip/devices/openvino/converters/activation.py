@@ -1,0 +1,101 @@
+"""Activation functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from openvino import Node
+from openvino import opset15 as ops
+
+from crosschip.devices.openvino.converters.table import converts, same
+from crosschip.devices.openvino.graph import TYPES, Graph
+from crosschip.ops import activation, smooth
+from crosschip.ops.operator import Operator
+
+converts(activation.Relu)(same(ops.relu))
+converts(activation.Sigmoid)(same(ops.sigmoid))
+converts(activation.Tanh)(same(ops.tanh))
+converts(activation.Softsign)(same(ops.softsign))
+converts(smooth.Mish)(same(ops.mish))
+
+
+@converts(activation.Relu6)
+def relu6(g: Graph, op: activation.Relu6) -> Node:
+    return ops.clamp(g[op.input], 0, 6)
+
+
+@converts(activation.LeakyRelu)
+def leaky_relu(g: Graph, op: activation.LeakyRelu) -> Node:
+    return ops.prelu(g[op.input], g.number(op.alpha, op.input))
+
+
+@converts(activation.PRelu)
+def prelu(g: Graph, op: activation.PRelu) -> Node:
+    # A slope of one axis runs along the channels there, too; without channels, along the input.
+    return ops.prelu(g[op.input], g[op.slope])
+
+
+def _not_zero(*slots: str) -> Callable[[Operator], str | None]:
+    """The rule that parameters are not 0, for which OpenVINO takes a default."""
+
+    def limit(op: Operator) -> str | None:
+        return next((f"{slot}: is 0" for slot in slots if getattr(op, slot) == 0), None)
+
+    return limit
+
+
+@converts(activation.HardSigmoid, limit=_not_zero("alpha", "beta"))
+def hard_sigmoid(g: Graph, op: activation.HardSigmoid) -> Node:
+    # In float32, lest alpha and beta be rounded to a narrower type.
+    alpha, beta = (g.constant(np.array(number, np.float32)) for number in (op.alpha, op.beta))
+    gate = ops.hard_sigmoid(ops.convert(g[op.input], "f32"), alpha, beta)
+    return ops.convert(gate, TYPES[op.input.type.element_type])
+
+
+@converts(activation.HardSwish, limit=_not_zero("alpha", "beta"))
+def hard_swish(g: Graph, op: activation.HardSwish) -> Node:
+    if np.float32(op.alpha) == np.float32(1 / 6) and op.beta == 0.5:
+        return ops.hswish(g[op.input])
+    alpha, beta = g.number(op.alpha, op.input), g.number(op.beta, op.input)
+    return ops.multiply(g[op.input], ops.hard_sigmoid(g[op.input], alpha, beta))
+
+
+@converts(activation.Swish)
+def swish(g: Graph, op: activation.Swish) -> Node:
+    return ops.swish(g[op.input], g.number(1, op.input))
+
+
+@converts(smooth.Gelu)
+def gelu(g: Graph, op: smooth.Gelu) -> Node:
+    return ops.gelu(g[op.input], "tanh" if op.approximate else "erf")
+
+
+def _plain(op: smooth.Softplus) -> str | None:
+    if op.beta != 1:
+        return f"beta: {op.beta} is not 1"
+    # From there on, 1 more than the power makes no difference to a float32.
+    return None if op.threshold >= 20 else f"threshold: {op.threshold} is less than 20"
+
+
+converts(smooth.Softplus, limit=_plain)(same(ops.softplus))
+
+
+@converts(smooth.Elu)
+def elu(g: Graph, op: smooth.Elu) -> Node:
+    return ops.elu(g[op.input], op.alpha)
+
+
+@converts(smooth.Selu, limit=_not_zero("alpha", "gamma"))
+def selu(g: Graph, op: smooth.Selu) -> Node:
+    return ops.selu(g[op.input], g.number(op.alpha, op.input), g.number(op.gamma, op.input))
+
+
+@converts(activation.Softmax)
+def softmax(g: Graph, op: activation.Softmax) -> Node:
+    return ops.softmax(g[op.input], op.axis)
+
+
+@converts(activation.LogSoftmax)
+def log_softmax(g: Graph, op: activation.LogSoftmax) -> Node:
+    return ops.log_softmax(g[op.input], op.axis)

@@ -1,0 +1,105 @@
+"""Operators of object detectors, and sampling at any place."""
+
+from __future__ import annotations
+
+import numpy as np
+from openvino import Node, Output
+from openvino import opset15 as ops
+
+from crosschip.devices.openvino.converters.table import converts
+from crosschip.devices.openvino.graph import Graph
+from crosschip.ir import ElementType, Operand
+from crosschip.ops.padding import PadMode
+from crosschip.ops.sampling import GridSample, RoiAlign, RoiMode
+from crosschip.ops.suppression import NonMaxSuppression, NonMaxSuppressionIndices
+
+_BORDERS = {
+    PadMode.NONE: "zeros",
+    PadMode.CONSTANT: "zeros",
+    PadMode.REFLECT: "reflection",
+    PadMode.REPLICATE: "border",
+    PadMode.EDGE: "border",
+}
+_FLOAT32 = {ElementType.FLOAT32}
+_INDEXED = _FLOAT32 | {ElementType.INT32, ElementType.INT64}
+
+
+@converts(GridSample, types=_FLOAT32)
+def grid_sample(g: Graph, op: GridSample) -> Node:
+    mode, border = op.mode.name.lower(), _BORDERS[op.pad_mode]
+    attributes = {"mode": mode, "padding_mode": border, "align_corners": op.align_corners}
+    return ops.grid_sample(g[op.input], g[op.grid], attributes)
+
+
+def _fours(slot: str, boxes: Operand) -> str | None:
+    known = boxes.type.shape is not None and boxes.type.shape[-1] == 4
+    return None if known else f"{slot}: the size of its last axis must be known"
+
+
+def _averaging(op: RoiAlign) -> str | None:
+    if op.mode is not RoiMode.AVERAGE:
+        return f"mode: {op.mode.name} is of other products"
+    return _fours("rois", op.rois)
+
+
+@converts(RoiAlign, types=_INDEXED, limit=_averaging)
+def roi_align(g: Graph, op: RoiAlign) -> Node:
+    return ops.roi_align(
+        *(g[op.input], g[op.rois], ops.convert(g[op.batch_indices], "i32")),
+        *(op.output_height, op.output_width, max(0, op.sampling_ratio), op.spatial_scale),
+        mode="avg",
+        aligned_mode="half_pixel_for_nn" if op.aligned else "asymmetric",
+    )
+
+
+def _above(threshold: float) -> float:
+    """The least number above it: OpenVINO takes what is equal to a threshold for greater."""
+    return float(np.nextafter(np.float32(threshold), np.float32(np.inf)))
+
+
+def _overlapping(op: NonMaxSuppressionIndices) -> str | None:
+    if not op.iou_threshold > 0:
+        return "iou_threshold: 0 drops boxes that do not overlap"
+    return _fours("boxes", op.boxes)
+
+
+@converts(NonMaxSuppressionIndices, types=_INDEXED, limit=_overlapping)
+def non_max_suppression_indices(g: Graph, op: NonMaxSuppressionIndices) -> Output:
+    return ops.non_max_suppression(
+        *(g[op.boxes], g[op.scores], g.scalar(op.max_output_boxes_per_class)),
+        *(
+            g.constant(np.array(threshold, np.float32))
+            for threshold in (op.iou_threshold, op.score_threshold)
+        ),
+        box_encoding="center" if op.center_point_box else "corner",
+        sort_result_descending=False,
+    ).output(0)
+
+
+def _of_images(op: NonMaxSuppression) -> str | None:
+    if op.rois_num:
+        return "rois_num: rows are counted otherwise"
+    if not op.normalized:
+        return "normalized: boxes that only touch overlap otherwise"
+    for slot, number in (("nms_top_k", op.nms_top_k), ("keep_top_k", op.keep_top_k)):
+        if number == 0:
+            return f"{slot}: 0 would be no limit"
+    return _fours("bboxes", op.bboxes)
+
+
+@converts(NonMaxSuppression, types=_INDEXED, limit=_of_images)
+def non_max_suppression(g: Graph, op: NonMaxSuppression) -> list[Output]:
+    found = ops.multiclass_nms(
+        *(g[op.bboxes], g[op.scores]),
+        sort_result_type="classid",
+        sort_result_across_batch=False,
+        output_type="i32",
+        iou_threshold=_above(op.nms_threshold),
+        score_threshold=_above(op.score_threshold),
+        nms_top_k=op.nms_top_k,
+        keep_top_k=op.keep_top_k,
+        background_class=op.background_label,
+        nms_eta=op.nms_eta,
+        normalized=op.normalized,
+    )
+    return [found.output(index) for index in (0, 2, 1)][: len(op.outputs)]

@@ -1,0 +1,109 @@
+"""Reading and writing elements at places that tensors give, and finding elements."""
+
+from __future__ import annotations
+
+import numpy as np
+from openvino import Node, Output
+from openvino import opset15 as ops
+
+from crosschip.devices.openvino.converters.table import FLOAT_TYPES, MOVABLE, converts, sizes_only
+from crosschip.devices.openvino.graph import Graph
+from crosschip.ir import ElementType
+from crosschip.ir.types import INDICES
+from crosschip.ops.creation import OneHot
+from crosschip.ops.indexing import (
+    GatherElements,
+    GatherND,
+    Scatter,
+    ScatterElements,
+    ScatterND,
+)
+from crosschip.ops.searching import NonZero, Unique
+
+_REDUCTIONS = {
+    Scatter.NONE: "none",
+    Scatter.ADD: "sum",
+    Scatter.MUL: "prod",
+    Scatter.MAX: "max",
+    Scatter.MIN: "min",
+}
+
+
+def _placed(op: GatherND | GatherElements) -> str | None:
+    return sizes_only(op, but="indices")
+
+
+@converts(GatherND, types=MOVABLE, limit=_placed)
+def gather_nd(g: Graph, op: GatherND) -> Node:
+    return ops.gather_nd(g[op.input], g[op.indices], op.batch_dims)
+
+
+def _same_sizes(op: GatherElements) -> str | None:
+    own, places = (list(o.type.static_shape or ()) for o in (op.input, op.indices))
+    if own and places:
+        places[op.axis] = own[op.axis]
+    if not own or own != places:
+        return "indices: its sizes must be known to be the input's on other axes"
+    return _placed(op)
+
+
+@converts(GatherElements, types=MOVABLE, limit=_same_sizes)
+def gather_elements(g: Graph, op: GatherElements) -> Node:
+    return ops.gather_elements(g[op.input], g[op.indices], op.axis)
+
+
+def _written(op: ScatterND | ScatterElements) -> str | None:
+    is_wide = op.input.type.element_type is ElementType.UINT32
+    if is_wide and op.reduction in (Scatter.MAX, Scatter.MIN):
+        return "reduction: uint32 is compared as int32"
+    return sizes_only(op, but="indices")
+
+
+@converts(ScatterND, types=MOVABLE, limit=_written)
+def scatter_nd(g: Graph, op: ScatterND) -> Node:
+    inputs = (g[op.input], g[op.indices], g[op.updates])
+    return ops.scatter_nd_update(*inputs, _REDUCTIONS[op.reduction])
+
+
+@converts(ScatterElements, types=MOVABLE, limit=_written)
+def scatter_elements(g: Graph, op: ScatterElements) -> Node:
+    inputs = (g[op.input], g[op.indices], g[op.updates], g.scalar(op.axis))
+    return ops.scatter_elements_update(*inputs, _REDUCTIONS[op.reduction])
+
+
+def _short(op: NonZero) -> str | None:
+    is_long = op.input.type.element_type is ElementType.INT64
+    return "input: int64 is computed in int32" if is_long else None
+
+
+@converts(NonZero, types=MOVABLE, limit=_short)
+def non_zero(g: Graph, op: NonZero) -> Node:
+    return ops.non_zero(g[op.input], "i64")
+
+
+def _not_empty(op: Unique) -> str | None:
+    shape = op.input.type.static_shape
+    if shape is None or 0 in shape:
+        return "input: its sizes must be known, and not 0"
+    return sizes_only(op)
+
+
+@converts(Unique, types=FLOAT_TYPES | INDICES, limit=_not_empty)
+def unique(g: Graph, op: Unique) -> list[Output]:
+    axis = None if op.axis is None else g.scalar(op.axis)
+    found: list[Output] = ops.unique(g[op.input], axis, op.sorted, "i64", "i64").outputs()
+    return found
+
+
+def _hot(op: OneHot) -> str | None:
+    return sizes_only(op, but="indices")
+
+
+@converts(OneHot, types=MOVABLE, computed=["depth"], limit=_hot)
+def one_hot(g: Graph, op: OneHot) -> Node:
+    indices, depth = ops.convert(g[op.indices], "i32"), op.operand("depth")
+    size = ops.convert(ops.squeeze(g.indices(depth), g.int64([0])), "i32")
+    zero = g.constant(np.array(0, np.int32))
+    from_end = ops.select(ops.less(indices, zero), ops.add(indices, size), indices)
+    values = (g.reshaped(value, []) for value in (op.on_value, op.off_value))
+    return ops.one_hot(from_end, size, *values, op.axis)

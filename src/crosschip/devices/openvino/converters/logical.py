@@ -1,0 +1,77 @@
+"""Comparisons, truth values and bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from openvino import Node
+from openvino import opset15 as ops
+
+from crosschip.devices.openvino.converters.table import (
+    FLOAT_TYPES,
+    INTEGER_TYPES,
+    MOVABLE,
+    converts,
+    same,
+    sizes_only,
+)
+from crosschip.devices.openvino.graph import Graph
+from crosschip.ir import ElementType
+from crosschip.ir.types import BOOLEANS
+from crosschip.ops import bitwise, comparison, logical
+from crosschip.ops.operator import Operator
+
+# The processor plug-in takes uint32 for int32.
+_ORDERED = FLOAT_TYPES | INTEGER_TYPES | BOOLEANS | {ElementType.INT8, ElementType.UINT8}
+_BITS = MOVABLE - FLOAT_TYPES - BOOLEANS
+
+_OF_BOOLEANS: dict[type[Operator], Callable[..., Node]] = {
+    logical.Not: ops.logical_not,
+    logical.And: ops.logical_and,
+    logical.Or: ops.logical_or,
+    logical.Xor: ops.logical_xor,
+}
+_OF_BITS: dict[type[Operator], Callable[..., Node]] = {
+    bitwise.BitwiseNot: ops.bitwise_not,
+    bitwise.BitwiseAnd: ops.bitwise_and,
+    bitwise.BitwiseOr: ops.bitwise_or,
+    bitwise.BitwiseXor: ops.bitwise_xor,
+}
+
+converts(comparison.Equal, types=MOVABLE, limit=sizes_only)(same(ops.equal))
+converts(comparison.NotEqual, types=MOVABLE, limit=sizes_only)(same(ops.not_equal))
+converts(comparison.Less, types=_ORDERED, limit=sizes_only)(same(ops.less))
+converts(comparison.LessEqual, types=_ORDERED, limit=sizes_only)(same(ops.less_equal))
+for _operator, _function in _OF_BOOLEANS.items():
+    converts(_operator, types=BOOLEANS)(same(_function))
+for _operator, _function in _OF_BITS.items():
+    converts(_operator, types=_BITS, limit=sizes_only)(same(_function))
+
+
+# OpenVINO's own `greater` and `greater_equal` are true of NaN.
+@converts(comparison.Greater, types=_ORDERED, limit=sizes_only)
+def greater(g: Graph, op: comparison.Greater) -> Node:
+    return ops.less(g[op.input1], g[op.input0])
+
+
+@converts(comparison.GreaterEqual, types=_ORDERED, limit=sizes_only)
+def greater_equal(g: Graph, op: comparison.GreaterEqual) -> Node:
+    return ops.less_equal(g[op.input1], g[op.input0])
+
+
+converts(logical.Where, types=MOVABLE, limit=sizes_only)(same(ops.select))
+
+
+def _places(op: bitwise.BitShift) -> str | None:
+    bits = 8 * op.input0.type.element_type.dtype.itemsize
+    places = op.input1.value
+    if places is None or (places < 0).any() or (places >= bits).any():
+        return f"input1: must be known to be from 0 to {bits - 1}"
+    return None
+
+
+@converts(bitwise.BitShift, types=_BITS - {ElementType.UINT32, ElementType.INT64}, limit=_places)
+def bit_shift(g: Graph, op: bitwise.BitShift) -> Node:
+    is_left = op.direction is bitwise.Direction.LEFT
+    function = ops.bitwise_left_shift if is_left else ops.bitwise_right_shift
+    return function(g[op.input0], g[op.input1])

@@ -1,0 +1,74 @@
+"""Normalizations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from openvino import Node
+from openvino import opset15 as ops
+
+from crosschip.devices.limits import one_type
+from crosschip.devices.openvino.converters.table import FLOAT_TYPES, converts, rank_of
+from crosschip.devices.openvino.graph import Graph, Value
+from crosschip.ir import ElementType, Operand
+from crosschip.ops.magnitude import LRN
+from crosschip.ops.normalization import (
+    BatchNormalization,
+    GroupNormalization,
+    InstanceNormalization,
+    LayerNormalization,
+)
+
+
+@converts(BatchNormalization, limit=one_type)
+def batch_normalization(g: Graph, op: BatchNormalization) -> Node:
+    statistics = [g[operand] for operand in (op.scale, op.bias, op.mean, op.variance)]
+    return ops.batch_norm_inference(g[op.input], *statistics, op.epsilon)
+
+
+@converts(LayerNormalization, limit=one_type)
+def layer_normalization(g: Graph, op: LayerNormalization) -> Value:
+    rank = rank_of(op.input)
+    normal = _normal(g, op.input, range(op.begin_norm_axis % rank, rank), op.epsilon)
+    scaled = ops.multiply(normal, g[op.scale]) if op.scale else normal
+    return ops.add(scaled, g[op.bias]) if op.bias else scaled
+
+
+@converts(InstanceNormalization, limit=one_type)
+def instance_normalization(g: Graph, op: InstanceNormalization) -> Value:
+    rank = rank_of(op.input)
+    along = [-1] + [1] * (rank - 2)
+    normal = _normal(g, op.input, range(2, rank), op.epsilon)
+    scaled = ops.multiply(normal, g.reshaped(op.scale, along)) if op.scale else normal
+    return ops.add(scaled, g.reshaped(op.bias, along)) if op.bias else scaled
+
+
+def _normal(g: Graph, operand: Operand, axes: Sequence[int], epsilon: float) -> Node:
+    return ops.mvn(g[operand], g.int64(axes), True, epsilon, "inside_sqrt")
+
+
+def _complete(op: GroupNormalization) -> str | None:
+    for slot in ("scale", "bias"):
+        if op.operand(slot) is None:
+            return f"{slot}: is left out"
+    return one_type(op)
+
+
+@converts(GroupNormalization, types=FLOAT_TYPES - {ElementType.BFLOAT16}, limit=_complete)
+def group_normalization(g: Graph, op: GroupNormalization) -> Node:
+    inputs = [g[operand] for operand in (op.input, op.scale, op.bias) if operand]
+    return ops.group_normalization(*inputs, op.groups, op.epsilon)
+
+
+def _fixed(op: LRN) -> str | None:
+    if op.input.type.static_shape is None:
+        return "input: its shape must be known"
+    if not op.bias.is_integer():  # the engine's kernel cuts the fraction off
+        return f"bias: {op.bias:g} is no integer"
+    return f"size: {op.size} is even" if op.size % 2 == 0 else None
+
+
+@converts(LRN, limit=_fixed)
+def lrn(g: Graph, op: LRN) -> Node:
+    across, alpha = g.int64([1]), op.alpha * op.size
+    return ops.lrn(g[op.input], across, alpha, op.beta, op.bias, op.size)

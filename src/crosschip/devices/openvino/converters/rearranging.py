@@ -1,0 +1,76 @@
+"""Padding, repeating, shifting and reversing, shuffled channels, and ranges."""
+
+from __future__ import annotations
+
+from openvino import Node
+from openvino import opset15 as ops
+
+from crosschip.devices.limits import padded_once
+from crosschip.devices.openvino.converters.table import MOVABLE, converts, rank_of, sizes_only
+from crosschip.devices.openvino.graph import TYPES, Graph
+from crosschip.ir import ElementType
+from crosschip.ir.types import INDICES
+from crosschip.ops.blocks import ChannelShuffle
+from crosschip.ops.creation import Range
+from crosschip.ops.padding import Pad, PadMode
+from crosschip.ops.rearranging import ReverseSequence, Roll, Tile
+
+_MODES = {
+    PadMode.REFLECT: "reflect",
+    PadMode.REPLICATE: "edge",
+    PadMode.EDGE: "edge",
+    PadMode.SYMMETRIC: "symmetric",
+}
+
+_LONG = {ElementType.INT32, ElementType.UINT32, ElementType.INT64}
+
+
+def _padded(op: Pad) -> str | None:
+    if op.mode is PadMode.WRAP:
+        return "mode: WRAP"
+    if op.value is not None and op.value.value is None:
+        return "value: must be constant"
+    return padded_once(op) or sizes_only(op)
+
+
+@converts(Pad, types=MOVABLE, limit=_padded)
+def pad(g: Graph, op: Pad) -> Node:
+    before, after = g.int64(op.pads[::2]), g.int64(op.pads[1::2])
+    value = g.reshaped(op.value, []) if op.value else g.number(0, op.input)
+    return ops.pad(g[op.input], before, after, _MODES.get(op.mode, "constant"), value)
+
+
+@converts(Tile, types=MOVABLE, computed=["repeats"], limit=sizes_only)
+def tile(g: Graph, op: Tile) -> Node:
+    return ops.tile(g[op.input], g.indices(op.operand("repeats")))
+
+
+def _along_axes(op: Roll) -> str | None:
+    return "axes: must be given" if op.axes is None else sizes_only(op)
+
+
+@converts(Roll, types=MOVABLE, limit=_along_axes)
+def roll(g: Graph, op: Roll) -> Node:
+    return ops.roll(g[op.input], g.int64(op.shifts), g.int64(op.axes or ()))
+
+
+def _reversed(op: ReverseSequence) -> str | None:
+    is_long = op.input.type.element_type in _LONG
+    return "input: long integers are reversed as float32" if is_long else None
+
+
+@converts(ReverseSequence, types=MOVABLE, limit=_reversed)
+def reverse_sequence(g: Graph, op: ReverseSequence) -> Node:
+    batch, time = (axis % rank_of(op.input) for axis in (op.batch_axis, op.time_axis))
+    return ops.reverse_sequence(g[op.input], g[op.lengths], batch, time)
+
+
+@converts(ChannelShuffle, types=MOVABLE, limit=sizes_only)
+def channel_shuffle(g: Graph, op: ChannelShuffle) -> Node:
+    return ops.shuffle_channels(g[op.input], 1, op.group)
+
+
+@converts(Range, types=INDICES, limit=sizes_only)
+def range_(g: Graph, op: Range) -> Node:
+    bounds = (g.reshaped(o, []) for o in (op.start, op.end, op.step))
+    return ops.range(*bounds, TYPES[op.outputs[0].type.element_type].to_string())

@@ -1,0 +1,61 @@
+"""Functions of one number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from openvino import Node
+from openvino import opset15 as ops
+
+from crosschip.devices.openvino.converters.table import (
+    FLOAT_TYPES,
+    INTEGER_TYPES,
+    converts,
+    same,
+    sizes_only,
+)
+from crosschip.devices.openvino.graph import Graph
+from crosschip.ir import ElementType
+from crosschip.ir.types import BOOLEANS
+from crosschip.ops import trigonometry, unary
+from crosschip.ops.operator import Operator
+
+_OF_FLOATS: dict[type[Operator], Callable[..., Node]] = {
+    unary.Sqrt: ops.sqrt,
+    unary.Exp: ops.exp,
+    unary.Log: ops.log,
+    unary.Erf: ops.erf,
+    unary.Floor: ops.floor,
+    unary.Ceil: ops.ceiling,
+    trigonometry.Sin: ops.sin,
+    trigonometry.Cos: ops.cos,
+    trigonometry.Tan: ops.tan,
+    trigonometry.Asin: ops.asin,
+    trigonometry.Acos: ops.acos,
+    trigonometry.Atan: ops.atan,
+    trigonometry.Sinh: ops.sinh,
+    trigonometry.Cosh: ops.cosh,
+    trigonometry.Asinh: ops.asinh,
+    trigonometry.Acosh: ops.acosh,
+    trigonometry.Atanh: ops.atanh,
+}
+
+for _operator, _function in _OF_FLOATS.items():
+    converts(_operator)(same(_function))
+
+_SIGNED = INTEGER_TYPES - {ElementType.UINT16}
+converts(unary.Abs, types=FLOAT_TYPES | INTEGER_TYPES, limit=sizes_only)(same(ops.abs))
+converts(unary.Neg, types=FLOAT_TYPES | _SIGNED, limit=sizes_only)(same(ops.negative))
+converts(unary.Sign, types=FLOAT_TYPES | INTEGER_TYPES, limit=sizes_only)(same(ops.sign))
+converts(unary.IsNaN, types=FLOAT_TYPES | BOOLEANS)(same(ops.is_nan))
+
+
+@converts(unary.Round)
+def round_(g: Graph, op: unary.Round) -> Node:
+    return ops.round(g[op.input], "half_to_even")
+
+
+@converts(unary.IsInf, types=FLOAT_TYPES | BOOLEANS)
+def is_inf(g: Graph, op: unary.IsInf) -> Node:
+    signs = {"detect_negative": op.detect_negative, "detect_positive": op.detect_positive}
+    return ops.is_inf(g[op.input], signs)

@@ -1,0 +1,71 @@
+"""How elements become those of another type."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import ml_dtypes
+import numpy as np
+
+from crosschip.ir import Array, ElementType
+
+SATURATING = frozenset(
+    {
+        ElementType.FLOAT8E4M3FN,
+        ElementType.FLOAT8E4M3FNUZ,
+        ElementType.FLOAT8E5M2,
+        ElementType.FLOAT8E5M2FNUZ,
+        ElementType.FLOAT8E8M0,
+        ElementType.FLOAT4E2M1,
+    }
+)
+"""Types of which the greatest element may stand for all that is greater."""
+
+
+class PowerRounding(IntEnum):
+    """Which power of 2 stands for a number between two of them."""
+
+    UP = 0
+    DOWN = 1
+    NEAREST = 2
+    """The greater one if the number is halfway."""
+
+
+def cast(
+    array: Array,
+    element_type: ElementType,
+    saturate: bool = True,
+    rounding: PowerRounding = PowerRounding.UP,
+) -> Array:
+    """Elements as those of another type, as the operator CAST says."""
+    if element_type is ElementType.FLOAT8E8M0:
+        return _powers_of_two(array, saturate, rounding)
+    if saturate and element_type in SATURATING:
+        limits = ml_dtypes.finfo(element_type.dtype)  # type: ignore[no-untyped-call]  # has no types
+        array = np.clip(_reals(array), float(limits.min), float(limits.max))
+    return array.astype(element_type.dtype)
+
+
+def _powers_of_two(array: Array, saturate: bool, rounding: PowerRounding) -> Array:
+    """E8M0 holds nothing but an exponent, 127 more than that; 255 is NaN."""
+    reals = _reals(array).astype(np.float64)
+    mantissa, exponent = np.frexp(reals)
+    # The mantissa is in [0.5, 1), so that the power below a number has an exponent less by one.
+    exponent = exponent - 1 + _rounds_up(mantissa, rounding)
+    exponent = np.where(reals == 0, -128, np.where(np.isinf(reals), 128, exponent))
+    if saturate:
+        exponent = np.clip(exponent, -127, 127)
+    valid = (reals >= 0) & (exponent >= -127) & (exponent <= 127)
+    stored = np.where(valid, exponent + 127, 255).astype(np.uint8)
+    return stored.view(ElementType.FLOAT8E8M0.dtype)
+
+
+def _rounds_up(mantissa: Array, rounding: PowerRounding) -> Array:
+    if rounding is PowerRounding.UP:
+        return mantissa > 0.5
+    return mantissa >= (0.75 if rounding is PowerRounding.NEAREST else 1)
+
+
+def _reals(array: Array) -> Array:
+    is_real = array.dtype in (ElementType.FLOAT32.dtype, ElementType.FLOAT64.dtype)
+    return array if is_real else array.astype(np.float64)

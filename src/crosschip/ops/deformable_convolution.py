@@ -1,0 +1,184 @@
+"""Convolution whose filter meets an image at places that another tensor moves about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
+from crosschip.ir.types import FLOATS
+from crosschip.ops.bilinear import Sampler
+from crosschip.ops.conversion import Cast
+from crosschip.ops.convolution import check_bias, check_groups, check_kernel
+from crosschip.ops.elementwise import Add, Mul
+from crosschip.ops.examples import example, random
+from crosschip.ops.faces import NNAdapter
+from crosschip.ops.joining import Gather
+from crosschip.ops.layout import Reshape
+from crosschip.ops.matrix import MatMul
+from crosschip.ops.operator import Operator, operator, shape_of
+from crosschip.ops.shapes import of_rank, same
+from crosschip.ops.slots import fuse, integer, integers, optional_tensor, tensor
+from crosschip.ops.windows import AutoPad, Windows, is_static, static
+
+
+@operator(
+    "DEFORMABLE_CONV_2D",
+    nnadapter=NNAdapter(
+        19, translation="offset and mask have the output's height and width, as in Paddle"
+    ),
+    onnx=("DeformConv",),
+)
+class DeformableConv2D(Operator):
+    """Two-dimensional convolution whose filter elements are moved, each by an offset of its own.
+
+    Like `CONV_2D`, but element (i, j) of the filter meets, for output pixel (y, x), the image at
+    `y * stride_h - top + i * dilation_h + dy` and `x * stride_w - left + j * dilation_w + dx`,
+    interpolated linearly between four pixels, of which those outside of the image are 0, and
+    multiplied by the mask. The channels are divided into `deformable_group` groups with offsets of
+    their own: with `k = i * kernel_w + j` and `K = kernel_h * kernel_w`, channel `2 * (g * K + k)`
+    of `offset` is `dy` for group `g`, the next one is `dx`, and channel `g * K + k` of `mask` is
+    the mask; both have the height and width of the output. Without `mask`, it is 1.
+
+    A place that is NaN gives an unspecified value; infinite pixels as in `GRID_SAMPLE`.
+
+    Quantized as `CONV_2D`, with all of input, offset and mask. Sources: NNAdapter's
+    DEFORMABLE_CONV_2D, Paddle's deformable_conv, ONNX's DeformConv; Zhu et al., Deformable
+    ConvNets v2, 2018 (arXiv:1811.11168).
+    """
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+    offset = tensor(FLOATS, like="input")
+    mask = optional_tensor(FLOATS, like="input")
+    filter = tensor(FLOATS, like="input")
+    bias = optional_tensor(FLOATS, like="input")
+    pads = integers((0, 0, 0, 0), 4)
+    strides = integers((1, 1), 2)
+    group = integer(1)
+    deformable_group = integer(1)
+    dilations = integers((1, 1), 2)
+    fuse_code = fuse()
+
+    examples = (
+        example(
+            input=random(2, 2, 5, 6),
+            offset=random(2, 8, 4, 5),
+            mask=random(2, 4, 4, 5, low=0, high=1),
+            filter=random(3, 2, 2, 2),
+            bias=random(3),
+        ),
+        example(
+            input=random(1, 4, 6, 7),
+            offset=random(1, 24, 4, 3),
+            mask=random(1, 12, 4, 3, low=0, high=1),
+            filter=random(6, 2, 2, 3),
+            pads=(1, 2, 1, 1),
+            strides=(2, 2),
+            group=2,
+            deformable_group=2,
+            dilations=(2, 2),
+            fuse_code=1,
+        ),
+        example(
+            input=random(1, 2, 4, 4), offset=random(1, 8, 3, 3), filter=random(2, 1, 2, 2), group=2
+        ),
+    )
+
+    def windows(self, kernel: Sequence[int]) -> Windows:
+        """Where a filter's windows lie before they are deformed."""
+        return Windows(kernel, self.strides, self.dilations, AutoPad.NONE, self.pads)
+
+    def infer_shape(self) -> Shape:
+        batch, channels, *image = of_rank(shape_of(self.input), 4, "input")
+        out, per_group, *kernel = of_rank(shape_of(self.filter), 4, "filter")
+        check_groups(self.group, channels, per_group, out)
+        check_bias(self.bias.type.shape if self.bias else None, out)
+        if self.deformable_group < 1 or (
+            isinstance(channels, int) and (channels % self.deformable_group)
+        ):
+            raise ValueError(
+                f"deformable_group: {self.deformable_group} does not divide {channels} channels"
+            )
+        check_kernel(kernel)
+        if not is_static(kernel):
+            return (batch, out, *of_rank(shape_of(self.offset), 4, "offset")[2:])
+        size = self.windows(static(kernel)).counts(image)
+        count: Dim = self.deformable_group * int(np.prod(static(kernel)))
+        for slot, operand, numbers in (("offset", self.offset, 2), ("mask", self.mask, 1)):
+            if operand is not None and operand.type.shape is not None:
+                found = of_rank(operand.type.shape, 4, slot)
+                for own, wanted in zip(found, (batch, count * numbers, *size), strict=True):
+                    same(own, wanted, f"{slot}: its shape, and that of all filter positions")
+        return (batch, out, *size)
+
+    def reference(
+        self,
+        input: Array,
+        offset: Array,
+        mask: Array | None,
+        filter: Array,
+        bias: Array | None,
+        pads: Sequence[int],
+        strides: Sequence[int],
+        group: int,
+        deformable_group: int,
+        dilations: Sequence[int],
+    ) -> Array:
+        (batch, _, *image), (out, _, *kernel) = input.shape, filter.shape
+        size = offset.shape[2:]
+        images = input.reshape(
+            batch * deformable_group, input.shape[1] // deformable_group, image[0] * image[1]
+        )
+        undeformed = self._undeformed(kernel, size).astype(offset.dtype)
+        pixels = size[0] * size[1]
+        places = offset.reshape(len(images), kernel[0] * kernel[1], 2, pixels) + undeformed
+        y, x = np.moveaxis(places, 2, 0).reshape(2, len(images), kernel[0] * kernel[1] * pixels)
+        columns = Sampler(image).sample(images, y, x)
+        if mask is not None:
+            columns = columns * mask.reshape(len(images), 1, y.shape[1])
+        depth = filter.shape[1] * kernel[0] * kernel[1]
+        weights = filter.reshape(group, out // group, depth)
+        output = weights @ columns.reshape(batch, group, depth, pixels)
+        output = output.reshape(batch, out, *size)
+        return output if bias is None else output + bias.reshape(-1, 1, 1)
+
+    def decompose(self, b: Builder) -> Operand:
+        """Sampled columns, times the filter as a matrix."""
+        batch, channels, *image = static(shape_of(self.input))
+        out, per_group, *kernel = static(shape_of(self.filter))
+        size = static(self.windows(kernel).counts(image))
+        count, pixels = batch * self.deformable_group, size[0] * size[1]
+        taps = kernel[0] * kernel[1]
+        shifts = b.add(Reshape, self.offset, (count, taps, 2, pixels))
+        undeformed = self._undeformed(kernel, size).astype(np.float32)
+        places = b.add(Add, b.add(Cast, shifts, ElementType.FLOAT32), undeformed)
+        y, x = (
+            b.add(Reshape, b.add(Gather, places, np.array(axis), axis=2), (count, taps * pixels))
+            for axis in range(2)
+        )
+        shape = (count, channels // self.deformable_group, image[0] * image[1])
+        columns = Sampler(image).build(b, b.add(Reshape, self.input, shape), y, x)
+        if self.mask is not None:
+            columns = b.add(Mul, columns, b.add(Reshape, self.mask, (count, 1, taps * pixels)))
+        depth = per_group * kernel[0] * kernel[1]
+        matrix = b.add(Reshape, self.filter, (self.group, out // self.group, depth))
+        columns = b.add(Reshape, columns, (batch, self.group, depth, pixels))
+        output = b.add(Reshape, b.add(MatMul, matrix, columns), (batch, out, *size))
+        if self.bias is None:
+            return output
+        return b.add(Add, output, b.add(Reshape, self.bias, (-1, 1, 1)))
+
+    def _undeformed(self, kernel: Sequence[int], size: Sequence[int]) -> Array:
+        """Where the filter's elements meet the image with no offset, [K, 2, H_out * W_out]."""
+        axes = [
+            np.arange(kernel[axis])[:, None] * self.dilations[axis]
+            + np.arange(size[axis]) * self.strides[axis]
+            - self.pads[2 * axis]
+            for axis in range(2)
+        ]
+        shape = (kernel[0], kernel[1], size[0], size[1])
+        y = np.broadcast_to(axes[0][:, None, :, None], shape)
+        x = np.broadcast_to(axes[1][None, :, None, :], shape)
+        return np.stack([y, x], axis=2).reshape(kernel[0] * kernel[1], 2, size[0] * size[1])
