@@ -43,7 +43,14 @@ def cast(
     if saturate and element_type in SATURATING:
         limits = ml_dtypes.finfo(element_type.dtype)  # type: ignore[no-untyped-call]  # has no types
         array = np.clip(_reals(array), float(limits.min), float(limits.max))
-    return array.astype(element_type.dtype)
+    return _native(array).astype(element_type.dtype)
+
+
+def _native(array: Array) -> Array:
+    """The same values in a type of NumPy's own: those of ml_dtypes do not all cast to each other."""
+    if array.dtype.kind != "V":
+        return array
+    return array.astype(np.int32 if "int" in array.dtype.name else np.float32)
 
 
 def _powers_of_two(array: Array, saturate: bool, rounding: PowerRounding) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from crosschip.ir import Array, Dim, ElementType, ModelError, Quantization, Shape, TensorType
 from crosschip.ir.types import ALL_TYPES, FLOATS, INDICES, QUANTIZABLE
 from crosschip.ops import quantized
-from crosschip.ops.casting import PowerRounding, cast
+from crosschip.ops.casting import SATURATING, PowerRounding, cast
 from crosschip.ops.elementwise import Elementwise
 from crosschip.ops.examples import example, given, random
 from crosschip.ops.faces import NNAdapter, NNRt, NodeType
@@ -172,7 +172,7 @@ class Quantize(Elementwise):
     narrower ones); infinities are clamped, NaN becomes the integer 0. `scale` and
     `zero_point` have one element, or one for each index of `axis`; a negative axis counts from the
     last one. They must be constant: they become the quantization of the output's type, which is an
-    integer of 2 to 32 bits.
+    integer of 2 to 32 bits. A zero point out of its range is an error.
 
     `dtype` may be a float of 4 or 8 bits as well. Then nothing is rounded to an integer:
     `output = cast(input / scale + zero_point)`, as CAST does it with `saturate`.
@@ -221,7 +221,7 @@ class Quantize(Elementwise):
 
     def _quantization(self) -> Quantization:
         try:
-            scale, zero_point, axis = self.scale, self.zero_point, self._axis()
+            scale, zero_point, axis = self.scale, self._zero_point(), self._axis()
         except UnknownRank:
             raise ModelError("QUANTIZE.input: its rank must be known for an axis") from None
         except ComputedParameter as error:
@@ -229,9 +229,17 @@ class Quantize(Elementwise):
         except ValueError as error:
             raise ModelError(f"QUANTIZE.{error}") from None
         try:
-            return Quantization(scale, tuple(map(int, zero_point)), axis)
+            return Quantization(scale, zero_point, axis)
         except ValueError as error:
             raise ModelError(f"QUANTIZE.scale: {error}") from None
+
+    def _zero_point(self) -> tuple[int, ...]:
+        zero_point = tuple(map(int, self.zero_point))
+        if self.dtype not in SATURATING:
+            low, high = quantized.limits(self.dtype)
+            if not all(low <= zero <= high for zero in zero_point):
+                raise ValueError(f"zero_point: {list(zero_point)} are beyond {self.dtype}")
+        return zero_point
 
     def _axis(self) -> int | None:
         if len(self.scale) < 2:

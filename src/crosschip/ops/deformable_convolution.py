@@ -26,7 +26,7 @@ from crosschip.ops.windows import AutoPad, Windows, is_static, static
 @operator(
     "DEFORMABLE_CONV_2D",
     nnadapter=NNAdapter(
-        19, translation="offset and mask have the output's height and width, as in Paddle"
+        18, translation="offset and mask have the output's height and width, as in Paddle"
     ),
     onnx=("DeformConv",),
 )

@@ -89,18 +89,33 @@ class _Resize(Operator):
         return b.add(Where, b.constant(outside), np.array(self.extrapolation_value, dtype), output)
 
 
-@operator("RESIZE_NEAREST", nnadapter=NNAdapter(
-    69, operands=("input", "shape", "scales", "align_corners")
-), hdi=(NodeType.RESIZE,), onnx=("Resize", "Upsample"))  # fmt: skip
+@operator(
+    "RESIZE_NEAREST",
+    nnadapter=NNAdapter(68, operands=("input", "shape", "scales", "align_corners")),
+    hdi=(NodeType.RESIZE,),
+    onnx=("Resize", "Upsample"),
+)
 class ResizeNearest(_Resize):
     """The nearest pixel of an [N, C, H, W] image, for an image of another height and width.
 
     The new size is `shape` (height, width), or, if that is left out, `floor(size * scale)` for
-    each of `scales`. `ratio` is `1 / scale`, `size / new` where `shape` is given, and `(size - 1)
-    / (new - 1)` with `align_corners` (0 where `new` is 1). The place in the source is `target *
-    ratio` with `align_corners`, else what `align_mode` says; all in float32. `rounding` makes a
-    pixel of it, which is clamped to the image. Elements are moved as they are, NaN included. An
-    image without pixels is refused unless the new one has none either.
+    each of `scales`. The place in the source is, with `align_corners`, `target * (size - 1) / (new
+    - 1)` (0 where `new` is 1), else by `align_mode`, with `ratio = size / new` where `shape` is
+    given, and else `1 / scale`:
+
+    - `HALF_PIXEL`: `(target + 0.5) * ratio - 0.5`; `ASYMMETRIC`: `target * ratio`;
+    - `PYTORCH_HALF_PIXEL`: as `HALF_PIXEL`, but 0 where `new` is 1;
+    - `SYMMETRIC_HALF_PIXEL`: as `HALF_PIXEL`, plus `(size - new / scale) / 2`;
+    - `WHOLE_HALF_PIXEL`: `(target + 0.5) * ratio`;
+    - `CROP`: `(start + target * (end - start) / (new - 1)) * (size - 1)`, the middle of that where
+      `new` is 1, with `roi` being the starts, then the ends of height and width; a place outside
+      of `[0, size - 1]` gives `extrapolation_value`;
+    - `SCALED_CORNERS`: `target * (size - 1) / (size * scale - 1)`.
+
+    All of it is in float32. `rounding` makes a pixel of a place: `DOWN` and `UP` the one before or
+    after it, `DOWN_AT_HALF` and `UP_AT_HALF` the nearest one, `USUAL` is `UP_AT_HALF` with
+    `align_corners` and else `DOWN`. The pixel is clamped to the image. Elements are moved as they
+    are, NaN included. An image without pixels is refused unless the new one has none either.
 
     Sources: NNAdapter's RESIZE_NEAREST, Paddle's nearest_interp_v2, ONNX's Resize.
     """
@@ -199,7 +214,7 @@ class _Interpolation(_Resize):
 
 @operator(
     "RESIZE_LINEAR",
-    nnadapter=NNAdapter(70, operands=("input", "shape", "scales", "align_corners", "align_mode")),
+    nnadapter=NNAdapter(69, operands=("input", "shape", "scales", "align_corners", "align_mode")),
     nnrt=(
         NNRt(
             43,

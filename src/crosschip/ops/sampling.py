@@ -129,7 +129,7 @@ class RoiMode(IntEnum):
     MAX = 1
 
 
-@operator("ROI_ALIGN", nnadapter=NNAdapter(71), onnx=("RoiAlign",), core=True)
+@operator("ROI_ALIGN", nnadapter=NNAdapter(70), onnx=("RoiAlign",), core=True)
 class RoiAlign(Operator):
     """The contents of regions of [N, C, H, W] images, each on a grid of one size.
 

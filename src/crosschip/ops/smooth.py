@@ -10,7 +10,7 @@ from crosschip.ir import Array, Builder, Operand
 from crosschip.ops.activation import Activation, Tanh
 from crosschip.ops.comparison import Less
 from crosschip.ops.elementwise import Add, Div, Max, Min, Mul, number
-from crosschip.ops.examples import example, random
+from crosschip.ops.examples import example, given, random
 from crosschip.ops.faces import NNAdapter, NNRt, NodeType
 from crosschip.ops.logical import Where
 from crosschip.ops.operator import operator
@@ -73,7 +73,7 @@ class Softplus(Activation):
     examples = (
         *Activation.examples,
         example(input=random(2, 5), beta=2.5, threshold=1.0),
-        example(input=random(2, 5, low=-99, high=99), threshold=np.inf),
+        example(input=given([[-99.0, -20.0, -1.0], [1.0, 20.0, 99.0]]), threshold=np.inf),
     )
 
     def reference(self, input: Array, beta: float, threshold: float) -> Array:

@@ -39,8 +39,8 @@ class NonMaxSuppression(Operator):
     that is negative; of equal ones, those of lower classes).
 
     Outputs: [K, 6] rows of class, score and box, image by image, class by class, by falling score
-    (with `rois_num`, by index); [N] the number of rows for each image, int32; with `return_index`, [K, 1] int32: the row of each
-    in `bboxes` as [N * M, 4] (or [M * C, 4]).
+    (with `rois_num`, by index); [N] the number of rows for each image, int32; with `return_index`,
+    [K, 1] int32: the row of each in `bboxes` as [N * M, 4] (or [M * C, 4]).
 
     A NaN is never greater than a threshold. Sources: NNAdapter's NON_MAX_SUPPRESSION, which only
     its code has; Paddle's multiclass_nms3.

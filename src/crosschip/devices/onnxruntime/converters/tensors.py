@@ -38,7 +38,7 @@ def gather(g: Graph, op: joining.Gather) -> str:
 @converts(layout.Reshape, types=MOVABLE, computed=["shape"])
 def reshape(g: Graph, op: layout.Reshape) -> str:
     known = op.outputs[0].type.static_shape
-    if known is None or 0 not in known:
+    if known is None:
         return g.add("Reshape", g[op.input], g.indices(op.operand("shape")))
     return g.add("Reshape", g[op.input], g.int64(known), allowzero=1)
 

@@ -103,8 +103,9 @@ def _located(op: MaxPool2D) -> str | None:
     """OpenVINO finds indices with its slow reference code, which has gaps."""
     if op.return_indices and op.auto_pad.keeps_size and op.input.type.static_shape is None:
         return f"auto_pad: {op.auto_pad.name}, with indices into an image of unknown size"
-    if op.return_indices and op.input.type.element_type is ElementType.BFLOAT16:
-        return "input: bfloat16, with indices"
+    stored = op.input.type.element_type
+    if op.return_indices and stored in _BYTES | {ElementType.BFLOAT16}:
+        return f"input: {stored}, with indices"
     return windows_in_image(op)
 
 

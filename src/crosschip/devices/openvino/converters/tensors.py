@@ -31,8 +31,12 @@ def _filled(op: Operator) -> str | None:
 
 
 def _narrow(op: conversion.Cast) -> str | None:
-    wide = op.dtype is ElementType.INT64 and op.input.type.element_type in FLOAT_TYPES
-    return "dtype: int64 is computed in int32" if wide else sizes_only(op)
+    own = op.input.type.element_type
+    if op.dtype is ElementType.INT64 and own in FLOAT_TYPES:
+        return "dtype: int64 is computed in int32"
+    if op.dtype is ElementType.BOOL and own is ElementType.UINT32:
+        return "input: uint32 is false from 2 ** 31 on"
+    return sizes_only(op)
 
 
 @converts(conversion.Cast, types=MOVABLE, limit=_narrow)
@@ -40,7 +44,7 @@ def cast(g: Graph, op: conversion.Cast) -> Node:
     return ops.convert(g[op.input], TYPES[op.dtype])
 
 
-@converts(creation.Fill, types=MOVABLE, computed=["shape"], limit=sizes_only)
+@converts(creation.Fill, types=MOVABLE, computed=["shape"], limit=_filled)
 def fill(g: Graph, op: creation.Fill) -> Node:
     return ops.broadcast(g.reshaped(op.value, []), g.indices(op.operand("shape")))
 
