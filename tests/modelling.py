@@ -37,13 +37,13 @@ from crosschip.ops.layout import (
     Flatten,
     Reshape,
     ShapeOf,
-    Slice,
     Squeeze,
     Transpose,
     Unsqueeze,
 )
 from crosschip.ops.matrix import FullyConnected, MatMul
 from crosschip.ops.normalization import BatchNormalization
+from crosschip.ops.slicing import Slice
 from crosschip.ops.slots import Fuse
 
 ROOT = Path(__file__).parents[1]

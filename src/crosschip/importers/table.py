@@ -29,6 +29,9 @@ class ImportTable(Generic[Function]):
 
         return register
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._functions
+
     def __getitem__(self, name: str) -> Function:
         return self._functions[name]
 

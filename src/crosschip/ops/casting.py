@@ -47,7 +47,7 @@ def cast(
 
 
 def _native(array: Array) -> Array:
-    """The same values in a type of NumPy's own: those of ml_dtypes do not all cast to each other."""
+    """The same values in a type of NumPy's own, which casts to any: ml_dtypes' do not."""
     if array.dtype.kind != "V":
         return array
     return array.astype(np.int32 if "int" in array.dtype.name else np.float32)

@@ -91,8 +91,8 @@ class Recurrent(Operator):
     formulas) goes with the input, the second (`Rb`) with the hidden values. Left out, it is 0.
 
     The states start as `initial_hidden` and `initial_cell` ([D, N, H]), or as 0. With
-    `sequence_lengths` ([N]), a sequence ends after that many steps: its states keep their values
-    in the steps after, a backward pass starts at its last step, and its outputs after it are 0.
+    `sequence_lengths` ([N]), a sequence ends after that many steps: its states keep their values in
+    the steps after, a backward pass starts at its last step, and its outputs after it are 0.
     Lengths must be from 0 to T.
 
     Outputs: 1. the hidden values after each step, [T, D, N, H], at the place of the input they
@@ -102,11 +102,12 @@ class Recurrent(Operator):
     `activations` lists the functions (`f`, `g`, `h`) of each pass, one pass after the other, and
     `activation_alpha` and `activation_beta` their parameters, one for each function; empty lists
     mean the cell's own functions, and the functions' own parameters. What goes into a function is
-    clipped to `[-clip, clip]`; a negative `clip` is an error. AFFINE is `alpha * x + beta`, LEAKY_RELU `x < 0 ? alpha * x : x`,
-    THRESHOLDED_RELU `x > alpha ? x : 0`, SCALED_TANH `alpha * tanh(beta * x)`, HARD_SIGMOID
-    `max(0, min(1, alpha * x + beta))`, ELU `x < 0 ? alpha * (e ** x - 1) : x`, SOFTSIGN
-    `x / (1 + |x|)`, SOFTPLUS `log(1 + e ** x)`. `alpha` is 1 where not given, 0.01 for LEAKY_RELU
-    and 0.2 for HARD_SIGMOID; `beta` is 0, 1 for SCALED_TANH and 0.5 for HARD_SIGMOID.
+    clipped to `[-clip, clip]`; a negative `clip` is an error. AFFINE is `alpha * x + beta`,
+    LEAKY_RELU `x < 0 ? alpha * x : x`, THRESHOLDED_RELU `x > alpha ? x : 0`, SCALED_TANH
+    `alpha * tanh(beta * x)`, HARD_SIGMOID `max(0, min(1, alpha * x + beta))`, ELU
+    `x < 0 ? alpha * (e ** x - 1) : x`, SOFTSIGN `x / (1 + |x|)`, SOFTPLUS `log(1 + e ** x)`.
+    `alpha` is 1 where not given, 0.01 for LEAKY_RELU and 0.2 for HARD_SIGMOID; `beta` is 0, 1 for
+    SCALED_TANH and 0.5 for HARD_SIGMOID.
     """
 
     __slots__ = ()

@@ -134,12 +134,12 @@ class RoiAlign(Operator):
     """The contents of regions of [N, C, H, W] images, each on a grid of one size.
 
     `rois` is [R, 4], the x1, y1, x2, y2 of each region; `batch_indices` [R] says which image it is
-    on. Coordinates are multiplied by `spatial_scale`, and with `aligned` half a pixel is subtracted
-    from them; without it, a region is at least one pixel wide and high. The output is [R, C,
-    output_height, output_width]: each cell, `height / output_height` by `width / output_width` of
-    the region, is the mean of `n_y * n_x` samples, laid evenly at `(k + 0.5) / n` of it. `n` is
-    `sampling_ratio`, or, if that is not positive, `ceil(height / output_height)` and
-    `ceil(width / output_width)`; where that is 0 the cell is 0.
+    on. Coordinates are multiplied by `spatial_scale` (at least 0), and with `aligned` half a pixel
+    is subtracted from them; without it, a region is at least one pixel wide and high. The output is
+    [R, C, output_height, output_width]: each cell, `height / output_height` by
+    `width / output_width` of the region, is the mean of `n_y * n_x` samples, laid evenly at
+    `(k + 0.5) / n` of it. `n` is `sampling_ratio`, or, if that is not positive,
+    `ceil(height / output_height)` and `ceil(width / output_width)`; where that is 0 the cell is 0.
 
     A sample whose y is less than -1 or greater than H (likewise x and W) is 0. Else its coordinates
     are clamped to `[0, H - 1]`, and it is interpolated linearly between four pixels. With `mode`
@@ -159,7 +159,7 @@ class RoiAlign(Operator):
     output_height = integer()
     output_width = integer()
     sampling_ratio = integer(-1)
-    spatial_scale = real(1.0)
+    spatial_scale = real(1.0, least=0)
     aligned = flag(False)
     mode = choice(RoiMode, RoiMode.AVERAGE)
 

@@ -32,7 +32,8 @@ class NonMaxSuppression(Operator):
     `score_threshold` are ordered by falling score, equal ones by index, and the first `nms_top_k`
     stay (all if that is negative). One after the other is kept unless its overlap with one that has
     been kept is greater than a threshold, which is `nms_threshold` at first and after each box that
-    is kept is multiplied by `nms_eta` if that is less than 1 and the threshold greater than 0.5.
+    is kept is multiplied by `nms_eta` if that is less than 1 and the threshold greater than 0.5; a
+    negative `nms_eta` is an error.
     The overlap is the area common to both over the area of either; without `normalized` widths and
     heights are one more than the difference of coordinates, and boxes that do not overlap have an
     overlap of 0. Of all classes together, `keep_top_k` boxes with the highest scores stay (all if
@@ -54,7 +55,7 @@ class NonMaxSuppression(Operator):
     score_threshold = real(0.0)
     nms_top_k = integer(-1)
     nms_threshold = real(0.3)
-    nms_eta = real(1.0)
+    nms_eta = real(1.0, least=0)
     keep_top_k = integer(-1)
     normalized = flag(True)
     return_index = flag(False)
@@ -159,8 +160,8 @@ class NonMaxSuppressionIndices(Operator):
     or, with `center_point_box`, x_centre, y_centre, width, height. For each image and class, boxes
     with a score greater than `score_threshold` are taken by falling score, equal ones by index, and
     kept unless their overlap (common area over the area of either; 0 if an area is not positive)
-    with one that has been kept is greater than `iou_threshold`, until there are
-    `max_output_boxes_per_class`.
+    with one that has been kept is greater than `iou_threshold`, which must not be negative, until
+    there are `max_output_boxes_per_class`.
 
     The output is [K, 3] int64: image, class and box, in that order. A NaN is never greater than a
     threshold. Source: ONNX's NonMaxSuppression.
@@ -170,7 +171,7 @@ class NonMaxSuppressionIndices(Operator):
     boxes = tensor(FLOATS)
     scores = tensor(FLOATS, like="boxes")
     max_output_boxes_per_class = integer(0)
-    iou_threshold = real(0.0)
+    iou_threshold = real(0.0, least=0)
     score_threshold = real(-np.inf)
     center_point_box = flag(False)
 

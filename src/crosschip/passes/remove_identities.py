@@ -7,7 +7,8 @@ from crosschip.ir.dimension import is_unknown
 from crosschip.ops.conversion import Cast
 from crosschip.ops.elementwise import Assign
 from crosschip.ops.joining import Concat
-from crosschip.ops.layout import Expand, Flatten, Reshape, Slice, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.slicing import Slice
 from crosschip.ops.slots import ComputedParameter
 from crosschip.passes.base import Keeps, Pass
 from crosschip.passes.rewriter import Rewriter

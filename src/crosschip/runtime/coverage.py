@@ -38,11 +38,17 @@ def decide(operator: type[Operator], index: int, device: Device) -> Decision | s
 
 
 def parts_of(operator: type[Operator]) -> Sequence[str]:
-    """The operators that an operator's first example with a decomposition becomes, once each."""
+    """The operators that an operator's first example with a decomposition becomes, once each.
+
+    A result that is a constant or an input is handed on by ASSIGN.
+    """
     for arguments in operator.examples:
         (operation,) = model_of(operator, arguments).operations
         assert isinstance(operation, Operator), "examples are of standard operators"
         builder = Builder()
-        if operation.decomposition(builder) is not None:
-            return sorted({part.type for part in builder.operations})
+        results = operation.decomposition(builder)
+        if results is not None:
+            made = {operand for part in builder.operations for operand in part.outputs}
+            parts = {part.type for part in builder.operations}
+            return sorted(parts if made.issuperset(results) else parts | {"ASSIGN"})
     return []

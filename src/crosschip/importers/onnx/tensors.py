@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
-from onnx import TensorProto
+from onnx import SparseTensorProto, TensorProto
 
 from crosschip.ir import Array, ElementType, ModelFileError, UnsupportedError
 
@@ -28,11 +28,22 @@ ELEMENT_TYPES: dict[int, ElementType] = {
     TensorProto.UINT32: ElementType.UINT32,
     TensorProto.UINT64: ElementType.UINT64,
     TensorProto.BFLOAT16: ElementType.BFLOAT16,
+    TensorProto.FLOAT8E4M3FN: ElementType.FLOAT8E4M3FN,
+    TensorProto.FLOAT8E4M3FNUZ: ElementType.FLOAT8E4M3FNUZ,
+    TensorProto.FLOAT8E5M2: ElementType.FLOAT8E5M2,
+    TensorProto.FLOAT8E5M2FNUZ: ElementType.FLOAT8E5M2FNUZ,
+    TensorProto.FLOAT8E8M0: ElementType.FLOAT8E8M0,
+    TensorProto.FLOAT4E2M1: ElementType.FLOAT4E2M1,
+    TensorProto.INT4: ElementType.INT4,
+    TensorProto.UINT4: ElementType.UINT4,
+    TensorProto.INT2: ElementType.INT2,
+    TensorProto.UINT2: ElementType.UINT2,
 }
 """The element type for each ONNX data type that has one."""
 
 _MAX_RANK = 64
 _MAX_BYTES = 2**63
+_MAX_DENSE_BYTES = 2**31
 
 
 def text(value: str) -> str:
@@ -130,7 +141,43 @@ class TensorReader:
             elements = elements.view(np.uint8) != 0
         return elements.reshape(shape)
 
+    def dense(self, tensor: SparseTensorProto) -> Array:
+        """The elements of a tensor that is stored without its zeros.
+
+        Raises:
+            ModelFileError: its values, indices and shape do not fit.
+            UnsupportedError: it is of a type that no operand can hold, or too large without zeros
+                left out.
+        """
+        shape, values, indices = tuple(tensor.dims), self.array(tensor.values), np.zeros((0, 1))
+        if tensor.HasField("indices"):
+            indices = self.array(tensor.indices)
+        if any(size < 0 for size in shape) or values.ndim != 1:
+            raise ModelFileError(f"{list(shape)} is not a shape, or its values are not a list")
+        count = math.prod(shape)
+        if count * values.itemsize > _MAX_DENSE_BYTES:
+            raise UnsupportedError(f"a dense tensor of shape {list(shape)} would be too large")
+        places = indices.reshape(len(values), -1) if indices.size else indices.reshape(0, 1)
+        if places.shape[1] == len(shape) > 1:
+            steps = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+            fits = bool(((places >= 0) & (places < np.array(shape))).all())
+            places = (places * np.array(steps)).sum(axis=1, keepdims=True)
+        else:
+            fits = bool(((places >= 0) & (places < count)).all())
+        if not fits or places.shape != (len(values), 1):
+            raise ModelFileError(f"the indices of its values are not in {list(shape)}")
+        found = np.zeros(count, values.dtype)
+        found[places[:, 0].astype(np.int64)] = values
+        return found.reshape(shape)
+
     def _elements(self, tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array:
+        bits = _PACKED_BITS.get(ElementType.of(dtype))
+        if bits is None:
+            return self._stored(tensor, dtype, count)
+        packed = self._stored(tensor, np.dtype(np.uint8), -(-count * bits // 8))
+        return _unpacked(packed, bits, count).view(dtype)
+
+    def _stored(self, tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array:
         if tensor.HasField("segment"):
             raise UnsupportedError("the tensor is stored in segments, which no ONNX runtime reads")
         stored = dtype.newbyteorder("<")
@@ -182,6 +229,15 @@ class TensorReader:
         return file
 
 
+_PACKED_BITS = {
+    ElementType.FLOAT4E2M1: 4,
+    ElementType.INT4: 4,
+    ElementType.UINT4: 4,
+    ElementType.INT2: 2,
+    ElementType.UINT2: 2,
+}
+"""Types of which several elements share a byte in a file, the first in the lowest bits."""
+
 _INT32_CODED = frozenset(
     {
         ElementType.INT32,
@@ -206,7 +262,15 @@ def _typed_elements(tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Ar
     if kind in (ElementType.UINT32, ElementType.UINT64):
         return _listed(tensor.uint64_data, np.uint64, count).astype(dtype)
     values = _listed(tensor.int32_data, np.int32, count)
-    return values.astype(dtype) if kind in _INT32_CODED else values.astype(np.uint16).view(dtype)
+    if kind in _INT32_CODED:
+        return values.astype(dtype)
+    return values.astype(np.uint8 if dtype.itemsize == 1 else np.uint16).view(dtype)
+
+
+def _unpacked(packed: Array, bits: int, count: int) -> Array:
+    """The bits of each element in a byte of its own."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    return (packed[:, None] >> shifts & (1 << bits) - 1).astype(np.uint8).reshape(-1)[:count]
 
 
 def _listed(values: Any, dtype: type[np.generic], count: int) -> Array:

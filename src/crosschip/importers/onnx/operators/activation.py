@@ -2,26 +2,55 @@
 
 from __future__ import annotations
 
-from crosschip.importers.onnx.node import Node, imports
-from crosschip.ir import Dimension, Operand, Shape
+from collections.abc import Callable
+
+import numpy as np
+
+from crosschip.importers.onnx.node import Node, axis_from_front, bounded, imports, only
+from crosschip.ir import Dimension, ElementType, Operand, Shape, UnsupportedError
 from crosschip.ops.activation import (
     HardSigmoid,
     HardSwish,
     LeakyRelu,
+    LogSoftmax,
     Relu,
+    Shrink,
     Sigmoid,
     Softmax,
+    Softsign,
+    Swish,
     Tanh,
+    ThresholdedRelu,
 )
+from crosschip.ops.comparison import Equal, Less
+from crosschip.ops.conversion import Cast
+from crosschip.ops.elementwise import Mul
 from crosschip.ops.layout import Flatten, Reshape, ShapeOf
+from crosschip.ops.logical import Where
 from crosschip.ops.operator import Operator
+from crosschip.ops.smooth import Celu, Elu, Gelu, Mish, Selu, Softplus
+from crosschip.ops.sorting import ArgMax
 
 _PLAIN: dict[str, type[Operator]] = {
+    "HardSwish": HardSwish,
+    "Mish": Mish,
     "Relu": Relu,
     "Sigmoid": Sigmoid,
+    "Softplus": Softplus,
+    "Softsign": Softsign,
     "Tanh": Tanh,
-    "HardSwish": HardSwish,
 }
+
+_WITH_NUMBERS: dict[str, tuple[type[Operator], dict[str, float]]] = {
+    "Celu": (Celu, {"alpha": 1.0}),
+    "Elu": (Elu, {"alpha": 1.0}),
+    "HardSigmoid": (HardSigmoid, {"alpha": 0.2, "beta": 0.5}),
+    "LeakyRelu": (LeakyRelu, {"alpha": 0.01}),
+    "Selu": (Selu, {"alpha": 1.6732632423543772, "gamma": 1.0507009873554805}),
+    "Shrink": (Shrink, {"bias": 0.0, "lambd": 0.5}),
+    "ThresholdedRelu": (ThresholdedRelu, {"alpha": 1.0}),
+}
+"""The operator, and the defaults of its attributes, which are called the same there."""
 
 
 @imports(*_PLAIN)
@@ -29,26 +58,68 @@ def plain(node: Node) -> Operand:
     return node.add(_PLAIN[node.type], node[0])
 
 
-@imports("LeakyRelu")
-def leaky_relu(node: Node) -> Operand:
-    return node.add(LeakyRelu, node[0], node.real("alpha", 0.01))
+@imports(*_WITH_NUMBERS)
+def with_numbers(node: Node) -> Operand:
+    operator, defaults = _WITH_NUMBERS[node.type]
+    numbers = {name: node.real(name, default) for name, default in defaults.items()}
+    return node.add(operator, node[0], **numbers)
 
 
-@imports("HardSigmoid")
-def hard_sigmoid(node: Node) -> Operand:
-    return node.add(HardSigmoid, node[0], node.real("alpha", 0.2), node.real("beta", 0.5))
+@imports("Gelu")
+def gelu(node: Node) -> Operand:
+    form = only("approximate", node.text("approximate", "none"), "none", "tanh")
+    return node.add(Gelu, node[0], form == "tanh")
 
 
-@imports("Softmax")
+@imports("Swish")
+def swish(node: Node) -> Operand:
+    alpha = node.real("alpha", 1.0)
+    if alpha == 1:
+        return node.add(Swish, node[0])
+    return node.add(Mul, node[0], node.add(Sigmoid, node.add(Mul, node[0], alpha)))
+
+
+@imports("PRelu")
+def prelu(node: Node) -> Operand:
+    """The slope is broadcast to the input, not just along its channels."""
+    return node.add(Where, node.add(Less, node[0], 0.0), node.add(Mul, node[0], node[1]), node[0])
+
+
+@imports("Softmax", "LogSoftmax")
 def softmax(node: Node) -> Operand:
-    """Before opset 13, all axes from `axis` on are taken as one."""
+    operator = Softmax if node.type == "Softmax" else LogSoftmax
+    return _along_axis(node, lambda operand, axis: node.add(operator, operand, axis))
+
+
+@imports("Hardmax")
+def hardmax(node: Node) -> Operand:
+    """1 at the first of the greatest elements, 0 elsewhere."""
+
+    def one_hot(operand: Operand, axis: int) -> Operand:
+        if operand.type.shape is None:
+            raise UnsupportedError("the number of axes of input 0 must be known")
+        rank = len(operand.type.shape)
+        axis = axis_from_front(axis, rank)
+        size = operand.type.shape[axis]
+        if not isinstance(size, int):
+            raise UnsupportedError(f"the size of axis {axis} must be known")
+        places = np.arange(bounded(size)).reshape((-1,) + (1,) * (rank - 1 - axis))
+        greatest = node.add(ArgMax, operand, axis, True, ElementType.INT64)
+        found = node.add(Equal, greatest, places)
+        return node.add(Cast, found, operand.type.element_type)
+
+    return _along_axis(node, one_hot)
+
+
+def _along_axis(node: Node, compute: Callable[[Operand, int], Operand]) -> Operand:
+    """What is computed along an axis; before opset 13, all axes from it on are taken as one."""
     if node.opset >= 13:
-        return node.add(Softmax, node[0], node.integer("axis", -1))
+        return compute(node[0], node.integer("axis", -1))
     axis = node.integer("axis", 1)
     shape = node[0].type.shape
     if axis == -1 or (shape is not None and axis == len(shape) - 1):
-        return node.add(Softmax, node[0], axis)
-    merged = node.add(Softmax, node.add(Flatten, node[0], start_axis=axis), -1)
+        return compute(node[0], axis)
+    merged = compute(node.add(Flatten, node[0], start_axis=axis), -1)
     sizes = None if shape is None else _reshape_sizes(shape, axis % max(1, len(shape)))
     return node.add(Reshape, merged, sizes or node.add(ShapeOf, node[0]))
 

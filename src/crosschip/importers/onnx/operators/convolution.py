@@ -1,70 +1,130 @@
-"""Convolutions of images."""
+"""Convolutions of images of one, two and three axes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from crosschip.importers.onnx.node import Node, imports
 from crosschip.importers.onnx.operators.windows import (
+    Numbers,
     Windows,
-    explicit,
     image_of,
     kernel_of,
-    pair,
-    split_padding,
+    positive,
     windows_of,
 )
 from crosschip.ir import Dim, ModelError, Operand, UnsupportedError
 from crosschip.ops.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.deformable_convolution import DeformableConv2D
+from crosschip.ops.elementwise import Add
+from crosschip.ops.joining import Gather
+from crosschip.ops.layout import Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.matrix import MatMul
+from crosschip.ops.padding import Pad
+from crosschip.ops.windows import AutoPad
 
 
 @imports("Conv")
 def conv(node: Node) -> Operand:
-    image = image_of(node)
-    windows = explicit(windows_of(node, kernel_of(node, node[1])), image)
-    return node.add(
-        Conv2D,
-        input=node[0],
-        filter=node[1],
-        bias=node.optional(2),
-        auto_pad=windows.auto_pad,
-        pads=windows.pads,
-        strides=windows.strides,
-        group=_group(node),
-        dilations=windows.dilations,
-    )
+    return convolution_of(node, node[0], node[1], node.optional(2))
+
+
+def convolution_of(
+    node: Node, input: Operand, filter: Operand, bias: Operand | None = None
+) -> Operand:
+    """The convolution that a node's attributes describe, of these operands."""
+    rank, kernel = kernel_of(node, filter)
+    image = image_of(input, rank)
+    windows = windows_of(node, rank, kernel)
+    group = _group(node)
+    if rank == 3:
+        return _conv_3d(node, input, filter, bias, windows.explicit(image), group)
+    if rank == 1:
+        input, filter = node.add(Unsqueeze, input, (2,)), node.add(Unsqueeze, filter, (2,))
+        windows = windows.flat()
+    result = node.add(Conv2D, input, filter, bias, group=group, **windows.arguments())
+    return node.add(Squeeze, result, (2,)) if rank == 1 else result
+
+
+def _conv_3d(
+    node: Node,
+    input: Operand,
+    filter: Operand,
+    bias: Operand | None,
+    windows: Windows,
+    group: int,
+) -> Operand:
+    """Each plane of the output is a convolution of planes of the input, side by side as channels.
+
+    For a window of `k` planes, a channel becomes `k` channels.
+    """
+    batch, channels, depth, height, width = fixed(input)
+    out, per_group, *kernel = fixed(filter)
+    lows = np.arange(0, depth + windows.before[0] + windows.after[0] - windows.spans[0] + 1)
+    starts = lows[:: windows.strides[0]]
+    planes = starts[:, None] + np.arange(kernel[0]) * windows.dilations[0]
+    pads = np.zeros((5, 2), np.int64)
+    pads[2] = windows.before[0], windows.after[0]
+    padded = node.add(Pad, input, pads.ravel()) if pads.any() else input
+    stacked = node.add(Gather, padded, planes, 2)
+    stacked = node.add(Transpose, stacked, (0, 2, 1, 3, 4, 5))
+    flat = node.add(Reshape, stacked, (batch * len(starts), channels * kernel[0], height, width))
+    weights = node.add(Reshape, filter, (out, per_group * kernel[0], *kernel[1:]))
+    arguments = windows.of(1, 2).arguments()
+    result = node.add(Conv2D, flat, weights, bias, group=group, **arguments)
+    sizes = fixed(result)[2:]
+    unstacked = node.add(Reshape, result, (batch, len(starts), out, *sizes))
+    return node.add(Transpose, unstacked, (0, 2, 1, 3, 4))
 
 
 @imports("ConvTranspose")
 def conv_transpose(node: Node) -> Operand:
     """Where the output's size is given, or is `SAME`, the padding follows from it."""
-    image = image_of(node)
-    windows = windows_of(node, kernel_of(node, node[1]))
-    more = node.integers("output_padding", (0, 0))
-    if len(more) != 2 or min(more) < 0:
-        raise ModelError(f"output_padding {list(more)} are not 2 numbers from 0 up")
-    pads = windows.pads
-    totals = _total_padding(node, windows, image, more)
-    if totals is not None:
-        cut = [max(0, total) for total in totals]
-        more = (more[0] + cut[0] - totals[0], more[1] + cut[1] - totals[1])
-        pads = split_padding(cut, more_before=windows.mode != "SAME_UPPER")
-    return node.add(
+    rank, kernel = kernel_of(node, node[1])
+    image = image_of(node[0], rank)
+    windows = windows_of(node, rank, kernel)
+    more = node.integers("output_padding", (0,) * rank)
+    if len(more) != rank or min(more) < 0:
+        raise ModelError(f"output_padding {list(more)} are not {rank} numbers from 0 up")
+    windows, more = _cut(node, windows, image, more)
+    input, filter, bias, group = node[0], node[1], node.optional(2), _group(node)
+    if rank == 3:
+        return _conv_transpose_3d(node, input, filter, bias, windows, more, group)
+    if rank == 1:
+        input, filter = node.add(Unsqueeze, input, (2,)), node.add(Unsqueeze, filter, (2,))
+        windows, more = windows.flat(), (0, *more)
+    result = node.add(
         Conv2DTranspose,
-        input=node[0],
-        filter=node[1],
-        bias=node.optional(2),
-        pads=pads,
-        strides=windows.strides,
-        group=_group(node),
-        dilations=windows.dilations,
+        input,
+        filter,
+        bias,
+        group=group,
         output_padding=more,
+        **windows.arguments(),
     )
+    return node.add(Squeeze, result, (2,)) if rank == 1 else result
+
+
+def _cut(
+    node: Node, windows: Windows, image: Sequence[Dim], more: Numbers
+) -> tuple[Windows, Numbers]:
+    """The padding that is cut off, in numbers, and what is added at the end."""
+    totals = _total_padding(node, windows, image, more)
+    if totals is None:
+        return windows.explicit(image), more
+    cut = [max(0, total) for total in totals]
+    more = tuple(m + c - t for m, c, t in zip(more, cut, totals, strict=True))
+    lower = windows.auto_pad is AutoPad.SAME
+    halves = [(t // 2, t - t // 2) if lower else (t - t // 2, t // 2) for t in cut]
+    before, after = zip(*halves, strict=True)
+    return windows._replace(auto_pad=AutoPad.NONE, before=before, after=after), more
 
 
 def _total_padding(
-    node: Node, windows: Windows, image: Sequence[Dim], more: Sequence[int]
-) -> Sequence[int] | None:
+    node: Node, windows: Windows, image: Sequence[Dim], more: Numbers
+) -> list[int] | None:
     """How much larger the full result of a transposed convolution is than its output.
 
     `None` if the model does not give the size of the output but the padding. Negative where the
@@ -72,17 +132,91 @@ def _total_padding(
     """
     asked = node.optional_integers("output_shape")
     if asked is None:
-        if not windows.mode.startswith("SAME"):
+        if not windows.auto_pad.keeps_size:
             return None
-        return [windows.spans[i] + more[i] - windows.strides[i] for i in range(2)]
-    output = pair("output_shape", asked[-2:])
+        triples = zip(windows.spans, more, windows.strides, strict=True)
+        return [span + extra - stride for span, extra, stride in triples]
+    output = positive("output_shape", asked[-windows.rank :], windows.rank)
     sizes = [size for size in image if isinstance(size, int)]
-    if len(sizes) != 2:
+    if len(sizes) != windows.rank:
         raise UnsupportedError("output_shape needs an input of fixed height and width")
     return [
-        (sizes[i] - 1) * windows.strides[i] + windows.spans[i] + more[i] - output[i]
-        for i in range(2)
+        (size - 1) * stride + span + extra - wanted
+        for size, stride, span, extra, wanted in zip(
+            sizes, windows.strides, windows.spans, more, output, strict=True
+        )
     ]
+
+
+def _conv_transpose_3d(
+    node: Node,
+    input: Operand,
+    filter: Operand,
+    bias: Operand | None,
+    windows: Windows,
+    more: Numbers,
+    group: int,
+) -> Operand:
+    """Each plane of the input makes `k` planes, which a matrix product adds up where they lie."""
+    batch, channels, depth, height, width = fixed(input)
+    _, per_group, *kernel = fixed(filter)
+    turned = node.add(Transpose, input, (0, 2, 1, 3, 4))
+    flat = node.add(Reshape, turned, (batch * depth, channels, height, width))
+    weights = node.add(Reshape, filter, (channels, per_group * kernel[0], *kernel[1:]))
+    arguments = windows.of(1, 2).arguments()
+    made = node.add(
+        Conv2DTranspose, flat, weights, group=group, output_padding=more[1:], **arguments
+    )
+    out, (rows, columns) = per_group * group, fixed(made)[2:]
+    planes = node.add(Reshape, made, (batch, depth, out, kernel[0], rows * columns))
+    planes = node.add(Transpose, planes, (0, 2, 4, 1, 3))
+    planes = node.add(Reshape, planes, (batch, out, rows * columns, depth * kernel[0]))
+    full = (depth - 1) * windows.strides[0] + windows.spans[0] + more[0]
+    lies = np.arange(depth)[:, None] * windows.strides[0] + (
+        np.arange(kernel[0]) * windows.dilations[0]
+    )
+    wanted = np.arange(windows.before[0], full - windows.after[0])
+    places = (lies.reshape(-1, 1) == wanted).astype(input.type.element_type.dtype)
+    summed = node.add(Transpose, node.add(MatMul, planes, places), (0, 1, 3, 2))
+    result = node.add(Reshape, summed, (batch, out, len(wanted), rows, columns))
+    if bias is None:
+        return result
+    return node.add(Add, result, node.add(Reshape, bias, (-1, 1, 1, 1)))
+
+
+@imports("DeformConv")
+def deform_conv(node: Node) -> Operand:
+    rank, kernel = kernel_of(node, node[1])
+    if rank != 2:
+        raise UnsupportedError(f"images of {rank} axes; only those of 2 can be expressed")
+    offset_group = node.integer("offset_group", 1)
+    windows = windows_of(node, rank, kernel)
+    (top, left), (bottom, right) = windows.before, windows.after
+    return node.add(
+        DeformableConv2D,
+        input=node[0],
+        offset=node[2],
+        mask=node.optional(4),
+        filter=node[1],
+        bias=node.optional(3),
+        pads=(top, bottom, left, right),
+        strides=windows.strides,
+        group=_group(node),
+        deformable_group=offset_group,
+        dilations=windows.dilations,
+    )
+
+
+def fixed(operand: Operand) -> tuple[int, ...]:
+    """The shape of an operand.
+
+    Raises:
+        UnsupportedError: it is not known.
+    """
+    shape = operand.type.static_shape
+    if shape is None:
+        raise UnsupportedError(f"the shape of {operand.name!r} must be known")
+    return shape
 
 
 def _group(node: Node) -> int:

@@ -7,12 +7,22 @@ from collections.abc import Callable
 import numpy as np
 
 from crosschip.importers.onnx.node import Node, imports
-from crosschip.ir import Array, ModelError, Operand, UnsupportedError
+from crosschip.importers.onnx.tensors import element_type
+from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ir import constant as constant_operand
-from crosschip.ops.creation import Fill
+from crosschip.ir.types import INDICES
+from crosschip.ops.comparison import Equal
+from crosschip.ops.conversion import Cast
+from crosschip.ops.creation import Fill, OneHot, Range
+from crosschip.ops.elementwise import Sub
+from crosschip.ops.joining import Gather
+from crosschip.ops.layout import Reshape, ShapeOf
+from crosschip.ops.rearranging import Trilu
+from crosschip.ops.slicing import Slice
 
 _VALUES: dict[str, Callable[[Node, str], Array]] = {
     "value": Node.tensor,
+    "sparse_value": Node.sparse_tensor,
     "value_float": lambda node, name: np.array(node.real(name), np.float32),
     "value_floats": lambda node, name: np.array(node.reals(name), np.float32),
     "value_int": lambda node, name: np.array(node.integer(name), np.int64),
@@ -25,7 +35,7 @@ def constant(node: Node) -> Operand:
     for name, read in _VALUES.items():
         if node.has(name):
             return constant_operand(read(node, name), node.outputs[0])
-    raise UnsupportedError("its value is neither a dense tensor nor numbers")
+    raise UnsupportedError("its value is neither a tensor nor numbers")
 
 
 @imports("ConstantOfShape")
@@ -34,3 +44,43 @@ def constant_of_shape(node: Node) -> Operand:
     if value.size != 1:
         raise ModelError(f"value has {value.size} elements, but must have one")
     return node.add(Fill, node[0], value)
+
+
+@imports("Range")
+def range_(node: Node) -> Operand:
+    return node.add(Range, node[0], node[1], node[2])
+
+
+@imports("EyeLike")
+def eye_like(node: Node) -> Operand:
+    """1 on the diagonal `k`, 0 elsewhere: where `column - row == k`."""
+    asked = node.integer("dtype", 0)
+    dtype = element_type(asked) if asked else node[0].type.element_type
+    diagonal = node.integer("k", 0)
+    shape = node.add(ShapeOf, node[0])
+    rows, columns = (
+        node.add(
+            Range,
+            np.int64(0),
+            node.add(Reshape, node.add(Slice, shape, (0,), (axis,), (axis + 1,)), ()),
+            np.int64(1),
+        )
+        for axis in range(2)
+    )
+    offset = node.add(Sub, columns, node.add(Reshape, rows, (-1, 1)))
+    return node.add(Cast, node.add(Equal, offset, diagonal), dtype)
+
+
+@imports("OneHot")
+def one_hot(node: Node) -> Operand:
+    """Indices outside of `[-depth, depth)` make no element hot."""
+    depth = node.add(Reshape, node[1], ())
+    if depth.type.element_type not in INDICES:
+        depth = node.add(Cast, depth, ElementType.INT64)
+    off, on = (node.add(Gather, node[2], np.array(place), 0) for place in range(2))
+    return node.add(OneHot, node[0], depth, on, off, node.integer("axis", -1))
+
+
+@imports("Trilu")
+def trilu(node: Node) -> Operand:
+    return node.add(Trilu, node[0], node.optional(1), node.flag("upper", True))

@@ -1,4 +1,4 @@
-"""Arithmetic, element by element."""
+"""Arithmetic and functions of numbers, element by element."""
 
 from __future__ import annotations
 
@@ -10,12 +10,51 @@ from crosschip.importers.onnx.node import Node, imports
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import FLOATS
 from crosschip.ops.conversion import Cast
-from crosschip.ops.elementwise import Add, Clip, Div, Exp, Max, Min, Mul, Pow, Sqrt, Sub
+from crosschip.ops.division import Mod
+from crosschip.ops.elementwise import Add, Clip, Div, Max, Min, Mul, Pow, Sub
+from crosschip.ops.logical import Where
 from crosschip.ops.operator import Operator
+from crosschip.ops.trigonometry import (
+    Acos,
+    Acosh,
+    Asin,
+    Asinh,
+    Atan,
+    Atanh,
+    Cos,
+    Cosh,
+    Sin,
+    Sinh,
+    Tan,
+)
+from crosschip.ops.unary import Abs, Ceil, Erf, Exp, Floor, Log, Neg, Reciprocal, Round, Sign, Sqrt
 
+_UNARY: dict[str, type[Operator]] = {
+    "Abs": Abs,
+    "Acos": Acos,
+    "Acosh": Acosh,
+    "Asin": Asin,
+    "Asinh": Asinh,
+    "Atan": Atan,
+    "Atanh": Atanh,
+    "Ceil": Ceil,
+    "Cos": Cos,
+    "Cosh": Cosh,
+    "Erf": Erf,
+    "Exp": Exp,
+    "Floor": Floor,
+    "Log": Log,
+    "Neg": Neg,
+    "Reciprocal": Reciprocal,
+    "Round": Round,
+    "Sign": Sign,
+    "Sin": Sin,
+    "Sinh": Sinh,
+    "Sqrt": Sqrt,
+    "Tan": Tan,
+}
 _BINARY: dict[str, type[Operator]] = {"Add": Add, "Sub": Sub, "Mul": Mul, "Div": Div}
-_UNARY: dict[str, type[Operator]] = {"Sqrt": Sqrt, "Exp": Exp}
-_VARIADIC: dict[str, type[Operator]] = {"Max": Max, "Min": Min}
+_VARIADIC: dict[str, type[Operator]] = {"Max": Max, "Min": Min, "Sum": Add, "Mean": Add}
 
 
 @imports(*_UNARY)
@@ -30,8 +69,14 @@ def binary(node: Node) -> Operand:
 
 @imports(*_VARIADIC)
 def variadic(node: Node) -> Operand:
-    operator = _VARIADIC[node.type]
-    return reduce(lambda found, other: node.add(operator, found, other), node.all_inputs())
+    operator, inputs = _VARIADIC[node.type], node.all_inputs()
+    result = reduce(lambda found, other: node.add(operator, found, other), inputs)
+    return node.add(Div, result, len(inputs)) if node.type == "Mean" else result
+
+
+@imports("Mod")
+def modulo(node: Node) -> Operand:
+    return node.add(Mod, node[0], node[1], node.flag("fmod", False))
 
 
 @imports("Pow")
@@ -49,12 +94,19 @@ def power(node: Node) -> Operand:
 
 @imports("Clip")
 def clip(node: Node) -> Operand:
-    """The bounds are attributes before opset 11, then inputs."""
+    """The bounds are attributes before opset 11, then inputs; the upper one wins."""
     if node.opset < 11:
         low, high = node.real("min", -np.inf), node.real("max", np.inf)
         return node.add(Clip, node[0], low, high)
     bounds = {Max: node.optional(1), Min: node.optional(2)}
-    if node[0].type.element_type in FLOATS:
+    if node[0].type.element_type in FLOATS and all(
+        bound is None or bound.value is not None for bound in bounds.values()
+    ):
         return node.add(Clip, node[0], bounds[Max], bounds[Min])
     given = [(operator, bound) for operator, bound in bounds.items() if bound is not None]
     return reduce(lambda found, pair: node.add(pair[0], found, pair[1]), given, node[0])
+
+
+@imports("Where")
+def where(node: Node) -> Operand:
+    return node.add(Where, node[0], node[1], node[2])

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from crosschip.importers.onnx.node import Node, axis_from_front, imports
+import numpy as np
+
+from crosschip.importers.onnx.node import Node, axis_from_front, imports, only
+from crosschip.importers.onnx.tensors import element_type
 from crosschip.ir import Operand, Shape, UnsupportedError
-from crosschip.ops.layout import (
-    Expand,
-    Flatten,
-    Reshape,
-    ShapeOf,
-    Slice,
-    Squeeze,
-    Transpose,
-    Unsqueeze,
-)
+from crosschip.ops.blocks import DepthOrder, DepthToSpace, SpaceToDepth
+from crosschip.ops.conversion import BitCast
+from crosschip.ops.creation import Fill
+from crosschip.ops.joining import Gather
+from crosschip.ops.layout import Expand, Flatten, Reshape, ShapeOf, Squeeze, Transpose, Unsqueeze
 from crosschip.ops.operator import Operator
+from crosschip.ops.rearranging import ReverseSequence, Tile
+from crosschip.ops.reduction import ReduceProd
+from crosschip.ops.slicing import Slice
 
 _TO_THE_END = 2**31 - 1
 _AXES: dict[str, type[Operator]] = {"Squeeze": Squeeze, "Unsqueeze": Unsqueeze}
@@ -26,13 +27,25 @@ def identity(node: Node) -> Operand:
 
 
 @imports("Dropout")
-def dropout(node: Node) -> Operand:
-    """In inference it passes its input on; the second output, the mask, is not made."""
-    node.ignore("ratio", "seed")
+def dropout(node: Node) -> list[Operand]:
+    """In inference it passes its input on; the mask, its second output, is all true."""
+    node.ignore("seed")
+    ratio = node.real("ratio", 0.5) if node.opset < 12 else _ratio(node)
     training = node.optional(2)
-    if training is not None and (training.value is None or training.value.any()):
+    if training is not None and (training.value is None or training.value.any()) and ratio != 0:
         raise UnsupportedError("training_mode must be a constant that is false")
-    return node[0]
+    results = [node[0]]
+    if len(node.outputs) > 1 and node.outputs[1]:
+        results.append(node.add(Fill, node.add(ShapeOf, node[0]), np.ones(1, np.bool_)))
+    return results
+
+
+def _ratio(node: Node) -> float | None:
+    """How much is dropped; `None` if it is computed."""
+    ratio = node.optional(1)
+    if ratio is None:
+        return 0.5
+    return None if ratio.value is None else float(ratio.value.item())
 
 
 @imports("Reshape")
@@ -43,8 +56,13 @@ def reshape(node: Node) -> Operand:
     """
     shape = node[1]
     allow_zero = node.flag("allowzero", False) if node.opset >= 14 else False
-    if allow_zero and shape.value is not None and not shape.value.all():
-        raise UnsupportedError(f"allowzero 1 with shape {shape.value.tolist()} cannot be expressed")
+    if allow_zero and (shape.value is None or not shape.value.all()):
+        known = node[0].type.static_shape
+        if known is not None and 0 in known:
+            # A tensor without elements is like any other one of its shape.
+            return node.add(Fill, shape, np.zeros(1, node[0].type.element_type.dtype))
+        if shape.value is not None:
+            raise UnsupportedError(f"allowzero 1 with shape {shape.value.tolist()}")
     return node.add(Reshape, node[0], shape)
 
 
@@ -58,6 +76,8 @@ def transpose(node: Node) -> Operand:
 def squeeze_or_unsqueeze(node: Node) -> Operand:
     """The axes are an attribute before opset 13, then an input."""
     axes = node.optional_integers("axes") if node.opset < 13 else node.optional(1)
+    if axes is None and node.type == "Squeeze" and node[0].type.static_shape is None:
+        raise UnsupportedError("without axes, every size of the input must be known")
     return node.add(_AXES[node.type], node[0], axes)
 
 
@@ -80,6 +100,11 @@ def expand(node: Node) -> Operand:
     return node.add(Expand, node[0], node[1])
 
 
+@imports("Tile")
+def tile(node: Node) -> Operand:
+    return node.add(Tile, node[0], node[1])
+
+
 @imports("Shape")
 def shape(node: Node) -> Operand:
     """Since opset 15, a part of the shape can be asked for."""
@@ -88,6 +113,11 @@ def shape(node: Node) -> Operand:
     if (start, end) == (0, _TO_THE_END):
         return whole
     return node.add(Slice, whole, axes=(0,), starts=(start,), ends=(end,))
+
+
+@imports("Size")
+def size(node: Node) -> Operand:
+    return node.add(ReduceProd, node.add(ShapeOf, node[0]), (0,), keepdim=False)
 
 
 @imports("Slice")
@@ -105,6 +135,38 @@ def slice_(node: Node) -> Operand:
         axes=node.optional(3),
         steps=node.optional(4),
     )
+
+
+@imports("DepthToSpace")
+def depth_to_space(node: Node) -> Operand:
+    mode = only("mode", node.text("mode", "DCR"), *DepthOrder.__members__)
+    return node.add(DepthToSpace, node[0], node.integer("blocksize"), DepthOrder[mode])
+
+
+@imports("SpaceToDepth")
+def space_to_depth(node: Node) -> Operand:
+    """Mode `CRD` orders the new channels by the old ones first, then by places in the block."""
+    mode = only("mode", node.text("mode", "DCR"), *DepthOrder.__members__)
+    block = node.integer("blocksize")
+    made = node.add(SpaceToDepth, node[0], block)
+    if mode == "DCR":
+        return made
+    channels = _shape(node)[1]
+    if not isinstance(channels, int):
+        raise UnsupportedError("the number of channels must be known")
+    order = np.arange(channels * block * block).reshape(-1, channels).T.ravel()
+    return node.add(Gather, made, order, 1)
+
+
+@imports("ReverseSequence")
+def reverse_sequence(node: Node) -> Operand:
+    time, batch = node.integer("time_axis", 0), node.integer("batch_axis", 1)
+    return node.add(ReverseSequence, node[0], node[1], time_axis=time, batch_axis=batch)
+
+
+@imports("BitCast")
+def bit_cast(node: Node) -> Operand:
+    return node.add(BitCast, node[0], element_type(node.integer("to")))
 
 
 def _shape(node: Node) -> Shape:

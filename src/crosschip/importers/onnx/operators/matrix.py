@@ -5,6 +5,7 @@ from __future__ import annotations
 from crosschip.importers.onnx.node import Node, imports
 from crosschip.ir import Operand
 from crosschip.ir.types import FLOATS
+from crosschip.ops.determinant import Det
 from crosschip.ops.elementwise import Add, Mul
 from crosschip.ops.matrix import FullyConnected, MatMul
 
@@ -12,6 +13,11 @@ from crosschip.ops.matrix import FullyConnected, MatMul
 @imports("MatMul")
 def matmul(node: Node) -> Operand:
     return node.add(MatMul, node[0], node[1])
+
+
+@imports("Det")
+def determinant(node: Node) -> Operand:
+    return node.add(Det, node[0])
 
 
 @imports("Gemm")

@@ -2,43 +2,115 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from crosschip.importers.onnx.node import Node, imports, only
-from crosschip.ir import Array, Operand
-from crosschip.ops.creation import Fill
-from crosschip.ops.layout import ShapeOf
-from crosschip.ops.normalization import BatchNormalization, LayerNormalization
+from crosschip.importers.onnx.node import Node, axis_from_front, imports, only
+from crosschip.importers.onnx.tensors import element_type
+from crosschip.ir import Operand, UnsupportedError
+from crosschip.ops.conversion import Cast
+from crosschip.ops.elementwise import Add, Mul, Sub
+from crosschip.ops.magnitude import LRN, LpNormalization, RMSNormalization
+from crosschip.ops.normalization import (
+    BatchNormalization,
+    GroupNormalization,
+    InstanceNormalization,
+    LayerNormalization,
+)
+from crosschip.ops.reduction import ReduceMean
+from crosschip.ops.unary import Reciprocal, Sqrt, Square
 
 
 @imports("BatchNormalization")
-def batch_normalization(node: Node) -> Operand:
-    """Before opset 14, a node is in training mode if it has more outputs than one."""
-    node.ignore("momentum")
+def batch_normalization(node: Node) -> list[Operand]:
+    """In training mode, the statistics are the batch's.
+
+    Before opset 14, a node is in training mode if it has more outputs than one.
+    """
+    momentum, epsilon = node.real("momentum", 0.9), node.real("epsilon", 1e-5)
     only("spatial", node.integer("spatial", 1) if node.opset < 9 else 1, 1)
+    operand, scale, bias, mean, variance = (node[index] for index in range(5))
     if node.opset < 14:
         only("number of outputs", sum(map(bool, node.outputs)), 1)
-    else:
-        only("training_mode", node.integer("training_mode", 0), 0)
-    return node.add(BatchNormalization, *(node[i] for i in range(5)), node.real("epsilon", 1e-5))
+    elif node.flag("training_mode", False):
+        own_mean, own_variance = _statistics(node, operand, _all_but_channels(operand))
+        normal = node.add(BatchNormalization, operand, scale, bias, own_mean, own_variance, epsilon)
+        pairs = ((mean, own_mean), (variance, own_variance))
+        return [normal, *(_moved(node, old, new, momentum) for old, new in pairs)]
+    return [node.add(BatchNormalization, operand, scale, bias, mean, variance, epsilon)]
+
+
+def _moved(node: Node, old: Operand, new: Operand, momentum: float) -> Operand:
+    """The moving average after one more value."""
+    return node.add(Add, node.add(Mul, old, momentum), node.add(Mul, new, 1 - momentum))
 
 
 @imports("LayerNormalization")
-def layer_normalization(node: Node) -> Operand:
-    node.ignore("stash_type")
-    scale = node[1]
-    return node.add(
-        LayerNormalization,
-        node[0],
-        scale,
-        node.optional(2) or _zeros_like(node, scale),
-        node.integer("axis", -1),
-        node.real("epsilon", 1e-5),
-    )
+def layer_normalization(node: Node) -> list[Operand]:
+    """The second and the third output are mean and inverse standard deviation."""
+    precision = element_type(node.integer("stash_type", 1))
+    axis, epsilon = node.integer("axis", -1), node.real("epsilon", 1e-5)
+    normal = node.add(LayerNormalization, node[0], node[1], node.optional(2), axis, epsilon)
+    if not any(node.outputs[1:]):
+        return [normal]
+    rank = _rank(node[0])
+    axes = tuple(range(axis_from_front(axis, rank), rank))
+    precise = node.add(Cast, node[0], precision)
+    mean, variance = _statistics(node, precise, axes, keepdim=True)
+    deviation = node.add(Sqrt, node.add(Add, variance, epsilon))
+    return [normal, mean, node.add(Reciprocal, deviation)]
 
 
-def _zeros_like(node: Node, operand: Operand) -> Operand | Array:
-    dtype = operand.type.element_type.dtype
-    if operand.value is not None:
-        return np.zeros(operand.value.shape, dtype)
-    return node.add(Fill, node.add(ShapeOf, operand), np.zeros(1, dtype))
+@imports("InstanceNormalization")
+def instance_normalization(node: Node) -> Operand:
+    epsilon = node.real("epsilon", 1e-5)
+    return node.add(InstanceNormalization, node[0], node[1], node[2], epsilon)
+
+
+@imports("GroupNormalization")
+def group_normalization(node: Node) -> Operand:
+    """Before opset 21, scale and bias are those of groups."""
+    if node.opset < 21:
+        raise UnsupportedError("scales of groups are expressed by other operators")
+    only("stash_type", node.integer("stash_type", 1), 1)
+    epsilon, groups = node.real("epsilon", 1e-5), node.integer("num_groups")
+    return node.add(GroupNormalization, node[0], node[1], node[2], epsilon, groups)
+
+
+@imports("RMSNormalization")
+def rms_normalization(node: Node) -> Operand:
+    only("stash_type", node.integer("stash_type", 1), 1)
+    axis, epsilon = node.integer("axis", -1), node.real("epsilon", 1e-5)
+    return node.add(RMSNormalization, node[0], node[1], axis, epsilon)
+
+
+@imports("LRN")
+def local_response_normalization(node: Node) -> Operand:
+    """ONNX divides `alpha` by the number of channels that count."""
+    size = node.integer("size")
+    alpha, beta = node.real("alpha", 1e-4), node.real("beta", 0.75)
+    bias = node.real("bias", 1.0)
+    return node.add(LRN, node[0], size=size, bias=bias, alpha=alpha / size, beta=beta)
+
+
+@imports("LpNormalization")
+def lp_normalization(node: Node) -> Operand:
+    axis, power = node.integer("axis", -1), node.integer("p", 2)
+    return node.add(LpNormalization, node[0], axis=axis, p=power, epsilon=0.0)
+
+
+def _statistics(
+    node: Node, operand: Operand, axes: tuple[int, ...], *, keepdim: bool = False
+) -> tuple[Operand, Operand]:
+    """Mean and variance, of the population."""
+    mean = node.add(ReduceMean, operand, axes, keepdim=True)
+    squares = node.add(Square, node.add(Sub, operand, mean))
+    variance = node.add(ReduceMean, squares, axes, keepdim=keepdim)
+    return (mean if keepdim else node.add(ReduceMean, operand, axes, keepdim=False)), variance
+
+
+def _all_but_channels(operand: Operand) -> tuple[int, ...]:
+    return (0, *range(2, _rank(operand)))
+
+
+def _rank(operand: Operand) -> int:
+    if operand.type.shape is None:
+        raise UnsupportedError(f"the number of axes of {operand.name!r} must be known")
+    return len(operand.type.shape)

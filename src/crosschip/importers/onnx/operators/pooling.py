@@ -1,33 +1,111 @@
-"""Poolings of images."""
+"""Poolings of images of one, two and three axes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
-from crosschip.importers.onnx.node import Node, imports, only
-from crosschip.importers.onnx.operators.windows import (
-    Windows,
-    explicit,
-    image_of,
-    pair,
-    windows_of,
-)
-from crosschip.ir import Dim, Operand, UnsupportedError
-from crosschip.ops.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D
-from crosschip.ops.reduction import ReduceMean
+import numpy as np
+
+from crosschip.importers.onnx.node import Node, bounded, imports
+from crosschip.importers.onnx.operators.convolution import fixed
+from crosschip.importers.onnx.operators.windows import Windows, image_of, positive, windows_of
+from crosschip.ir import ElementType, Operand, UnsupportedError
+from crosschip.ops.adaptive_pooling import AdaptiveAveragePool2D
+from crosschip.ops.division import Mod
+from crosschip.ops.elementwise import Add, Div, Mul, Pow, Sub
+from crosschip.ops.indexing import ScatterElements
+from crosschip.ops.joining import Concat
+from crosschip.ops.layout import Reshape, Squeeze, Unsqueeze
+from crosschip.ops.padding import Pad
+from crosschip.ops.pooling import AveragePool2D, MaxPool2D
+from crosschip.ops.reduction import ReduceMax, ReduceMean, ReduceSum
+from crosschip.ops.unary import Abs
+
+Pool = Callable[[Operand, Windows], Operand]
+"""Pools images of two axes."""
 
 
 @imports("AveragePool")
 def average_pool(node: Node) -> Operand:
-    count_include_pad = node.flag("count_include_pad", False)
-    return node.add(AveragePool2D, count_include_pad=count_include_pad, **_pooling(node))
+    """On three axes, the mean along depth of the means of planes."""
+    options = {
+        "count_include_pad": node.flag("count_include_pad", False),
+        "ceil_mode": node.flag("ceil_mode", False),
+        "inside": True,
+    }
+
+    def pool(operand: Operand, windows: Windows) -> Operand:
+        arguments = windows.arguments()
+        return node.add(AveragePool2D, operand, kernel_shape=windows.kernel, **arguments, **options)
+
+    return _pooled(node, pool, node[0], _windows(node))
 
 
 @imports("MaxPool")
-def max_pool(node: Node) -> Operand:
-    """The second output, the places of the maxima, is not made."""
-    node.ignore("storage_order")
-    return node.add(MaxPool2D, **_pooling(node))
+def max_pool(node: Node) -> Sequence[Operand]:
+    """The second output is where the maxima are, counted through all of the input."""
+    by_columns = node.flag("storage_order", False)
+    options = {"ceil_mode": node.flag("ceil_mode", False), "inside": True}
+    windows = _windows(node)
+
+    def pool(operand: Operand, windows: Windows) -> Operand:
+        arguments = windows.arguments()
+        return node.add(MaxPool2D, operand, kernel_shape=windows.kernel, **arguments, **options)
+
+    if len(node.outputs) < 2 or not node.outputs[1]:
+        return [_pooled(node, pool, node[0], windows)]
+    if windows.rank == 3:
+        raise UnsupportedError("the indices of maxima in images of 3 axes cannot be expressed")
+    operand = node[0]
+    if windows.rank == 1:
+        operand, windows = node.add(Unsqueeze, operand, (2,)), windows.flat()
+    maxima, offsets = node.add_all(
+        MaxPool2D,
+        operand,
+        kernel_shape=windows.kernel,
+        return_indices=True,
+        return_indices_dtype=ElementType.INT64,
+        **windows.arguments(),
+        **options,
+    )
+    places = _places(node, offsets, fixed(operand), by_columns=by_columns)
+    if len(fixed(node[0])) == 4:
+        return [maxima, places]
+    return [node.add(Squeeze, made, (2,)) for made in (maxima, places)]
+
+
+def _places(node: Node, offsets: Operand, shape: tuple[int, ...], *, by_columns: bool) -> Operand:
+    """Offsets into images as offsets into all of the input, whose images may be by columns."""
+    batch, channels, height, width = shape
+    if by_columns:
+        rows = node.add(Div, offsets, np.array(width))
+        columns = node.add(Mod, offsets, np.array(width))
+        offsets = node.add(Add, node.add(Mul, columns, np.array(height)), rows)
+    firsts = np.arange(batch * channels) * height * width
+    return node.add(Add, offsets, firsts.reshape(batch, channels, 1, 1))
+
+
+@imports("LpPool")
+def lp_pool(node: Node) -> Operand:
+    """The `p`-norm of each window: the mean of powers, times how many there are, and the root."""
+    power = node.integer("p", 2)
+    ceil_mode = node.flag("ceil_mode", False)
+    powers = node.add(Pow, node.add(Abs, node[0]), float(power))
+
+    operand, windows = powers, _windows(node)
+    if ceil_mode:
+        image = fixed(node[0])[2:]
+        windows = windows.explicit(image).rounded_up(image)
+
+    def pool(operand: Operand, windows: Windows) -> Operand:
+        arguments = windows.arguments()
+        means = node.add(
+            AveragePool2D, operand, kernel_shape=windows.kernel, count_include_pad=True, **arguments
+        )
+        return node.add(Mul, means, float(math.prod(windows.known_kernel)))
+
+    return node.add(Pow, _pooled(node, pool, operand, windows), 1 / power)
 
 
 @imports("GlobalAveragePool")
@@ -38,44 +116,71 @@ def global_average_pool(node: Node) -> Operand:
     return node.add(ReduceMean, node[0], tuple(range(2, len(shape))), keepdim=True)
 
 
-def _pooling(node: Node) -> dict[str, object]:
-    """The arguments that the standard poolings share."""
-    image = image_of(node)
-    kernel = pair("kernel_shape", node.integers("kernel_shape"))
-    windows = explicit(windows_of(node, kernel), image)
-    only("dilations", windows.dilations, (1, 1))
-    pads = windows.pads
-    if max(pads[:2]) >= kernel[0] or max(pads[2:]) >= kernel[1]:
-        raise UnsupportedError(f"pads {list(pads)} are not smaller than kernel_shape")
-    ceil_mode = node.flag("ceil_mode", False) and not windows.mode.startswith("SAME")
-    if ceil_mode:
-        pads = (*_ceil_pads(windows, image, 0), *_ceil_pads(windows, image, 1))
-    return {
-        "input": node[0],
-        "auto_pad": windows.auto_pad,
-        "pads": pads,
-        "kernel_shape": kernel,
-        "strides": windows.strides,
-        "ceil_mode": ceil_mode,
-    }
+@imports("GlobalMaxPool")
+def global_max_pool(node: Node) -> Operand:
+    return node.add(ReduceMax, node[0], _image_axes(node), keepdim=True)
 
 
-def _ceil_pads(windows: Windows, image: Sequence[Dim], axis: int) -> tuple[int, int]:
-    """Padding before and after, with which rounding up gives as many windows as ONNX has.
+@imports("GlobalLpPool")
+def global_lp_pool(node: Node) -> Operand:
+    power = node.integer("p", 2)
+    powers = node.add(Pow, node.add(Abs, node[0]), float(power))
+    return node.add(Pow, node.add(ReduceSum, powers, _image_axes(node), keepdim=True), 1 / power)
 
-    ONNX leaves out a window that would start in the padding after the image, standard operators do
-    not; less of that padding makes them agree.
-    Source: https://github.com/onnx/onnx/pull/5741.
+
+@imports("MaxUnpool")
+def max_unpool(node: Node) -> Operand:
+    """Writes each maximum to the place that the pooling found it at; the rest is 0.
+
+    Places count through a result of the size that follows from the windows; if a larger one is
+    asked for, it is filled up with zeros at the end of each axis.
     """
-    before, after = windows.pads[2 * axis : 2 * axis + 2]
-    size, stride, kernel = image[axis], windows.strides[axis], windows.spans[axis]
-    if after + stride <= kernel:
-        return before, after
-    if not isinstance(size, int):
-        raise UnsupportedError("ceil_mode with these pads needs an input of fixed height and width")
-    room = size + before + after - kernel
-    if -(-room // stride) * stride < size + before:
-        return before, after
-    if after < room % stride:
-        raise UnsupportedError("ceil_mode would leave out the last pixels")
-    return before, after - room % stride
+    windows = _windows(node)
+    batch, channels, *image = fixed(node[0])
+    sizes = [
+        (size - 1) * stride + span - before - after
+        for size, stride, span, before, after in zip(
+            image, windows.strides, windows.spans, windows.before, windows.after, strict=True
+        )
+    ]
+    shape = (batch, channels, *sizes)
+    zeros = np.zeros(bounded(math.prod(shape)), node[0].type.element_type.dtype)
+    maxima, places = (node.add(Reshape, node[index], (-1,)) for index in range(2))
+    filled = node.add(Reshape, node.add(ScatterElements, zeros, places, maxima, 0), shape)
+    asked = node.optional(2)
+    if asked is None:
+        return filled
+    missing = node.add(Unsqueeze, node.add(Sub, asked, np.array(shape)), (1,))
+    none = node.constant(np.zeros((len(shape), 1), np.int64))
+    pads = node.add(Reshape, node.add(Concat, parts=[none, missing], axis=1), (-1,))
+    return node.add(Pad, filled, pads)
+
+
+def _pooled(node: Node, pool: Pool, operand: Operand, windows: Windows) -> Operand:
+    """What a pooling of planes makes of images of any number of axes."""
+    if windows.rank == 1:
+        flat = pool(node.add(Unsqueeze, operand, (2,)), windows.flat())
+        return node.add(Squeeze, flat, (2,))
+    if windows.rank == 2:
+        return pool(operand, windows)
+    batch, channels, depth, height, width = fixed(operand)
+    windows = windows.explicit((depth, height, width))
+    merged = node.add(Reshape, operand, (batch, channels * depth, height, width))
+    planes = pool(merged, windows.of(1, 2))
+    rows, columns = fixed(planes)[2:]
+    lines = node.add(Reshape, planes, (batch, channels, depth, rows * columns))
+    lines = pool(lines, windows.of(0).upright())
+    return node.add(Reshape, lines, (batch, channels, fixed(lines)[2], rows, columns))
+
+
+def _windows(node: Node) -> Windows:
+    kernel = node.integers("kernel_shape")
+    rank = len(kernel)
+    image_of(node[0], rank)
+    return windows_of(node, rank, positive("kernel_shape", kernel, rank))
+
+
+def _image_axes(node: Node) -> tuple[int, ...]:
+    if node[0].type.shape is None:
+        raise UnsupportedError("the number of axes of input 0 must be known")
+    return tuple(range(2, len(node[0].type.shape)))

@@ -1,18 +1,31 @@
-"""Reductions of axes to one value each."""
+"""Reductions of axes to one value each, and what is accumulated along one."""
 
 from __future__ import annotations
 
 from crosschip.importers.onnx.node import Node, imports
-from crosschip.ir import Operand, UnsupportedError
+from crosschip.ir import ElementType, Operand, UnsupportedError
+from crosschip.ops.layout import Reshape
+from crosschip.ops.norms import ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceSumSquare
 from crosschip.ops.operator import Operator
-from crosschip.ops.reduction import ReduceMax, ReduceMean, ReduceSum
+from crosschip.ops.reduction import ReduceMax, ReduceMean, ReduceMin, ReduceProd, ReduceSum
+from crosschip.ops.sorting import ArgMax, ArgMin, CumProd, CumSum, TopK
 
 _REDUCTIONS: dict[str, tuple[type[Operator], int]] = {
-    "ReduceMean": (ReduceMean, 18),
-    "ReduceSum": (ReduceSum, 13),
+    "ReduceL1": (ReduceL1, 18),
+    "ReduceL2": (ReduceL2, 18),
+    "ReduceLogSum": (ReduceLogSum, 18),
+    "ReduceLogSumExp": (ReduceLogSumExp, 18),
     "ReduceMax": (ReduceMax, 18),
+    "ReduceMean": (ReduceMean, 18),
+    "ReduceMin": (ReduceMin, 18),
+    "ReduceProd": (ReduceProd, 18),
+    "ReduceSum": (ReduceSum, 13),
+    "ReduceSumSquare": (ReduceSumSquare, 18),
 }
 """The operator, and the opset in which its axes became an input."""
+
+_ACCUMULATIONS: dict[str, type[Operator]] = {"CumSum": CumSum, "CumProd": CumProd}
+_ARGUMENTS: dict[str, type[Operator]] = {"ArgMax": ArgMax, "ArgMin": ArgMin}
 
 
 @imports(*_REDUCTIONS)
@@ -29,3 +42,41 @@ def reduction(node: Node) -> Operand:
         if length == (0,):
             return node[0]
     return node.add(operator, node[0], axes, keepdim)
+
+
+@imports(*_ARGUMENTS)
+def argument(node: Node) -> Operand:
+    return node.add(
+        _ARGUMENTS[node.type],
+        node[0],
+        axis=node.integer("axis", 0),
+        keepdim=node.flag("keepdims", True),
+        dtype=ElementType.INT64,
+        select_last=node.flag("select_last_index", False),
+    )
+
+
+@imports(*_ACCUMULATIONS)
+def accumulation(node: Node) -> Operand:
+    return node.add(
+        _ACCUMULATIONS[node.type],
+        node[0],
+        node[1],
+        exclusive=node.flag("exclusive", False),
+        reverse=node.flag("reverse", False),
+    )
+
+
+@imports("TopK")
+def top_k(node: Node) -> tuple[Operand, ...]:
+    """How many is an attribute before opset 10, then an input."""
+    k = node.integer("k") if node.opset < 10 else node.add(Reshape, node[1], ())
+    return node.add_all(
+        TopK,
+        node[0],
+        k,
+        axis=node.integer("axis", -1),
+        largest=node.flag("largest", True),
+        sorted=node.flag("sorted", True),
+        return_indices_dtype=ElementType.INT64,
+    )

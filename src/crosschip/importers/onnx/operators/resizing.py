@@ -1,7 +1,7 @@
-"""Resampling of images.
+"""Resampling of images, and of tensors with any axes to resample.
 
-ONNX relates source and target pixels in more ways than `RESIZE_NEAREST` and `RESIZE_LINEAR` do;
-what they cannot express exactly is refused.
+Standard operators resample the last two axes of four. Other axes are moved there, two at a time:
+every way of resampling treats axes one after the other.
 """
 
 from __future__ import annotations
@@ -10,15 +10,41 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from crosschip.importers.onnx.node import Node, imports, only
-from crosschip.importers.onnx.operators.windows import image_of
-from crosschip.ir import Dim, ModelError, Operand, UnsupportedError
-from crosschip.ops.layout import Slice
-from crosschip.ops.resizing import AlignMode, ResizeLinear, ResizeNearest
+import numpy as np
 
-_NEAREST = {("asymmetric", "floor"): False, ("align_corners", "round_prefer_ceil"): True}
-"""The ways to the nearest pixel that can be expressed, and whether each aligns corners."""
+from crosschip.importers.onnx.node import Node, axis_from_front, imports, only
+from crosschip.ir import Dim, Dimension, ElementType, ModelError, Operand, UnsupportedError
+from crosschip.ops.conversion import Cast
+from crosschip.ops.elementwise import Add, Div, Mul
+from crosschip.ops.joining import Concat, Gather
+from crosschip.ops.layout import Reshape, ShapeOf, Transpose
+from crosschip.ops.operator import Operator
+from crosschip.ops.reduction import ReduceMax, ReduceMin
+from crosschip.ops.resampling import AlignMode, Rounding
+from crosschip.ops.resizing import ResizeCubic, ResizeLinear, ResizeNearest
+from crosschip.ops.slicing import Slice
+from crosschip.ops.unary import Floor
 
+_ALIGNMENTS = {
+    "half_pixel": AlignMode.HALF_PIXEL,
+    "asymmetric": AlignMode.ASYMMETRIC,
+    "pytorch_half_pixel": AlignMode.PYTORCH_HALF_PIXEL,
+    "half_pixel_symmetric": AlignMode.SYMMETRIC_HALF_PIXEL,
+    "tf_half_pixel_for_nn": AlignMode.WHOLE_HALF_PIXEL,
+    "tf_crop_and_resize": AlignMode.CROP,
+    "align_corners": AlignMode.SCALED_CORNERS,
+}
+_ROUNDINGS = {
+    "round_prefer_floor": Rounding.DOWN_AT_HALF,
+    "round_prefer_ceil": Rounding.UP_AT_HALF,
+    "floor": Rounding.DOWN,
+    "ceil": Rounding.UP,
+}
+_OPERATORS: dict[str, type[Operator]] = {
+    "nearest": ResizeNearest,
+    "linear": ResizeLinear,
+    "cubic": ResizeCubic,
+}
 _REPEATING = {
     ("half_pixel", "round_prefer_floor"),
     ("half_pixel", "round_prefer_ceil"),
@@ -26,48 +52,32 @@ _REPEATING = {
     ("pytorch_half_pixel", "round_prefer_ceil"),
     ("tf_half_pixel_for_nn", "floor"),
 }
-"""Those that are (asymmetric, floor) where each pixel is repeated a whole number of times."""
-
-_LINEAR = ("half_pixel", "asymmetric", "align_corners")
-
-_ALL_AXES = (0, 1, 2, 3)
-_UNSCALED = (1, 1, 1, 1)
-
-Sizes = Operand | tuple[float, float]
-"""A number each for height and width, constant or computed."""
+"""Ways that are (asymmetric, floor) where each pixel is repeated a whole number of times."""
 
 
 class _Target(NamedTuple):
-    """How large the image becomes, by one of the two; numbers where they are constant."""
+    """What becomes of some axes.
 
-    image: Sequence[Dim]
-    shape: Sizes | None = None
-    scales: Sizes | None = None
+    Attributes:
+        axes: which.
+        numbers: a scale for each, or its new size.
+        scaled: whether they are scales.
+        roi: the part of the source to take: where it begins on each axis, then where it ends.
+    """
 
-    @property
-    def repeats(self) -> bool:
-        """Whether every pixel is known to be repeated a whole number of times."""
-        if isinstance(self.scales, tuple):
-            return all(scale % 1 == 0 for scale in self.scales)
-        if not isinstance(self.shape, tuple):
-            return False
-        pairs = zip(self.shape, self.image, strict=True)
-        return all(isinstance(old, int) and old and new % old == 0 for new, old in pairs)
+    axes: tuple[int, ...]
+    numbers: Operand
+    scaled: bool
+    roi: Operand | None = None
 
-    @property
-    def shrinks(self) -> bool:
-        """Whether a scale is known to be below 1."""
-        return isinstance(self.scales, tuple) and min(self.scales) < 1
 
-    @property
-    def more_than_a_pixel(self) -> bool:
-        """Whether both height and width are known not to become 1."""
-        if isinstance(self.shape, tuple):
-            return min(self.shape) > 1
-        if not isinstance(self.scales, tuple):
-            return False
-        pairs = zip(self.scales, self.image, strict=True)
-        return all(scale * (old if isinstance(old, int) else 1) >= 2 for scale, old in pairs)
+class _Way(NamedTuple):
+    """How pixels are found, in ONNX's words, and the arguments that follow from the attributes."""
+
+    mode: str
+    coordinates: str
+    rounding: str
+    options: dict[str, object]
 
 
 @imports("Upsample")
@@ -75,95 +85,209 @@ def upsample(node: Node) -> Operand:
     """The scales are an attribute before opset 9, then an input; since opset 10 it is `Resize`."""
     if node.opset > 9:
         raise ModelError("was removed in opset 10")
-    image = image_of(node)
-    given = node.reals("scales") if node.opset < 9 else node[1]
-    return _resize(
-        node, _Target(image, scales=_spatial(node, given, _UNSCALED)), "asymmetric", "floor"
-    )
+    if node.opset < 9:
+        scales = node.constant(np.array(node.reals("scales"), np.float32))
+    else:
+        scales = node[1]
+    mode = only("mode", node.text("mode", "nearest"), "nearest", "linear")
+    axes = tuple(range(_rank(node)))
+    return _resized(node, _Target(axes, scales, scaled=True), _Way(mode, "asymmetric", "floor", {}))
 
 
 @imports("Resize")
 def resize(node: Node) -> Operand:
     """Opset 10 knows scales only; since then there is a size too, and a choice of pixels."""
+    rank = _rank(node)
+    mode = only("mode", node.text("mode", "nearest"), *_OPERATORS)
     if node.opset == 10:
-        target = _Target(image_of(node), scales=_spatial(node, node[1], _UNSCALED))
-        return _resize(node, target, "asymmetric", "undefined" if target.shrinks else "floor")
-    node.ignore("cubic_coeff_a", "exclude_outside", "extrapolation_value")
-    only("antialias", node.integer("antialias", 0), 0)
-    only("keep_aspect_ratio_policy", node.text("keep_aspect_ratio_policy", "stretch"), "stretch")
+        scales = node[1]
+        if mode == "nearest" and (scales.value is None or scales.value.min() < 1):
+            raise UnsupportedError("ONNX did not say what a scale below 1 means in opset 10")
+        target = _Target(tuple(range(rank)), scales, scaled=True)
+        return _resized(node, target, _Way(mode, "asymmetric", "floor", {}))
     coordinates = node.text("coordinate_transformation_mode", "half_pixel")
-    return _resize(
-        node, _target(node), coordinates, node.text("nearest_mode", "round_prefer_floor")
-    )
-
-
-def _resize(node: Node, target: _Target, coordinates: str, rounding: str) -> Operand:
-    mode = only("mode", node.text("mode", "nearest"), "nearest", "linear")
-    arguments = {"input": node[0], "shape": target.shape, "scales": target.scales}
+    rounding = node.text("nearest_mode", "round_prefer_floor")
+    options: dict[str, object] = {
+        "extrapolation_value": node.real("extrapolation_value", 0.0),
+        "exclude_outside": node.flag("exclude_outside", False),
+        "antialias": node.flag("antialias", False),
+        "coefficient": node.real("cubic_coeff_a", -0.75),
+    }
     if mode == "nearest":
-        way = (coordinates, rounding)
-        if way in _REPEATING and target.repeats:
-            way = ("asymmetric", "floor")
-        if way not in _NEAREST:
-            raise UnsupportedError(
-                f"coordinate_transformation_mode {coordinates} with nearest_mode {rounding} cannot "
-                f"be expressed; asymmetric with floor can, and align_corners with round_prefer_ceil"
-            )
-        return node.add(ResizeNearest, **arguments, align_corners=_NEAREST[way])
-    if coordinates == "pytorch_half_pixel" and target.more_than_a_pixel:
-        coordinates = "half_pixel"
-    only("coordinate_transformation_mode", coordinates, *_LINEAR)
-    return node.add(
-        ResizeLinear,
-        **arguments,
-        align_corners=coordinates == "align_corners",
-        align_mode=AlignMode.ASYMMETRIC if coordinates == "asymmetric" else AlignMode.HALF_PIXEL,
+        options = {name: options[name] for name in ("extrapolation_value",)}
+    elif mode == "linear":
+        del options["coefficient"]
+    return _resized(node, _target(node, rank), _Way(mode, coordinates, rounding, options))
+
+
+def _target(node: Node, rank: int) -> _Target:
+    """What the inputs of a `Resize` since opset 11 ask for."""
+    asked = node.optional_integers("axes")
+    axes = tuple(range(rank)) if asked is None else asked
+    axes = tuple(axis_from_front(axis, rank) for axis in axes)
+    roi, scales, sizes = node.optional(1), node.optional(2), node.optional(3)
+    policy = node.text("keep_aspect_ratio_policy", "stretch")
+    if scales is not None and scales.type.static_shape != (0,):
+        return _Target(axes, scales, True, roi)
+    if sizes is None:
+        raise ModelError("neither scales nor sizes are given")
+    only("keep_aspect_ratio_policy", policy, "stretch", "not_larger", "not_smaller")
+    if policy != "stretch":
+        sizes = _in_proportion(node, sizes, axes, largest=policy == "not_smaller")
+    return _Target(axes, sizes, False, roi)
+
+
+def _in_proportion(node: Node, sizes: Operand, axes: Sequence[int], *, largest: bool) -> Operand:
+    """New sizes with one scale for all axes, the greatest or the least that was asked for."""
+    real = ElementType.FLOAT64
+    whole = node.add(Gather, node.add(ShapeOf, node[0]), np.array(axes), 0)
+    old = node.add(Cast, whole, real)
+    scales = node.add(Div, node.add(Cast, sizes, real), old)
+    scale = node.add(ReduceMax if largest else ReduceMin, scales, (0,), keepdim=True)
+    exact = node.add(Mul, old, scale)
+    return node.add(Cast, node.add(Floor, node.add(Add, exact, 0.5)), ElementType.INT64)
+
+
+def _resized(node: Node, target: _Target, way: _Way) -> Operand:
+    """The first input, resampled pair by pair of axes."""
+    changed = _changed(node, target, way)
+    result = node[0]
+    while changed:
+        pair = changed[-2:]
+        result = _resize_pair(node, result, pair, target, way)
+        changed = changed[: -len(pair)]
+    return result
+
+
+def _changed(node: Node, target: _Target, way: _Way) -> list[int]:
+    """The axes to resample, in order.
+
+    Batch and channels are taken to stay as they are where it is not known that they do not.
+    """
+    shape = node[0].type.shape or ()
+    numbers = target.numbers
+    if numbers.type.static_shape not in (None, (len(target.axes),)):
+        raise ModelError(f"{numbers.name!r} are not numbers for {len(target.axes)} axes")
+    if numbers.value is None:
+        if len(target.axes) < len(shape):
+            return sorted(target.axes)
+        return list(range(min(2, len(shape) - 1), len(shape)))
+    values = numbers.value.ravel().tolist()
+    if not all(0 < value < math.inf for value in values):
+        raise ModelError(f"{values} are not positive")
+    found = []
+    for axis, value in zip(target.axes, values, strict=True):
+        if target.scaled:
+            unchanged = value == 1
+        else:
+            unchanged = value == shape[axis] or (axis < 2 and isinstance(shape[axis], Dimension))
+        if not unchanged or way.coordinates == "tf_crop_and_resize":
+            found.append(axis)
+    return sorted(found)
+
+
+def _resize_pair(
+    node: Node, operand: Operand, pair: Sequence[int], target: _Target, way: _Way
+) -> Operand:
+    """One axis or two of an operand, resampled."""
+    rank, operator = _rank(node), _OPERATORS[way.mode]
+    if rank == 4 and {2, 3}.issuperset(pair):
+        return node.add(operator, operand, **_arguments(node, operand, (2, 3), target, way))
+    shape = operand.type.static_shape
+    if shape is None:
+        raise UnsupportedError("resampling other axes than height and width needs a known shape")
+    others = [axis for axis in range(rank) if axis not in pair]
+    outer = [shape[axis] for axis in others]
+    inner = [shape[axis] for axis in pair]
+    order = (*others, *pair)
+    flat = (1, math.prod(outer), *(1,) * (2 - len(pair)), *inner)
+    moved = node.add(Reshape, node.add(Transpose, operand, order), flat)
+    image = (None, *pair) if len(pair) == 1 else tuple(pair)
+    made = node.add(operator, moved, **_arguments(node, operand, image, target, way))
+    sizes = node.add(Slice, node.add(ShapeOf, made), axes=(0,), starts=(4 - len(pair),), ends=(4,))
+    parts = [node.constant(np.array(outer, np.int64)), sizes]
+    unmerged = node.add(Reshape, made, node.add(Concat, parts=parts, axis=0))
+    return node.add(Transpose, unmerged, tuple(order.index(axis) for axis in range(rank)))
+
+
+def _arguments(
+    node: Node, operand: Operand, image: Sequence[int | None], target: _Target, way: _Way
+) -> dict[str, object]:
+    """How a standard operator is told to resample two axes; `None` is one of size 1."""
+    alignment = _ALIGNMENTS[only("coordinate_transformation_mode", way.coordinates, *_ALIGNMENTS)]
+    coordinates, rounding = way.coordinates, way.rounding
+    numbers = _numbers(node, operand, image, target)
+    sizes = [1 if axis is None else (operand.type.shape or ())[axis] for axis in image]
+    repeating = way.mode == "nearest" and (coordinates, rounding) in _REPEATING
+    if repeating and _repeats(sizes, numbers, target):
+        coordinates, rounding, alignment = "asymmetric", "floor", AlignMode.ASYMMETRIC
+    corners = coordinates == "align_corners" and _is_exact(sizes, numbers, target)
+    arguments: dict[str, object] = {**way.options, "align_corners": corners}
+    if not corners:
+        arguments["align_mode"] = alignment
+    if way.mode == "nearest":
+        usual = "round_prefer_ceil" if corners else "floor"
+        wanted = _ROUNDINGS[only("nearest_mode", rounding, *_ROUNDINGS)]
+        arguments["rounding"] = Rounding.USUAL if rounding == usual else wanted
+    if alignment is AlignMode.CROP:
+        arguments["roi"] = _extent(node, image, target)
+    arguments["scales" if target.scaled else "shape"] = numbers
+    return arguments
+
+
+def _numbers(node: Node, operand: Operand, image: Sequence[int | None], target: _Target) -> Operand:
+    """The sizes or the scales of two axes; those that are not named keep their size."""
+    given, parts = target.numbers, []
+    for axis in image:
+        if axis in target.axes:
+            parts.append(_picked(node, given, [target.axes.index(axis)]))
+        elif axis is None or target.scaled:
+            parts.append(node.constant(np.ones(1, given.type.element_type.dtype)))
+        else:
+            parts.append(_picked(node, node.add(ShapeOf, operand), [axis]))
+    return node.add(Concat, parts=parts, axis=0)
+
+
+def _extent(node: Node, image: Sequence[int | None], target: _Target) -> Operand:
+    """Where the part of the source that is taken begins, on two axes, and where it ends."""
+    if target.roi is None:
+        raise ModelError("roi is required with tf_crop_and_resize")
+    parts, count = [], len(target.axes)
+    for whole, first in ((0, 0), (1, count)):
+        for axis in image:
+            if axis in target.axes:
+                parts.append(_picked(node, target.roi, [first + target.axes.index(axis)]))
+            else:
+                parts.append(node.constant(np.array([whole], target.roi.type.element_type.dtype)))
+    return node.add(Concat, parts=parts, axis=0)
+
+
+def _picked(node: Node, numbers: Operand, places: Sequence[int]) -> Operand:
+    return node.add(Gather, numbers, np.array(places), 0)
+
+
+def _repeats(sizes: Sequence[Dim], numbers: Operand, target: _Target) -> bool:
+    """Whether every pixel is known to be repeated a whole number of times."""
+    if numbers.value is None:
+        return False
+    values = numbers.value.tolist()
+    if target.scaled:
+        return all(scale % 1 == 0 for scale in values)
+    pairs = zip(values, sizes, strict=True)
+    return all(isinstance(size, int) and size and new % size == 0 for new, size in pairs)
+
+
+def _is_exact(sizes: Sequence[Dim], numbers: Operand, target: _Target) -> bool:
+    """Whether the new sizes are known not to be rounded."""
+    if not target.scaled:
+        return True
+    return numbers.value is not None and all(
+        isinstance(size, int) and (size * scale) % 1 == 0
+        for size, scale in zip(sizes, numbers.value.tolist(), strict=True)
     )
 
 
-def _target(node: Node) -> _Target:
-    """What the inputs of a `Resize` since opset 11 ask for."""
-    image = image_of(node)
-    axes = tuple(axis % 4 for axis in node.integers("axes", _ALL_AXES))
-    scales, shape = node.optional(2), node.optional(3)
-    if scales is not None and scales.type.static_shape != (0,):
-        return _Target(image, scales=_spatial(node, scales, _UNSCALED, axes))
-    if shape is None:
-        raise ModelError("neither scales nor sizes are given")
-    return _Target(image, shape=_spatial(node, shape, node[0].type.shape or (), axes))
-
-
-def _spatial(
-    node: Node,
-    given: Operand | Sequence[float],
-    unchanged: Sequence[Dim],
-    axes: Sequence[int] = _ALL_AXES,
-) -> Sizes:
-    """Of scales or sizes for some axes, those for height and width.
-
-    Those for the other axes must leave them as they are; computed ones are taken to do so.
-    """
-    if isinstance(given, Operand):
-        if given.value is None:
-            return _computed(node, given, axes)
-        given = given.value.ravel().tolist()
-    if len(given) != len(axes):
-        raise ModelError(f"{list(given)} are not numbers for {len(axes)} axes")
-    found = {**dict(enumerate(unchanged)), **dict(zip(axes, given, strict=True))}
-    for axis, size in enumerate(unchanged[:2]):
-        if isinstance(size, int) and found[axis] != size:
-            raise UnsupportedError(f"{list(given)} would resize more than height and width")
-    height, width = found.get(2), found.get(3)
-    if not isinstance(height, int | float) or not isinstance(width, int | float):
-        raise UnsupportedError("a size that is kept must be known")
-    if not (min(height, width) > 0 and max(height, width) < math.inf):
-        raise ModelError(f"{list(given)} are not positive")
-    return height, width
-
-
-def _computed(node: Node, given: Operand, axes: Sequence[int]) -> Operand:
-    if tuple(axes) == _ALL_AXES[2:]:
-        return given
-    if tuple(axes) != _ALL_AXES:
-        raise UnsupportedError(f"axes {list(axes)} with computed scales or sizes")
-    return node.add(Slice, given, axes=(0,), starts=(2,), ends=(4,))
+def _rank(node: Node) -> int:
+    if node[0].type.shape is None:
+        raise UnsupportedError("the number of axes of input 0 must be known")
+    return len(node[0].type.shape)

@@ -1,0 +1,114 @@
+"""Which nodes must stay together, because what passes between them is no tensor.
+
+Operands are tensors. Nodes that hand sequences, optional values or maps to each other become one
+extension operation, along with all that lies on a way from one of them to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from onnx import NodeProto, TypeProto
+
+from crosschip.importers.onnx.foreign import free_names
+from crosschip.importers.onnx.tensors import text
+
+_MAKERS = frozenset(
+    {
+        "CastMap",
+        "DictVectorizer",
+        "SequenceConstruct",
+        "SequenceEmpty",
+        "SequenceMap",
+        "SplitToSequence",
+        "ZipMap",
+    }
+)
+"""The operators that make something else than a tensor out of tensors, or of nothing."""
+
+Unit = tuple[int, ...]
+"""The numbers of nodes that are imported together, in order."""
+
+
+def makes_no_tensor(nodes: Iterable[NodeProto]) -> bool:
+    """Whether one of the nodes may make something else than a tensor."""
+    return any(node.op_type in _MAKERS for node in nodes)
+
+
+def units(nodes: Sequence[NodeProto], types: Mapping[str, TypeProto]) -> Iterator[Unit]:
+    """The nodes in an order in which they can run, those that must stay together at once.
+
+    Args:
+        nodes: all nodes of a graph.
+        types: the types of the values that they make, as far as they are known.
+    """
+    reads = [set(free_names([node])) for node in nodes]
+    makes = [{text(name) for name in node.output if name} for node in nodes]
+    group = _groups(reads, makes, types)
+    members: dict[int, list[int]] = {}
+    for index, leader in enumerate(group):
+        members.setdefault(leader, []).append(index)
+    made_here = set().union(*makes) if makes else set()
+    done: set[str] = set()
+    pending = sorted(members.values(), key=lambda unit: unit[-1])
+    while pending:
+        waiting = []
+        for unit in pending:
+            own = set().union(*(makes[index] for index in unit))
+            needed = set().union(*(reads[index] for index in unit)) & made_here - own
+            if needed <= done:
+                yield tuple(unit)
+                done |= own
+            else:
+                waiting.append(unit)
+        if len(waiting) == len(pending):
+            # A value is read that is made later: the import of the node will say so.
+            yield from map(tuple, waiting)
+            return
+        pending = waiting
+
+
+def _groups(
+    reads: Sequence[set[str]], makes: Sequence[set[str]], types: Mapping[str, TypeProto]
+) -> list[int]:
+    """For each node, the number of the first node of its group."""
+    leader = list(range(len(reads)))
+
+    def join(one: int, other: int) -> None:
+        low, high = sorted((leader[one], leader[other]))
+        leader[:] = [low if known == high else known for known in leader]
+
+    touched: dict[str, int] = {}
+    for index in range(len(reads)):
+        for name in reads[index] | makes[index]:
+            if name in types and not types[name].HasField("tensor_type"):
+                join(touched.setdefault(name, index), index)
+    while _close(leader, reads, makes, join):
+        pass
+    return leader
+
+
+def _close(
+    leader: list[int],
+    reads: Sequence[set[str]],
+    makes: Sequence[set[str]],
+    join: Callable[[int, int], None],
+) -> bool:
+    """Add what lies between members of a group to it; returns whether there was such a node."""
+    for first in {known for known in leader if leader.count(known) > 1}:
+        inside = [known == first for known in leader]
+        after: set[str] = set()
+        follows = []
+        for index in range(len(leader)):
+            follows.append(bool(reads[index] & after))
+            if follows[index] or inside[index]:
+                after |= makes[index]
+        before: set[str] = set()
+        for index in reversed(range(len(leader))):
+            leads = bool(makes[index] & before)
+            if leads and follows[index] and not inside[index]:
+                join(first, index)
+                return True
+            if leads or inside[index]:
+                before |= reads[index]
+    return False

@@ -1,0 +1,47 @@
+"""What an operation computes, where that is known before the model runs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from crosschip.ir import Array, Operand, Operation, constant
+from crosschip.ops import Operator
+from crosschip.ops.layout import ShapeOf
+
+_SMALL = 4096
+"""Up to so many elements are read and made; what is larger is left to the usual passes."""
+
+
+def known_outputs(operation: Operation) -> tuple[Operand, ...] | None:
+    """The outputs as constants, so that shapes and conditions made of constants are known.
+
+    `None` where they are not known, or large, or the operation refuses its constants.
+    """
+    if not isinstance(operation, Operator):
+        return None
+    values = _values(operation)
+    if values is None:
+        return None
+    pairs = zip(operation.outputs, values, strict=True)
+    return tuple(constant(value, made.name, made.type.quantization) for made, value in pairs)
+
+
+def _values(operation: Operator) -> tuple[Array, ...] | None:
+    if isinstance(operation, ShapeOf):
+        shape = operation.input.type.static_shape
+        if shape is None or max(shape, default=0) > np.iinfo(operation.dtype.dtype).max:
+            return None
+        return (np.array(shape, operation.dtype.dtype),)
+    inputs = [operand for operand in operation.inputs if operand is not None]
+    if not all(o.value is not None and o.value.size <= _SMALL for o in inputs):
+        return None
+    shapes = [operand.type.static_shape for operand in operation.outputs]
+    if not all(shape is not None and math.prod(shape) <= _SMALL for shape in shapes):
+        return None
+    try:
+        return operation.kernel()([o if o is None else o.value for o in operation.inputs])
+    except (ValueError, IndexError):
+        # Whether that matters shows when the operation runs; its device reports it.
+        return None

@@ -1,0 +1,79 @@
+"""Images from columns: the sum of blocks where they overlap."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from crosschip.importers.onnx.node import Node, bounded, imports
+from crosschip.importers.onnx.operators.convolution import fixed
+from crosschip.ir import Array, ModelError, Operand, UnsupportedError
+from crosschip.ops.indexing import Scatter, ScatterND
+from crosschip.ops.layout import Reshape, Transpose
+from crosschip.ops.slicing import Slice
+
+
+@imports("Col2Im")
+def col2im(node: Node) -> Operand:
+    """The input is [N, C * block, L]: for each of L places of a block, its elements.
+
+    They are added up at their places in the image; what lies in the padding is left out.
+    """
+    image, block = _known(node[1], "the image's shape"), _known(node[2], "the block's shape")
+    rank = len(image)
+    strides = node.integers("strides", (1,) * rank)
+    dilations = node.integers("dilations", (1,) * rank)
+    pads = node.integers("pads", (0,) * 2 * rank)
+    batch, columns, count = fixed(node[0])
+    size, pixels = math.prod(block), math.prod(image)
+    bounded(max(size * count, (pixels + 1) * batch * columns))
+    if columns % max(1, size):
+        raise ModelError(f"{columns} columns are not those of blocks of {size} elements")
+    channels = columns // size
+    places = _places(image, block, strides, dilations, pads)
+    if places.shape != (size, count):
+        raise ModelError(f"there are {places.shape[1]} places of a block, but {count} blocks")
+    by_place = node.add(Reshape, node[0], (batch, channels, size * count))
+    by_place = node.add(Transpose, by_place, (2, 0, 1))
+    zeros = np.zeros((pixels + 1, batch, channels), node[0].type.element_type.dtype)
+    summed = node.add(ScatterND, zeros, places.reshape(-1, 1), by_place, Scatter.ADD)
+    inside = node.add(Slice, summed, axes=(0,), starts=(0,), ends=(pixels,))
+    return node.add(Reshape, node.add(Transpose, inside, (1, 2, 0)), (batch, channels, *image))
+
+
+def _places(
+    image: tuple[int, ...],
+    block: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    pads: tuple[int, ...],
+) -> Array:
+    """For each element of a block and each place of it, the pixel; the number of pixels if none."""
+    rank = len(image)
+    if not rank == len(block) == len(strides) == len(dilations) == len(pads) // 2:
+        raise ModelError(f"strides, dilations or pads are not those of {rank} axes")
+    if min(*image, *block, *strides, *dilations) < 1:
+        raise ModelError("shapes, strides and dilations must be positive")
+    index, outside = np.zeros((1, 1), np.int64), np.zeros((1, 1), np.bool_)
+    for axis in range(rank):
+        before, after = pads[axis], pads[rank + axis]
+        span = dilations[axis] * (block[axis] - 1) + 1
+        starts = np.arange(0, image[axis] + before + after - span + 1, strides[axis])
+        pixel = np.arange(block[axis])[:, None] * dilations[axis] + starts - before
+        index = _outer(index * image[axis], pixel, np.add)
+        outside = _outer(outside, (pixel < 0) | (pixel >= image[axis]), np.logical_or)
+    return np.where(outside, math.prod(image), index)
+
+
+def _outer(left: Array, right: Array, combine: np.ufunc) -> Array:
+    """All pairs of rows by all pairs of columns."""
+    rows, columns = left.shape[0] * right.shape[0], left.shape[1] * right.shape[1]
+    pairs: Array = combine(left[:, None, :, None], right[None, :, None, :])
+    return pairs.reshape(rows, columns)
+
+
+def _known(operand: Operand, what: str) -> tuple[int, ...]:
+    if operand.value is None:
+        raise UnsupportedError(f"{what} is computed when the model runs")
+    return tuple(int(size) for size in operand.value.ravel())

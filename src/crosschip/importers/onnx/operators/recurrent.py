@@ -1,0 +1,81 @@
+"""Recurrent networks."""
+
+from __future__ import annotations
+
+import math
+
+from crosschip.importers.onnx.node import Node, imports, only
+from crosschip.ir import Operand
+from crosschip.ops.cells import CellFunction
+from crosschip.ops.layout import Transpose
+from crosschip.ops.operator import Operator
+from crosschip.ops.recurrent import GRU, LSTM, RNN, Direction
+
+_OPERATORS: dict[str, type[Operator]] = {"RNN": RNN, "GRU": GRU, "LSTM": LSTM}
+_DEFAULTS = {
+    "RNN": ("Tanh",),
+    "GRU": ("Sigmoid", "Tanh"),
+    "LSTM": ("Sigmoid", "Tanh", "Tanh"),
+}
+_FUNCTIONS = {function.name.replace("_", "").lower(): function for function in CellFunction}
+_ALPHA = {
+    CellFunction.AFFINE: 1.0,
+    CellFunction.ELU: 1.0,
+    CellFunction.HARD_SIGMOID: 0.2,
+    CellFunction.LEAKY_RELU: 0.01,
+    CellFunction.SCALED_TANH: 1.0,
+    CellFunction.THRESHOLDED_RELU: 1.0,
+}
+_BETA = {CellFunction.AFFINE: 0.0, CellFunction.HARD_SIGMOID: 0.5, CellFunction.SCALED_TANH: 1.0}
+
+
+@imports(*_OPERATORS)
+def recurrent(node: Node) -> list[Operand]:
+    """With `layout` 1, the batch is the first axis of all tensors."""
+    node.ignore("hidden_size")
+    names = {"forward": 0, "reverse": 1, "bidirectional": 2}
+    direction = Direction(names[only("direction", node.text("direction", "forward"), *names)])
+    by_batch = node.opset >= 14 and node.flag("layout", False)
+    arguments: dict[str, object] = {
+        "input": _swapped(node, node[0], by_batch),
+        "weight": node[1],
+        "recurrence_weight": node[2],
+        "bias": node.optional(3),
+        "sequence_lengths": node.optional(4),
+        "initial_hidden": _swapped(node, node.optional(5), by_batch),
+        "direction": direction,
+        "clip": node.real("clip", math.inf),
+        **_activations(node, len(direction.passes)),
+    }
+    if node.type == "LSTM":
+        arguments["initial_cell"] = _swapped(node, node.optional(6), by_batch)
+        arguments["peephole"] = node.optional(7)
+        arguments["input_forget"] = node.flag("input_forget", False)
+    if node.type == "GRU":
+        arguments["linear_before_reset"] = node.flag("linear_before_reset", False)
+    hidden, *last = node.add_all(_OPERATORS[node.type], **arguments)
+    if not by_batch:
+        return [hidden, *last]
+    turned = node.add(Transpose, hidden, (2, 0, 1, 3))
+    return [turned, *(node.add(Transpose, state, (1, 0, 2)) for state in last)]
+
+
+def _swapped(node: Node, operand: Operand | None, by_batch: bool) -> Operand | None:
+    if operand is None or not by_batch:
+        return operand
+    return node.add(Transpose, operand, (1, 0, 2))
+
+
+def _activations(node: Node, passes: int) -> dict[str, object]:
+    """The functions of all passes; those that have parameters take the next ones that are given."""
+    names = node.texts("activations", _DEFAULTS[node.type] * passes)
+    alphas = iter(node.reals("activation_alpha", ()))
+    betas = iter(node.reals("activation_beta", ()))
+    functions = [_FUNCTIONS[only("activation", name.lower(), *_FUNCTIONS)] for name in names]
+    if [name.lower() for name in names] == [n.lower() for n in _DEFAULTS[node.type] * passes]:
+        return {}
+    return {
+        "activations": functions,
+        "activation_alpha": [next(alphas, _ALPHA[f]) if f in _ALPHA else 0.0 for f in functions],
+        "activation_beta": [next(betas, _BETA[f]) if f in _BETA else 0.0 for f in functions],
+    }

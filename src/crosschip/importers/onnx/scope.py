@@ -1,0 +1,335 @@
+"""Importing the nodes of one graph: a name, the operand it stands for, and each node by its way.
+
+A node is imported by its function in `TABLE`; where that refuses it, or there is none, as the
+function of other operators that ONNX defines it as; and where there is none of those either, it
+stays as it is, an extension operation.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from onnx import (
+    FunctionProto,
+    GraphProto,
+    NodeProto,
+    SparseTensorProto,
+    TensorProto,
+    TypeProto,
+    ValueInfoProto,
+)
+
+from crosschip.importers.onnx.foreign import Foreign, free_names, type_proto, type_text
+from crosschip.importers.onnx.foreign_types import TypeInference
+from crosschip.importers.onnx.functions import (
+    STANDARD_DOMAINS,
+    allows,
+    model_body,
+    standard_body,
+)
+from crosschip.importers.onnx.grouping import makes_no_tensor, units
+from crosschip.importers.onnx.node import Node
+from crosschip.importers.onnx.operators import TABLE
+from crosschip.importers.onnx.shared import Shared, full_name, located, opsets_of, place
+from crosschip.importers.onnx.tensors import text
+from crosschip.ir import (
+    Array,
+    ElementTypeError,
+    ModelError,
+    ModelFileError,
+    Operand,
+    UnsupportedError,
+    constant,
+)
+from crosschip.ops.slots import ComputedParameter
+
+_MAX_DEPTH = 32
+
+_Refusal = (UnsupportedError, ComputedParameter, ModelError, ModelFileError)
+
+
+class Scope:
+    """The names of one graph, or of the body of a function.
+
+    Args:
+        shared: what all graphs of the model have in common.
+        opsets: the version of each operator set that the nodes are written in.
+        outer: the scope of the graph around it, if its names are visible here.
+        prefix: what the names of operations start with.
+        depth: how many bodies and graphs it is inside of.
+    """
+
+    def __init__(
+        self,
+        shared: Shared,
+        opsets: Mapping[str, int],
+        outer: Scope | None = None,
+        prefix: str = "",
+        depth: int = 0,
+    ) -> None:
+        self._shared = shared
+        self._opsets = opsets
+        self._outer = outer
+        self._prefix = prefix
+        self._depth = depth
+        self._operands: dict[str, Operand | None] = {}
+        self._initializers: dict[str, TensorProto] = {}
+        self._not_computed: dict[str, NodeProto] = {}
+        self._declared: dict[str, TypeProto] = {}
+        self._current = ""
+
+    def define(self, name: str, operand: Operand | None) -> None:
+        """Say what a name stands for; `None` for an optional input that is left out."""
+        self._operands[name] = operand
+
+    def initialize(self, tensors: Iterable[TensorProto]) -> None:
+        """Tensors of the file that names stand for."""
+        self._initializers.update((text(tensor.name), tensor) for tensor in tensors)
+
+    def declare(self, values: Iterable[ValueInfoProto]) -> None:
+        """The types that the file says names have; looked at where nothing else is known."""
+        self._declared.update((text(value.name), value.type) for value in values)
+
+    def operand(self, name: str) -> Operand:
+        """The operand of a name; an initializer is read when it is first asked for.
+
+        Raises:
+            ModelError: nothing makes it.
+        """
+        operand = self.optional(name)
+        if operand is None:
+            raise ModelError(f"{name!r} is left out, but needed")
+        return operand
+
+    def optional(self, name: str) -> Operand | None:
+        """Like `operand`, with `None` for an input of a function that is left out."""
+        if name in self._operands:
+            return self._operands[name]
+        if name in self._initializers:
+            with located(f"initializer {name!r}"):
+                operand = constant(self.array(self._initializers[name]), name)
+            self._operands[name] = operand
+            return operand
+        if name in self._not_computed:
+            self._compute(name)
+            return self._operands[name]
+        if self._outer is not None:
+            return self._outer.optional(name)
+        raise ModelError(f"{name!r} is read, but nothing before makes it")
+
+    def array(self, tensor: TensorProto) -> Array:
+        """The elements of a tensor of the file."""
+        return self._shared.reader.array(tensor)
+
+    def dense(self, tensor: SparseTensorProto) -> Array:
+        """The elements of a tensor of the file that is stored without its zeros."""
+        return self._shared.reader.dense(tensor)
+
+    def run(self, nodes: Sequence[NodeProto], wanted: Iterable[str], where: str = "") -> None:
+        """Add the operations of nodes that are in an order in which they can run.
+
+        Args:
+            nodes: all nodes of the graph.
+            wanted: the names of the graph's outputs.
+            where: the file that messages name.
+        """
+        if makes_no_tensor(nodes):
+            self._run_units(nodes, set(wanted), where)
+            return
+        for number, node in enumerate(nodes):
+            with located(f"{where}{place(number, node)}"):
+                self._import(number, node)
+
+    def _run_units(self, nodes: Sequence[NodeProto], wanted: set[str], where: str) -> None:
+        """The same where something else than tensors may pass between nodes."""
+        with located(f"{where}types of values"):
+            types = self._all_types(nodes)
+        for unit in units(nodes, types):
+            with located(f"{where}{place(unit[0], nodes[unit[0]])}"):
+                if len(unit) == 1:
+                    self._import(unit[0], nodes[unit[0]])
+                else:
+                    others = (node for i, node in enumerate(nodes) if i not in unit)
+                    read = wanted.union(*(free_names([node]) for node in others))
+                    self._import_together(unit[0], [nodes[index] for index in unit], read)
+
+    def _all_types(self, nodes: Sequence[NodeProto]) -> dict[str, TypeProto]:
+        """The types of all values of the graph, as far as they are known."""
+        types: dict[str, TypeProto] = {}
+        for name in free_names(nodes):
+            operand = self.optional(name)
+            if operand is not None:
+                types[name] = type_proto(operand.type)
+        functions = self._shared.functions.values()
+        TypeInference(self._opsets, functions).extend(types, nodes, self._declared)
+        return types
+
+    def _import_together(self, number: int, nodes: Sequence[NodeProto], read: set[str]) -> None:
+        """Keep nodes that hand each other what is no tensor as one extension operation."""
+        makes = [text(name) for node in nodes for name in node.output if name]
+        outputs = [name for name in makes if name in read]
+        names = self._shared.names(f"{self._prefix}{text(nodes[0].op_type)}_{number}", number)
+        foreign = self._foreign(nodes, outputs)
+        extension = foreign.extension(next(names), "what passes between its parts is no tensor")
+        self._shared.builder.append(extension)
+        for name, operand in zip(outputs, extension.outputs, strict=True):
+            self.define(name, operand)
+
+    def run_graph(self, graph: GraphProto, arguments: Sequence[Operand]) -> list[Operand]:
+        """Add the operations of a graph that a node holds; returns its outputs."""
+        scope = self._inner(self._opsets, outer=self)
+        self._shared.expand(len(graph.node))
+        if len(graph.input) != len(arguments):
+            raise ModelError(f"takes {len(graph.input)} values, not {len(arguments)}")
+        scope.initialize(graph.initializer)
+        for value, operand in zip(graph.input, arguments, strict=True):
+            scope.define(text(value.name), operand)
+        outputs = [text(value.name) for value in graph.output]
+        scope.run(graph.node, outputs)
+        return [scope.operand(name) for name in outputs]
+
+    def _inner(self, opsets: Mapping[str, int], outer: Scope | None) -> Scope:
+        if self._depth >= _MAX_DEPTH:
+            raise UnsupportedError(f"its functions and graphs are nested over {_MAX_DEPTH} deep")
+        return Scope(self._shared, opsets, outer, f"{self._current}/", self._depth + 1)
+
+    def _import(self, number: int, proto: NodeProto) -> None:
+        """Add the operations that a node stands for."""
+        if not proto.output:
+            raise ModelError("has no outputs")
+        before = len(self._shared.builder.operations)
+        inputs = [self.optional(text(name)) if name else None for name in proto.input]
+        stem = text(proto.name)
+        own = f"{self._prefix}{stem}" if stem else f"{self._prefix}{text(proto.op_type)}_{number}"
+        names = self._shared.names(own, number)
+        self._current = own
+        function = self._shared.function(proto)
+        if function is not None:
+            results = self._expand(model_body(function, proto), proto, inputs)
+        else:
+            results = self._results(proto, inputs, names)
+        self._bind(proto, results, before)
+
+    def _results(
+        self, proto: NodeProto, inputs: Sequence[Operand | None], names: Iterator[str]
+    ) -> Sequence[Operand | None]:
+        """The operands for a node's outputs, by the first of its ways that can be gone."""
+        builder = self._shared.builder
+        before = len(builder.operations)
+        try:
+            return self._by_function(proto, inputs, names)
+        except (UnsupportedError, ComputedParameter) as error:
+            refusal: Exception = UnsupportedError(str(error))
+        except ElementTypeError as error:
+            written = [None if operand is None else type_text(operand) for operand in inputs]
+            if not allows(proto, self._opset(proto), written):
+                raise
+            refusal = UnsupportedError(str(error))
+        del builder.operations[before:]
+        if not self._foreign([proto], _made(proto)).is_sound():
+            raise refusal
+        types = [TypeProto() if o is None else type_proto(o.type) for o in inputs]
+        body = standard_body(proto, self._opset(proto), types)
+        if body is not None:
+            try:
+                return self._expand(body, proto, inputs)
+            except _Refusal as error:
+                del builder.operations[before:]
+                if full_name(proto) not in TABLE:
+                    refusal = UnsupportedError(str(error))
+        try:
+            return self._extension(proto, next(names), str(refusal))
+        except UnsupportedError:
+            raise refusal from None
+
+    def _by_function(
+        self, proto: NodeProto, inputs: Sequence[Operand | None], names: Iterator[str]
+    ) -> Sequence[Operand]:
+        key = full_name(proto)
+        if key not in TABLE:
+            raise UnsupportedError("is not a standard operator")
+        node = Node(proto, self._opset(proto), inputs, self._shared.builder, names, self)
+        try:
+            results = TABLE[key](node)
+        except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
+            # A function computes with the model's numbers, which may be anything.
+            raise ModelError(f"its numbers do not go together: {error}") from None
+        node.finish()
+        return [results] if isinstance(results, Operand) else results
+
+    def _expand(
+        self, body: FunctionProto, proto: NodeProto, inputs: Sequence[Operand | None]
+    ) -> Sequence[Operand | None]:
+        """Add the operations of a function's body; returns the outputs that the node names."""
+        self._shared.expand(len(body.node))
+        scope = self._inner({**self._opsets, **opsets_of(body.opset_import)}, outer=None)
+        if len(inputs) > len(body.input):
+            raise ModelError(f"takes {len(body.input)} inputs, not {len(inputs)}")
+        for name, operand in itertools.zip_longest(map(text, body.input), inputs):
+            scope.define(name, operand)
+        scope.run(body.node, map(text, body.output))
+        wanted = zip(body.output, proto.output, strict=False)
+        return [scope.optional(text(name)) if own else None for name, own in wanted]
+
+    def _bind(self, proto: NodeProto, results: Sequence[Operand | None], before: int) -> None:
+        """Give the results the names that the file has for them."""
+        operations = self._shared.builder.operations[before:]
+        made = {operand for operation in operations for operand in operation.outputs}
+        outputs = [text(name) for name in proto.output]
+        for name, operand in itertools.zip_longest(outputs, results[: len(outputs)]):
+            if not name:
+                continue
+            if name in self._operands or name in self._initializers:
+                raise ModelError(f"makes {name!r}, which is there already")
+            if operand is None:
+                self._not_computed[name] = proto
+                continue
+            self._operands[name] = operand
+            if operand in made:
+                operand.name = name
+
+    def _compute(self, name: str) -> None:
+        """Make an output that the function of its node left out, by an extension operation."""
+        proto = self._not_computed[name]
+        names = self._shared.names(f"{self._prefix}{name}", 0)
+        try:
+            made = self._extension(proto, next(names), f"its output {name!r} is needed")
+        except UnsupportedError:
+            raise UnsupportedError(f"{name!r} is an output that is not computed here") from None
+        for output, operand in zip(proto.output, made, strict=True):
+            if operand is not None:
+                self._operands.setdefault(text(output), operand)
+                self._not_computed.pop(text(output), None)
+
+    def _extension(self, proto: NodeProto, name: str, reason: str) -> list[Operand | None]:
+        """Keep a node as an extension operation; returns what it makes, `None` where it does not.
+
+        Raises:
+            UnsupportedError: it breaks a rule of ONNX, or it is not known what it makes.
+        """
+        extension = self._foreign([proto], _made(proto)).extension(name, reason)
+        self._shared.builder.append(extension)
+        made = iter(extension.outputs)
+        return [next(made) if output else None for output in proto.output]
+
+    def _foreign(self, nodes: Sequence[NodeProto], outputs: Sequence[str]) -> Foreign:
+        shared = self._shared
+        return Foreign(
+            nodes,
+            outputs,
+            self,
+            self._opsets,
+            shared.ir_version,
+            shared.functions.values(),
+            self._declared,
+        )
+
+    def _opset(self, proto: NodeProto) -> int:
+        domain = "" if proto.domain in STANDARD_DOMAINS else text(proto.domain)
+        return self._opsets.get(domain, 1)
+
+
+def _made(proto: NodeProto) -> list[str]:
+    """The names of what a node makes."""
+    return [text(name) for name in proto.output if name]

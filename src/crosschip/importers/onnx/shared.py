@@ -1,0 +1,109 @@
+"""What all graphs of a model share, and how messages say where in them something is."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from onnx import FunctionProto, NodeProto, OperatorSetIdProto
+
+from crosschip.importers.onnx.functions import STANDARD_DOMAINS
+from crosschip.importers.onnx.sizes import Sizes
+from crosschip.importers.onnx.tensors import TensorReader, text
+from crosschip.ir import Builder, ModelError, ModelFileError, UnsupportedError
+from crosschip.ops.slots import ComputedParameter
+
+MAX_EXPANDED = 100_000
+"""So many nodes may come out of functions and of loops that are unrolled."""
+
+
+class Shared:
+    """What all graphs of one model have in common.
+
+    Attributes:
+        ir_version: the version of the file format.
+        builder: grows the imported model.
+        reader: reads tensors of the file.
+        functions: the functions that the model brings with it.
+        sizes: the named sizes of the model.
+    """
+
+    def __init__(
+        self,
+        ir_version: int,
+        builder: Builder,
+        reader: TensorReader,
+        functions: Iterable[FunctionProto],
+    ) -> None:
+        self.ir_version = ir_version
+        self.builder = builder
+        self.reader = reader
+        self.functions = {
+            (text(function.domain), text(function.name), text(function.overload)): function
+            for function in functions
+        }
+        self.sizes = Sizes()
+        self._taken: set[str] = set()
+        self._expanded = 0
+
+    def function(self, node: NodeProto) -> FunctionProto | None:
+        """The function of the model that a node calls, if it does."""
+        key = (text(node.domain), text(node.op_type), text(node.overload))
+        return self.functions.get(key) if self.functions else None
+
+    def names(self, stem: str, number: int) -> Iterator[str]:
+        """Names for the operations of a node: the node's own for the first."""
+        if stem in self._taken or not stem or stem.endswith("/"):
+            stem = f"{stem}_{number}"
+        for name in itertools.chain([stem], (f"{stem}.{i}" for i in itertools.count(1))):
+            if name not in self._taken:
+                self._taken.add(name)
+                yield name
+
+    def expand(self, count: int) -> None:
+        """Account for nodes that come out of a function or a loop.
+
+        Raises:
+            UnsupportedError: they have become too many.
+        """
+        self._expanded += count
+        if self._expanded > MAX_EXPANDED:
+            raise UnsupportedError(
+                f"its functions and loops make more than {MAX_EXPANDED} nodes of the model's"
+            )
+
+
+def place(number: int, node: NodeProto) -> str:
+    """Where in a graph a node is, as messages say it."""
+    return f"node {number} ({text(node.op_type)} {text(node.name)!r})"
+
+
+@contextmanager
+def located(place: str) -> Iterator[None]:
+    """Say where it is, when something is refused.
+
+    Raises:
+        ModelFileError: what is inside breaks a rule, of ONNX or of a standard operator.
+        UnsupportedError: what is inside cannot be expressed.
+    """
+    try:
+        yield
+    except (UnsupportedError, ComputedParameter) as error:
+        raise UnsupportedError(f"{place}: {error}") from None
+    except (ModelError, ModelFileError) as error:
+        raise ModelFileError(f"{place}: {error}") from None
+
+
+def full_name(node: NodeProto) -> str:
+    """The operator's name, with its domain if that is not the standard one."""
+    domain, name = text(node.domain), text(node.op_type)
+    return name if domain in STANDARD_DOMAINS else f"{domain}.{name}"
+
+
+def opsets_of(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
+    """The version of each operator set, by domain; the standard one's is the empty string."""
+    return {
+        "" if entry.domain in STANDARD_DOMAINS else text(entry.domain): entry.version
+        for entry in imports
+    }

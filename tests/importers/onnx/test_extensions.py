@@ -1,0 +1,264 @@
+"""What standard operators do not express stays as it is, for ONNX Runtime to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from numpy.typing import NDArray
+from onnx import NodeProto, TensorProto, helper, parser
+
+import crosschip
+from crosschip.importers import load
+from crosschip.ir import DeviceError, Error, Extension, Model, UnsupportedError
+from crosschip.ops.saved_model import from_bytes, to_bytes
+
+HEADER = '<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1, "local" : 1]>'
+X = np.arange(6, dtype=np.float32).reshape(2, 3) - 2.5
+
+LOOP = """g (float[2, 3] x, int64 n) => (float[2, 3] y, float[N, 2, 3] all)
+    <bool go = {1}, float[3] w = {1, 2, 3}> {
+    a = Relu(x)
+    b, all = Loop<body =
+        step (int64 i, bool c, float[2, 3] s) => (bool d, float[2, 3] t, float[2, 3] u)
+        { d = Identity(c)  t = Add(s, w)  u = Mul(t, x) }>(n, go, a)
+    y = Neg(b)
+}"""
+BRANCHES = """g (float[2, 3] x, bool c) => (float[M, 3] y) <float[1, 3] w = {1, 2, 3}> {
+    y = If<then_branch = one () => (float[2, 3] p) { p = Add(x, w) },
+           else_branch = two () => (float[4, 3] q) { q = Concat<axis = 0>(x, x) }>(c)
+}"""
+SEQUENCES = """g (float[2, 3] x) => (float[2, 3] y, float[6, 3] z) <int64 i = {1}> {
+    a = Relu(x)
+    s = SequenceConstruct(a, x)
+    q = SequenceAt(s, i)
+    aside = Exp(q)
+    r = Neg(q)
+    t = SequenceInsert(s, r)
+    z = ConcatFromSequence<axis = 0>(t)
+    b = Abs(q)
+    y = Min(b, aside)
+}"""
+LOOP_OVER_A_SEQUENCE = """g (float[2, 3] x, int64 n) => (float[K, 3] y) <bool go = {1}> {
+    e = SequenceEmpty<dtype = 1>()
+    s = Loop<body = step (int64 i, bool c, seq(float[2, 3]) t) => (bool d, seq(float[2, 3]) u)
+        { d = Identity(c)  u = SequenceInsert(t, x) }>(n, go, e)
+    y = ConcatFromSequence<axis = 0>(s)
+}"""
+FOREIGN_DOMAIN = """g (float[2, 3] x) => (float[2, 3] y)
+    { a = Exp(x)  c = com.microsoft.BiasGelu(a, b)  y = Neg(c) }"""
+
+Importing = Callable[[str], tuple[Model, Path]]
+
+
+@pytest.fixture
+def importing(tmp_path: Path) -> Importing:
+    def run(graph: str) -> tuple[Model, Path]:
+        proto = parser.parse_model(f"{HEADER} {graph}")
+        if "com.microsoft.BiasGelu" in graph:
+            proto.graph.initializer.append(
+                helper.make_tensor("b", TensorProto.FLOAT, [3], [0.5, -1, 2])
+            )
+        path = tmp_path / "model.onnx"
+        path.write_bytes(proto.SerializeToString())
+        return load(path), path
+
+    return run
+
+
+def oracle(path: Path, inputs: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    names = [value.name for value in session.get_outputs()]
+    return dict(zip(names, session.run(names, inputs), strict=True))
+
+
+def extensions(model: Model) -> list[Extension]:
+    return [operation for operation in model.operations if isinstance(operation, Extension)]
+
+
+CASES: dict[str, tuple[str, dict[str, NDArray[Any]], str, str]] = {
+    "loop": (LOOP, {"x": X, "n": np.array(3)}, "onnx.Loop", "the number of times is computed"),
+    "branches": (BRANCHES, {"x": X, "c": np.array(False)}, "onnx.If", "the condition is computed"),
+    "sequences": (
+        SEQUENCES,
+        {"x": X},
+        "onnx.SequenceConstruct+SequenceAt+Neg+SequenceInsert+ConcatFromSequence",
+        "what passes between its parts is no tensor",
+    ),
+    "loop over a sequence": (
+        LOOP_OVER_A_SEQUENCE,
+        {"x": X, "n": np.array(2)},
+        "onnx.SequenceEmpty+Loop+ConcatFromSequence",
+        "what passes between its parts is no tensor",
+    ),
+    "foreign domain": (
+        FOREIGN_DOMAIN,
+        {"x": X},
+        "onnx.com.microsoft.BiasGelu",
+        "is not a standard operator",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_stays_runs_on_onnxruntime_alone(importing: Importing, case: str) -> None:
+    graph, inputs, kind, reason = CASES[case]
+    model, path = importing(graph)
+    model.check()
+    (extension,) = extensions(model)
+    assert extension.type == kind
+    with pytest.raises(UnsupportedError) as caught:
+        crosschip.compile(model, devices="reference", cache=False)
+    assert kind in str(caught.value)
+    assert reason in str(caught.value)
+    expected = oracle(path, inputs)
+    for devices in ("onnxruntime", "reference,onnxruntime"):
+        with crosschip.compile(model, devices=devices, cache=False) as compiled:
+            found = compiled.run(inputs)
+        for name, array in expected.items():
+            np.testing.assert_allclose(found[name], array, rtol=1e-6)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_saving_and_the_cache(importing: Importing, tmp_path: Path, case: str) -> None:
+    graph, inputs, *_ = CASES[case]
+    model, path = importing(graph)
+    again = from_bytes(to_bytes(model))
+    assert str(again) == str(model)
+    expected = oracle(path, inputs)
+    for word in ("miss", "hit"):
+        with crosschip.compile(again, devices="onnxruntime", cache=tmp_path / "cache") as compiled:
+            assert compiled.report.cache == word
+            found = compiled.run(inputs)
+        for name, array in expected.items():
+            np.testing.assert_allclose(found[name], array, rtol=1e-6)
+
+
+def test_the_cache_tells_payloads_apart(importing: Importing, tmp_path: Path) -> None:
+    inputs = {"x": X, "c": np.array(True)}
+    results = []
+    for graph in (BRANCHES, BRANCHES.replace("p = Add", "p = Sub")):
+        model, path = importing(graph)
+        with crosschip.compile(model, devices="onnxruntime", cache=tmp_path / "cache") as compiled:
+            assert compiled.report.cache == "miss"
+            results.append(compiled.run(inputs)["y"])
+            np.testing.assert_array_equal(results[-1], oracle(path, inputs)["y"])
+    assert not np.array_equal(results[0], results[1])
+
+
+def test_branches_that_are_chosen(importing: Importing) -> None:
+    for chosen in (1, 0):
+        graph = BRANCHES.replace("bool c) =>", "float[1] unused) =>")
+        graph = graph.replace("<float[1, 3]", f"<bool c = {{{chosen}}}, float[1, 3]")
+        model, path = importing(graph)
+        assert [o.type for o in model.operations] == ["ADD" if chosen else "CONCAT"]
+        inputs = {"x": X, "unused": np.zeros(1, np.float32)}
+        with crosschip.compile(model, devices="reference", cache=False) as compiled:
+            np.testing.assert_array_equal(compiled.run(inputs)["y"], oracle(path, inputs)["y"])
+
+
+@pytest.mark.parametrize("trips", [1, 4])
+def test_loops_that_are_unrolled(importing: Importing, trips: int) -> None:
+    graph = LOOP.replace("int64 n)", "float unused)")
+    graph = graph.replace("<bool", f"<int64 n = {{{trips}}}, bool")
+    model, path = importing(graph)
+    assert not extensions(model)
+    inputs = {"x": X, "unused": np.array(0, np.float32)}
+    expected = oracle(path, inputs)
+    with crosschip.compile(model, devices="reference", cache=False) as compiled:
+        found = compiled.run(inputs)
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array)
+
+
+def test_functions_of_the_model(importing: Importing) -> None:
+    model, path = importing("""g (float[2, 3] x) => (float[2, 3] y)
+        { a = local.twice<factor = 3.0>(x)  y = local.twice(a) }
+        <domain: "local", opset_import: ["" : 17]> twice <factor: float = 2.0> (v) => (r)
+        { f = Constant<value_float: float = @factor>()  r = Mul(v, f) }""")
+    assert [operation.type for operation in model.operations] == ["MUL", "MUL"]
+    with crosschip.compile(model, devices="reference", cache=False) as compiled:
+        np.testing.assert_array_equal(compiled.run({"x": X})["y"], oracle(path, {"x": X})["y"])
+
+
+def test_functions_that_call_themselves_are_refused(importing: Importing) -> None:
+    with pytest.raises(Error, match="nested over 32 deep"):
+        importing("""g (float[2, 3] x) => (float[2, 3] y) { y = local.f(x) }
+            <domain: "local", opset_import: ["" : 17, "local" : 1]> f (v) => (r)
+            { r = local.f(v) }""")
+
+
+def test_sequences_beside_functions_that_call_themselves(importing: Importing) -> None:
+    with pytest.raises(UnsupportedError, match="nested too deep"):
+        importing("""g (float[2, 3] x) => (float[4, 3] y)
+            { z = local.f(x)  s = SequenceConstruct(x, z)  y = ConcatFromSequence<axis = 0>(s) }
+            <domain: "local", opset_import: ["" : 17, "local" : 1]> f (v) => (r)
+            { r = local.f(v) }""")
+
+
+def test_functions_that_grow_without_end_are_refused(importing: Importing) -> None:
+    functions = "\n".join(
+        f'<domain: "local", opset_import: ["" : 17, "local" : 1]> f{n} (v) => (r) '
+        f"{{ {' '.join(f'a{i} = local.f{n + 1}(v)' for i in range(9))} r = Add(a0, a1) }}"
+        for n in range(8)
+    )
+    last = '<domain: "local", opset_import: ["" : 17]> f8 (v) => (r) { r = Neg(v) }'
+    with pytest.raises(UnsupportedError, match="make more than 100000 nodes"):
+        importing(f"g (float x) => (float y) {{ y = local.f0(x) }} {functions} {last}")
+
+
+def test_a_declaration_that_is_wrong_shows_when_it_runs(importing: Importing) -> None:
+    model, _ = importing(BRANCHES.replace("float[M, 3] y", "float[7, 3] y"))
+    with (
+        crosschip.compile(model, devices="onnxruntime", cache=False) as compiled,
+        pytest.raises(DeviceError, match=r"declares float32\[7, 3\]; correct"),
+    ):
+        compiled.run({"x": X, "c": np.array(True)})
+
+
+def one_node(tmp_path: Path, node: NodeProto, kind: int, rank: int | None) -> Model:
+    """A node of opset 28 that reads `x`."""
+    shape = None if rank is None else [None] * rank
+    x = helper.make_tensor_value_info("x", kind, shape)
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)
+    graph = helper.make_graph([node], "g", [x], [y])
+    imports = [helper.make_opsetid("", 28)]
+    path = tmp_path / "model.onnx"
+    path.write_bytes(
+        helper.make_model(graph, ir_version=14, opset_imports=imports).SerializeToString()
+    )
+    model = load(path)
+    assert [operation.type for operation in model.operations] == [f"onnx.{node.op_type}"]
+    return model
+
+
+def test_operators_of_a_newer_opset_that_have_not_changed(tmp_path: Path) -> None:
+    node = helper.make_node(
+        "TfIdfVectorizer",
+        ["x"],
+        ["y"],
+        mode="IDF",
+        min_gram_length=1,
+        max_gram_length=1,
+        max_skip_count=0,
+        ngram_counts=[0],
+        ngram_indexes=[0, 1],
+        pool_int64s=[7, 9],
+        weights=[0.5, 0.25],
+    )
+    model = one_node(tmp_path, node, TensorProto.INT64, 1)
+    with crosschip.compile(model, devices="onnxruntime", cache=False) as compiled:
+        np.testing.assert_array_equal(
+            compiled(np.array([9, 3, 9])), np.array([0, 0.25], np.float32)
+        )
+
+
+def test_operators_of_a_newer_opset_that_have_changed(tmp_path: Path) -> None:
+    node = helper.make_node("Einsum", ["x"], ["y"], equation="...->...")
+    model = one_node(tmp_path, node, TensorProto.FLOAT, None)
+    with pytest.raises(UnsupportedError, match=r"onnx.Einsum: is of opset 28, but ONNX Runtime"):
+        crosschip.compile(model, devices="onnxruntime", cache=False)
