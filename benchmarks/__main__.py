@@ -10,11 +10,14 @@ from pathlib import Path
 
 from benchmarks import (
     accuracy,
+    backend,
     caching,
+    conformance,
     latency,
     loading,
     machine,
     memory,
+    operators,
     overhead,
     report,
     scaling,
@@ -30,6 +33,9 @@ SUBJECTS: Mapping[str, Subject] = {
     "caching": caching,
     "scaling": scaling,
     "accuracy": accuracy,
+    "operators": operators,
+    "backend": backend,
+    "conformance": conformance,
 }
 
 _NAMES = ", ".join(SUBJECTS)

@@ -17,6 +17,7 @@ from benchmarks.engines import available, difference
 from benchmarks.models import ModelFile, model_files
 from benchmarks.subject import Column, Row
 
+DOCUMENT = "accuracy"
 LIMIT = 1e-4
 BAR = f"at most {LIMIT:g}"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from benchmarks.subject import Row, Subject
 
-ACCURACY = "accuracy"
-"""The subject that has a document of its own."""
+PERFORMANCE = "performance"
+"""The document of the subjects that name no other."""
 
 _GENERATED = "Written by `python -m benchmarks`; do not edit."
 
@@ -42,6 +42,11 @@ class Result:
         return self._description().partition("\n")[2].strip()
 
     @property
+    def document(self) -> str:
+        """The document that it is in."""
+        return getattr(self.subject, "DOCUMENT", PERFORMANCE)
+
+    @property
     def verdict(self) -> str:
         """How many of the figures are within the bar, and how many should be."""
         if self.failure:
@@ -56,7 +61,7 @@ class Result:
 
 
 def write(results: Sequence[Result], about: Mapping[str, str], folder: Path) -> list[Path]:
-    """Write `performance.md`, with a plot, and `accuracy.md`, as far as there are results.
+    """Write the documents that there are results for; `performance.md` has a plot.
 
     Args:
         results: what was measured.
@@ -70,15 +75,15 @@ def write(results: Sequence[Result], about: Mapping[str, str], folder: Path) -> 
 
     folder.mkdir(parents=True, exist_ok=True)
     documents: dict[str, str] = {}
-    others = [result for result in results if result.name != ACCURACY]
-    if others:
-        drawing = plot.draw({result.name: result.rows for result in others})
+    for name in dict.fromkeys(result.document for result in results):
+        chosen = [result for result in results if result.document == name]
+        if name != PERFORMANCE:
+            documents[f"{name}.md"] = _document(name, chosen, about)
+            continue
+        drawing = plot.draw({result.name: result.rows for result in chosen})
         if drawing:
-            documents["performance.svg"] = drawing
-        documents["performance.md"] = _performance(others, about, "performance.svg" in documents)
-    for result in results:
-        if result.name == ACCURACY:
-            documents["accuracy.md"] = _accuracy(result, about)
+            documents[f"{name}.svg"] = drawing
+        documents[f"{name}.md"] = _performance(chosen, about, bool(drawing))
     for name, text in documents.items():
         (folder / name).write_text(text, encoding="utf-8")
     return [folder / name for name in documents]
@@ -106,8 +111,14 @@ def _performance(results: Sequence[Result], about: Mapping[str, str], with_plot:
     return "\n\n".join(parts) + "\n"
 
 
-def _accuracy(result: Result, about: Mapping[str, str]) -> str:
-    parts = ["# Accuracy", _GENERATED, *_section(result), "## The machine", _about(about)]
+def _document(name: str, results: Sequence[Result], about: Mapping[str, str]) -> str:
+    parts = [
+        f"# {name.capitalize()}",
+        _GENERATED,
+        *(part for result in results for part in _section(result)),
+        "## The machine",
+        _about(about),
+    ]
     return "\n\n".join(parts) + "\n"
 
 

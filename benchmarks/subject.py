@@ -51,6 +51,8 @@ class Subject(Protocol):
     Attributes:
         __doc__: what it measures and how, as the report says it; the first line is the title.
         BAR: what the figures are held to, in words.
+
+    One that is not about performance also has a `DOCUMENT`, the name of the document it is in.
     """
 
     __doc__: str | None

@@ -36,7 +36,11 @@ def test_a_written_graph_computes_what_it_says(graph: Graph, format: str, tmp_pa
     path = tmp_path / f"synthetic{format}"
     WRITERS[format](graph, path)
     model = crosschip.load(path)
-    assert len(model.operations) == len(graph) == 120
+    assert len(graph) == 120
+    # The importer of ONNX folds what is small and constant, as conditions and shapes may be.
+    folded = format == ".onnx"
+    kept = [node for node in graph if not folded or any(value >= 0 for value in node.inputs)]
+    assert len(model.operations) == len(kept)
     value = np.linspace(-2, 2, 8, dtype=np.float32).reshape(SHAPE)
     with crosschip.compile(model, ["reference"], cache=False) as compiled:
         output = compiled(value)

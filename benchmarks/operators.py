@@ -1,0 +1,58 @@
+"""How many of the standard operators each device runs.
+
+Asked about each operator's examples: natively if the device runs one of them as it is, decomposed
+if it runs one as simpler operators. The last column is the median number of lines of a function
+that converts an operator to the engine's own.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from statistics import median
+from typing import Annotated
+
+from benchmarks.engines import available
+from benchmarks.subject import Column, Row
+from crosschip.ops import operators
+from crosschip.runtime.coverage import DECOMPOSED, NATIVE, coverage
+from crosschip.runtime.discovery import open_device
+
+DOCUMENT = "coverage"
+FEWEST, MOST_LINES = 140, 6
+BAR = f"at least {FEWEST} operators on each device, at most {MOST_LINES} lines a converter"
+
+
+@dataclass(frozen=True)
+class Coverage(Row):
+    """What one device runs."""
+
+    device: Annotated[str, Column("device")]
+    operators: Annotated[int, Column("operators")]
+    native: Annotated[int, Column("native")]
+    decomposed: Annotated[int, Column("decomposed")]
+    lines: Annotated[float | None, Column("lines a converter", "g")]
+
+    @property
+    def held(self) -> bool:
+        return self.native + self.decomposed >= FEWEST and (self.lines or 0) <= MOST_LINES
+
+
+def measure(*, quick: bool) -> Iterator[Coverage]:
+    """Each device."""
+    for name in available():
+        with open_device(name) as device:
+            ways = [coverage(operator, device) for operator in operators().values()]
+        native, decomposed = ways.count(NATIVE), ways.count(DECOMPOSED)
+        yield Coverage(name, len(ways), native, decomposed, _lines(name))
+
+
+def _lines(device: str) -> float | None:
+    """The median length of a device's converters; `None` if it has none."""
+    if device == "reference":
+        return None
+    table = import_module(f"crosschip.devices.{device}.converters").converters
+    sources = (inspect.getsourcelines(function)[0] for function in table.functions)
+    return median(sum(bool(line.strip()) for line in source) for source in sources)
