@@ -11,10 +11,14 @@ import pytest
 from crosschip.conformance import all_cases, case_of
 from crosschip.conformance.claims import Claims, claims_of
 from crosschip.conformance.judge import Verdict, judge
-from crosschip.conformance.tolerance import difference, tolerance
-from crosschip.devices.reference import ReferenceDevice
-from crosschip.ir import ElementType, InputError, Quantization, TensorType
+from crosschip.conformance.tolerance import difference, sensitivity, tolerance
+from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
+from crosschip.ir import Array, Builder, ElementType, InputError, Quantization, TensorType
 from crosschip.ops import operators
+from crosschip.ops.examples import Sample, samples
+from crosschip.ops.reduction import ReduceSum
+from crosschip.ops.smooth import Gelu
+from crosschip.ops.unary import Round
 
 
 def test_there_are_at_least_ten_thousand_with_different_ids() -> None:
@@ -104,6 +108,63 @@ def test_a_type_and_the_order_in_memory_count() -> None:
     type_ = TensorType(ElementType.FLOAT32, (2, 3))
     assert "type float64" in difference(expected.astype(np.float64), expected, type_, 1)
     assert "not C-contiguous" in difference(np.asfortranarray(expected), expected, type_, 1)
+
+
+def scalar(value: float) -> Array:
+    return np.array(value, np.float32)
+
+
+def test_a_sum_that_cancels_may_be_off_by_its_roundings() -> None:
+    b = Builder()
+    x = b.input("x", TensorType(ElementType.FLOAT32, (3,)))
+    b.output("y", b.add(ReduceSum, x))
+    model = b.build()
+    inputs = [np.array([1, -1, 1e-6], np.float32)]
+    wanted = ReferenceProgram(model).run(inputs)
+    (moved,) = sensitivity(model, inputs, {"x"}, wanted)
+    assert 1e-7 < moved < 1e-5
+    assert sensitivity(model, inputs, (), wanted) == [0.0]
+
+
+def test_steps_are_rounded_where_the_whole_is_not() -> None:
+    """Below 0, GELU's `1 + erf(…)` cancels in float32."""
+    b = Builder()
+    b.output("y", b.add(Gelu, b.input("x", TensorType(ElementType.FLOAT32, ()))))
+    model, inputs = b.build(), [scalar(-3.9)]
+    (wanted,) = ReferenceProgram(model).run(inputs)
+    (moved,) = sensitivity(model, inputs, {"x"}, [wanted])
+    assert 1e-5 < moved / abs(float(wanted)) < 1e-2
+
+
+def test_ties_and_limits_are_left_alone() -> None:
+    """A device that rounds 2.5 up must not be excused by what 2.5000001 becomes."""
+    b = Builder()
+    b.output("y", b.add(Round, b.input("x", TensorType(ElementType.FLOAT32, ()))))
+    model, inputs = b.build(), [scalar(2.5)]
+    assert sensitivity(model, inputs, (), [scalar(2)]) == [0.0]
+    assert sensitivity(model, inputs, {"x"}, [scalar(2)]) == [1.0]
+
+
+def sample_of(id: str) -> Sample:
+    """The first tensor of a case."""
+    variation = case_of(id).variation
+    assert variation is not None
+    _, sample = next(samples(variation.arguments))
+    return sample
+
+
+def test_integers_in_the_place_of_nan_and_infinities_are_0() -> None:
+    own, integers = sample_of("EQUAL/4/plain").value, sample_of("EQUAL/4/int64").value
+    assert own is not None
+    assert integers is not None
+    assert not np.isfinite(own).all()
+    np.testing.assert_array_equal(integers, np.where(np.isfinite(own), own, 0))
+
+
+def test_reals_in_the_place_of_integers_fit_any_integer_type() -> None:
+    own, reals = sample_of("CAST/3/plain"), sample_of("CAST/3/float16")
+    assert (own.low, own.high) == (-999, 999)
+    assert (reals.low, reals.high) == (0, 127)
 
 
 def test_claims(tmp_path: Path) -> None:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from crosschip.ir import ElementType, Quantization, TensorType
-from crosschip.ops.activation import Relu
+from crosschip.ir import Builder, ElementType, Operand, Quantization, TensorType
+from crosschip.ops.activation import Relu, Softmax
 from crosschip.ops.conversion import Dequantize, Quantize
+from crosschip.ops.layout import Reshape, Transpose
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker
@@ -60,6 +61,17 @@ def test_dequantized_inputs_and_constants(check: Checker, dtype: ElementType) ->
     check(dequantized, (2,), rankless_too=False)
     typing = lambda _, array: TensorType(dtype, array.shape, quantization)  # noqa: E731
     check.typed(lambda b, x: b.add(Dequantize, x), stored, typing=typing)
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_reals_are_moved_before_something_reads_them(check: Checker, dtype: ElementType) -> None:
+    """Engines like to move the integers in their place."""
+
+    def build(b: Builder, x: Operand) -> Operand:
+        reals = b.add(Dequantize, b.add(Quantize, x, 0, (0.02,), (3.0,), dtype))
+        return b.add(Softmax, b.add(Transpose, b.add(Reshape, reals, (4, 6)), (1, 0)))
+
+    check(build, (2, 3, 4), rankless_too=False)
 
 
 def test_an_int32_with_a_zero_point_is_declined(check: Checker) -> None:

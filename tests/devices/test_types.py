@@ -10,7 +10,7 @@ import pytest
 
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.ir import Array, Builder, ElementType, ModelError, Operand
-from crosschip.ir.types import FLOATS, INTEGERS, NARROW_TYPES
+from crosschip.ir.types import ALL_TYPES, FLOATS, INTEGERS, NARROW_TYPES
 from crosschip.ops.activation import (
     HardSigmoid,
     HardSwish,
@@ -48,7 +48,7 @@ from crosschip.ops.unary import Exp, Sqrt
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker
 
-COMPUTED = [t for t in ElementType if t not in NARROW_TYPES]
+COMPUTED = sorted(ALL_TYPES - NARROW_TYPES, key=lambda t: t.code)
 
 TOLERANCES = {
     ElementType.FLOAT64: 1e-12,

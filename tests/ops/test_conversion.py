@@ -137,6 +137,24 @@ def test_integers_keep_their_low_bits(check: Checker, target: str, size: int) ->
     )
 
 
+NARROW = (
+    *(ElementType.INT4, ElementType.UINT4, ElementType.INT2, ElementType.UINT2),
+    *(ElementType.FLOAT8E8M0, ElementType.FLOAT8E5M2, ElementType.FLOAT4E2M1),
+    ElementType.BFLOAT16,
+)
+"""Types of which ml_dtypes does not cast each to each."""
+
+
+@pytest.mark.parametrize("target", NARROW, ids=str)
+@pytest.mark.parametrize("source", NARROW, ids=str)
+def test_narrow_types_become_each_other(source: ElementType, target: ElementType) -> None:
+    b = Builder()
+    b.output("y", b.add(Cast, b.input("x", TensorType(source, (1,))), target))
+    (found,) = ReferenceProgram(b.build()).run([np.ones(1, np.float32).astype(source.dtype)])
+    assert found.dtype == target.dtype
+    assert found.astype(np.float32) == 1
+
+
 def test_truth(check: Checker) -> None:
     check(
         lambda b, x: b.add(Cast, x, ElementType.BOOL),

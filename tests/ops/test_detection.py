@@ -244,6 +244,18 @@ REFUSED: list[tuple[type[Operator], Shapes, dict[str, Any], str]] = [
         "scores: its last size",
     ),
     (
+        NonMaxSuppressionIndices,
+        {"boxes": (1, 4, 4), "scores": (1, 2, 4)},
+        {"iou_threshold": -0.5},
+        "iou_threshold: -0.5 is less than 0",
+    ),
+    (
+        NonMaxSuppression,
+        {"bboxes": (1, 4, 4), "scores": (1, 2, 4)},
+        {"nms_eta": -1.0},
+        "nms_eta: -1 is less than 0",
+    ),
+    (
         DetectionPostProcess,
         {"bbox": (2, 3, 4), "scores": (1, 3, 2), "anchors": (3, 4)},
         {"num_classes": 1},

@@ -12,7 +12,7 @@ from tests.ops.oracle import torch
 
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
-from crosschip.ir import Array, Builder, ElementType, ModelError, Operand, TensorType
+from crosschip.ir import Array, Builder, DeviceError, ElementType, ModelError, Operand, TensorType
 from crosschip.ops.cells import CellFunction
 from crosschip.ops.recurrent import GRU, LSTM, RNN, Direction, Recurrent
 
@@ -292,6 +292,17 @@ def test_sequences_of_several_lengths(
     check(build, like, *tensors, lengths, *start)
 
 
+@pytest.mark.parametrize("length", [-1, STEPS + 1])
+def test_lengths_beyond_the_input_are_refused(length: int) -> None:
+    b = Builder()
+    lengths = b.input("lengths", TensorType(ElementType.INT64, (BATCH,)))
+    output, _ = b.add_all(RNN, *weights(RNN), sequence_lengths=lengths)
+    b.output("output", output)
+    program = ReferenceDevice().compile(b.build(), Options())
+    with pytest.raises(DeviceError, match=r"sequence_lengths: .* are not all in \[0, 5\]"):
+        program.run([np.array([1, length, 2])])
+
+
 def one(*shape: int) -> Array:
     return np.ones(shape, np.float32)
 
@@ -345,6 +356,10 @@ BROKEN: list[tuple[Callable[[Builder, Any], Any], str]] = [
     (
         lambda b, x: b.add_all(RNN, one(0, 3, 4), one(1, 2, 4), one(1, 2, 2)),
         "RNN.input: has no time steps",
+    ),
+    (
+        lambda b, x: b.add_all(RNN, x, one(1, 2, 4), one(1, 2, 2), clip=-1.0),
+        "RNN.clip: -1 is less than 0",
     ),
 ]
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from crosschip.conformance.cases import DEVICE, Case
 from crosschip.conformance.checks import CHECKS, Declined, Failed
 from crosschip.conformance.claims import Claims
-from crosschip.conformance.tolerance import difference, tolerance
+from crosschip.conformance.tolerance import difference, sensitivity, tolerance
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Device, Options, Program
 from crosschip.ir import Array, DeviceError, Model, ModelError
+from crosschip.ir.types import FLOATS
 from crosschip.ops import operator_named
-from crosschip.ops.examples import arrays_for, model_of
+from crosschip.ops.examples import arrays_for, model_of, samples
 
 
 class Verdict(Enum):
@@ -89,7 +90,8 @@ def _trial(case: Case, device: Device, claims: Claims, seed: int) -> str:
     if case.loaded:
         program = reloaded(program, device, model)
     claimed = claims.accuracy(case.operator, case.element_type)
-    return wrong_outputs(program, model, inputs, expected, claimed)
+    random = {name for name, sample in samples(arguments) if sample.value is None}
+    return wrong_outputs(program, model, inputs, expected, claimed, random)
 
 
 def wrong_outputs(
@@ -98,6 +100,7 @@ def wrong_outputs(
     inputs: Sequence[Array],
     expected: Sequence[Array],
     claimed: float | None = None,
+    random: Collection[str] = (),
 ) -> str:
     """What is wrong with a program's outputs for inputs, or with how it treats the inputs."""
     before = [array.copy() for array in inputs]
@@ -110,9 +113,13 @@ def wrong_outputs(
             return f"input {name}: was written to"
     if len(actual) != len(expected):
         return f"makes {len(actual)} outputs, not {len(expected)}"
-    for (name, operand), made, wanted in zip(model.outputs.items(), actual, expected, strict=True):
+    for index, (name, operand) in enumerate(model.outputs.items()):
+        made, wanted = actual[index], expected[index]
         allowed = tolerance(operand.type, inputs) if claimed is None else claimed
         wrong = difference(made, wanted, operand.type, allowed)
+        if wrong and operand.type.element_type in FLOATS:
+            moved = sensitivity(model, inputs, random, expected)[index]
+            wrong = difference(made, wanted, operand.type, allowed, moved)
         if wrong:
             return f"{name}: {wrong}"
     return ""

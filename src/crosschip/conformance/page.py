@@ -73,8 +73,7 @@ def _failures(report: Report) -> str:
     if not report.failed:
         return ""
     rows = "".join(
-        f"<tr><td><code>{escape(entry.id)}</code></td><td>{escape(entry.detail)}</td>"
-        "</tr>\n"
+        f"<tr><td><code>{escape(entry.id)}</code></td><td>{escape(entry.detail)}</td></tr>\n"
         for entry in report.failed
     )
     repeat = f"crosschip conformance {report.device} --seed {report.seed} --case"

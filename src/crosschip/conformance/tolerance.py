@@ -6,16 +6,22 @@ spacing of the element type at 1 and `depth` is how many elements are summed up 
 be the number of elements of the largest input. Half-precision types are computed in float32 and
 rounded by the reference, but in half precision by many devices: their depth counts as at most 64.
 Where the reference is infinite or NaN, so must be the device.
+
+Where that is not enough, a result may differ by as much more as the operator's decomposition does,
+computed step by step in the same element type, of random inputs that are off by a few roundings:
+nobody can tell the last digits of a sum that cancels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from crosschip.ir import Array, ElementType, TensorType
+from crosschip.devices.reference import ReferenceProgram
+from crosschip.ir import Array, Builder, ElementType, Model, TensorType
 from crosschip.ir.types import FLOATS
+from crosschip.ops import Operator
 
 _EPSILONS = {
     ElementType.FLOAT64: 2.0**-52,
@@ -25,6 +31,8 @@ _EPSILONS = {
 }
 _HALF = (ElementType.FLOAT16, ElementType.BFLOAT16)
 _HALF_DEPTH = 64
+_ROUNDINGS = 4
+_TRIES = 4
 
 
 def tolerance(output: TensorType, inputs: Sequence[Array]) -> float:
@@ -37,7 +45,60 @@ def tolerance(output: TensorType, inputs: Sequence[Array]) -> float:
     return (8 + depth) * _EPSILONS[output.element_type]
 
 
-def difference(actual: Array, expected: Array, output: TensorType, allowed: float) -> str:
+def sensitivity(
+    model: Model, inputs: Sequence[Array], random: Collection[str], expected: Sequence[Array]
+) -> list[float]:
+    """How far off each output is if every step is rounded, and the inputs by a few roundings.
+
+    Args:
+        model: one operation, which is run by its decomposition if it has one.
+        inputs: its inputs.
+        random: the names of those whose elements are random. Others may be ties or limits, which
+            mean something else when they are off.
+        expected: what the reference makes of the inputs as they are.
+    """
+    generator, moved = np.random.default_rng(0), [0.0] * len(expected)
+    program = ReferenceProgram(_in_steps(model))
+    for _ in range(_TRIES):
+        shaken = [
+            _shaken(array, operand.type.element_type, generator) if name in random else array
+            for (name, operand), array in zip(model.inputs.items(), inputs, strict=True)
+        ]
+        for index, made in enumerate(program.run(shaken)):
+            moved[index] = max(moved[index], _distance(made, expected[index]))
+    return moved
+
+
+def _in_steps(model: Model) -> Model:
+    (operation,) = model.operations
+    b = Builder()
+    results = operation.decomposition(b) if isinstance(operation, Operator) else None
+    if results is None:
+        return model
+    return Model(
+        model.name, model.inputs, b.operations, dict(zip(model.outputs, results, strict=True))
+    )
+
+
+def _shaken(array: Array, element_type: ElementType, generator: np.random.Generator) -> Array:
+    if element_type not in _EPSILONS or not array.size:
+        return array
+    wide = array.astype(np.float64)
+    step = _ROUNDINGS * _EPSILONS[element_type] * np.abs(wide).max()
+    return np.asarray(wide + step * generator.choice((-1, 1), wide.shape)).astype(array.dtype)
+
+
+def _distance(made: Array, wanted: Array) -> float:
+    if made.shape != wanted.shape:
+        return 0.0
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(made.astype(np.float64) - wanted.astype(np.float64))
+    return float(apart[np.isfinite(apart)].max(initial=0.0))
+
+
+def difference(
+    actual: Array, expected: Array, output: TensorType, allowed: float, moved: float = 0.0
+) -> str:
     """How an output is wrong; empty if it is right.
 
     Args:
@@ -45,6 +106,7 @@ def difference(actual: Array, expected: Array, output: TensorType, allowed: floa
         expected: what the reference made.
         output: the type that it should have.
         allowed: the difference that is allowed, as a part of the largest element.
+        moved: how much more is allowed; see `sensitivity`.
     """
     if not isinstance(actual, np.ndarray):
         return f"is a {type(actual).__name__}, not an array"
@@ -64,7 +126,7 @@ def difference(actual: Array, expected: Array, output: TensorType, allowed: floa
     same = (made == wanted) | (np.isnan(made) & np.isnan(wanted))
     largest = float(np.abs(wanted[finite]).max(initial=0.0))
     with np.errstate(invalid="ignore"):
-        near = np.abs(made - wanted) <= allowed * largest
+        near = np.abs(made - wanted) <= allowed * largest + moved
     return _worst(~np.where(finite, near, same), actual, expected)
 
 

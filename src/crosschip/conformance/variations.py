@@ -157,11 +157,20 @@ def _is_real(leading: Mapping[str, Sample]) -> bool:
 
 
 def _retyped(sample: Sample, element_type: ElementType) -> Sample:
-    """The sample with elements of another type; random integers keep clear of the limits."""
+    """The sample with elements of another type; random integers keep clear of the limits.
+
+    So do reals in their place: a real beyond an integer type may be cast to anything. NaN and
+    infinities, which integers do not have, become 0.
+    """
     type_ = TensorType(element_type, sample.type.shape)
     if sample.value is not None:
+        value = sample.value
+        if element_type not in FLOATS and value.dtype.kind == "f":
+            value = np.where(np.isfinite(value), value, 0)
         with np.errstate(all="ignore"):
-            return replace(sample, type=type_, value=sample.value.astype(element_type.dtype))
+            return replace(sample, type=type_, value=value.astype(element_type.dtype))
+    if element_type in FLOATS and "int" in sample.type.element_type.value:
+        return replace(sample, type=type_, low=max(sample.low, 0), high=min(sample.high, 127))
     if element_type in FLOATS | BOOLEANS:
         return replace(sample, type=type_)
     if "int" not in element_type.value:

@@ -98,12 +98,24 @@ def usual_pixels(op: ResizeNearest) -> str | None:
     return None if usual else f"rounding: {op.rounding.name} is not done at run time"
 
 
+_PLACES = {
+    AlignMode.HALF_PIXEL: "half_pixel",
+    AlignMode.ASYMMETRIC: "asymmetric",
+    AlignMode.PYTORCH_HALF_PIXEL: "pytorch_half_pixel",
+}
+
+
 def smooth(op: ResizeCubic | ResizeLinear) -> str | None:
     """Engines compute other weights than these, or none at all, where the target is smaller."""
     if op.antialias:
         return "antialias: is not done at run time"
-    unknown = op.align_mode not in (AlignMode.HALF_PIXEL, AlignMode.ASYMMETRIC)
-    return f"align_mode: {op.align_mode.name}" if unknown and not op.align_corners else None
+    unknown = op.align_mode not in _PLACES and not op.align_corners
+    return f"align_mode: {op.align_mode.name}" if unknown else None
+
+
+def places(op: ResizeCubic | ResizeLinear) -> str:
+    """What ONNX, and engines after it, call the way in which pixels lie; `smooth` allows it."""
+    return "align_corners" if op.align_corners else _PLACES[op.align_mode]
 
 
 def padded_once(op: Pad) -> str | None:

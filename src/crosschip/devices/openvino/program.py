@@ -67,11 +67,12 @@ class Engine:
         Raises:
             DeviceError: they are not what `save` returned, or OpenVINO failed.
         """
-        stored = np.frombuffer(unsealed(saved), np.uint8)
+        config = self._config(options)
         try:
+            stored = np.frombuffer(unsealed(saved), np.uint8)
             tensor = shared_tensor(stored)
-            compiled = self._core.import_model(tensor, self._device, self._config(options))
-        except RuntimeError as error:
+            compiled = self._core.import_model(tensor, self._device, config)
+        except (RuntimeError, DeviceError) as error:
             raise failure("failed to load a saved program", error) from error
         return OpenVinoProgram(compiled, model, [stored], saved)
 

@@ -52,7 +52,13 @@ def roi_align(g: Graph, op: RoiAlign) -> str:
 _LIMITS = ["max_output_boxes_per_class", "iou_threshold", "score_threshold"]
 
 
-@converts(NonMaxSuppressionIndices, types=_INDEXED, computed=_LIMITS)
+def _part(op: NonMaxSuppressionIndices) -> str | None:
+    threshold = op.operand("iou_threshold")
+    above = threshold is not None and threshold.value is not None and op.iou_threshold > 1
+    return f"iou_threshold: {op.iou_threshold:g} is above 1" if above else None
+
+
+@converts(NonMaxSuppressionIndices, types=_INDEXED, computed=_LIMITS, limit=_part)
 def non_max_suppression_indices(g: Graph, op: NonMaxSuppressionIndices) -> str:
     limits = [_number(g, op, slot) for slot in _LIMITS]
     center = int(op.center_point_box)

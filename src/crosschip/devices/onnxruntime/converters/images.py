@@ -32,7 +32,7 @@ def _window(op: Conv2D | Conv2DTranspose | Pool2D) -> dict[str, Any]:
     return {"auto_pad": _AUTO_PAD[op.auto_pad], "pads": pads, "strides": op.strides}
 
 
-@converts(DeformableConv2D, types={ElementType.FLOAT32})
+@converts(DeformableConv2D, types={ElementType.FLOAT32}, nonempty=True)
 def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> str:
     top, bottom, left, right = op.pads
     inputs = (op.input, op.filter, op.offset, op.bias, op.mask)
@@ -53,7 +53,7 @@ def _dilated(op: Conv2D | Pool2D, *, always: bool = False) -> str | None:
     return None
 
 
-@converts(Conv2D, types=NARROW_FLOATS, limit=_dilated)
+@converts(Conv2D, types=NARROW_FLOATS, limit=_dilated, nonempty=True)
 def conv_2d(g: Graph, op: Conv2D) -> str:
     inputs = [g[operand] for operand in (op.input, op.filter, op.bias) if operand]
     return g.add("Conv", *inputs, group=op.group, dilations=op.dilations, **_window(op))
@@ -66,7 +66,7 @@ def _transposed(op: Conv2DTranspose) -> str | None:
     return own_size(op)
 
 
-@converts(Conv2DTranspose, types=NARROW_FLOATS, limit=_transposed)
+@converts(Conv2DTranspose, types=NARROW_FLOATS, limit=_transposed, nonempty=True)
 def conv_2d_transpose(g: Graph, op: Conv2DTranspose) -> str:
     inputs = [g[operand] for operand in (op.input, op.filter, op.bias) if operand]
     return g.add(
@@ -99,7 +99,7 @@ def _averaged(op: AveragePool2D) -> str | None:
     return _pooled(op) or _dilated(op, always=True)
 
 
-@converts(AveragePool2D, types=NARROW_FLOATS, limit=_averaged)
+@converts(AveragePool2D, types=NARROW_FLOATS, limit=_averaged, nonempty=True)
 def average_pool_2d(g: Graph, op: AveragePool2D) -> str:
     return g.add(
         "AveragePool",
@@ -109,7 +109,7 @@ def average_pool_2d(g: Graph, op: AveragePool2D) -> str:
     )
 
 
-@converts(MaxPool2D, types=FLOAT_TYPES | INDICES | _BYTES, limit=_pooled)
+@converts(MaxPool2D, types=FLOAT_TYPES | INDICES | _BYTES, limit=_pooled, nonempty=True)
 def max_pool_2d(g: Graph, op: MaxPool2D) -> list[str]:
     attributes = {"dilations": op.dilations, **_pool(op)}
     if not op.return_indices:
@@ -124,6 +124,6 @@ def _global(op: AdaptivePool2D) -> str | None:
     return None if shape == (1, 1) else f"output_shape: {list(shape)}, must be [1, 1]"
 
 
-@converts(AdaptiveAveragePool2D, types=NARROW_FLOATS, limit=_global)
+@converts(AdaptiveAveragePool2D, types=NARROW_FLOATS, limit=_global, nonempty=True)
 def adaptive_average_pool_2d(g: Graph, op: AdaptiveAveragePool2D) -> str:
     return g.add("GlobalAveragePool", g[op.input])

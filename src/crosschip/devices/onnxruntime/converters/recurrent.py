@@ -45,11 +45,22 @@ def _unclipped(op: Recurrent) -> str | None:
 @converts(RNN, GRU, LSTM, types=INDICES | {ElementType.FLOAT32}, limit=_unclipped, nonempty=True)
 def recurrent(g: Graph, op: Recurrent) -> list[str]:
     tensors = [g[operand] if (operand := op.operand(slot)) else "" for slot in _TENSORS]
-    if tensors[4]:
-        tensors[4] = g.cast(tensors[4], np.int32)
+    tensors[_TENSORS.index("sequence_lengths")] = _lengths(g, op)
     while not tensors[-1]:
         tensors.pop()
     return g.add_all(op.type, len(op.outputs), *tensors, **_attributes(op))
+
+
+def _lengths(g: Graph, op: Recurrent) -> str:
+    """The lengths of the sequences; they do not fit an empty batch, which would end the process."""
+    given = g.cast(g[op.sequence_lengths], np.int32) if op.sequence_lengths else ""
+    _, batch, _ = op.input.type.shape or (None,) * 3
+    if isinstance(op, RNN) or isinstance(batch, int):
+        return given
+    count = g.add("Max", g.add("Shape", g[op.input], start=1, end=2), g.int64([1]))
+    if given:
+        return g.add("Reshape", given, count)
+    return g.add("Expand", g.cast(g.add("Shape", g[op.input], end=1), np.int32), count)
 
 
 def _attributes(op: Recurrent) -> dict[str, Any]:

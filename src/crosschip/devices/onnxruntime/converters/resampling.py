@@ -6,29 +6,27 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.devices.limits import divides_exactly, smooth, usual_pixels
+from crosschip.devices.limits import divides_exactly, places, smooth, usual_pixels
 from crosschip.devices.onnxruntime.converters.table import NARROW_FLOATS, converts
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.ir import ElementType
-from crosschip.ops.resampling import AlignMode
 from crosschip.ops.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 
 
-@converts(ResizeLinear, types=NARROW_FLOATS, computed=["shape", "scales"], limit=smooth)
+def _visible(op: ResizeCubic | ResizeLinear) -> str | None:
+    is_empty = 0 in (op.outputs[0].type.shape or ())
+    return "shape: the image has no pixels" if is_empty else smooth(op)
+
+
+@converts(ResizeLinear, types=NARROW_FLOATS, computed=["shape", "scales"], limit=_visible)
 def resize_linear(g: Graph, op: ResizeLinear) -> str:
-    return _resize(g, op, "linear", _places(op))
+    return _resize(g, op, "linear", places(op))
 
 
-@converts(ResizeCubic, types={ElementType.FLOAT32}, computed=["shape", "scales"], limit=smooth)
+@converts(ResizeCubic, types={ElementType.FLOAT32}, computed=["shape", "scales"], limit=_visible)
 def resize_cubic(g: Graph, op: ResizeCubic) -> str:
     weights = {"cubic_coeff_a": op.coefficient, "exclude_outside": int(op.exclude_outside)}
-    return _resize(g, op, "cubic", _places(op), **weights)
-
-
-def _places(op: ResizeCubic | ResizeLinear) -> str:
-    if op.align_corners:
-        return "align_corners"
-    return "half_pixel" if op.align_mode is AlignMode.HALF_PIXEL else "asymmetric"
+    return _resize(g, op, "cubic", places(op), **weights)
 
 
 @converts(ResizeNearest, types=NARROW_FLOATS, computed=["shape", "scales"], limit=usual_pixels)
@@ -48,21 +46,32 @@ def _resize(
     places: str,
     **attributes: Any,
 ) -> str:
-    shape, scales = op.operand("shape"), op.operand("scales")
-    if shape:
-        sizes = ["", "", g.indices(shape)]
-    else:
-        assert scales, "inference asks for one of the two"
-        sizes = ["", g.cast(g[scales], np.float32)]
     return g.add(
         "Resize",
         g[op.input],
-        *sizes,
+        *_sizes(g, op),
         mode=mode,
         coordinate_transformation_mode=places,
-        axes=[2, 3],
         **attributes,
     )
+
+
+def _sizes(g: Graph, op: ResizeCubic | ResizeLinear | ResizeNearest) -> list[str]:
+    """The inputs that say how large the output is, for all four axes.
+
+    With an attribute `axes`, ONNX Runtime (1.31) fails to move transpositions past the node.
+    """
+    shape, scales = op.operand("shape"), op.operand("scales")
+    if shape is None:
+        assert scales, "inference asks for one of the two"
+        if scales.value is not None:
+            return ["", g.constant(np.append([1, 1], scales.value).astype(np.float32))]
+        ones = g.constant(np.ones(2, np.float32))
+        return ["", g.add("Concat", ones, g.cast(g[scales], np.float32), axis=0)]
+    kept = [n for n in (op.input.type.shape or ())[:2] if isinstance(n, int)]
+    if shape.value is not None and len(kept) == 2:
+        return ["", "", g.int64([*kept, *shape.value.ravel().tolist()])]
+    return ["", "", g.add("Concat", g.add("Shape", g[op.input], end=2), g.indices(shape), axis=0)]
 
 
 def _sources(g: Graph, op: ResizeNearest, axis: int) -> str:

@@ -39,7 +39,7 @@ def _fours(slot: str, boxes: Operand) -> str | None:
 def _averaging(op: RoiAlign) -> str | None:
     if op.mode is not RoiMode.AVERAGE:
         return f"mode: {op.mode.name} is of other products"
-    return _fours("rois", op.rois)
+    return "spatial_scale: is 0" if op.spatial_scale == 0 else _fours("rois", op.rois)
 
 
 @converts(RoiAlign, types=_INDEXED, limit=_averaging)
@@ -81,6 +81,8 @@ def _of_images(op: NonMaxSuppression) -> str | None:
         return "rois_num: rows are counted otherwise"
     if not op.normalized:
         return "normalized: boxes that only touch overlap otherwise"
+    if op.nms_eta > 1:
+        return f"nms_eta: {op.nms_eta:g} is above 1"
     for slot, number in (("nms_top_k", op.nms_top_k), ("keep_top_k", op.keep_top_k)):
         if number == 0:
             return f"{slot}: 0 would be no limit"

@@ -42,7 +42,7 @@ def _grouped(op: Conv2D | Conv2DTranspose | DeformableConv2D) -> str | None:
     return "filter: its shape must be known" if op.filter.type.static_shape is None else None
 
 
-@converts(Conv2D, limit=_grouped)
+@converts(Conv2D, limit=_grouped, nonempty=True)
 def conv_2d(g: Graph, op: Conv2D) -> Node:
     if op.group == 1:
         convolution, filters = ops.convolution, g[op.filter]
@@ -58,7 +58,7 @@ def _transposed(op: Conv2DTranspose) -> str | None:
     return own_size(op) or _grouped(op)
 
 
-@converts(Conv2DTranspose, limit=_transposed)
+@converts(Conv2DTranspose, limit=_transposed, nonempty=True)
 def conv_2d_transpose(g: Graph, op: Conv2DTranspose) -> Node:
     if op.group == 1:
         convolution, filters = ops.convolution_backprop_data, g[op.filter]
@@ -88,7 +88,7 @@ def _averaged(op: AveragePool2D) -> str | None:
     return windows_in_image(op)
 
 
-@converts(AveragePool2D, limit=_averaged)
+@converts(AveragePool2D, limit=_averaged, nonempty=True)
 def average_pool_2d(g: Graph, op: AveragePool2D) -> Node:
     return ops.avg_pool(
         g[op.input],
@@ -109,7 +109,7 @@ def _located(op: MaxPool2D) -> str | None:
     return windows_in_image(op)
 
 
-@converts(MaxPool2D, types=FLOAT_TYPES | INDICES | _BYTES, limit=_located)
+@converts(MaxPool2D, types=FLOAT_TYPES | INDICES | _BYTES, limit=_located, nonempty=True)
 def max_pool_2d(g: Graph, op: MaxPool2D) -> list[Output]:
     pooled = ops.max_pool(
         g[op.input],
@@ -123,14 +123,14 @@ def max_pool_2d(g: Graph, op: MaxPool2D) -> list[Output]:
     return [pooled.output(index) for index in range(len(op.outputs))]
 
 
-@converts(AdaptiveMaxPool2D, types=FLOAT_TYPES | INDICES)
+@converts(AdaptiveMaxPool2D, types=FLOAT_TYPES | INDICES, nonempty=True)
 def adaptive_max_pool_2d(g: Graph, op: AdaptiveMaxPool2D) -> list[Value]:
     pooled = ops.adaptive_max_pool(g[op.input], g.int64(op.output_shape), "i32")
     indices = ops.convert(pooled.output(1), TYPES[op.return_indices_dtype])
     return [pooled.output(0), indices][: len(op.outputs)]
 
 
-@converts(DeformableConv2D, limit=_grouped)
+@converts(DeformableConv2D, limit=_grouped, nonempty=True)
 def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> Node:
     top, bottom, left, right = op.pads
     result = ops.deformable_convolution(
@@ -144,7 +144,7 @@ def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> Node:
     return _biased(g, op, result)
 
 
-@converts(AdaptiveAveragePool2D)
+@converts(AdaptiveAveragePool2D, nonempty=True)
 def adaptive_average_pool_2d(g: Graph, op: AdaptiveAveragePool2D) -> Value:
     if op.output_shape == (1, 1):
         return ops.reduce_mean(g[op.input], g.int64([2, 3]), True)

@@ -96,6 +96,8 @@ def unique(g: Graph, op: Unique) -> list[Output]:
 
 
 def _hot(op: OneHot) -> str | None:
+    if op.indices.type.element_type is ElementType.UINT32:
+        return "indices: uint32 is taken for int32"
     return sizes_only(op, but="indices")
 
 

@@ -60,15 +60,16 @@ def group_normalization(g: Graph, op: GroupNormalization) -> Node:
     return ops.group_normalization(*inputs, op.groups, op.epsilon)
 
 
-def _fixed(op: LRN) -> str | None:
-    if op.input.type.static_shape is None:
-        return "input: its shape must be known"
+def _odd(op: LRN) -> str | None:
+    shape = op.input.type.shape
+    if op.size == 5 and (shape is None or not isinstance(shape[1], int)):
+        return "input: its channels must be known with a size of 5"  # which has a kernel of its own
     if not op.bias.is_integer():  # the engine's kernel cuts the fraction off
         return f"bias: {op.bias:g} is no integer"
     return f"size: {op.size} is even" if op.size % 2 == 0 else None
 
 
-@converts(LRN, limit=_fixed)
+@converts(LRN, limit=_odd)
 def lrn(g: Graph, op: LRN) -> Node:
     across, alpha = g.int64([1]), op.alpha * op.size
     return ops.lrn(g[op.input], across, alpha, op.beta, op.bias, op.size)

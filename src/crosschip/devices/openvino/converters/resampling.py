@@ -6,10 +6,9 @@ import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.limits import divides_exactly, smooth, usual_pixels
+from crosschip.devices.limits import divides_exactly, places, smooth, usual_pixels
 from crosschip.devices.openvino.converters.table import converts, exact_quotient
 from crosschip.devices.openvino.graph import Graph
-from crosschip.ops.resampling import AlignMode
 from crosschip.ops.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 
 
@@ -25,24 +24,18 @@ def _scaled(op: ResizeCubic | ResizeLinear) -> str | None:
     return smooth(op)
 
 
-@converts(ResizeLinear, computed=["shape", "scales"], limit=_scaled)
+@converts(ResizeLinear, computed=["shape", "scales"], limit=_scaled, nonempty=True)
 def resize_linear(g: Graph, op: ResizeLinear) -> Node:
-    return _interpolate(g, op, "linear_onnx", _places(op))
+    return _interpolate(g, op, "linear_onnx", places(op))
 
 
 def _excluding(op: ResizeCubic) -> str | None:
     return "exclude_outside: is set" if op.exclude_outside else _scaled(op)
 
 
-@converts(ResizeCubic, computed=["shape", "scales"], limit=_excluding)
+@converts(ResizeCubic, computed=["shape", "scales"], limit=_excluding, nonempty=True)
 def resize_cubic(g: Graph, op: ResizeCubic) -> Node:
-    return _interpolate(g, op, "cubic", _places(op), cube_coeff=op.coefficient)
-
-
-def _places(op: ResizeCubic | ResizeLinear) -> str:
-    if op.align_corners:
-        return "align_corners"
-    return "half_pixel" if op.align_mode is AlignMode.HALF_PIXEL else "asymmetric"
+    return _interpolate(g, op, "cubic", places(op), cube_coeff=op.coefficient)
 
 
 def _some_pixels(op: ResizeNearest) -> str | None:
@@ -50,7 +43,7 @@ def _some_pixels(op: ResizeNearest) -> str | None:
     return "shape: has no pixels" if 0 in (op.outputs[0].type.shape or ()) else usual_pixels(op)
 
 
-@converts(ResizeNearest, computed=["shape", "scales"], limit=_some_pixels)
+@converts(ResizeNearest, computed=["shape", "scales"], limit=_some_pixels, nonempty=True)
 def resize_nearest(g: Graph, op: ResizeNearest) -> Node:
     if divides_exactly(op):
         return _interpolate(g, op, "nearest", "asymmetric")

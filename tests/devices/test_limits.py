@@ -1,0 +1,143 @@
+"""What each engine would get wrong, or crash on, and so declines: with the rule that is broken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from crosschip.ir import Builder, DeviceError
+from crosschip.ops.activation import HardSigmoid, HardSwish
+from crosschip.ops.convolution import Conv2D
+from crosschip.ops.magnitude import LRN
+from crosschip.ops.matrix import MatMul
+from crosschip.ops.normalization import GroupNormalization
+from crosschip.ops.padding import Pad, PadMode
+from crosschip.ops.pooling import AveragePool2D, MaxPool2D
+from crosschip.ops.recurrent import GRU, LSTM, RNN
+from crosschip.ops.reduction import ReduceMax
+from crosschip.ops.resizing import ResizeLinear, ResizeNearest
+from crosschip.ops.smooth import Celu, Selu
+from crosschip.ops.sorting import ArgMax, TopK
+
+if TYPE_CHECKING:
+    from tests.devices.conftest import Build, Checker
+
+NO_ELEMENTS = "input: has no elements"
+
+
+def ones(*shape: int) -> Any:
+    return np.ones(shape, np.float32)
+
+
+def pooled(operator: type[AveragePool2D | MaxPool2D]) -> Build:
+    return lambda b, x: b.add_all(operator, x, kernel_shape=(2, 2))
+
+
+def recurrent(operator: type[RNN | GRU | LSTM]) -> Build:
+    gates = operator.gates
+    return lambda b, x: b.add_all(operator, x, ones(1, gates * 2, 5), ones(1, gates * 2, 2))
+
+
+BOTH: list[tuple[Build, tuple[int, ...], str]] = [
+    (lambda b, x: b.add(Conv2D, x, ones(2, 3, 2, 2)), (0, 3, 4, 4), NO_ELEMENTS),
+    (lambda b, x: b.add(MatMul, x, ones(5, 4, 2)), (0, 1, 3, 4), "x: has no elements"),
+    *((pooled(operator), (1, 0, 4, 4), NO_ELEMENTS) for operator in (AveragePool2D, MaxPool2D)),
+    *((recurrent(operator), (4, 0, 5), NO_ELEMENTS) for operator in (RNN, GRU, LSTM)),
+]
+ONNXRUNTIME: list[tuple[Build, tuple[int, ...], str]] = [
+    (lambda b, x: b.add(ArgMax, x, 0, keepdim=False), (2, 0), NO_ELEMENTS),
+    (lambda b, x: b.add(Celu, x, 0.0), (3,), "alpha: is 0"),
+    (lambda b, x: b.add(GroupNormalization, x, groups=2), (0, 4, 3), NO_ELEMENTS),
+    (lambda b, x: b.add(LRN, x, alpha=0.0), (1, 6, 2, 2), "alpha: 0 is not positive"),
+    (lambda b, x: b.add(LRN, x, beta=-1.0), (1, 6, 2, 2), "beta: -1 is not positive"),
+    (lambda b, x: b.add(ResizeLinear, x, shape=(0, 0)), (1, 1, 2, 2), "shape: the image has no"),
+]
+OPENVINO: list[tuple[Build, tuple[int, ...], str]] = [
+    (lambda b, x: b.add(HardSigmoid, x, 0.0, 0.5), (3,), "alpha: is 0"),
+    (lambda b, x: b.add(HardSwish, x, 1.0, 0.0), (3,), "beta: is 0"),
+    (lambda b, x: b.add(Selu, x, gamma=0.0), (3,), "gamma: is 0"),
+    (lambda b, x: b.add_all(TopK, x, 0, -1), (3,), "k: is 0"),
+    (lambda b, x: b.add(ResizeNearest, x, shape=(4, 4)), (0, 1, 2, 2), NO_ELEMENTS),
+]
+
+
+@pytest.mark.parametrize(("build", "shape", "why"), BOTH)
+def test_both(check: Checker, build: Build, shape: tuple[int, ...], why: str) -> None:
+    check.declines(build, shape, why=why)
+
+
+@pytest.mark.parametrize("device", ["onnxruntime"], indirect=True)
+@pytest.mark.parametrize(("build", "shape", "why"), ONNXRUNTIME)
+def test_onnxruntime(check: Checker, build: Build, shape: tuple[int, ...], why: str) -> None:
+    check.declines(build, shape, why=why)
+
+
+@pytest.mark.parametrize("device", ["openvino"], indirect=True)
+@pytest.mark.parametrize(("build", "shape", "why"), OPENVINO)
+def test_openvino(check: Checker, build: Build, shape: tuple[int, ...], why: str) -> None:
+    check.declines(build, shape, why=why)
+
+
+def test_pads_that_are_computed(check: Checker) -> None:
+    """To repeat a tensor in its padding, its size must be compared with the pads."""
+
+    def build(b: Builder, x: Any, pads: Any) -> Any:
+        return b.add(Pad, x, pads, PadMode.REFLECT)
+
+    check.declines(build, (2, 3), np.array([1, 0, 0, 1]), why="pads: ")
+
+
+@pytest.mark.parametrize("device", ["onnxruntime"], indirect=True)
+def test_truth_of_nothing(check: Checker) -> None:
+    x = np.zeros((2, 0), np.bool_)
+    check.declines(lambda b, x: b.add(ReduceMax, x, (1,)), x, why="there are no elements on axis 1")
+
+
+@pytest.mark.parametrize("operator", [RNN, GRU, LSTM], ids=lambda operator: operator.type)
+@pytest.mark.parametrize("given", [False, True])
+def test_an_empty_batch_does_no_harm(
+    check: Checker, operator: type[RNN | GRU | LSTM], given: bool
+) -> None:
+    """Where its size is not known before, an engine computes nothing of it, or refuses it."""
+
+    def build(b: Builder, x: Any, *lengths: Any) -> Any:
+        named = {"sequence_lengths": lengths[0]} if lengths else {}
+        gates = operator.gates
+        return b.add_all(operator, x, ones(1, gates * 2, 5), ones(1, gates * 2, 2), **named)
+
+    arrays = [ones(4, 0, 5), *([np.zeros(0, np.int64)] if given else [])]
+    if given and check.device.name == "openvino":
+        check.declines(build, *arrays, typing=check.symbolic, why="sequence_lengths: must be")
+    elif check.device.name == "openvino" or operator is RNN:
+        first, *_ = check.outputs_of(
+            check.device, check.built(build, arrays, check.symbolic), arrays
+        )
+        assert first.shape == (4, 1, 0, 2)
+    else:
+        model = check.built(build, arrays, check.symbolic)
+        with pytest.raises(DeviceError, match="failed while running"):
+            check.outputs_of(check.device, model, arrays)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("given", ["neither", "scale", "bias"])
+def test_groups_in_onnxruntimes_terms(check: Checker, groups: int, given: str) -> None:
+    weights: dict[str, Any] = {} if given == "neither" else {given: np.arange(4, dtype=np.float32)}
+
+    def build(b: Builder, x: Any) -> Any:
+        return b.add(GroupNormalization, x, groups=groups, **weights)
+
+    if check.device.name == "onnxruntime":
+        check(build, (2, 4, 3, 5), rankless_too=False)
+    else:
+        check.declines(build, (2, 4, 3, 5), why="is left out")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_a_gate_whose_parameters_are_not_rounded(
+    check: Checker, dtype: type[np.floating[Any]]
+) -> None:
+    x = np.array([-2.5, -2.49, 0.1, 2.4], dtype)
+    check(lambda b, x: b.add(HardSigmoid, x, 0.2, 0.5), x, tolerance=1e-3, rankless_too=False)
