@@ -92,12 +92,15 @@ def selu(g: Graph, op: smooth.Selu) -> str:
     return g.add("Selu", g[op.input], alpha=op.alpha, gamma=op.gamma)
 
 
+_ALONG_AXIS: dict[type[activation.AlongAxis], str] = {
+    activation.Softmax: "Softmax",
+    activation.LogSoftmax: "LogSoftmax",
+}
+
+
+@converts(*_ALONG_AXIS)
 def along_axis(g: Graph, op: activation.AlongAxis) -> str:
-    node = "Softmax" if isinstance(op, activation.Softmax) else "LogSoftmax"
-    return g.add(node, g[op.input], axis=op.axis)
-
-
-converts(activation.Softmax, activation.LogSoftmax)(along_axis)
+    return g.add(_ALONG_AXIS[type(op)], g[op.input], axis=op.axis)
 
 
 def _ranks(op: activation.PRelu) -> str | None:

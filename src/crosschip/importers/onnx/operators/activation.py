@@ -85,9 +85,15 @@ def prelu(node: Node) -> Operand:
     return node.add(Where, node.add(Less, node[0], 0.0), node.add(Mul, node[0], node[1]), node[0])
 
 
-@imports("Softmax", "LogSoftmax")
+_ALONG_AXIS: dict[str, type[Operator]] = {
+    "Softmax": Softmax,
+    "LogSoftmax": LogSoftmax,
+}
+
+
+@imports(*_ALONG_AXIS)
 def softmax(node: Node) -> Operand:
-    operator = Softmax if node.type == "Softmax" else LogSoftmax
+    operator = _ALONG_AXIS[node.type]
     return _along_axis(node, lambda operand, axis: node.add(operator, operand, axis))
 
 
