@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from tests.ops.oracle import functional, of_torch, torch
 
+from crosschip.ir import Array
 from crosschip.ops.activation import LogSoftmax, PRelu, Relu, Shrink, Softsign, ThresholdedRelu
+from crosschip.ops.hardmax import Hardmax
 from crosschip.ops.smooth import Celu, Elu, Gelu, Mish, Selu, Softplus
 
 if TYPE_CHECKING:
@@ -112,3 +114,18 @@ def test_log_softmax(check: Checker, axis: int) -> None:
         check(lambda b, x: b.add(LogSoftmax, x, axis), like, apart)
     undefined = np.array([[np.nan, 0, 1], [-np.inf, -np.inf, -np.inf], [0, -np.inf, 0]], np.float32)
     check(lambda b, x: b.add(LogSoftmax, x, axis), like, undefined)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, -3])
+def test_hardmax(check: Checker, axis: int) -> None:
+    def like(x: Array) -> Array:
+        greatest = x == x.max(axis, keepdims=True)
+        return np.asarray(greatest & (np.cumsum(greatest, axis) == 1)).astype(x.dtype)
+
+    check(lambda b, x: b.add(Hardmax, x, axis), like, (3, 4, 5))
+    ties = np.array([[[1, 1], [0, 1]], [[1, 0], [0, 0]]], np.float32)
+    check(lambda b, x: b.add(Hardmax, x, axis), like, ties)
+
+
+def test_hardmax_of_nothing(check: Checker) -> None:
+    check(lambda b, x: b.add(Hardmax, x, 1), lambda x: x, (2, 0))

@@ -13,6 +13,7 @@ from crosschip.devices.onnxruntime.converters.table import (
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ops import activation, smooth
+from crosschip.ops.hardmax import Hardmax
 
 converts(activation.Sigmoid)(same("Sigmoid"))
 converts(activation.Tanh)(same("Tanh"))
@@ -101,6 +102,11 @@ _ALONG_AXIS: dict[type[activation.AlongAxis], str] = {
 @converts(*_ALONG_AXIS)
 def along_axis(g: Graph, op: activation.AlongAxis) -> str:
     return g.add(_ALONG_AXIS[type(op)], g[op.input], axis=op.axis)
+
+
+@converts(Hardmax, types=NARROW_FLOATS)
+def hardmax(g: Graph, op: Hardmax) -> str:
+    return g.add("Hardmax", g[op.input], axis=op.axis)
 
 
 def _ranks(op: activation.PRelu) -> str | None:

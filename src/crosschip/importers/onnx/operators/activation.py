@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numpy as np
-
-from crosschip.importers.onnx.node import Node, axis_from_front, bounded, imports, only
-from crosschip.ir import Dimension, ElementType, Operand, Shape, UnsupportedError
+from crosschip.importers.onnx.node import Node, imports, only
+from crosschip.ir import Dimension, Operand, Shape
 from crosschip.ops.activation import (
     HardSigmoid,
     HardSwish,
@@ -22,14 +18,13 @@ from crosschip.ops.activation import (
     Tanh,
     ThresholdedRelu,
 )
-from crosschip.ops.comparison import Equal, Less
-from crosschip.ops.conversion import Cast
+from crosschip.ops.comparison import Less
 from crosschip.ops.elementwise import Mul
+from crosschip.ops.hardmax import Hardmax
 from crosschip.ops.layout import Flatten, Reshape, ShapeOf
 from crosschip.ops.logical import Where
 from crosschip.ops.operator import Operator
 from crosschip.ops.smooth import Celu, Elu, Gelu, Mish, Selu, Softplus
-from crosschip.ops.sorting import ArgMax
 
 _PLAIN: dict[str, type[Operator]] = {
     "HardSwish": HardSwish,
@@ -88,44 +83,21 @@ def prelu(node: Node) -> Operand:
 _ALONG_AXIS: dict[str, type[Operator]] = {
     "Softmax": Softmax,
     "LogSoftmax": LogSoftmax,
+    "Hardmax": Hardmax,
 }
 
 
 @imports(*_ALONG_AXIS)
-def softmax(node: Node) -> Operand:
-    operator = _ALONG_AXIS[node.type]
-    return _along_axis(node, lambda operand, axis: node.add(operator, operand, axis))
-
-
-@imports("Hardmax")
-def hardmax(node: Node) -> Operand:
-    """1 at the first of the greatest elements, 0 elsewhere."""
-
-    def one_hot(operand: Operand, axis: int) -> Operand:
-        if operand.type.shape is None:
-            raise UnsupportedError("the number of axes of input 0 must be known")
-        rank = len(operand.type.shape)
-        axis = axis_from_front(axis, rank)
-        size = operand.type.shape[axis]
-        if not isinstance(size, int):
-            raise UnsupportedError(f"the size of axis {axis} must be known")
-        places = np.arange(bounded(size)).reshape((-1,) + (1,) * (rank - 1 - axis))
-        greatest = node.add(ArgMax, operand, axis, True, ElementType.INT64)
-        found = node.add(Equal, greatest, places)
-        return node.add(Cast, found, operand.type.element_type)
-
-    return _along_axis(node, one_hot)
-
-
-def _along_axis(node: Node, compute: Callable[[Operand, int], Operand]) -> Operand:
+def along_axis(node: Node) -> Operand:
     """What is computed along an axis; before opset 13, all axes from it on are taken as one."""
+    operator = _ALONG_AXIS[node.type]
     if node.opset >= 13:
-        return compute(node[0], node.integer("axis", -1))
+        return node.add(operator, node[0], node.integer("axis", -1))
     axis = node.integer("axis", 1)
     shape = node[0].type.shape
     if axis == -1 or (shape is not None and axis == len(shape) - 1):
-        return compute(node[0], axis)
-    merged = compute(node.add(Flatten, node[0], start_axis=axis), -1)
+        return node.add(operator, node[0], axis)
+    merged = node.add(operator, node.add(Flatten, node[0], start_axis=axis), -1)
     sizes = None if shape is None else _reshape_sizes(shape, axis % max(1, len(shape)))
     return node.add(Reshape, merged, sizes or node.add(ShapeOf, node[0]))
 
