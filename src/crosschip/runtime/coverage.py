@@ -8,6 +8,7 @@ from crosschip.hal import Device
 from crosschip.ir import Builder, UnsupportedError
 from crosschip.ops import Operator
 from crosschip.ops.examples import model_of
+from crosschip.ops.slots import Fuse
 from crosschip.runtime.placement import Decision, place
 
 NATIVE = "yes"
@@ -38,13 +39,15 @@ def decide(operator: type[Operator], index: int, device: Device) -> Decision | s
 
 
 def parts_of(operator: type[Operator]) -> Sequence[str]:
-    """The operators that an operator's first example with a decomposition becomes, once each.
+    """The operators that an operator's first plain example becomes when decomposed, once each.
 
     A result that is a constant or an input is handed on by ASSIGN.
     """
     for arguments in operator.examples:
         (operation,) = model_of(operator, arguments).operations
         assert isinstance(operation, Operator), "examples are of standard operators"
+        if operation.quantized_inputs() or operation.fused is not Fuse.NONE:
+            continue
         builder = Builder()
         results = operation.decomposition(builder)
         if results is not None:
