@@ -110,7 +110,7 @@ def _page(op: Description) -> str:
 
 def _slot(slot: Mapping[str, Any]) -> tuple[str, str, str, str]:
     default = f"`{slot.get('default')}`" if slot.get("default") is not None else "left out"
-    takes = ", ".join(slot.get("options", slot["types"]))
+    takes = ", ".join([*slot.get("options", slot["types"]), *["quantized"] * slot["quantized"]])
     return (
         f"`{slot['name']}`",
         slot["kind"],

@@ -77,7 +77,8 @@ def _print(op: dict[str, Any], operator: type[Operator]) -> None:
                 slot["name"],
                 slot["kind"],
                 slot.get("default", "left out") if slot["optional"] else "required",
-                ", ".join(slot.get("options", slot["types"])),
+                ", ".join(slot.get("options", slot["types"]))
+                + (", quantized" if slot["quantized"] else ""),
             )
             for slot in op["slots"]
         ],

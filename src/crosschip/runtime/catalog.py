@@ -60,6 +60,7 @@ def _slot(slot: Slot) -> dict[str, Any]:
         "name": slot.name,
         "kind": slot.kind,
         "types": sorted(map(str, slot.types)),
+        "quantized": slot.takes_reals,
         "optional": slot.optional,
     }
     if slot.like:

@@ -53,5 +53,6 @@ def parts_of(operator: type[Operator]) -> Sequence[str]:
         if results is not None:
             made = {operand for part in builder.operations for operand in part.outputs}
             parts = {part.type for part in builder.operations}
-            return sorted(parts if made.issuperset(results) else parts | {"ASSIGN"})
+            handed_on = set() if made.issuperset(results) else {"ASSIGN"}
+            return sorted((parts | handed_on) - {operator.type})
     return []

@@ -3,9 +3,9 @@
 A model becomes an OpenVINO model in memory, whose large constants stay where they are.
 
 Where OpenVINO's processor plug-in departs from the operators' definitions without a way around:
-MAX, MIN, CLIP, RELU, EXP and REDUCE_MAX may drop a NaN; the greatest of nothing but -infinity is the
-least finite number, and the least of nothing but infinity the greatest one; a real MOD by infinity
-is NaN; DIV by a constant multiplies by its rounded inverse.
+MAX, MIN, CLIP, RELU, EXP and REDUCE_MAX may drop a NaN; the greatest of nothing but -infinity is
+the least finite number, and the least of nothing but infinity the greatest one; a real MOD by
+infinity is NaN; DIV by a constant multiplies by its rounded inverse.
 """
 
 from __future__ import annotations
