@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from crosschip.conformance.cases import Case
 from crosschip.conformance.judge import Result, Verdict
 from crosschip.conformance.report import Report
 from crosschip.ir import DeviceError
+from crosschip.ir.closing import Closing
 
 STARTUP_SECONDS = 120
 
@@ -77,7 +78,7 @@ def run_cases(
     return Report.of(about["device"], about["version"], chosen, results, seed)
 
 
-class Runner:
+class Runner(Closing):
     """Runs cases one after the other in a process, and in a new one whenever that dies."""
 
     def __init__(
@@ -111,12 +112,6 @@ class Runner:
         if self._worker is not None:
             self._worker.close()
             self._worker = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _living(self) -> _Worker:
         if self._worker is not None and self._worker.dead:

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from crosschip.hal.support import Support
 from crosschip.ir import Array, DeviceError, Model, Operation
+from crosschip.ir.closing import Closing
 
 
 class Kind(Enum):
@@ -77,7 +77,7 @@ class Program(ABC):
         """Release what the program holds; it is not run afterwards."""
 
 
-class Device(ABC):
+class Device(Closing, ABC):
     """A chip, or an engine that drives one.
 
     A subclass becomes known to crosschip by an entry point of the group `crosschip.devices`, whose
@@ -147,19 +147,8 @@ class Device(ABC):
         """
         raise DeviceError(f"{type(self).__name__} does not load saved programs")
 
-    def close(self) -> None:  # noqa: B027 - most devices have nothing to release
+    def close(self) -> None:
         """Release what the instance holds; its programs are closed before."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 @lru_cache(maxsize=1)

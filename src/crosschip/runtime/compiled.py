@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from crosschip.hal import Device, Program
 from crosschip.ir import Array, InputError, Operand
+from crosschip.ir.closing import Closing
 from crosschip.runtime.placement import Placement
 from crosschip.runtime.signature import Signature
 
@@ -27,7 +27,7 @@ class CompileReport:
     cache: str
 
 
-class CompiledModel:
+class CompiledModel(Closing):
     """Runs a model on the devices that it was placed on; may be called from many threads at once.
 
     Attributes:
@@ -98,17 +98,6 @@ class CompiledModel:
         for device in self._devices:
             device.close()
         self._programs = self._devices = ()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<CompiledModel {self.placement.model.name}: {self.placement.summary()}>"
