@@ -191,9 +191,12 @@ def test_computed_numbers(check: Checker, dtype: type[np.integer]) -> None:
     """Parameters, and the bounds of a range, that are inputs of the model."""
     repeats, start, end, step = (np.array(n, dtype) for n in ([2, 3], 9, 0, -2))
     known = {"symbolic_too": False, "rankless_too": False}
-    check(lambda b, x, n: b.add(Tile, x, n), (2, 2), repeats, **known)
     check(lambda b, *parts: b.add(Range, *parts), start, end, step, rankless_too=False)
     reals = [np.array(n, np.float32) for n in (0.5, 4, 0.7)]
-    if check.device.name == "onnxruntime":
+    if check.device.name == "openvino":
+        why = "TILE.repeats: is computed at run time"
+        check.declines(lambda b, x, n: b.add(Tile, x, n), (2, 2), repeats, why=why)
+    else:
+        check(lambda b, x, n: b.add(Tile, x, n), (2, 2), repeats, **known)
         check(lambda b, *parts: b.add(Range, *parts), *reals)
         check(lambda b, x, n: b.add(Pad, x, n), (2, 2), np.array([1, 0, 0, 2], dtype), **known)
