@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import parser
 from tests.cli.conftest import Crosschip, expected
 from tests.modelling import close
 
@@ -45,6 +46,32 @@ def test_files_in_and_files_out(crosschip: Crosschip, model: Path, tmp_path: Pat
     assert [Path(output["file"]).name for output in saved] == ["0-_bold_概率.npy", "1-r.npy"]
     for output, array in zip(saved, expected(inputs), strict=True):
         close(np.load(output["file"]), array)
+
+
+def test_text_in_and_text_out(crosschip: Crosschip, tmp_path: Path) -> None:
+    proto = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 20]> '
+        "g (string[N, 2] x, string[2] tail) => (string[N, 2] y) { y = StringConcat(x, tail) }"
+    )
+    model = tmp_path / "text.onnx"
+    model.write_bytes(proto.SerializeToString())
+    np.save(tmp_path / "x.npy", np.array([["a", "日本"]]))
+    command = ("run", model, "--devices", "onnxruntime", "--no-cache")
+    given = ("--input", f"x={tmp_path / 'x.npy'}", "--save", tmp_path / "out", "--seed", "5")
+    outcome = crosschip(*command, *given, "--json")
+    assert outcome.status == 0
+    (output,) = outcome.document["outputs"]
+    assert (output["dtype"], output["shape"]) == ("string", [1, 2])
+    (texts,) = np.load(output["file"]).tolist()
+    assert texts[0].startswith("a")
+    assert texts[1].startswith("日本")
+    assert len(texts[0]) > 1
+    assert "string" in crosschip(*command).out
+
+    np.save(tmp_path / "x.npy", np.zeros((1, 2), np.float32))
+    outcome = crosschip(*command, *given)
+    assert outcome.status == 1
+    assert "'x' is float32, but the model takes string[" in " ".join(outcome.err.split())
 
 
 def test_one_input_from_a_file_says_how_large_the_other_is(

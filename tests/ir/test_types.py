@@ -20,6 +20,7 @@ from crosschip.ir.types import (
     INTEGERS,
     NARROW_TYPES,
     NUMBERS,
+    boxed,
 )
 
 N = symbol("N")
@@ -48,7 +49,7 @@ def test_codes_are_those_of_nnadapter() -> None:
 
 
 def test_every_type_has_a_code_of_its_own() -> None:
-    assert {ElementType.from_code(t.code) for t in ElementType} == set(ElementType)
+    assert {ElementType.from_code(t.code) for t in ALL_TYPES} == ALL_TYPES
 
 
 @pytest.mark.parametrize("code", [-1, len(ElementType), 2**31, -(2**31)])
@@ -57,7 +58,22 @@ def test_a_code_that_means_nothing_is_refused(code: int) -> None:
         ElementType.from_code(code)
 
 
-@pytest.mark.parametrize("element_type", ElementType)
+def test_strings_and_objects_are_in_no_family_and_no_parameter_asks_for_them() -> None:
+    assert set(ElementType) - ALL_TYPES == {ElementType.STRING, ElementType.OBJECT}
+    for element_type in (ElementType.STRING, ElementType.OBJECT):
+        assert element_type.dtype == np.dtype(object)
+        with pytest.raises(ValueError, match="is not the code of an element type"):
+            ElementType.from_code(element_type.code)
+
+
+@pytest.mark.parametrize("value", [None, [1, 2], [], {"a": 1}, np.zeros((2, 3)), "text"])
+def test_any_value_is_held_as_it_is(value: object) -> None:
+    array = boxed(value)
+    assert (array.dtype, array.shape) == (np.dtype(object), ())
+    assert array.item() is value
+
+
+@pytest.mark.parametrize("element_type", sorted(ALL_TYPES, key=str))
 def test_numpy_types_both_ways(element_type: ElementType) -> None:
     name = str(element_type)
     scalar = getattr(np, name) if hasattr(np, name) else getattr(ml_dtypes, name)
@@ -81,7 +97,7 @@ def test_a_numpy_type_that_no_operand_can_hold_is_refused(dtype: str) -> None:
 
 def test_families_of_types() -> None:
     assert FLOATS | INTEGERS == NUMBERS
-    assert NUMBERS | BOOLEANS | NARROW_TYPES == ALL_TYPES == set(ElementType)
+    assert NUMBERS | BOOLEANS | NARROW_TYPES == ALL_TYPES
     assert not (NUMBERS | BOOLEANS) & NARROW_TYPES
     assert INDICES < INTEGERS
     assert not FLOATS & INTEGERS

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tests.modelling import float32, model_of
 
 from crosschip.ir import Dim, ElementType, InputError, Model, TensorType, symbol, unknown
-from crosschip.runtime.inputs import random_inputs, read_array
+from crosschip.ir.types import ALL_TYPES
+from crosschip.runtime.inputs import random_inputs, read_array, write_array
 
 N, S = symbol("N"), symbol("S")
 
@@ -99,7 +100,26 @@ def test_a_damaged_file_is_an_array_or_refused(data: st.DataObject) -> None:
             assert isinstance(read_array(path), np.ndarray)
 
 
-@pytest.mark.parametrize("element_type", ElementType)
+def test_made_up_strings_are_words() -> None:
+    array = random_inputs(model(TensorType(ElementType.STRING, (50, 2))), {})["x0"]
+    assert (array.dtype, array.shape) == (np.dtype(object), (50, 2))
+    assert all(type(word) is str and word for word in array.flat)
+    assert len(set(array.flat)) > 1
+    scalar = random_inputs(model(TensorType(ElementType.STRING, ())), {})["x0"]
+    assert scalar.shape == ()
+    assert isinstance(scalar.item(), str)
+
+
+def test_strings_are_written_and_read(tmp_path: Path) -> None:
+    texts = np.array([["one", ""], ["日本", "a longer one"]], object)
+    write_array(tmp_path / "x.npy", texts)
+    found = read_array(tmp_path / "x.npy")
+    assert (found.dtype.kind, found.tolist()) == ("U", texts.tolist())
+    write_array(tmp_path / "x.npy", np.zeros((0, 3), object))
+    assert read_array(tmp_path / "x.npy").shape == (0, 3)
+
+
+@pytest.mark.parametrize("element_type", sorted(ALL_TYPES, key=str))
 def test_made_up_inputs_fit_the_model(element_type: ElementType) -> None:
     inputs = random_inputs(model(TensorType(element_type, (50, 2))), {})
     array = inputs["x0"]

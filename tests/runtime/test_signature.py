@@ -20,6 +20,7 @@ from crosschip.ir import (
     symbol,
     unknown,
 )
+from crosschip.ir.types import ALL_TYPES
 from crosschip.ops.activation import Relu
 from crosschip.ops.elementwise import Add
 from crosschip.runtime.signature import Signature
@@ -191,16 +192,64 @@ def test_what_is_unknown_may_be_anything() -> None:
         signature.arrange({"x0": vector(), "x1": vector()})
 
 
-@pytest.mark.parametrize("element_type", ElementType)
+@pytest.mark.parametrize("element_type", sorted(ALL_TYPES, key=str))
 def test_every_element_type_is_told_from_every_other(element_type: ElementType) -> None:
     signature = Signature(model(TensorType(element_type, (2,))))
-    for other in ElementType:
+    for other in ALL_TYPES:
         array = np.zeros(2, other.dtype)
         if other is element_type:
             assert signature.arrange({"x0": array})[0] is array
         else:
             with pytest.raises(InputError, match=f"'x0' is {other}, but .*astype.'{element_type}'"):
                 signature.arrange({"x0": array})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        np.array([["a", "日本"]], object),
+        np.array([["a", "日本"]]),
+        np.array([["a"], ["日本"]]).T,
+        np.array([["a", "日本"]], np.dtypes.StringDType()),
+        [["a", "日本"]],
+    ],
+    ids=["objects", "fixed width", "another order", "variable width", "list"],
+)
+def test_strings_come_out_as_objects(given: object) -> None:
+    signature = Signature(model(TensorType(ElementType.STRING, (1, 2))))
+    (array,) = signature.arrange({"x0": given})
+    assert array.dtype == np.dtype(object)
+    assert array.flags.c_contiguous
+    assert array.tolist() == [["a", "日本"]]
+    assert all(type(text) is str for text in array.flat)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (
+            np.array(["a", 1], object),
+            r"an element of type int, .* string\[2\]; make all of them str",
+        ),
+        (np.array(["a", None], object), "an element of type NoneType"),
+        (np.array([b"a", b"b"]), r"'x0' is \|S1, but the model takes string\[2\]; pass an array"),
+        (np.array([1.0, 2.0]), "is float64, but"),
+        (np.array(["a", "b", "c"]), r"has shape \[3\]"),
+        ("a", r"has shape \[\]"),
+        (np.array(["a", "b", "c", "d"], object)[::2], "is not contiguous"),
+    ],
+)
+def test_what_is_no_string_is_refused(given: object, reason: str) -> None:
+    signature = Signature(model(TensorType(ElementType.STRING, (2,))))
+    with pytest.raises(InputError, match=reason):
+        signature.arrange({"x0": given})
+
+
+def test_text_is_no_number() -> None:
+    signature = Signature(model(float32(2)))
+    for given in (np.array(["1", "2"]), np.array([1, 2], object)):
+        with pytest.raises(InputError, match=r"but the model takes float32\[2\]"):
+            signature.arrange({"x0": given})
 
 
 def test_scalars_and_arrays_without_elements() -> None:

@@ -4,7 +4,6 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 import crosschip
@@ -12,7 +11,7 @@ from crosschip.cli import _options
 from crosschip.cli._show import console, document, doing, table
 from crosschip.ir import Array, InputError, Model
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.inputs import random_inputs, read_array
+from crosschip.runtime.inputs import random_inputs, read_array, write_array
 
 _MAX_NAME = 50  # of an output in a file name: no file system takes them at any length
 
@@ -71,7 +70,7 @@ def _report(
             {
                 "name": name,
                 "shape": list(array.shape),
-                "dtype": str(array.dtype),
+                "dtype": str(compiled.outputs[name].type.element_type),
                 "file": files.get(name),
             }
             for name, array in outputs.items()
@@ -93,7 +92,7 @@ def _save(outputs: dict[str, Array], folder: Path) -> dict[str, str]:
         for index, (name, array) in enumerate(outputs.items()):
             legible = "".join(c if c.isalnum() or c in "._-" else "_" for c in name)
             path = folder / f"{index}-{legible[:_MAX_NAME]}.npy"
-            np.save(path, array, allow_pickle=False)
+            write_array(path, array)
             files[name] = str(path)
     except OSError as error:
         raise InputError(f"--save {folder}: cannot be written to: {error.strerror}") from None
@@ -106,7 +105,10 @@ def _print(
     table(
         "Outputs",
         ("name", "shape", "element type", "file"),
-        [(name, list(a.shape), a.dtype, files.get(name, "")) for name, a in outputs.items()],
+        [
+            (name, list(a.shape), compiled.outputs[name].type.element_type, files.get(name, ""))
+            for name, a in outputs.items()
+        ],
     )
     table(
         "Segments",

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from crosschip.ir.errors import ModelError
 from crosschip.ir.model import Model, Operand, Operation
-from crosschip.ir.types import Array, ElementType, Quantization, TensorType
+from crosschip.ir.types import ALL_TYPES, Array, ElementType, Quantization, TensorType
 
 
 class OperatorClass(Protocol):
@@ -165,7 +165,7 @@ def constant(array: Array, name: str, quantization: Quantization | None = None) 
     try:
         element_type = ElementType.of(array.dtype)
     except KeyError:
-        known = ", ".join(map(str, ElementType))
+        known = ", ".join(sorted(map(str, ALL_TYPES)))
         raise ModelError(
             f"constant {name!r} has elements of type {array.dtype.str}; use one of: {known}"
         ) from None

@@ -17,7 +17,14 @@ Array = NDArray[Any]
 
 
 class ElementType(Enum):
-    """The type of one element of a tensor; the value is its name in NumPy and ml_dtypes."""
+    """The type of one element of a tensor; the value is its name in NumPy and ml_dtypes.
+
+    `STRING` and `OBJECT` are in no family of types, so no standard operator reads or makes them,
+    and no constant is of them: they are there for extension operations, and for inputs and outputs
+    of models. An array of `STRING` holds Python's `str`. One of `OBJECT` has no axes and holds one
+    value that is no tensor: a list for a sequence, a dictionary for a map, `None` for an optional
+    value that is not there.
+    """
 
     BOOL = "bool"
     INT8 = "int8"
@@ -42,6 +49,8 @@ class ElementType(Enum):
     UINT4 = "uint4"
     INT2 = "int2"
     UINT2 = "uint2"
+    STRING = "string"
+    OBJECT = "object"
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -50,7 +59,10 @@ class ElementType(Enum):
 
     @property
     def code(self) -> int:
-        """The number that stands for the type where a parameter holds one (NNAdapter's codes)."""
+        """The number that stands for the type where a parameter holds one (NNAdapter's codes).
+
+        It is -1 for `STRING` and `OBJECT`, which no parameter asks for.
+        """
         return _CODES[self]
 
     @classmethod
@@ -62,27 +74,35 @@ class ElementType(Enum):
 
     @classmethod
     def of(cls, dtype: np.dtype[Any]) -> ElementType:
-        """The element type of a NumPy type; `KeyError` if there is none."""
+        """The element type of a NumPy type; `KeyError` if there is none.
+
+        There is none for `object`: what its elements are, the type does not say.
+        """
         return _ELEMENT_TYPES[dtype]
 
     def __str__(self) -> str:
         return self.value
 
 
+_OF_PYTHON = (ElementType.STRING, ElementType.OBJECT)
 _DTYPES: dict[ElementType, np.dtype[Any]] = {
     element_type: np.dtype(getattr(ml_dtypes, element_type.value, element_type.value))
     for element_type in ElementType
+    if element_type not in _OF_PYTHON
 }
 _ELEMENT_TYPES = {dtype: element_type for element_type, dtype in _DTYPES.items()}
+_DTYPES.update(dict.fromkeys(_OF_PYTHON, np.dtype(object)))
 
 # NNAdapter numbers its precisions 0 to 11 in this order, and its quantized ones 24 to 32; bfloat16
 # takes the first number that it left free, and other types that it does not have begin at 64.
-_CODED: list[ElementType] = [t for t in ElementType if t is not ElementType.BFLOAT16]
+_UNCODED = (ElementType.BFLOAT16, *_OF_PYTHON)
+_CODED: list[ElementType] = [t for t in ElementType if t not in _UNCODED]
 _CODES: dict[ElementType, int] = {
     t: code if code < 12 else code + 52 for code, t in enumerate(_CODED)
 }
 _CODES[ElementType.BFLOAT16] = 12
 _BY_CODE: dict[int, ElementType] = {code: element_type for element_type, code in _CODES.items()}
+_CODES.update(dict.fromkeys(_OF_PYTHON, -1))
 
 FLOATS = frozenset(
     {ElementType.FLOAT16, ElementType.BFLOAT16, ElementType.FLOAT32, ElementType.FLOAT64}
@@ -132,6 +152,13 @@ QUANTIZABLE = (
     | (NARROW_FLOATS - {ElementType.FLOAT8E8M0})
 )
 """Types whose elements can stand for other reals: integers, and the narrow floats."""
+
+
+def boxed(value: object) -> Array:
+    """The array of `ElementType.OBJECT` that holds a value."""
+    array = np.empty((), object)
+    array[()] = value
+    return array
 
 
 @dataclass(frozen=True, slots=True)

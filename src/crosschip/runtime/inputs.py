@@ -14,12 +14,14 @@ from crosschip.ir.types import INTEGERS, NARROW_INTEGERS
 from crosschip.ops.quantized import limits
 from crosschip.passes.specialize import bind, concrete
 
+_WORDS = ("one", "chip", "runs", "any", "model", "été", "日本")
+
 
 def read_array(path: Path) -> Array:
     """The array in an `.npy` file.
 
     Raises:
-        InputError: there is no such file, or it does not hold one array of numbers.
+        InputError: there is no such file, or it does not hold one array of numbers or text.
     """
     try:
         with path.open("rb") as file:
@@ -29,27 +31,48 @@ def read_array(path: Path) -> Array:
     return np.require(array, array.dtype.newbyteorder("="), "C")
 
 
+def write_array(path: Path, array: Array) -> None:
+    """Write an `.npy` file; strings become NumPy's own text, of the width of the longest.
+
+    Raises:
+        InputError: it holds something else than numbers or strings.
+        OSError: the file cannot be written.
+    """
+    if array.dtype == object and not all(isinstance(value, str) for value in array.flat):
+        raise InputError(
+            f"{path}: an .npy file holds no sequence, map or optional value; run the model from "
+            f"Python to get it"
+        )
+    np.save(path, array.astype(str) if array.dtype == object else array, allow_pickle=False)
+
+
 def random_inputs(
     model: Model, shapes: Mapping[str, Sequence[int]], seed: int = 0
 ) -> dict[str, Array]:
-    """Seeded random numbers for every input of a model.
+    """Seeded random elements for every input of a model.
 
-    Floats are in [0, 1), integers in [0, 10).
+    Floats are in [0, 1), integers in [0, 10), strings are short words.
 
     Args:
         model: whose inputs to fill.
         shapes: shapes for inputs that leave sizes open, and so for inputs that share these sizes;
             an open first size is 1 if not given.
-        seed: the same seed makes the same numbers.
+        seed: the same seed makes the same elements.
 
     Raises:
-        InputError: there is no such input, a shape does not fit, an input leaves a size open, or
-            memory does not do.
+        InputError: there is no such input, a shape does not fit, an input leaves a size open or is
+            no tensor, or memory does not do.
     """
     generator = np.random.default_rng(seed)
     types = {name: operand.type for name, operand in model.inputs.items()}
     given = {name: concrete(name, shape) for name, shape in shapes.items()}
     sizes = bind(types, given)
+    for name, type_ in types.items():
+        if type_.element_type is ElementType.OBJECT:
+            raise InputError(
+                f"input {name!r} is a sequence, map or optional value, which cannot be made up; "
+                f"run the model from Python, with a list, dict or None for it"
+            )
     for type_ in types.values():
         first = name_of(type_.shape[0]) if type_.shape else None
         if first is not None:
@@ -80,8 +103,10 @@ def _random(
             array: Array = generator.integers(0, min(10, limits(type_.element_type)[1] + 1), shape)
         elif type_.element_type is ElementType.BOOL:
             array = generator.integers(0, 2, shape)
+        elif type_.element_type is ElementType.STRING:
+            array = np.array(_WORDS)[generator.integers(0, len(_WORDS), shape)]
         else:
             array = generator.random(shape, np.float32)
-        return array.astype(type_.element_type.dtype)
+        return np.asarray(array).astype(type_.element_type.dtype)
     except (ValueError, MemoryError) as error:
         raise InputError(f"input {name!r} of shape {list(shape)}: {error}") from None

@@ -7,8 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.ir import Array, InputError, Model
+from crosschip.ir import Array, ElementType, InputError, Model
+from crosschip.ir.types import boxed
 from crosschip.passes.specialize import bind
+
+_TEXT_KINDS = "UT"
+"""The kinds of NumPy's types for text: of fixed and of variable width."""
 
 
 class Signature:
@@ -20,6 +24,16 @@ class Signature:
     def __init__(self, model: Model) -> None:
         self._operands = tuple(model.inputs.items())
         self._dtypes = tuple(o.type.element_type.dtype for o in model.inputs.values())
+        self._strings = [
+            index
+            for index, operand in enumerate(model.inputs.values())
+            if operand.type.element_type is ElementType.STRING
+        ]
+        self._objects = [
+            index
+            for index, operand in enumerate(model.inputs.values())
+            if operand.type.element_type is ElementType.OBJECT
+        ]
         self._accepted: tuple[tuple[int, ...], ...] | None = None
 
     def arrange(self, inputs: Mapping[str, Any]) -> list[Array]:
@@ -40,6 +54,10 @@ class Signature:
             ) from error
         if given != len(arrays):
             raise self._wrong_names(inputs)
+        for index in self._objects:
+            arrays[index] = _as_object(arrays[index])
+        for index in self._strings:
+            arrays[index] = self._as_strings(index, arrays[index])
         for index, (array, dtype) in enumerate(zip(arrays, self._dtypes, strict=True)):
             if type(array) is not np.ndarray:
                 arrays[index] = array = self._as_array(index, array)
@@ -76,6 +94,25 @@ class Signature:
                 f"input {self._operands[index][0]!r} cannot be made an array: {error}"
             ) from error
 
+    def _as_strings(self, index: int, given: object) -> Array:
+        """An array of Python's strings; NumPy has types of its own for text."""
+        name, operand = self._operands[index]
+        array = given if isinstance(given, np.ndarray) else self._as_array(index, given)
+        if array.dtype.kind in _TEXT_KINDS:
+            array = array.astype(object, order="C")
+        if array.dtype != object:
+            raise InputError(
+                f"input {name!r} is {array.dtype}, but the model takes {operand.type}; "
+                f"pass an array of Python's str"
+            )
+        wrong = next((type(v).__name__ for v in array.flat if not isinstance(v, str)), None)
+        if wrong is not None:
+            raise InputError(
+                f"input {name!r} has an element of type {wrong}, but the model takes "
+                f"{operand.type}; make all of them str"
+            )
+        return array
+
     def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
         types = {name: operand.type for name, operand in self._operands}
         bind(types, dict(zip(types, shapes, strict=True)))
@@ -102,3 +139,10 @@ class Signature:
 
     def _listed(self) -> str:
         return ", ".join(f"{name}: {operand.type}" for name, operand in self._operands) or "none"
+
+
+def _as_object(given: object) -> Array:
+    """What is no tensor, as an array; one of these may be an output of another model."""
+    if isinstance(given, np.ndarray) and given.dtype == object and not given.ndim:
+        return given
+    return boxed(given)

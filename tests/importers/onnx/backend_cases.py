@@ -16,7 +16,15 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import (
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    ValueInfoProto,
+    helper,
+    numpy_helper,
+)
 from onnx.backend.test.loader import load_model_tests
 
 import crosschip
@@ -59,15 +67,35 @@ class Outcome:
 @cache
 def cases() -> tuple[Case, ...]:
     """The node tests whose inputs and outputs are tensors of numbers, without training's."""
+    return tuple(case for case in _tensor_cases() if not _has_text(case))
+
+
+@cache
+def text_cases() -> tuple[Case, ...]:
+    """The node tests whose inputs and outputs are tensors, some of them of strings."""
+    return tuple(case for case in _tensor_cases() if _has_text(case))
+
+
+@cache
+def container_cases() -> tuple[Case, ...]:
+    """The node tests with sequences and optional values among their inputs and outputs."""
+    return tuple(case for case in _all_cases() if not _has_tensors_only(case))
+
+
+def _tensor_cases() -> list[Case]:
+    return [case for case in _all_cases() if _has_tensors_only(case) and not _is_training(case)]
+
+
+@cache
+def _all_cases() -> tuple[Case, ...]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = load_model_tests(kind="node")
-    cases = [
+    return tuple(
         Case(case.name, case.model, case.data_sets, case.rtol, case.atol)
         for case in found
         if case.model is not None and case.data_sets is not None
-    ]
-    return tuple(case for case in cases if _is_numeric(case) and not _is_training(case))
+    )
 
 
 def judge(case: Case, devices: Sequence[str], folder: Path) -> Outcome:
@@ -131,6 +159,8 @@ def _close(ours: Array, theirs: Array, case: Case) -> bool:
     of their own rounding: one of 16 bits is off by more than the tolerance that cases name, and
     where the greatest element is 100, a 0 is 1e-6.
     """
+    if ours.dtype.kind == "O":
+        return bool(ours.tolist() == theirs.tolist())
     if ours.dtype.kind in "bui" and theirs.dtype.kind in "bui":
         return np.array_equal(ours, theirs)
     found, wanted = ours.astype(np.float64), theirs.astype(np.float64)
@@ -144,21 +174,21 @@ def _close(ours: Array, theirs: Array, case: Case) -> bool:
     )
 
 
-def _wide(array: Array) -> Array:
-    return array.astype(np.float64)
-
-
 def _brief(array: Array) -> str:
-    return np.array2string(_wide(array).ravel()[:6], precision=5)
+    first = array.ravel()[:6]
+    return np.array2string(first if first.dtype == object else first.astype(float), precision=5)
 
 
-def _is_numeric(case: Case) -> bool:
-    values = [*case.model.graph.input, *case.model.graph.output]
-    return all(
-        value.type.HasField("tensor_type")
-        and value.type.tensor_type.elem_type != TensorProto.STRING
-        for value in values
-    )
+def _has_tensors_only(case: Case) -> bool:
+    return all(value.type.HasField("tensor_type") for value in _ends(case))
+
+
+def _has_text(case: Case) -> bool:
+    return any(value.type.tensor_type.elem_type == TensorProto.STRING for value in _ends(case))
+
+
+def _ends(case: Case) -> list[ValueInfoProto]:
+    return [*case.model.graph.input, *case.model.graph.output]
 
 
 def _is_training(case: Case) -> bool:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import AttributeProto, ModelProto, helper, numpy_helper, parser
-from tests.importers.onnx.backend_cases import cases
+from onnx import AttributeProto, ModelProto, TensorProto, helper, numpy_helper, parser
+from tests.importers.onnx.backend_cases import cases, text_cases
+from tests.importers.onnx.test_extensions import CASES, HEADER
 
 from crosschip.importers import load
 from crosschip.ir import Error, Model
@@ -183,10 +184,55 @@ def with_a_wrong_node(whole: ModelProto, rng: random.Random) -> bytes:
 def test_wrong_nodes_of_all_operators(tmp_path: Path) -> None:
     """Nodes of the ONNX project's own tests, among them those that are functions of others."""
     rng = random.Random(11)
-    models = (rng.choice(cases()).model for _ in range(400))
-    files = (with_a_wrong_node(model, rng) for model in models)
+    known = cases()
+    files = (with_a_wrong_node(rng.choice(known).model, rng) for _ in range(400))
     found = load_all(tmp_path / "m.onnx", files)
     assert min(found["Model"], found["ModelFileError"], found["UnsupportedError"]) > 20
+
+
+def test_wrong_strings(tmp_path: Path) -> None:
+    """Strings where numbers belong, numbers where strings do, and strings that are none."""
+    rng = random.Random(12)
+    models = [case.model for case in text_cases()]
+    models += [parser.parse_model(f"{HEADER} {graph}") for graph, *_ in CASES.values()]
+    files = (with_wrong_strings(rng.choice(models), rng) for _ in range(400))
+    found = load_all(tmp_path / "m.onnx", files)
+    assert min(found["Model"], found["ModelFileError"], found["UnsupportedError"]) > 20
+
+
+def with_wrong_strings(model: ModelProto, rng: random.Random) -> bytes:
+    proto = ModelProto.FromString(model.SerializeToString())
+    change = rng.randrange(4)
+    if change == 0:
+        value = rng.choice([*proto.graph.input, *proto.graph.output])
+        value.type.tensor_type.elem_type = rng.randrange(30)
+    elif change == 1:
+        return with_a_wrong_node(proto, rng)
+    elif change == 2:
+        return flipped(proto.SerializeToString(), rng)
+    for node in proto.graph.node if change == 3 else ():
+        node.op_type = rng.choice([node.op_type, "Constant"])
+        name = rng.choice(["value", "value_string", "value_strings", "pattern", "body"])
+        wrong = [
+            TensorProto(data_type=TensorProto.STRING, dims=[2], string_data=[b"a", b"\xff"]),
+            TensorProto(data_type=TensorProto.STRING, dims=[3]),
+            *("", ["a", "b"], b"\xff", 1, [1.5]),
+        ]
+        node.attribute.append(helper.make_attribute(name, rng.choice(wrong)))
+    return proto.SerializeToString()
+
+
+def test_an_attribute_of_a_function_whose_name_is_no_text(tmp_path: Path) -> None:
+    proto = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17, "local" : 1]>
+        g (float[2] x) => (float[2] y) { y = local.f<secret = 2>(x) }
+        <domain: "local", opset_import: ["" : 17]> f <secret> (v) => (r)
+        { r = Concat<axis = 0, zzzzzz: int = @secret>(v) }""")
+    data = proto.SerializeToString()
+    assert data.count(b"zzzzzz") == 1
+    assert (
+        load_all(tmp_path / "m.onnx", iter([data.replace(b"zzzzzz", b"\xee\xeezzzz")]))["Model"]
+        == 0
+    )
 
 
 def with_a_wrong_tensor(whole: ModelProto, rng: random.Random) -> bytes:

@@ -6,14 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnxruntime
 import pytest
 from numpy.typing import NDArray
-from onnx import NodeProto, TensorProto, helper, parser
+from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper, parser
 
 import crosschip
 from crosschip.importers import load
+from crosschip.importers.onnx import shared
 from crosschip.ir import DeviceError, Error, Extension, Model, UnsupportedError
 from crosschip.ops.saved_model import from_bytes, to_bytes
 
@@ -49,6 +51,15 @@ LOOP_OVER_A_SEQUENCE = """g (float[2, 3] x, int64 n) => (float[K, 3] y) <bool go
         { d = Identity(c)  u = SequenceInsert(t, x) }>(n, go, e)
     y = ConcatFromSequence<axis = 0>(s)
 }"""
+BRANCHES_OF_SEQUENCES = """g (float[2, 3] x, bool c) => (float[2, 3] y) <int64 i = {0}> {
+    s = If<then_branch = one () => (seq(float[2, 3]) p) { p = SequenceConstruct(x, x) },
+           else_branch = two () => (seq(float[2, 3]) q) { r = Neg(x)  q = SequenceConstruct(r) }>(c)
+    y = SequenceAt(s, i)
+}"""
+FUNCTIONS_OF_SEQUENCES = """g (float[2, 3] x) => (float[4, 3] y) { s = local.f(x)  y = local.g(s) }
+    <domain: "local", opset_import: ["" : 17]> f (v) => (r) { r = SequenceConstruct(v, v) }
+    <domain: "local", opset_import: ["" : 17]> g (v) => (r) { r = ConcatFromSequence<axis = 0>(v) }
+"""
 FOREIGN_DOMAIN = """g (float[2, 3] x) => (float[2, 3] y)
     { a = Exp(x)  c = com.microsoft.BiasGelu(a, b)  y = Neg(c) }"""
 
@@ -93,6 +104,18 @@ CASES: dict[str, tuple[str, dict[str, NDArray[Any]], str, str]] = {
         LOOP_OVER_A_SEQUENCE,
         {"x": X, "n": np.array(2)},
         "onnx.SequenceEmpty+Loop+ConcatFromSequence",
+        "what passes between its parts is no tensor",
+    ),
+    "branches of sequences": (
+        BRANCHES_OF_SEQUENCES,
+        {"x": X, "c": np.array(False)},
+        "onnx.If+SequenceAt",
+        "what passes between its parts is no tensor",
+    ),
+    "functions of sequences": (
+        FUNCTIONS_OF_SEQUENCES,
+        {"x": X},
+        "onnx.local.f+local.g",
         "what passes between its parts is no tensor",
     ),
     "foreign domain": (
@@ -192,6 +215,40 @@ def test_functions_that_call_themselves_are_refused(importing: Importing) -> Non
             { r = local.f(v) }""")
 
 
+def test_a_function_that_is_too_large_stays_one(
+    importing: Importing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared, "MAX_EXPANDED", 4)
+    model, path = importing("""g (float[2, 3] x) => (float[2, 3] y, float[2, 3] z)
+        { y = local.f(x)  z = local.f(y) }
+        <domain: "local", opset_import: ["" : 17]> f (v) => (r)
+        { a = Neg(v)  b = Exp(a)  r = Add(a, b) }""")
+    assert [operation.type for operation in model.operations] == [
+        "NEG",
+        "EXP",
+        "ADD",
+        "onnx.local.f",
+    ]
+    expected = oracle(path, {"x": X})
+    with crosschip.compile(model, devices="reference,onnxruntime", cache=False) as compiled:
+        for name, array in compiled.run({"x": X}).items():
+            np.testing.assert_allclose(array, expected[name], rtol=1e-6)
+
+
+def test_optional_values_that_are_not_there(tmp_path: Path) -> None:
+    proto = parser.parse_model(f"""{HEADER} g (float[2, 3] x) => (float[2, 3] y)
+        {{ h = OptionalHasElement(o)  m = Neg(x)  y = Where(h, x, m) }}""")
+    held = helper.make_tensor_type_proto(TensorProto.FLOAT, [2, 3])
+    proto.graph.node.insert(0, helper.make_node("Optional", [], ["o"], type=held))
+    proto.opset_import[0].version = 18
+    path = tmp_path / "model.onnx"
+    path.write_bytes(proto.SerializeToString())
+    model = load(path)
+    assert [o.type for o in extensions(model)] == ["onnx.Optional+OptionalHasElement"]
+    with crosschip.compile(model, devices="reference,onnxruntime", cache=False) as compiled:
+        np.testing.assert_array_equal(compiled.run({"x": X})["y"], oracle(path, {"x": X})["y"])
+
+
 def test_sequences_beside_functions_that_call_themselves(importing: Importing) -> None:
     with pytest.raises(UnsupportedError, match="nested too deep"):
         importing("""g (float[2, 3] x) => (float[4, 3] y)
@@ -218,6 +275,74 @@ def test_a_declaration_that_is_wrong_shows_when_it_runs(importing: Importing) ->
         pytest.raises(DeviceError, match=r"declares float32\[7, 3\]; correct"),
     ):
         compiled.run({"x": X, "c": np.array(True)})
+
+
+def turned(kind: int, folder: Path, then: str, rows: int = 2) -> tuple[Model, Path]:
+    """`y` is the transpose: of `then` if `c`, else of `k`, which is 2 in the one branch, else 3."""
+    dtype, shape = helper.tensor_dtype_to_np_dtype(kind), [rows, 3]
+
+    def branch(number: int, read: str) -> GraphProto:
+        made = helper.make_tensor_value_info(f"y{number}", kind, shape[::-1])
+        constant = numpy_helper.from_array(np.full(shape, number).astype(dtype), "k")
+        node = helper.make_node("Transpose", [read], [f"y{number}"])
+        return helper.make_graph([node], f"b{number}", [], [made], [constant])
+
+    inputs = [
+        helper.make_tensor_value_info("x", kind, shape),
+        helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+    ]
+    node = helper.make_node("If", ["c"], ["y"])
+    node.attribute.append(helper.make_attribute("then_branch", branch(2, then)))
+    node.attribute.append(helper.make_attribute("else_branch", branch(3, "k")))
+    made = helper.make_tensor_value_info("y", kind, shape[::-1])
+    graph = helper.make_graph([node], "g", inputs, [made])
+    imports = [helper.make_opsetid("", 22)]
+    proto = helper.make_model(graph, ir_version=10, opset_imports=imports)
+    path = folder / "model.onnx"
+    path.write_bytes(proto.SerializeToString())
+    return load(path), path
+
+
+def test_large_constants_of_one_name_in_branches(tmp_path: Path) -> None:
+    model, path = turned(TensorProto.FLOAT, tmp_path, "k", rows=400)
+    x = np.zeros((400, 3), np.float32)
+    for word in ("miss", "hit"):
+        with crosschip.compile(model, devices="onnxruntime", cache=tmp_path / "cache") as compiled:
+            assert compiled.report.cache == word
+            for flag in (True, False):
+                inputs = {"x": x, "c": np.array(flag)}
+                np.testing.assert_array_equal(compiled.run(inputs)["y"], oracle(path, inputs)["y"])
+
+
+UNKNOWN_TO_NUMPY = {
+    TensorProto.BFLOAT16: ml_dtypes.bfloat16,
+    TensorProto.FLOAT8E4M3FN: ml_dtypes.float8_e4m3fn,
+    TensorProto.FLOAT8E4M3FNUZ: ml_dtypes.float8_e4m3fnuz,
+    TensorProto.FLOAT8E5M2: ml_dtypes.float8_e5m2,
+    TensorProto.FLOAT8E5M2FNUZ: ml_dtypes.float8_e5m2fnuz,
+}
+
+
+@pytest.mark.parametrize("kind", UNKNOWN_TO_NUMPY)
+@pytest.mark.parametrize("rows", [2, 0, 700])
+def test_types_that_numpy_does_not_have(
+    tmp_path: Path, kind: TensorProto.DataType, rows: int
+) -> None:
+    model, _ = turned(kind, tmp_path, "x", rows)
+    dtype = UNKNOWN_TO_NUMPY[kind]
+    x = np.random.default_rng(0).normal(size=(rows, 3)).astype(dtype)
+    with crosschip.compile(model, devices="onnxruntime", cache=False) as compiled:
+        for flag, expected in ((True, x.T), (False, np.full((3, rows), 3).astype(dtype))):
+            found = compiled.run({"x": x, "c": np.array(flag)})["y"]
+            assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+            assert found.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("kind", [TensorProto.INT4, TensorProto.UINT4, TensorProto.FLOAT4E2M1])
+def test_types_that_share_bytes_are_declined(tmp_path: Path, kind: int) -> None:
+    model, _ = turned(kind, tmp_path, "x")
+    with pytest.raises(UnsupportedError, match=r"onnx\.If: 'x' is u?(int|float)4.*, which ONNX"):
+        crosschip.compile(model, devices="onnxruntime", cache=False)
 
 
 def one_node(tmp_path: Path, node: NodeProto, kind: int, rank: int | None) -> Model:

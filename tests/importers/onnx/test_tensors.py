@@ -194,7 +194,7 @@ def test_wrong_tensors(reading: Reading, tensor: TensorProto, message: str) -> N
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("code", [TensorProto.UNDEFINED, TensorProto.STRING, 77])
+@pytest.mark.parametrize("code", [TensorProto.UNDEFINED, 77])
 def test_types_that_no_operand_has(reading: Reading, code: int) -> None:
     with pytest.raises(UnsupportedError, match="initializer 't0': no element type corresponds"):
         reading(TensorProto(data_type=code, dims=[0]))

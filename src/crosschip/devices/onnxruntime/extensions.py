@@ -7,16 +7,30 @@ from functools import lru_cache
 
 import onnx
 import onnxruntime
+from google.protobuf.message import EncodeError
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, defs, helper
 
-from crosschip.devices.onnxruntime.saved import EXTERNAL_BYTES, OnnxModel
+from crosschip.devices.onnxruntime.saved import OnnxModel
 from crosschip.hal import YES, Support
-from crosschip.ir import Array, Extension, Model
+from crosschip.ir import DeviceError, ElementType, Extension, Model
+from crosschip.ir.types import NARROW_INTEGERS
 
 FRAMEWORK = "onnx"
 
 _STANDARD_DOMAINS = ("", "ai.onnx")
 _SILENT = 4
+_PACKED = NARROW_INTEGERS | {ElementType.FLOAT4E2M1}
+"""The element types of which several share a byte in ONNX."""
+
+_PACKED = NARROW_INTEGERS | {ElementType.FLOAT4E2M1}
+"""The element types of which several share a byte in ONNX."""
+
+_MAX_INSIDE = 2**30
+"""So many bytes of constants go into an optimized model; protobuf's limit is twice that.
+
+What has graphs or strings in it must be whole: of constants outside, ONNX Runtime finds only those
+of the outermost graph again, and strings it writes as addresses when it is asked for a place.
+"""
 
 
 def supports(operation: Extension) -> Support:
@@ -30,11 +44,25 @@ def supports(operation: Extension) -> Support:
             f"{operation.type}: is of opset {asked}, but ONNX Runtime {onnxruntime.__version__} "
             f"knows operators up to {newest}"
         )
+    computed = (o for o in operation.inputs if o is not None and not o.is_constant)
+    for operand in (*computed, *operation.outputs):
+        if operand.type.element_type in _PACKED:
+            return Support.no(
+                f"{operation.type}: {operand.name!r} is {operand.type.element_type}, which ONNX "
+                f"Runtime packs into bytes: it does not come in or out"
+            )
     return YES
 
 
 def onnx_model(model: Model, operation: Extension) -> OnnxModel:
-    """The ONNX model for a model of one extension operation, with its large constants beside it."""
+    """The ONNX model for a model of one extension operation, with its constants in it.
+
+    ONNX Runtime does not find the constants of graphs in nodes again if they are outside, and does
+    not read all that it writes of such graphs when it has optimized them. So it gets them as here.
+
+    Raises:
+        DeviceError: it would be too large for protobuf, with its constants.
+    """
     proto = ModelProto.FromString(operation.payload)
     newest, graph = _newest(), proto.graph
     proto.ir_version = min(proto.ir_version, newest.ir_version)
@@ -43,13 +71,12 @@ def onnx_model(model: Model, operation: Extension) -> OnnxModel:
             entry.version = min(entry.version, newest.opset)
     declared = {value.name: value for value in [*graph.input, *graph.output]}
     first: dict[object, str] = {}
-    external: dict[str, Array] = {}
     same: list[NodeProto] = []
     pairs = [(o, v.name) for o, v in zip(operation.inputs, graph.input, strict=True)]
     for operand, name in pairs:
         assert operand is not None, "an extension lists the inputs that it has"
         if operand.value is not None:
-            _add_constant(graph.initializer.add(), name, operand.value, external)
+            graph.initializer.append(onnx.numpy_helper.from_array(operand.value, name))
         elif operand in first:
             same.append(helper.make_node("Identity", [first[operand]], [name]))
         else:
@@ -58,7 +85,10 @@ def onnx_model(model: Model, operation: Extension) -> OnnxModel:
     _replace(graph.node, [*same, *graph.node])
     _replace(graph.input, [declared[first[o]] for o in model.inputs.values()])
     _replace(graph.output, [declared[made[o]] for o in model.outputs.values()])
-    return OnnxModel(proto.SerializeToString(), external)
+    try:
+        return OnnxModel(proto.SerializeToString(), {})
+    except EncodeError as error:
+        raise DeviceError(f"onnxruntime: {operation.type} {operation.name!r}: {error}") from error
 
 
 class _Newest:
@@ -99,18 +129,6 @@ def _accepts(opset: int, ir_version: int) -> bool:
     except Exception:  # the engine's exceptions have no base class
         return False
     return True
-
-
-def _add_constant(tensor: TensorProto, name: str, value: Array, external: dict[str, Array]) -> None:
-    if value.nbytes < EXTERNAL_BYTES:
-        tensor.CopyFrom(onnx.numpy_helper.from_array(value, name))
-        return
-    tensor.name = name
-    tensor.data_type = helper.np_dtype_to_tensor_dtype(value.dtype)
-    tensor.dims.extend(value.shape)
-    tensor.data_location = TensorProto.EXTERNAL
-    tensor.external_data.add(key="location", value="memory")
-    external[name] = value
 
 
 def _replace(field: object, values: Iterable[NodeProto] | Iterable[ValueInfoProto]) -> None:

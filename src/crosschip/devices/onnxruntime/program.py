@@ -2,12 +2,13 @@
 
 Compiling is two steps: ONNX Runtime optimizes the model for this processor, and a session is made
 of the result. The result is what is saved, and loading is the second step alone, so that a loaded
-program computes what the compiled one did, bit for bit.
+program computes what the compiled one did, bit for bit. The model of an extension operation is
+saved as it is, and optimized whenever a session is made of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import onnxruntime
 
@@ -18,8 +19,10 @@ from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.devices.onnxruntime.memory import frugal
 from crosschip.devices.onnxruntime.saved import OnnxModel
 from crosschip.devices.onnxruntime.session import Settings, failure, ortvalues
+from crosschip.devices.onnxruntime.values import all_known, array_of, is_tensor, ortvalue
 from crosschip.hal import Options, Precision, Program
-from crosschip.ir import Array, DeviceError, Extension, Model, Operand, TensorType
+from crosschip.ir import Array, DeviceError, Extension, Model, TensorType
+from crosschip.ir.types import boxed
 
 VERSION: str = onnxruntime.__version__
 
@@ -28,34 +31,63 @@ class OnnxRuntimeProgram(Program):
     """A session; it may be run from many threads at once.
 
     Args:
-        model: what it runs, optimized.
+        model: what it runs, optimized unless it is an extension operation's.
         settings: how the session is made.
-        outputs: the operands that its outputs stand for.
+        extension: what it was compiled from, if that is an extension operation. Nothing but the
+            model's file vouches for the types of what it makes.
 
     Raises:
         DeviceError: ONNX Runtime does not accept the model.
     """
 
     def __init__(
-        self, model: OnnxModel, settings: Settings, outputs: Iterable[Operand] = ()
+        self, model: OnnxModel, settings: Settings, extension: Model | None = None
     ) -> None:
         self._model = model
-        self._declared = [(operand.name, operand.type) for operand in outputs]
+        unproven = extension.outputs.values() if extension else ()
+        self._declared = [(operand.name, operand.type) for operand in unproven]
         self._values = ortvalues(model)
-        self._session = settings.session(model, self._values)
-        self._inputs = [value.name for value in self._session.get_inputs()]
-        self._outputs = [value.name for value in self._session.get_outputs()]
+        self._session = settings.session(model, self._values, optimize=extension is not None)
+        inputs, made = self._session.get_inputs(), self._session.get_outputs()
+        self._inputs = [value.name for value in inputs]
+        self._outputs = [value.name for value in made]
+        self._is_plain = all_known([*inputs, *made])
+        self._tensors_in = [is_tensor(value) for value in inputs]
+        self._tensors_out = [is_tensor(value) for value in made]
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         try:
-            outputs: Sequence[Array] = self._session.run(
-                self._outputs, dict(zip(self._inputs, inputs, strict=True))
-            )
+            if self._is_plain:
+                outputs = self._run_arrays(inputs)
+            elif all(self._tensors_in) and all(self._tensors_out):
+                outputs = self._run_values(inputs)
+            else:
+                outputs = self._run_objects(inputs)
         except Exception as error:
             raise failure("failed while running", error) from error
         for (name, declared), array in zip(self._declared, outputs, strict=False):
             _check(name, declared, array)
         return outputs
+
+    def _run_arrays(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        feed = dict(zip(self._inputs, inputs, strict=True))
+        outputs: Sequence[Array] = self._session.run(self._outputs, feed)
+        return outputs
+
+    def _run_values(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        feed = dict(zip(self._inputs, map(ortvalue, inputs), strict=True))
+        return [array_of(v) for v in self._session.run_with_ort_values(self._outputs, feed)]
+
+    def _run_objects(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        feed = {
+            name: ortvalue(array) if is_tensor else array.item()
+            for name, is_tensor, array in zip(self._inputs, self._tensors_in, inputs, strict=True)
+        }
+        outputs = self._session.run(self._outputs, feed)
+        return [
+            value if is_tensor else boxed(value)
+            for is_tensor, value in zip(self._tensors_out, outputs, strict=True)
+        ]
 
     def save(self) -> bytes:
         return layout.write(self._model)
@@ -74,16 +106,19 @@ def compile(model: Model, options: Options, *, spinning: bool) -> OnnxRuntimePro
         raise DeviceError(f"onnxruntime computes in float32, not in {options.precision.value}")
     settings = Settings(options.threads, spinning)
     with frugal():
-        optimized = settings.optimized(_onnx_model(model))
-        return OnnxRuntimeProgram(optimized, settings, _unproven(model))
+        extension = _extension(model)
+        if extension is not None:
+            return OnnxRuntimeProgram(onnx_model(model, extension), settings, model)
+        return OnnxRuntimeProgram(settings.optimized(_onnx_model(model)), settings)
+
+
+def _extension(model: Model) -> Extension | None:
+    """The operation that the model consists of, if it is one in ONNX already: it stands alone."""
+    first = next(iter(model.operations), None)
+    return first if isinstance(first, Extension) else None
 
 
 def _onnx_model(model: Model) -> OnnxModel:
-    """The model in ONNX. An extension operation is one in ONNX already, and stands alone."""
-    if any(isinstance(operation, Extension) for operation in model.operations):
-        (operation,) = model.operations
-        assert isinstance(operation, Extension), "there is no other operation"
-        return onnx_model(model, operation)
     graph = Graph(model.inputs.values())
     for operation in model.operations:
         graph.label = operation.name
@@ -103,13 +138,7 @@ def load(saved: bytes, model: Model, options: Options, *, spinning: bool) -> Onn
         raise failure("has not saved this program", error) from error
     with frugal():
         settings = Settings(options.threads, spinning)
-        return OnnxRuntimeProgram(compiled, settings, _unproven(model))
-
-
-def _unproven(model: Model) -> Iterable[Operand]:
-    """The outputs whose types nothing but the model's file vouches for."""
-    extended = any(isinstance(operation, Extension) for operation in model.operations)
-    return model.outputs.values() if extended else ()
+        return OnnxRuntimeProgram(compiled, settings, model if _extension(model) else None)
 
 
 def _check(name: str, declared: TensorType, array: Array) -> None:

@@ -63,25 +63,37 @@ class Settings:
             raise failure("failed to compile", error) from error
         return OnnxModel(proto, external)
 
-    def session(self, model: OnnxModel, values: Mapping[str, OrtValue]) -> InferenceSession:
-        """A session for a model that has been optimized.
+    def session(
+        self, model: OnnxModel, values: Mapping[str, OrtValue], *, optimize: bool
+    ) -> InferenceSession:
+        """A session for a model.
 
         Args:
             model: what it runs.
             values: its external constants. The session reads them where they are, so they must
                 outlive it.
+            optimize: whether the model has not been optimized yet.
 
         Raises:
             DeviceError: ONNX Runtime does not accept the model.
         """
         options = self._options(values)
-        options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
+        levels = GraphOptimizationLevel
+        options.graph_optimization_level = (
+            levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
+        )
         for name, value in values.items():
             options.add_initializer(name, value)
         try:
-            session = InferenceSession(model.proto, options, providers=["CPUExecutionProvider"])
+            session = InferenceSession(
+                model.proto,
+                options,
+                providers=["CPUExecutionProvider"],
+                enable_fallback=False,  # it prints, and there is nothing to fall back to
+            )
         except Exception as error:
-            raise failure("failed to load a compiled model", error) from error
+            what = "failed to compile" if optimize else "failed to load a compiled model"
+            raise failure(what, error) from error
         return session
 
     def _options(self, values: Mapping[str, OrtValue]) -> onnxruntime.SessionOptions:

@@ -29,7 +29,7 @@ def load(path: Path) -> Model:
         ModelFileError: the file, or one with its external data, is missing, damaged, or breaks a
             rule of ONNX; the message names the file and the node.
         UnsupportedError: it uses an opset, an operator, or a variant of one that is not known, or
-            inputs or outputs that are no tensors of numbers.
+            inputs that are sparse or opaque.
     """
     from crosschip.importers.onnx.graph import load_model
 

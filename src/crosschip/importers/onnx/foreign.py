@@ -25,10 +25,11 @@ from onnx import (
 )
 
 from crosschip.importers.onnx.foreign_types import TypeInference
-from crosschip.importers.onnx.tensors import ELEMENT_TYPES, element_type, text
+from crosschip.importers.onnx.tensors import OPERAND_TYPES, operand_type, text
 from crosschip.ir import (
     Array,
     Dim,
+    ElementType,
     Extension,
     Operand,
     Shape,
@@ -38,7 +39,10 @@ from crosschip.ir import (
 )
 from crosschip.ir.dimension import is_unknown
 
-_CODES = {known: code for code, known in ELEMENT_TYPES.items()}
+_CODES = {known: code for code, known in OPERAND_TYPES.items()}
+
+_FIRST_WITH_CONSTANTS = 4
+"""The version of the file format from which on initializers need not be inputs, too."""
 
 _ANYTHING = helper.make_tensor_type_proto(TensorProto.FLOAT, [])
 """The checker wants every output to have a type, but does not ask whether it is the right one."""
@@ -52,6 +56,15 @@ class Names(Protocol):
 
     def array(self, tensor: TensorProto) -> Array:
         """The elements of a tensor of the file."""
+
+    def strings(self, operand: Operand) -> TensorProto | None:
+        """The tensor of strings of the file that an operand stands for, if it does."""
+
+    def type_of(self, operand: Operand) -> TypeProto:
+        """The type of an operand as ONNX writes it."""
+
+    def contain(self, operand: Operand, type_: TypeProto) -> None:
+        """Keep the type of an operand that is no tensor."""
 
 
 class Foreign:
@@ -85,14 +98,18 @@ class Foreign:
         self._functions = functions
         self._declared = declared
         read = {name: names.optional(name) for name in free_names(nodes)}
-        self._inputs = {name: operand for name, operand in read.items() if operand is not None}
+        present = {name: operand for name, operand in read.items() if operand is not None}
+        strings = {name: names.strings(operand) for name, operand in present.items()}
+        self._strings = {name: tensor for name, tensor in strings.items() if tensor is not None}
+        self._inputs = {name: o for name, o in present.items() if name not in self._strings}
 
     def is_sound(self) -> bool:
         """Whether the nodes break no rule of ONNX that can be told without running them."""
         model = self._model(dict.fromkeys(self._outputs, _ANYTHING))
         for value in model.graph.input:
-            # The checker wants a shape everywhere, but does not look at it.
-            value.type.tensor_type.shape.SetInParent()
+            if value.type.HasField("tensor_type"):
+                # The checker wants a shape everywhere, but does not look at it.
+                value.type.tensor_type.shape.SetInParent()
         try:
             checker.check_model(model)
         except (checker.ValidationError, ValueError):
@@ -111,14 +128,19 @@ class Foreign:
         """
         if not self.is_sound():
             raise UnsupportedError("ONNX itself refuses it")
-        types = {n: type_proto(operand.type) for n, operand in self._inputs.items()}
+        types = {n: self._names.type_of(operand) for n, operand in self._inputs.items()}
+        types.update((n, _string_type(tensor)) for n, tensor in self._strings.items())
         inference = TypeInference(self._opsets, self._functions)
         inference.extend(types, self._nodes, self._declared)
         declared = tuple(self._output_type(output, types) for output in self._outputs)
+        outputs = tuple(map(Operand, self._outputs, declared))
+        for operand in outputs:
+            if operand.type.element_type is ElementType.OBJECT:
+                self._names.contain(operand, types[operand.name])
         return Extension(
             name,
             tuple(self._inputs.values()),
-            tuple(map(Operand, self._outputs, declared)),
+            outputs,
             type=f"onnx.{'+'.join(dict.fromkeys(map(_title, self._nodes)))}",
             payload=self._model(types).SerializeToString(),
             declared=declared,
@@ -128,11 +150,11 @@ class Foreign:
     def _output_type(self, name: str, types: Mapping[str, TypeProto]) -> TensorType:
         if name not in types:
             raise UnsupportedError(f"the type of {name!r} is not known")
-        if not types[name].HasField("tensor_type"):
-            raise UnsupportedError(f"{name!r} is not a tensor")
+        if is_container(types[name]):
+            return CONTAINER
         tensor = types[name].tensor_type
         shape = self._shape(tensor.shape) if tensor.HasField("shape") else None
-        return TensorType(element_type(tensor.elem_type), shape)
+        return TensorType(operand_type(tensor.elem_type), shape)
 
     def _shape(self, proto: TensorShapeProto) -> Shape:
         """A shape that the file declares; names count as far as they are those of inputs' sizes."""
@@ -152,11 +174,14 @@ class Foreign:
         for node in self._nodes:
             self._embed(graph.node.add(), node)
         for name, operand in self._inputs.items():
-            graph.input.append(ValueInfoProto(name=name, type=type_proto(operand.type)))
+            graph.input.append(ValueInfoProto(name=name, type=self._names.type_of(operand)))
+        for name, tensor in self._strings.items():
+            graph.initializer.add().CopyFrom(tensor)
+            graph.initializer[-1].name = name
         for name in self._outputs:
             graph.output.append(ValueInfoProto(name=name, type=types[name]))
         return ModelProto(
-            ir_version=self._ir_version,
+            ir_version=max(_FIRST_WITH_CONSTANTS, self._ir_version),
             graph=graph,
             functions=self._functions,
             opset_import=[helper.make_opsetid(*entry) for entry in self._opsets.items()],
@@ -167,11 +192,24 @@ class Foreign:
         target.CopyFrom(node)
         for tensor in _tensors([target]):
             if tensor.data_location == TensorProto.EXTERNAL:
-                tensor.CopyFrom(numpy_helper.from_array(self._names.array(tensor), tensor.name))
+                tensor.CopyFrom(
+                    numpy_helper.from_array(self._names.array(tensor), text(tensor.name))
+                )
+
+
+CONTAINER = TensorType(ElementType.OBJECT, ())
+"""The type of an operand that is no tensor."""
+
+
+def is_container(type_: TypeProto) -> bool:
+    """Whether values of a type are sequences, maps or optional values."""
+    return type_.WhichOneof("value") in ("map_type", "optional_type", "sequence_type")
 
 
 def type_text(operand: Operand) -> str:
-    """The type of an operand as ONNX's schemas write it."""
+    """The type of an operand as ONNX's schemas write it; those of containers are not told."""
+    if operand.type == CONTAINER:
+        return "container"
     name = TensorProto.DataType.Name(_CODES[operand.type.element_type])
     return f"tensor({name.lower()})"
 
@@ -180,6 +218,10 @@ def type_proto(type_: TensorType) -> TypeProto:
     """A type as ONNX writes it."""
     shape = None if type_.shape is None else [_size(size) for size in type_.shape]
     return helper.make_tensor_type_proto(_CODES[type_.element_type], shape)
+
+
+def _string_type(tensor: TensorProto) -> TypeProto:
+    return helper.make_tensor_type_proto(TensorProto.STRING, tensor.dims)
 
 
 def _size(size: Dim) -> int | str | None:

@@ -9,10 +9,19 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto, defs, helper
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    NodeProto,
+    TensorProto,
+    TypeProto,
+    defs,
+    helper,
+)
 
 from crosschip.importers.onnx.functions import STANDARD_DOMAINS, schema_of
-from crosschip.importers.onnx.tensors import ELEMENT_TYPES, text
+from crosschip.importers.onnx.tensors import ELEMENT_TYPES, OPERAND_TYPES, text
 from crosschip.ir import UnsupportedError
 from crosschip.ir.types import FLOATS
 
@@ -20,10 +29,20 @@ Types = dict[str, TypeProto]
 """The types of values, by name; one that is not known is missing."""
 
 MAX_DEPTH = 32
-MAX_NODES = 1_000_000
+MAX_NODES = 100_000
 """So deep may functions be nested, and so many nodes may come out of them."""
 
 _DTYPE_ATTRIBUTES = ("dtype", "to", "output_dtype", "output_datatype")
+_LEARNING = "ai.onnx.ml"
+_PAIRS = ("cats_strings", "classes_strings")
+_LABELS = {
+    "classlabels_int64s": TensorProto.INT64,
+    "classlabels_ints": TensorProto.INT64,
+    "classlabels_strings": TensorProto.STRING,
+    "values_floats": TensorProto.FLOAT,
+    "values_int64s": TensorProto.INT64,
+    "values_strings": TensorProto.STRING,
+}
 _TENSOR = re.compile(r"tensor\((\w+)\)")
 _ONNX_NAMES = {
     "float": "float32",
@@ -85,7 +104,7 @@ class TypeInference:
             return [inner.get(text(name)) for name in function.output]
         if node.op_type in _CONTROL and graphs and node.domain in STANDARD_DOMAINS:
             return self._by_graph(node, graphs[0], inputs, types)
-        if node.op_type in _CONTAINERS and node.domain in STANDARD_DOMAINS:
+        if node.op_type in _CONTAINERS and node.domain in (*STANDARD_DOMAINS, _LEARNING):
             return [_CONTAINERS[node.op_type](inputs, node)]
         schema = schema_of(node, self._opsets.get(text(node.domain), 1))
         return _like_inputs(node, inputs) if schema is None else _by_schema(schema, node, inputs)
@@ -93,7 +112,10 @@ class TypeInference:
     def _by_graph(
         self, node: NodeProto, graph: GraphProto, inputs: list[TypeProto | None], types: Types
     ) -> list[TypeProto | None]:
-        """The states of a loop are what it is given, all else is what its body makes."""
+        """The states of a loop are what it is given, all else is what its body makes.
+
+        A state that may not be there at first is there afterwards.
+        """
         skipped, states = _CONTROL[node.op_type](node, graph)
         inner = dict(types)
         given = inputs[len(inputs) - len(graph.input) :] if node.op_type == "Scan" else inputs
@@ -105,7 +127,13 @@ class TypeInference:
         self.extend(inner, graph.node, declared)
         made = [inner.get(text(value.name)) for value in graph.output][skipped:]
         first = inputs[len(inputs) - states :] if node.op_type == "Loop" else inputs
-        return [*(first[:states] if states else []), *made[states:]]
+        pairs = zip(first[:states], made, strict=False)
+        kept = [own if _is_optional(given) else given for given, own in pairs]
+        return [*kept, *made[states:]]
+
+
+def _is_optional(type_: TypeProto | None) -> bool:
+    return type_ is not None and type_.HasField("optional_type")
 
 
 _CONTROL: dict[str, Callable[[NodeProto, GraphProto], tuple[int, int]]] = {
@@ -150,6 +178,13 @@ def _optional(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | No
     return None if held is None else helper.make_optional_type_proto(held)
 
 
+def _zip_map(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto:
+    has_texts = any(a.name == "classlabels_strings" and a.strings for a in node.attribute)
+    key = TensorProto.STRING if has_texts else TensorProto.INT64
+    value = helper.make_tensor_type_proto(TensorProto.FLOAT, [])
+    return helper.make_sequence_type_proto(helper.make_map_type_proto(key, value))
+
+
 _CONTAINERS: dict[str, Callable[[list[TypeProto | None], NodeProto], TypeProto | None]] = {
     "ConcatFromSequence": _element,
     "Optional": _optional,
@@ -160,8 +195,9 @@ _CONTAINERS: dict[str, Callable[[list[TypeProto | None], NodeProto], TypeProto |
     "SequenceErase": _same,
     "SequenceInsert": _same,
     "SplitToSequence": _sequence_of,
+    "ZipMap": _zip_map,
 }
-"""What the operators on sequences and optional values make."""
+"""What the operators on sequences, optional values and maps make."""
 
 
 def _like_inputs(node: NodeProto, inputs: list[TypeProto | None]) -> list[TypeProto | None]:
@@ -193,8 +229,10 @@ def _by_schema(
             made.append(bound[formal.type_str])
         elif len(allowed) == 1:
             made.append(_from_text(allowed[0]))
-        else:
+        elif all(map(_TENSOR.fullmatch, allowed)):
             made.append(_asked(schema, node, inputs))
+        else:
+            made.append(None)
     return made
 
 
@@ -202,6 +240,8 @@ def _asked(
     schema: defs.OpSchema, node: NodeProto, inputs: list[TypeProto | None]
 ) -> TypeProto | None:
     """The type that an attribute asks for; without one, and without a default, the input's."""
+    if schema.domain == _LEARNING:
+        return helper.make_tensor_type_proto(_label_type(node, inputs), None)
     name = next((name for name in _DTYPE_ATTRIBUTES if name in schema.attributes), None)
     if name is None:
         return None
@@ -209,7 +249,24 @@ def _asked(
     chosen = schema.attributes[name].default_value if given is None else given
     if chosen.type != AttributeProto.INT:
         return inputs[0] if inputs else None
-    return helper.make_tensor_type_proto(chosen.i, None) if chosen.i in ELEMENT_TYPES else None
+    return helper.make_tensor_type_proto(chosen.i, None) if chosen.i in OPERAND_TYPES else None
+
+
+def _label_type(node: NodeProto, inputs: list[TypeProto | None]) -> int:
+    """The data type of labels that an operator of ONNX-ML makes.
+
+    They are of the type that the attribute has which lists them; what lists pairs of a string and
+    an integer turns the one into the other.
+    """
+    for attribute in node.attribute:
+        if attribute.name == "values_tensor":
+            return attribute.t.data_type
+        if attribute.name in _LABELS:
+            return _LABELS[attribute.name]
+        if attribute.name in _PAIRS and inputs and inputs[0] is not None:
+            is_text = inputs[0].tensor_type.elem_type == TensorProto.STRING
+            return TensorProto.INT64 if is_text else TensorProto.STRING
+    return TensorProto.INT64
 
 
 def _from_text(written: str) -> TypeProto | None:
@@ -218,7 +275,7 @@ def _from_text(written: str) -> TypeProto | None:
     if found is None:
         return None
     name = _ONNX_NAMES.get(found[1], found[1])
-    code = next((c for c, known in ELEMENT_TYPES.items() if known.value == name), None)
+    code = next((c for c, known in OPERAND_TYPES.items() if known.value == name), None)
     return None if code is None else helper.make_tensor_type_proto(code, None)
 
 

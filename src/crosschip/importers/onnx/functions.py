@@ -97,7 +97,7 @@ def _attributes(node: NodeProto) -> dict[str, AttributeProto]:
 
 def _bind(nodes: Iterable[NodeProto], given: Mapping[str, AttributeProto]) -> None:
     """Put the attributes that are given where the nodes refer to them; drop what is not given."""
-    for node in _all_nodes(nodes):
+    for node in all_nodes(nodes):
         for index in reversed(range(len(node.attribute))):
             attribute = node.attribute[index]
             if not attribute.ref_attr_name:
@@ -106,16 +106,16 @@ def _bind(nodes: Iterable[NodeProto], given: Mapping[str, AttributeProto]) -> No
             if source is None:
                 del node.attribute[index]
             else:
-                name = attribute.name
+                name = text(attribute.name)
                 attribute.CopyFrom(source)
                 attribute.name = name
 
 
-def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+def all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
     """The nodes and those of the graphs that they hold."""
     for node in nodes:
         yield node
         for attribute in node.attribute:
-            yield from _all_nodes(attribute.g.node)
+            yield from all_nodes(attribute.g.node)
             for graph in attribute.graphs:
-                yield from _all_nodes(graph.node)
+                yield from all_nodes(graph.node)

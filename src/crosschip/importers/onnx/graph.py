@@ -7,11 +7,12 @@ from pathlib import Path
 from google.protobuf.message import DecodeError
 from onnx import ModelProto, NodeProto, ValueInfoProto
 
+from crosschip.importers.onnx.foreign import CONTAINER, is_container
 from crosschip.importers.onnx.functions import STANDARD_DOMAINS, is_same, schema_of
 from crosschip.importers.onnx.operators import TABLE
 from crosschip.importers.onnx.scope import Scope
 from crosschip.importers.onnx.shared import Shared, full_name, located, opsets_of
-from crosschip.importers.onnx.tensors import TensorReader, element_type, text
+from crosschip.importers.onnx.tensors import TensorReader, operand_type, text
 from crosschip.importers.onnx.wire import without_weights
 from crosschip.ir import (
     Builder,
@@ -79,7 +80,7 @@ class _ModelImport:
         for value in self._graph.output:
             name = text(value.name)
             with located(f"{self._path}: output {name!r}"):
-                self._builder.output(name, self._scope.operand(name))
+                self._builder.output(name, self._scope.output(name))
         return self._builder.build()
 
     def _check(self) -> None:
@@ -99,11 +100,15 @@ class _ModelImport:
         )
 
     def _input(self, name: str, value: ValueInfoProto) -> Operand:
+        if is_container(value.type):
+            operand = self._builder.input(name, CONTAINER)
+            self._scope.contain(operand, value.type)
+            return operand
         if not value.type.HasField("tensor_type"):
-            raise UnsupportedError("is not declared as a tensor")
+            raise UnsupportedError("is not declared as a tensor, sequence, map or optional value")
         tensor = value.type.tensor_type
         shape = self._shared.sizes.shape(tensor.shape) if tensor.HasField("shape") else None
-        return self._builder.input(name, TensorType(element_type(tensor.elem_type), shape))
+        return self._builder.input(name, TensorType(operand_type(tensor.elem_type), shape))
 
 
 def _opsets(path: Path, proto: ModelProto) -> dict[str, int]:
@@ -123,7 +128,7 @@ def _opsets(path: Path, proto: ModelProto) -> dict[str, int]:
             raise ModelFileError(
                 f"{path}: does not say which opset it uses; export or download it again"
             )
-        return found
+        return {"": OPSETS[0], **found}
     if 1 <= version < OPSETS[0] and all(is_same(n, version, OPSETS[0]) for n in proto.graph.node):
         return {**found, "": OPSETS[0]}
     if version not in OPSETS:

@@ -1,16 +1,18 @@
 """Which nodes must stay together, because what passes between them is no tensor.
 
-Operands are tensors. Nodes that hand sequences, optional values or maps to each other become one
-extension operation, along with all that lies on a way from one of them to another.
+Sequences, optional values and maps go into a model and come out of it, but between operations only
+tensors do. Nodes that hand others to each other become one extension operation, along with all that
+lies on a way from one of them to another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from onnx import NodeProto, TypeProto
+from onnx import FunctionProto, NodeProto, TypeProto
 
 from crosschip.importers.onnx.foreign import free_names
+from crosschip.importers.onnx.functions import all_nodes
 from crosschip.importers.onnx.tensors import text
 
 _MAKERS = frozenset(
@@ -30,9 +32,15 @@ Unit = tuple[int, ...]
 """The numbers of nodes that are imported together, in order."""
 
 
-def makes_no_tensor(nodes: Iterable[NodeProto]) -> bool:
-    """Whether one of the nodes may make something else than a tensor."""
-    return any(node.op_type in _MAKERS for node in nodes)
+def makes_no_tensor(nodes: Iterable[NodeProto], functions: Iterable[FunctionProto]) -> bool:
+    """Whether a node, also one in a graph or function of these, may make else than a tensor."""
+    bodies = [nodes, *(function.node for function in functions)]
+    return any(_makes_no_tensor(node) for body in bodies for node in all_nodes(body))
+
+
+def _makes_no_tensor(node: NodeProto) -> bool:
+    """An optional value that is there is imported as what it holds."""
+    return node.op_type in _MAKERS or (node.op_type == "Optional" and not node.input)
 
 
 def units(nodes: Sequence[NodeProto], types: Mapping[str, TypeProto]) -> Iterator[Unit]:

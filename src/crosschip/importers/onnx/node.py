@@ -36,6 +36,9 @@ class Surroundings(Protocol):
     def array(self, tensor: TensorProto) -> Array:
         """The elements of a tensor that an attribute holds."""
 
+    def constant(self, tensor: TensorProto, name: str) -> Operand:
+        """The operand for a tensor that an attribute holds."""
+
     def dense(self, tensor: SparseTensorProto) -> Array:
         """The elements of a tensor that is stored without its zeros."""
 
@@ -173,6 +176,17 @@ class Node:
     def tensor(self, name: str) -> Array:
         """A tensor; required."""
         return self._surroundings.array(_given(name, self._take(name, AttributeProto.TENSOR)).t)
+
+    def tensor_operand(self, name: str) -> Operand:
+        """The operand for a tensor, of numbers or strings; required."""
+        attribute = _given(name, self._take(name, AttributeProto.TENSOR))
+        return self._surroundings.constant(attribute.t, self.outputs[0])
+
+    def strings(self, values: Sequence[str], shape: Sequence[int]) -> Operand:
+        """An operand that holds strings."""
+        encoded = [value.encode() for value in values]
+        tensor = TensorProto(data_type=TensorProto.STRING, dims=shape, string_data=encoded)
+        return self._surroundings.constant(tensor, self.outputs[0])
 
     def sparse_tensor(self, name: str) -> Array:
         """A tensor that is stored without its zeros; required."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import cast
 
 from onnx import (
     FunctionProto,
@@ -18,6 +19,7 @@ from onnx import (
     TensorProto,
     TypeProto,
     ValueInfoProto,
+    helper,
 )
 
 from crosschip.importers.onnx.foreign import Foreign, free_names, type_proto, type_text
@@ -108,7 +110,7 @@ class Scope:
             return self._operands[name]
         if name in self._initializers:
             with located(f"initializer {name!r}"):
-                operand = constant(self.array(self._initializers[name]), name)
+                operand = self.constant(self._initializers[name], name)
             self._operands[name] = operand
             return operand
         if name in self._not_computed:
@@ -117,6 +119,36 @@ class Scope:
         if self._outer is not None:
             return self._outer.optional(name)
         raise ModelError(f"{name!r} is read, but nothing before makes it")
+
+    def constant(self, tensor: TensorProto, name: str) -> Operand:
+        """The operand for a tensor of the file: a constant, unless it is of strings."""
+        if tensor.data_type != TensorProto.STRING:
+            return constant(self.array(tensor), name)
+        operand = Operand(name, self._shared.reader.strings(tensor))
+        self._shared.strings[operand] = tensor
+        return operand
+
+    def strings(self, operand: Operand) -> TensorProto | None:
+        """The tensor of strings of the file that an operand stands for, if it does."""
+        return self._shared.strings.get(operand)
+
+    def type_of(self, operand: Operand) -> TypeProto:
+        """The type of an operand as ONNX writes it."""
+        return self._shared.containers.get(operand) or type_proto(operand.type)
+
+    def contain(self, operand: Operand, type_: TypeProto) -> None:
+        """Keep the type of an operand that is no tensor."""
+        self._shared.containers[operand] = type_
+
+    def output(self, name: str) -> Operand:
+        """The operand of a name, as an output of the model, which something must make."""
+        operand = self.operand(name)
+        tensor = self.strings(operand)
+        if tensor is None:
+            return operand
+        node = helper.make_node("Constant", [], [name], value=tensor)
+        (made,) = self._extension(node, next(self._shared.names(name, 0)), "strings are no numbers")
+        return cast(Operand, made)
 
     def array(self, tensor: TensorProto) -> Array:
         """The elements of a tensor of the file."""
@@ -134,7 +166,7 @@ class Scope:
             wanted: the names of the graph's outputs.
             where: the file that messages name.
         """
-        if makes_no_tensor(nodes):
+        if self._shared.containers or makes_no_tensor(nodes, self._shared.functions.values()):
             self._run_units(nodes, set(wanted), where)
             return
         for number, node in enumerate(nodes):
@@ -160,7 +192,7 @@ class Scope:
         for name in free_names(nodes):
             operand = self.optional(name)
             if operand is not None:
-                types[name] = type_proto(operand.type)
+                types[name] = self.type_of(operand)
         functions = self._shared.functions.values()
         TypeInference(self._opsets, functions).extend(types, nodes, self._declared)
         return types
@@ -206,7 +238,7 @@ class Scope:
         self._current = own
         function = self._shared.function(proto)
         if function is not None:
-            results = self._expand(model_body(function, proto), proto, inputs)
+            results = self._by_model_function(function, proto, inputs, names)
         else:
             results = self._results(proto, inputs, names)
         self._bind(proto, results, before)
@@ -229,7 +261,7 @@ class Scope:
         del builder.operations[before:]
         if not self._foreign([proto], _made(proto)).is_sound():
             raise refusal
-        types = [TypeProto() if o is None else type_proto(o.type) for o in inputs]
+        types = [TypeProto() if o is None else self.type_of(o) for o in inputs]
         body = standard_body(proto, self._opset(proto), types)
         if body is not None:
             try:
@@ -257,6 +289,26 @@ class Scope:
             raise ModelError(f"its numbers do not go together: {error}") from None
         node.finish()
         return [results] if isinstance(results, Operand) else results
+
+    def _by_model_function(
+        self,
+        function: FunctionProto,
+        proto: NodeProto,
+        inputs: Sequence[Operand | None],
+        names: Iterator[str],
+    ) -> Sequence[Operand | None]:
+        """By the function's body; what calls it from outside of all others may stay as it is."""
+        before = len(self._shared.builder.operations)
+        try:
+            return self._expand(model_body(function, proto), proto, inputs)
+        except UnsupportedError as error:
+            if self._depth:
+                raise
+            del self._shared.builder.operations[before:]
+            try:
+                return self._extension(proto, next(names), str(error))
+            except UnsupportedError:
+                raise error from None
 
     def _expand(
         self, body: FunctionProto, proto: NodeProto, inputs: Sequence[Operand | None]

@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from onnx import FunctionProto, NodeProto, OperatorSetIdProto
+from onnx import FunctionProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto
 
 from crosschip.importers.onnx.functions import STANDARD_DOMAINS
 from crosschip.importers.onnx.sizes import Sizes
 from crosschip.importers.onnx.tensors import TensorReader, text
-from crosschip.ir import Builder, ModelError, ModelFileError, UnsupportedError
+from crosschip.ir import Builder, ModelError, ModelFileError, Operand, UnsupportedError
 from crosschip.ops.slots import ComputedParameter
 
 MAX_EXPANDED = 100_000
@@ -27,6 +27,9 @@ class Shared:
         reader: reads tensors of the file.
         functions: the functions that the model brings with it.
         sizes: the named sizes of the model.
+        strings: the tensors of strings that operands stand for. Strings are no constants of a
+            model: what reads them are extension operations, and those bring them along.
+        containers: the types of operands that are no tensors.
     """
 
     def __init__(
@@ -44,6 +47,8 @@ class Shared:
             for function in functions
         }
         self.sizes = Sizes()
+        self.strings: dict[Operand, TensorProto] = {}
+        self.containers: dict[Operand, TypeProto] = {}
         self._taken: set[str] = set()
         self._expanded = 0
 

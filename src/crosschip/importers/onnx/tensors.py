@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from onnx import SparseTensorProto, TensorProto
 
-from crosschip.ir import Array, ElementType, ModelFileError, UnsupportedError
+from crosschip.ir import Array, ElementType, ModelFileError, TensorType, UnsupportedError
 
 ELEMENT_TYPES: dict[int, ElementType] = {
     TensorProto.FLOAT: ElementType.FLOAT32,
@@ -39,7 +39,10 @@ ELEMENT_TYPES: dict[int, ElementType] = {
     TensorProto.INT2: ElementType.INT2,
     TensorProto.UINT2: ElementType.UINT2,
 }
-"""The element type for each ONNX data type that has one."""
+"""The element type for each ONNX data type of numbers that has one."""
+
+OPERAND_TYPES = {**ELEMENT_TYPES, TensorProto.STRING: ElementType.STRING}
+"""The same, with that of strings, which only extension operations read and make."""
 
 _MAX_RANK = 64
 _MAX_BYTES = 2**63
@@ -52,7 +55,7 @@ def text(value: str) -> str:
 
 
 def element_type(code: int) -> ElementType:
-    """The element type of an ONNX data type.
+    """The element type of an ONNX data type of numbers.
 
     Raises:
         UnsupportedError: there is none.
@@ -62,6 +65,11 @@ def element_type(code: int) -> ElementType:
         name = TensorProto.DataType.Name(code) if known else f"number {code}"
         raise UnsupportedError(f"no element type corresponds to the ONNX data type {name}")
     return ELEMENT_TYPES[code]
+
+
+def operand_type(code: int) -> ElementType:
+    """Like `element_type`, for what an operand is declared to hold, which strings may be, too."""
+    return ElementType.STRING if code == TensorProto.STRING else element_type(code)
 
 
 class DataFile:
@@ -131,15 +139,25 @@ class TensorReader:
             UnsupportedError: it is of a type that no operand can hold.
         """
         dtype = element_type(tensor.data_type).dtype
-        shape = tuple(tensor.dims)
-        if len(shape) > _MAX_RANK or any(size < 0 for size in shape):
-            raise ModelFileError(f"{list(shape[:_MAX_RANK])} is not a shape of a tensor")
+        shape = _shape(tensor)
         if math.prod(max(1, size) for size in shape) * dtype.itemsize >= _MAX_BYTES:
             raise ModelFileError(f"a tensor of shape {list(shape)} does not fit into memory")
         elements = self._elements(tensor, dtype, math.prod(shape))
         if dtype == np.bool_:
             elements = elements.view(np.uint8) != 0
         return elements.reshape(shape)
+
+    def strings(self, tensor: TensorProto) -> TensorType:
+        """The type of a tensor of strings, which are in the tensor itself.
+
+        Raises:
+            ModelFileError: they are not there, or are more or fewer than its shape needs.
+        """
+        shape = _shape(tensor)
+        if tensor.data_location == TensorProto.EXTERNAL or tensor.HasField("raw_data"):
+            raise ModelFileError("strings must be in the field for strings")
+        _check_size(len(tensor.string_data), math.prod(shape), "strings")
+        return TensorType(ElementType.STRING, shape)
 
     def dense(self, tensor: SparseTensorProto) -> Array:
         """The elements of a tensor that is stored without its zeros.
@@ -276,6 +294,13 @@ def _unpacked(packed: Array, bits: int, count: int) -> Array:
 def _listed(values: Any, dtype: type[np.generic], count: int) -> Array:
     _check_size(len(values), count, "elements")
     return np.array(values, dtype)
+
+
+def _shape(tensor: TensorProto) -> tuple[int, ...]:
+    shape = tuple(tensor.dims)
+    if len(shape) > _MAX_RANK or any(size < 0 for size in shape):
+        raise ModelFileError(f"{list(shape[:_MAX_RANK])} is not a shape of a tensor")
+    return shape
 
 
 def _number(digits: str) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from crosschip.importers.paddle.messages import TensorDesc
 from crosschip.ir import ElementType, ModelError, UnsupportedError
+from crosschip.ir.types import ALL_TYPES
 
 _MAX_RANK = 32
 
@@ -36,7 +37,7 @@ _BY_TYPE_NAME = {
     "t_f32": ElementType.FLOAT32,
     "t_f64": ElementType.FLOAT64,
 }
-_BY_NAME = {element_type.value: element_type for element_type in ElementType}
+_BY_NAME = {element_type.value: element_type for element_type in ALL_TYPES}
 
 
 def from_code(code: int) -> ElementType:

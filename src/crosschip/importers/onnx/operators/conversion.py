@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosschip.importers.onnx.node import Node, imports, only
 from crosschip.importers.onnx.tensors import element_type
-from crosschip.ir import ElementType, Operand
+from crosschip.ir import ElementType, Operand, UnsupportedError
 from crosschip.ops.casting import SATURATING, PowerRounding
 from crosschip.ops.conversion import Cast
 
@@ -14,6 +14,8 @@ def cast(node: Node) -> Operand:
     """`saturate` and `round_mode` matter for floats of eight bits and less only."""
     like = node[1].type.element_type if node.type == "CastLike" else None
     target = like or element_type(node.integer("to"))
+    if target is ElementType.STRING:
+        raise UnsupportedError("no standard operator makes strings")
     saturate = node.flag("saturate", True)
     rounding = node.text("round_mode", "up").upper()
     only("round_mode", rounding, *PowerRounding.__members__)

@@ -6,7 +6,7 @@ import numpy as np
 
 from crosschip.importers.onnx.node import Node, bounded, imports, only
 from crosschip.importers.onnx.operators.convolution import fixed
-from crosschip.ir import Array, ElementType, ModelError, Operand
+from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.comparison import Equal
 from crosschip.ops.conversion import Cast
 from crosschip.ops.elementwise import Add
@@ -44,6 +44,8 @@ def tf_idf_vectorizer(node: Node) -> Operand:
 
 def _sequences(node: Node) -> list[Array]:
     """The sequences to count, those of one length in an array each, the shortest first."""
+    if node.has("pool_strings"):
+        raise UnsupportedError("pool_strings: standard operators count numbers only")
     starts, pool = node.integers("ngram_counts"), np.array(node.integers("pool_int64s"), np.int64)
     found = []
     for length, (start, end) in enumerate(zip(starts, (*starts[1:], len(pool)), strict=True), 1):

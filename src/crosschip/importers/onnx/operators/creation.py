@@ -8,7 +8,7 @@ import numpy as np
 
 from crosschip.importers.onnx.node import Node, imports
 from crosschip.importers.onnx.tensors import element_type
-from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
+from crosschip.ir import Array, ElementType, ModelError, Operand
 from crosschip.ir import constant as constant_operand
 from crosschip.ir.types import INDICES
 from crosschip.ops.comparison import Equal
@@ -21,7 +21,6 @@ from crosschip.ops.rearranging import Trilu
 from crosschip.ops.slicing import Slice
 
 _VALUES: dict[str, Callable[[Node, str], Array]] = {
-    "value": Node.tensor,
     "sparse_value": Node.sparse_tensor,
     "value_float": lambda node, name: np.array(node.real(name), np.float32),
     "value_floats": lambda node, name: np.array(node.reals(name), np.float32),
@@ -35,7 +34,12 @@ def constant(node: Node) -> Operand:
     for name, read in _VALUES.items():
         if node.has(name):
             return constant_operand(read(node, name), node.outputs[0])
-    raise UnsupportedError("its value is neither a tensor nor numbers")
+    if node.has("value_string"):
+        return node.strings([node.text("value_string")], [])
+    if node.has("value_strings"):
+        texts = node.texts("value_strings")
+        return node.strings(texts, [len(texts)])
+    return node.tensor_operand("value")
 
 
 @imports("ConstantOfShape")

@@ -1,0 +1,51 @@
+"""Arrays in and out of ONNX Runtime, which knows only NumPy's own types by name.
+
+Elements of bfloat16 and of eight-bit floats go in and out as the integers of their bits. A value
+shares the memory of the array that it is made of, unless that holds strings.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable
+
+import numpy as np
+from onnx import helper
+from onnxruntime import NodeArg, OrtValue
+
+from crosschip.ir import Array
+
+_FOREIGN = ("tensor(bfloat16)", "tensor(float8")
+
+
+def all_known(arguments: Iterable[NodeArg]) -> bool:
+    """Whether all inputs or outputs of a session are tensors of types that NumPy itself has."""
+    return all(is_tensor(value) and not value.type.startswith(_FOREIGN) for value in arguments)
+
+
+def is_tensor(argument: NodeArg) -> bool:
+    """Whether an input or output is a tensor."""
+    return bool(argument.type.startswith("tensor("))
+
+
+def ortvalue(array: Array) -> OrtValue:
+    """An array as one of ONNX Runtime's values."""
+    if _is_numpys(array.dtype):
+        return OrtValue.ortvalue_from_numpy(array)
+    code = helper.np_dtype_to_tensor_dtype(array.dtype)
+    bits = array.view(f"u{array.itemsize}")
+    return OrtValue.ortvalue_from_numpy_with_onnx_type(bits, code)
+
+
+def array_of(value: OrtValue) -> Array:
+    """The elements of a value, in memory of their own if NumPy does not have their type."""
+    dtype = helper.tensor_dtype_to_np_dtype(value.element_type())
+    if _is_numpys(dtype):
+        array: Array = value.numpy()
+        return array
+    copy = bytearray(ctypes.string_at(value.data_ptr(), value.tensor_size_in_bytes()))
+    return np.frombuffer(copy, dtype).reshape(value.shape())
+
+
+def _is_numpys(dtype: np.dtype) -> bool:
+    return dtype.isbuiltin == 1
