@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import scipy.special  # type: ignore[import-untyped]  # SciPy comes without types
+import scipy.special
 from tests.ops.oracle import of_torch, torch
 
 from crosschip.devices.reference import ReferenceProgram

@@ -80,13 +80,13 @@ class OnnxRuntimeProgram(Program):
 
     def _run_objects(self, inputs: Sequence[Array]) -> Sequence[Array]:
         feed = {
-            name: ortvalue(array) if is_tensor else array.item()
-            for name, is_tensor, array in zip(self._inputs, self._tensors_in, inputs, strict=True)
+            name: ortvalue(array) if tensor else array.item()
+            for name, tensor, array in zip(self._inputs, self._tensors_in, inputs, strict=True)
         }
         outputs = self._session.run(self._outputs, feed)
         return [
-            value if is_tensor else boxed(value)
-            for is_tensor, value in zip(self._tensors_out, outputs, strict=True)
+            value if tensor else boxed(value)
+            for tensor, value in zip(self._tensors_out, outputs, strict=True)
         ]
 
     def save(self) -> bytes:
