@@ -98,6 +98,15 @@ def usual_pixels(op: ResizeNearest) -> str | None:
     return None if usual else f"rounding: {op.rounding.name} is not done at run time"
 
 
+BORDERS = {
+    PadMode.NONE: "zeros",
+    PadMode.CONSTANT: "zeros",
+    PadMode.REFLECT: "reflection",
+    PadMode.REPLICATE: "border",
+    PadMode.EDGE: "border",
+}
+"""What both engines call the ways of sampling outside of an image."""
+
 _PLACES = {
     AlignMode.HALF_PIXEL: "half_pixel",
     AlignMode.ASYMMETRIC: "asymmetric",

@@ -47,6 +47,11 @@ QUANTIZED: tuple[Example, ...] = (
         quantization=Quantization((0.1,), (120,)),
     ),
 )
+_COMPARED: tuple[Example, ...] = (
+    *(*REALS, *INTEGERS, *QUANTIZED),
+    example(input=random(3, 4, dtype=ElementType.UINT8, high=256), axes=(1,)),
+    example(input=random(3, 4, dtype=ElementType.BOOL), axes=(1,)),
+)
 
 COEFFICIENT = (
     "With REDUCE_TO_END, axes is the one axis named and all after it. A COEFF other than 0 (not "
@@ -166,11 +171,7 @@ class ReduceMax(Reduction):
 
     __slots__ = ()
     input = tensor(NUMBERS | BOOLEANS)
-    examples = (
-        *(*REALS, *INTEGERS, *QUANTIZED),
-        example(input=random(3, 4, dtype=ElementType.UINT8, high=256), axes=(1,)),
-        example(input=random(3, 4, dtype=ElementType.BOOL), axes=(1,)),
-    )
+    examples = _COMPARED
 
     def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
         least = limits(input.dtype)[0]
@@ -193,11 +194,7 @@ class ReduceMin(Reduction):
 
     __slots__ = ()
     input = tensor(NUMBERS | BOOLEANS)
-    examples = (
-        *(*REALS, *INTEGERS, *QUANTIZED),
-        example(input=random(3, 4, dtype=ElementType.UINT8, high=256), axes=(1,)),
-        example(input=random(3, 4, dtype=ElementType.BOOL), axes=(1,)),
-    )
+    examples = _COMPARED
 
     def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
         greatest = limits(input.dtype)[1]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from crosschip.ir import Array, Builder, ElementType, Operand, Quantization, Shape, unknown
@@ -19,6 +22,15 @@ from crosschip.ops.unary import Neg
 
 _QUARTER = Quantization((0.25,))
 _BYTES = random(3, 8, dtype=ElementType.INT8, low=-128, high=128, quantization=_QUARTER)
+
+
+def _place(
+    find: Callable[..., Any], input: Array, axis: int, keepdim: bool, select_last: bool
+) -> Array:
+    """Where NumPy finds the first element it looks for along an axis, or the last one."""
+    turned = np.flip(input, axis) if select_last else input
+    found = find(turned, axis, keepdims=keepdim)
+    return np.asarray(input.shape[axis] - 1 - found if select_last else found)
 
 
 class ArgExtreme(Operator):
@@ -85,9 +97,7 @@ class ArgMax(ArgExtreme):
     def reference(
         self, input: Array, axis: int, keepdim: bool, dtype: ElementType, select_last: bool
     ) -> Array:
-        turned = np.flip(input, axis) if select_last else input
-        found = np.argmax(turned, axis, keepdims=keepdim)
-        return np.asarray(input.shape[axis] - 1 - found if select_last else found)
+        return _place(np.argmax, input, axis, keepdim, select_last)
 
 
 @operator(
@@ -107,9 +117,7 @@ class ArgMin(ArgExtreme):
     def reference(
         self, input: Array, axis: int, keepdim: bool, dtype: ElementType, select_last: bool
     ) -> Array:
-        turned = np.flip(input, axis) if select_last else input
-        found = np.argmin(turned, axis, keepdims=keepdim)
-        return np.asarray(input.shape[axis] - 1 - found if select_last else found)
+        return _place(np.argmin, input, axis, keepdim, select_last)
 
     def decompose(self, b: Builder) -> Operand:
         # The bitwise complement is an integer's negation, less one, which never overflows.

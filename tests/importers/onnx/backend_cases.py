@@ -116,12 +116,6 @@ def judge(case: Case, devices: Sequence[str], folder: Path) -> Outcome:
     return Outcome(case.name, "random" if random else "right")
 
 
-def table(devices: Sequence[str], folder: Path) -> Iterator[Outcome]:
-    """What came of every case, in order."""
-    for case in cases():
-        yield judge(case, devices, folder)
-
-
 def _run(path: Path, case: Case, inputs: Sequence[Array], devices: Sequence[str]) -> list[Array]:
     model = crosschip.load(path)
     names = [value.name for value in case.model.graph.input]

@@ -22,16 +22,6 @@ _SILENT = 4
 _PACKED = NARROW_INTEGERS | {ElementType.FLOAT4E2M1}
 """The element types of which several share a byte in ONNX."""
 
-_PACKED = NARROW_INTEGERS | {ElementType.FLOAT4E2M1}
-"""The element types of which several share a byte in ONNX."""
-
-_MAX_INSIDE = 2**30
-"""So many bytes of constants go into an optimized model; protobuf's limit is twice that.
-
-What has graphs or strings in it must be whole: of constants outside, ONNX Runtime finds only those
-of the outermost graph again, and strings it writes as addresses when it is asked for a place.
-"""
-
 
 def supports(operation: Extension) -> Support:
     """Whether ONNX Runtime takes an operation, as far as its version of the operators says."""

@@ -6,13 +6,13 @@ import math
 import mmap
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from onnx import SparseTensorProto, TensorProto
 
 from crosschip.ir import Array, ElementType, ModelFileError, TensorType, UnsupportedError
+from crosschip.ir.closing import Closing
 
 ELEMENT_TYPES: dict[int, ElementType] = {
     TensorProto.FLOAT: ElementType.FLOAT32,
@@ -106,7 +106,7 @@ class DataFile:
         self._file.close()
 
 
-class TensorReader:
+class TensorReader(Closing):
     """Reads the tensors of one model file.
 
     Args:
@@ -120,15 +120,8 @@ class TensorReader:
         self.model_file = self._opened(path)
         self._files = {"": self.model_file}
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Close the files; arrays that are mapped stay so."""
         self._open.close()
 
     def array(self, tensor: TensorProto) -> Array:

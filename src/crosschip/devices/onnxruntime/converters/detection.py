@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from crosschip.devices.limits import BORDERS
 from crosschip.devices.onnxruntime.converters.table import converts
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ops.bilinear import Kernel
-from crosschip.ops.padding import PadMode
 from crosschip.ops.sampling import GridSample, RoiAlign, RoiMode
 from crosschip.ops.suppression import NonMaxSuppressionIndices
 
 _MODES = {Kernel.BILINEAR: "linear", Kernel.NEAREST: "nearest", Kernel.BICUBIC: "cubic"}
-_BORDERS = {
-    PadMode.NONE: "zeros",
-    PadMode.CONSTANT: "zeros",
-    PadMode.REFLECT: "reflection",
-    PadMode.REPLICATE: "border",
-    PadMode.EDGE: "border",
-}
 _FLOAT32 = {ElementType.FLOAT32}
 _INDEXED = _FLOAT32 | {ElementType.INT32, ElementType.INT64}
 
@@ -30,7 +23,7 @@ def grid_sample(g: Graph, op: GridSample) -> str:
         "GridSample",
         *(g[op.input], g[op.grid]),
         mode=_MODES[op.mode],
-        padding_mode=_BORDERS[op.pad_mode],
+        padding_mode=BORDERS[op.pad_mode],
         align_corners=int(op.align_corners),
     )
 

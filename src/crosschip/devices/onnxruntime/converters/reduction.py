@@ -24,7 +24,6 @@ from crosschip.ops.reduction import (
     Reduction,
 )
 
-_MULTIPLIED = FLOAT_TYPES | {ElementType.INT64}
 _COMPARED = FLOAT_TYPES | INDICES | BOOLEANS | {ElementType.INT8, ElementType.UINT8}
 
 

@@ -6,27 +6,20 @@ import numpy as np
 from openvino import Node, Output
 from openvino import opset15 as ops
 
+from crosschip.devices.limits import BORDERS
 from crosschip.devices.openvino.converters.table import converts
 from crosschip.devices.openvino.graph import Graph
 from crosschip.ir import ElementType, Operand
-from crosschip.ops.padding import PadMode
 from crosschip.ops.sampling import GridSample, RoiAlign, RoiMode
 from crosschip.ops.suppression import NonMaxSuppression, NonMaxSuppressionIndices
 
-_BORDERS = {
-    PadMode.NONE: "zeros",
-    PadMode.CONSTANT: "zeros",
-    PadMode.REFLECT: "reflection",
-    PadMode.REPLICATE: "border",
-    PadMode.EDGE: "border",
-}
 _FLOAT32 = {ElementType.FLOAT32}
 _INDEXED = _FLOAT32 | {ElementType.INT32, ElementType.INT64}
 
 
 @converts(GridSample, types=_FLOAT32)
 def grid_sample(g: Graph, op: GridSample) -> Node:
-    mode, border = op.mode.name.lower(), _BORDERS[op.pad_mode]
+    mode, border = op.mode.name.lower(), BORDERS[op.pad_mode]
     attributes = {"mode": mode, "padding_mode": border, "align_corners": op.align_corners}
     return ops.grid_sample(g[op.input], g[op.grid], attributes)
 
