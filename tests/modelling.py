@@ -14,7 +14,18 @@ import numpy as np
 from hypothesis import strategies as st
 
 from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
-from crosschip.hal import YES, Device, Kind, Options, Program, Support
+from crosschip.hal import (
+    YES,
+    Capabilities,
+    Device,
+    Kind,
+    Offer,
+    Options,
+    Precision,
+    Program,
+    Rule,
+    Support,
+)
 from crosschip.ir import (
     Array,
     Builder,
@@ -45,6 +56,7 @@ from crosschip.ops.matrix import FullyConnected, MatMul
 from crosschip.ops.normalization import BatchNormalization
 from crosschip.ops.slicing import Slice
 from crosschip.ops.slots import Fuse
+from crosschip.runtime.asking import Ask
 
 ROOT = Path(__file__).parents[1]
 
@@ -160,9 +172,12 @@ class DelegatingDevice(Device):
     def version(self) -> str:
         return "1.0"
 
-    def supports(self, operation: Operation) -> Support:
+    def capabilities(self) -> Capabilities:
+        return Capabilities(precisions=frozenset(Precision), threads=True)
+
+    def supports(self, operation: Operation, options: Options) -> Support:
         if operation.type in self.declines:
-            return Support.no(f"{operation.type}: not implemented")
+            return Support.no(operation, "", "not implemented", Rule.OPERATOR)
         return YES
 
     def compile(self, model: Model, options: Options) -> Program:
@@ -177,6 +192,11 @@ class DelegatingDevice(Device):
 
     def close(self) -> None:
         self.closed += 1
+
+
+def asks(supports: Callable[[Operation], Support]) -> Ask:
+    """A device that answers about each operation by itself."""
+    return lambda model: Offer([supports(operation) for operation in model.operations])
 
 
 @st.composite

@@ -123,7 +123,7 @@ def test_a_program_that_cannot_be_saved_runs(tmp_path: Path, warnings: Warnings)
     with compile(chain(Relu), [Unsaving(name="npu")], cache=tmp_path) as model:
         assert model.run(x)["y0"].tolist() == [0, 0.5]
         assert model.report.cache == "off"
-    assert warnings() == ["npu failed to save its program: RuntimeError: no room for it"]
+    assert warnings() == ["npu: failed while saving a program: RuntimeError: no room for it"]
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "append", "empty"])

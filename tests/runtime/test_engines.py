@@ -25,7 +25,7 @@ ENGINES = ("onnxruntime", "openvino")
 def engine(request: pytest.FixtureRequest) -> Iterator[Device]:
     """Each of the engines, open."""
     with open_device(request.param) as device:
-        yield device
+        yield device.device
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.modelling import DelegatingDevice, float32, model_of
 
-from crosschip.hal import Options, Precision
+from crosschip.hal import Capabilities, Options, Precision
 from crosschip.ir import (
     Array,
     Builder,
@@ -27,6 +27,7 @@ from crosschip.ir import (
 from crosschip.ops.activation import LeakyRelu, Relu, Sigmoid
 from crosschip.ops.conversion import Dequantize
 from crosschip.ops.elementwise import Add, Sub
+from crosschip.runtime.guard import GuardedDevice
 from crosschip.runtime.key import cache_key
 
 ROOT = Path(__file__).parents[2]
@@ -48,14 +49,14 @@ class Adjustable(DelegatingDevice):
     def version(self) -> str:
         return self.its_version
 
-    def machine(self) -> str:
-        return self.its_machine
+    def capabilities(self) -> Capabilities:
+        return Capabilities(tied_to=(self.its_machine,))
 
 
 def key(
     model: Model, device: Adjustable | None = None, name: str = "npu", options: Options = PLAIN
 ) -> str:
-    return cache_key(model, name, device or Adjustable(), options)
+    return cache_key(model, GuardedDevice(device or Adjustable(), name), options)
 
 
 def weights() -> Array:

@@ -9,18 +9,20 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from crosschip.hal import Device, Options, Precision, Program, Support
-from crosschip.ir import DeviceError, InputError, Model, Operation, UnsupportedError
+from crosschip.hal import CompileError, Device, Options, Precision, Rule, Sizes, Support
+from crosschip.ir import DeviceError, InputError, Model, UnsupportedError
 from crosschip.passes import Specialize, simplify
+from crosschip.runtime.asking import Ask, asking
 from crosschip.runtime.cache import Cache, Entry, default_folder
 from crosschip.runtime.compiled import CompiledModel, CompileReport
-from crosschip.runtime.discovery import automatic, first_line, open_device
+from crosschip.runtime.discovery import open_automatic, open_device
+from crosschip.runtime.guard import GuardedDevice, GuardedProgram
 from crosschip.runtime.key import cache_key
-from crosschip.runtime.placement import Placement, Supports, place
+from crosschip.runtime.placement import Placement, Refusals, place
+from crosschip.runtime.profiles import shapes_for
 from crosschip.runtime.segments import Segment
 
 Devices = Literal["auto"] | str | Sequence[str | Device]
@@ -38,18 +40,27 @@ def compile(
     precision: str = "float32",
     threads: int | None = None,
     properties: Mapping[str, Mapping[str, str]] | None = None,
+    ranges: Mapping[str, tuple[int, int]] | None = None,
+    profiles: Sequence[Mapping[str, int]] = (),
+    specializations: int = 16,
 ) -> CompiledModel:
     """Place a model on devices, compile each part, and join the parts to one that runs.
 
     Args:
         model: what to compile; not changed.
         devices: names, or instances that stay the caller's to close, in the order of preference;
-            `"auto"` takes all that are available, accelerators first, `reference` last.
+            `"auto"` takes all that are available, accelerators first, `reference` last. A name is
+            `openvino`, or `openvino:GPU` for one of several chips.
         shapes: fixed shapes for inputs, by name, where the model leaves sizes open.
         cache: `True` for the default folder, a folder, or `False` for none.
         precision: the arithmetic for float32 operations: `float32`, `bfloat16` or `float16`.
         threads: how many processor threads a run may use; `None` leaves it to the devices.
         properties: settings for devices, by device name.
+        ranges: the least and the greatest value of open sizes, by the size's name; some devices
+            need them, and inputs outside of them are refused.
+        profiles: values of open sizes, by name, to compile for at once.
+        specializations: for how many sets of input shapes a device that compiles again for each
+            keeps programs.
 
     Raises:
         InputError: an argument does not fit.
@@ -59,7 +70,7 @@ def compile(
         CacheError: the cache folder cannot be written to.
     """
     start = time.perf_counter()
-    options = _options(precision, threads)
+    options = _options(precision, threads, _sizes(ranges or {}, profiles, specializations))
     store = _cache(cache)
     if shapes:
         model = Specialize(shapes)(model)
@@ -71,8 +82,10 @@ def compile(
     if any(segment.device != next(iter(opened)) for segment in placement.segments):
         logger.warning("%s: %s", model.name, placement.summary())
     report = CompileReport((time.perf_counter() - start) * 1e3, _cache_word(built))
-    ours = [device for device in opened.values() if device not in _instances(devices)]
-    return CompiledModel(placement, [one.program for one in built], ours, report)
+    theirs = _instances(devices)
+    ours = [device for device in opened.values() if device.device not in theirs]
+    programs = [one.program for one in built]
+    return CompiledModel(placement, programs, opened, ours, options.sizes, report)
 
 
 def explain(
@@ -80,7 +93,10 @@ def explain(
     devices: Devices = "auto",
     *,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    precision: str = "float32",
+    threads: int | None = None,
     properties: Mapping[str, Mapping[str, str]] | None = None,
+    ranges: Mapping[str, tuple[int, int]] | None = None,
 ) -> Placement:
     """Place a model without compiling it, asking every device about every operation.
 
@@ -89,75 +105,83 @@ def explain(
         UnsupportedError: no device runs some operation; the message lists all, with reasons.
         DeviceError: a device is unknown or fails to load.
     """
+    options = _options(precision, threads, _sizes(ranges or {}, ()))
     if shapes:
         model = Specialize(shapes)(model)
     with ExitStack() as owned:
         opened = _open(devices, properties or {}, owned)
-        return place(simplify(model), _questions(opened), ask_all=True)
+        return place(simplify(model), _asks(opened, options), ask_all=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _Built:
-    program: Program
+    program: GuardedProgram
     cache: Literal["hit", "miss", "off"]
 
 
-class _CompileFailed(Exception):
-    def __init__(self, segment: Segment, reason: str) -> None:
-        super().__init__(reason)
+class _Failed(Exception):
+    """A device failed to compile a segment."""
+
+    def __init__(self, segment: Segment, error: CompileError) -> None:
+        super().__init__(str(error))
         self.segment = segment
+        self.error = error
 
 
 def _place_and_build(
-    model: Model, devices: Mapping[str, Device], options: Options, cache: Cache | None
+    model: Model, devices: Mapping[str, GuardedDevice], options: Options, cache: Cache | None
 ) -> tuple[Placement, list[_Built]]:
     """Place and compile; what a device said yes to but fails to compile is placed anew."""
-    refusals: dict[tuple[str, str], str] = {}
-    asked = _questions(devices)
+    refusals: Refusals = {}
+    asks = _asks(devices, options)
     while True:
         try:
-            placement = place(model, asked, refusals)
+            placement = place(model, asks, refusals)
         except UnsupportedError as error:
             if not refusals:
                 raise
             raise DeviceError(str(error)) from error
         try:
             return placement, _build_all(placement.segments, devices, options, cache)
-        except _CompileFailed as failure:
+        except _Failed as failed:
             if len(devices) == 1:
-                raise DeviceError(str(failure)) from failure.__cause__
-            failed = set(failure.segment.model.operations)
-            refused = {
-                (decision.device, decision.name): str(failure)
-                for decision in placement.decisions
-                if not failed.isdisjoint(decision.parts)
-            }
-            refusals.update(refused)
-            logger.warning("%s; placing its %d operations elsewhere", failure, len(refused))
+                raise failed.error from failed.error.__cause__
+            count = _refuse(failed, placement, refusals)
+            logger.warning("%s; placing %d operations elsewhere", failed, count)
 
 
-def _questions(devices: Mapping[str, Device]) -> dict[str, Supports]:
-    """How to ask each device; one that fails to answer declines."""
+def _refuse(failed: _Failed, placement: Placement, refusals: Refusals) -> int:
+    """Keep the operations that a device failed to compile from it; how many there are."""
+    device, parts = failed.segment.device, failed.segment.model.operations
+    named = failed.error.operations
+    guilty = {part for part in parts if part.name in named} or set(parts)
+    answers = refusals.setdefault(device, {})
+    detail = str(failed).removeprefix(f"{device}: ")
+    before = len(answers)
+    for decision in placement.decisions:
+        if decision.device == device and not guilty.isdisjoint(decision.parts):
+            no = Support(False, decision.type, "", Rule.FAILURE, detail)
+            answers[decision.name] = no
+    return len(answers) - before
 
-    def ask(device: Device, operation: Operation) -> Support:
-        try:
-            return device.supports(operation)
-        except Exception as error:  # a device is foreign code: whatever it raises is its failure
-            return Support.no(f"{operation.type}: the device failed to answer: {first_line(error)}")
 
-    return {name: partial(ask, device) for name, device in devices.items()}
+def _asks(devices: Mapping[str, GuardedDevice], options: Options) -> dict[str, Ask]:
+    return {name: asking(device, options) for name, device in devices.items()}
 
 
 def _build_all(
     segments: Sequence[Segment],
-    devices: Mapping[str, Device],
+    devices: Mapping[str, GuardedDevice],
     options: Options,
     cache: Cache | None,
 ) -> list[_Built]:
     """Compile every segment, in parallel; they do not depend on each other until they run."""
 
     def build(segment: Segment) -> _Built:
-        return _build(segment, devices[segment.device], options, cache)
+        try:
+            return _build(segment, devices[segment.device], options, cache)
+        except CompileError as error:
+            raise _Failed(segment, error) from error
 
     if len(segments) < 2:
         return [build(segment) for segment in segments]
@@ -173,63 +197,81 @@ def _build_all(
     return built
 
 
-def _build(segment: Segment, device: Device, options: Options, cache: Cache | None) -> _Built:
+def _build(
+    segment: Segment, device: GuardedDevice, options: Options, cache: Cache | None
+) -> _Built:
     if cache is None:
-        return _Built(_compile(segment, device, options), "off")
+        return _Built(_prepared(device.compile(segment.model, options), segment, options), "off")
     entry = Entry(
-        cache_key(segment.model, segment.device, device, options),
+        cache_key(segment.model, device, options),
         segment.device,
         device.version,
         segment.model.name,
         len(segment.model.operations),
     )
     saved = cache.read(entry)
+    program = None
     if saved is not None:
         try:
-            return _Built(device.load(saved, segment.model, options), "hit")
-        except Exception as error:  # a device is foreign code: whatever it raises is its failure
-            cache.discard(entry, first_line(error))
-    program = _compile(segment, device, options)
-    try:
-        made = program.save()
-    except Exception as error:  # as above; the program that it compiled may still run
-        logger.warning("%s failed to save its program: %s", segment.device, first_line(error))
-        made = None
-    if made is None:
-        return _Built(program, "off")
-    cache.write(entry, made)
-    return _Built(program, "miss")
+            program = device.load(saved, segment.model, options)
+        except DeviceError as error:
+            cache.discard(entry, str(error))
+    if program is not None:
+        program.changed = lambda: _save(program, entry, cache)
+        return _Built(_prepared(program, segment, options), "hit")
+    program = _prepared(device.compile(segment.model, options), segment, options)
+    kept = _save(program, entry, cache)
+    program.changed = lambda: _save(program, entry, cache)
+    return _Built(program, "miss" if kept else "off")
 
 
-def _compile(segment: Segment, device: Device, options: Options) -> Program:
+def _prepared(program: GuardedProgram, segment: Segment, options: Options) -> GuardedProgram:
+    """The program, compiled for the profiles that the caller gave."""
     try:
-        return device.compile(segment.model, options)
-    except Exception as error:  # a device is foreign code: whatever it raises is its failure
-        text = str(error).strip().splitlines() or [type(error).__name__]
-        told = text[0] if segment.device in text[0] else f"{segment.device}: {text[0]}"
-        raise _CompileFailed(segment, told) from error
+        for shapes in shapes_for(segment.model, options.sizes):
+            program.prepare(shapes)
+    except CompileError:
+        program.close()
+        raise
+    return program
+
+
+def _save(program: GuardedProgram, entry: Entry, cache: Cache) -> bool:
+    """Keep what a program saves, if it does; a device that fails to loses nothing but that."""
+    try:
+        saved = program.save()
+    except DeviceError as error:
+        logger.warning("%s", error)
+        saved = None
+    if saved is None:
+        return False
+    cache.write(entry, bytes(saved))
+    return True
 
 
 def _open(
     devices: Devices, properties: Mapping[str, Mapping[str, str]], owned: ExitStack
-) -> dict[str, Device]:
+) -> dict[str, GuardedDevice]:
     """The devices by name, in order; those made here are closed when `owned` is left."""
+    opened: dict[str, GuardedDevice] = {}
     if devices == "auto":
-        devices = automatic()
+        for device in open_automatic(properties):
+            opened[device.name] = owned.enter_context(device)
+        devices = ()
     elif isinstance(devices, str):
         devices = [name.strip() for name in devices.split(",")]
-    opened: dict[str, Device] = {}
-    for device in devices:
-        if isinstance(device, Device):
-            name = device.name
-            if name in properties:
-                raise InputError(f"device {name!r} was made with its properties; there are others")
+    for given in devices:
+        if isinstance(given, Device):
+            device = GuardedDevice(given, given.name)
+            if device.name in properties:
+                raise InputError(
+                    f"device {device.name!r} was made with its properties; there are others"
+                )
         else:
-            name = device
-            device = owned.enter_context(open_device(name, properties.get(name)))
-        if name in opened:
-            raise InputError(f"device {name!r} is given twice")
-        opened[name] = device
+            device = owned.enter_context(open_device(given, properties.get(given)))
+        if device.name in opened:
+            raise InputError(f"device {device.name!r} is given twice")
+        opened[device.name] = device
     if not opened:
         raise InputError("no devices were given; name at least one (see `crosschip devices`)")
     for name in properties:
@@ -242,14 +284,28 @@ def _instances(devices: Devices) -> list[Device]:
     return [] if isinstance(devices, str) else [d for d in devices if isinstance(d, Device)]
 
 
-def _options(precision: str, threads: int | None) -> Options:
+def _options(precision: str, threads: int | None, sizes: Sizes) -> Options:
     if threads is not None and threads < 1:
         raise InputError(f"threads is {threads}, but must be at least 1, or None")
     try:
-        return Options(Precision(precision), threads)
+        return Options(Precision(precision), threads, sizes)
     except ValueError:
         known = ", ".join(precision.value for precision in Precision)
         raise InputError(f"there is no precision {precision!r}; there are {known}") from None
+
+
+def _sizes(
+    ranges: Mapping[str, tuple[int, int]],
+    profiles: Sequence[Mapping[str, int]],
+    specializations: int = 16,
+) -> Sizes:
+    for name, bounds in ranges.items():
+        least, most = bounds
+        if not 0 <= least <= most:
+            raise InputError(f"the range of size {name!r} is {bounds}; give it like (1, 8)")
+    if specializations < 1:
+        raise InputError(f"specializations is {specializations}, but must be at least 1")
+    return Sizes.of(ranges, profiles, specializations)
 
 
 def _cache(argument: CacheArgument) -> Cache | None:

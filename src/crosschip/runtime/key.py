@@ -8,13 +8,14 @@ from importlib.metadata import version
 
 import numpy as np
 
-from crosschip.hal import Device, Options
+from crosschip.hal import Options
 from crosschip.ir import Extension, Model, Operand
 from crosschip.ir.mapped import let_go
 from crosschip.runtime.cache import FORMAT_VERSION
+from crosschip.runtime.guard import GuardedDevice
 
 
-def cache_key(model: Model, device_name: str, device: Device, options: Options) -> str:
+def cache_key(model: Model, device: GuardedDevice, options: Options) -> str:
     """SHA-256, in hexadecimal, over the model with its weights and all that compiles it.
 
     Names of operands and operations do not count; order, types and values do.
@@ -33,12 +34,12 @@ def cache_key(model: Model, device_name: str, device: Device, options: Options) 
         "crosschip",
         version("crosschip"),
         FORMAT_VERSION,
-        device_name,
+        device.name,
         device.version,
-        device.machine(),
+        *device.capabilities.tied_to,
     )
     add(sorted(device.properties.items()))
-    add(options.precision.value, options.threads)
+    add(options)
     number = {operand: i for i, operand in enumerate(model.inputs.values())}
     for operand in model.inputs.values():
         add_type(operand)
