@@ -25,8 +25,8 @@ from crosschip.hal import (
     Submission,
 )
 from crosschip.ir import Array, DeviceError, Error, Model, symbol
-from crosschip.ops.activation import Relu, Tanh
-from crosschip.ops.elementwise import Add
+from crosschip.ops.standard.activation import Relu, Tanh
+from crosschip.ops.standard.arithmetic import Add
 
 x = {"x0": np.array([-1, 0.5], np.float32)}
 EXPECTED = outputs_of(chain(Relu), x)["y0"]
@@ -132,7 +132,7 @@ class FaultyProgram(Program):
 
 
 ASKED_FOR_AN_INSTANCE = ("version", "vendor", "kind", "capabilities", "properties")
-CALLS = [
+CALLS: list[tuple[str, dict[str, Callable[..., Any]]]] = [
     *((method, {**RAISED, **JUNK}) for method in ASKED_FOR_AN_INSTANCE),
     ("query", {**RAISED, **JUNK}),
     ("supports", {**RAISED, **JUNK}),
@@ -142,7 +142,7 @@ CALLS = [
     ("program.run", {**RAISED, **JUNK, **OUTPUTS}),
     ("program.save", {**RAISED, "number": JUNK["number"], "text": JUNK["text"]}),
     ("program.close", RAISED),
-    ("program.rules", {"number": 7}),
+    ("program.rules", {"number": returning(7)}),
 ]
 TABLE = [(method, name) for method, faults in CALLS for name in faults]
 FAULTS = {(method, name): fault for method, faults in CALLS for name, fault in faults.items()}
@@ -241,7 +241,8 @@ def test_a_type_by_its_other_name_is_the_same_type() -> None:
     int64 = crosschip.ir.TensorType(crosschip.ir.ElementType.INT64, (2,))
     model = model_of(lambda b, x: b.add(Add, x, x), int64)
     with crosschip.compile(model, [RenamingDevice()], cache=False) as compiled:
-        assert compiled(np.array([1, 2])).dtype is np.dtype(np.int64)
+        (made,) = compiled.run({"x0": np.array([1, 2])}).values()
+        assert made.dtype is np.dtype(np.int64)
 
 
 class Reporting(DelegatingDevice):
@@ -271,7 +272,8 @@ def test_a_submission_that_is_none_is_an_error(fault: str) -> None:
         def compile(self, model: Any, options: Any) -> Program:
             class Asynchronous(Program):
                 def submit(self, inputs: Any, outputs: Any, after: Any) -> Submission:
-                    return {**JUNK, **RAISED}[fault]()
+                    submission: Submission = {**JUNK, **RAISED}[fault]()
+                    return submission
 
             return Asynchronous()
 

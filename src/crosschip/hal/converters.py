@@ -18,7 +18,7 @@ from crosschip.hal.device import CompileError
 from crosschip.hal.support import YES, Refusal, Rule, Support
 from crosschip.ir import ElementType, Operand, Operation
 from crosschip.ops import Operator
-from crosschip.ops.slots import Fuse
+from crosschip.ops.definition.slots import Fuse
 
 Graph = TypeVar("Graph")
 Value = TypeVar("Value")

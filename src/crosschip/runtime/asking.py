@@ -13,7 +13,7 @@ from crosschip.hal import Capabilities, Offer, Options, Rule, Sizing, Support
 from crosschip.ir import Builder, Dim, ElementType, Model, Operand, Operation
 from crosschip.ir.dimension import Dimension
 from crosschip.ops import Operator
-from crosschip.ops.elementwise import Assign
+from crosschip.ops.standard.conversion import Assign
 from crosschip.runtime.guard import GuardedDevice
 
 Ask = Callable[[Model], Offer]

@@ -11,7 +11,7 @@ from crosschip.devices.onnxruntime.converters.table import NARROW_FLOATS, conver
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType
-from crosschip.ops.resizing import ResizeCubic, ResizeLinear, ResizeNearest
+from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 
 
 def _visible(op: ResizeCubic | ResizeLinear) -> Refusal | None:

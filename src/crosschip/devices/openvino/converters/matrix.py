@@ -11,7 +11,7 @@ from crosschip.devices.limits import known_weight
 from crosschip.devices.openvino.converters.table import converts, rank_of
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal
-from crosschip.ops import matrix
+from crosschip.ops.standard import matrix
 
 
 def _batches(op: matrix.MatMul) -> Refusal | None:

@@ -12,8 +12,8 @@ from crosschip.devices.openvino.converters.table import FLOAT_TYPES, converts, r
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand
-from crosschip.ops.magnitude import LRN
-from crosschip.ops.normalization import (
+from crosschip.ops.standard.normalization import (
+    LRN,
     BatchNormalization,
     GroupNormalization,
     InstanceNormalization,

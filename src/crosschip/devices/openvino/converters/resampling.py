@@ -10,7 +10,7 @@ from crosschip.devices.limits import divides_exactly, places, smooth, usual_pixe
 from crosschip.devices.openvino.converters.table import converts, exact_quotient
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal, Rule
-from crosschip.ops.resizing import ResizeCubic, ResizeLinear, ResizeNearest
+from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 
 
 def _scaled(op: ResizeCubic | ResizeLinear) -> Refusal | None:
