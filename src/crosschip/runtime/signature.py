@@ -9,8 +9,9 @@ import numpy as np
 
 from crosschip.hal import Buffer, Sizes
 from crosschip.ir import Array, Dim, ElementType, InputError, Model
-from crosschip.ir.types import boxed
+from crosschip.ir.types import OBJECTS
 from crosschip.passes.specialize import bind
+from crosschip.runtime.guard import shapes_of
 from crosschip.runtime.profiles import check_ranges
 
 _TEXT_KINDS = "UT"
@@ -37,10 +38,11 @@ class Signature:
             for index, operand in enumerate(model.inputs.values())
             if operand.type.element_type is ElementType.OBJECT
         ]
+        self._types = [operand.type for operand in model.inputs.values()]
         self._accepted: tuple[tuple[int, ...], ...] | None = None
 
     def arrange(self, inputs: Mapping[str, Any]) -> list[Array]:
-        """The arrays in the order of the model's inputs, each of them checked.
+        """The arrays and other values in the order of the model's inputs, each of them checked.
 
         Raises:
             InputError: a name, shape, element type or memory layout does not fit.
@@ -58,23 +60,30 @@ class Signature:
         if given != len(arrays):
             raise self._wrong_names(inputs)
         for index in self._objects:
-            arrays[index] = _as_object(arrays[index])
+            self._check_object(index, arrays[index])
         for index in self._strings:
             arrays[index] = self._as_strings(index, arrays[index])
         for index, (array, dtype) in enumerate(zip(arrays, self._dtypes, strict=True)):
             if type(array) is not np.ndarray:
+                if index in self._objects:
+                    continue
                 if isinstance(array, Buffer):
                     self._check_buffer(index, array)
                     continue
                 arrays[index] = array = self._as_array(index, array)
             if array.dtype is not dtype and array.dtype != dtype:
+                if index in self._objects:
+                    continue
                 raise self._wrong_type(index, array)
             if not array.flags.c_contiguous:
                 raise InputError(
                     f"input {self._operands[index][0]!r} is not contiguous in memory (strides "
                     f"{array.strides}); pass numpy.ascontiguousarray(...) of it"
                 )
-        shapes = tuple([array.shape for array in arrays])
+        if self._objects:
+            shapes = tuple(shapes_of(self._types, arrays))
+        else:
+            shapes = tuple([array.shape for array in arrays])
         if shapes != self._accepted:
             self._check_shapes(shapes)
             self._accepted = shapes
@@ -119,6 +128,14 @@ class Signature:
             )
         return array
 
+    def _check_object(self, index: int, given: object) -> None:
+        if not isinstance(given, OBJECTS):
+            raise InputError(
+                f"input {self._operands[index][0]!r} is of type {type(given).__name__}, but the "
+                f"model takes a sequence, map or optional value; pass a list or dict, or for an "
+                f"optional value what it holds, or None"
+            )
+
     def sizes(self, shapes: Mapping[str, Sequence[int]]) -> dict[str, Dim]:
         """The named sizes of inputs of these shapes.
 
@@ -162,10 +179,3 @@ class Signature:
 
     def _listed(self) -> str:
         return ", ".join(f"{name}: {operand.type}" for name, operand in self._operands) or "none"
-
-
-def _as_object(given: object) -> Array:
-    """What is no tensor, as an array; one of these may be an output of another model."""
-    if isinstance(given, np.ndarray) and given.dtype == object and not given.ndim:
-        return given
-    return boxed(given)

@@ -21,8 +21,7 @@ from crosschip.devices.onnxruntime.saved import OnnxModel
 from crosschip.devices.onnxruntime.session import Settings, failure, ortvalues
 from crosschip.devices.onnxruntime.values import all_known, array_of, is_tensor, ortvalue
 from crosschip.hal import Options, Program
-from crosschip.ir import Array, DeviceError, Extension, Model, TensorType
-from crosschip.ir.types import boxed
+from crosschip.ir import Array, DeviceError, ElementType, Extension, Model, TensorType
 
 VERSION: str = onnxruntime.__version__
 
@@ -66,7 +65,8 @@ class OnnxRuntimeProgram(Program):
         except Exception as error:
             raise failure("failed while running", error) from error
         for (name, declared), array in zip(self._declared, outputs, strict=False):
-            _check(name, declared, array)
+            if declared.element_type is not ElementType.OBJECT:
+                _check(name, declared, array)
         return outputs
 
     def _run_arrays(self, inputs: Sequence[Array]) -> Sequence[Array]:
@@ -80,14 +80,11 @@ class OnnxRuntimeProgram(Program):
 
     def _run_objects(self, inputs: Sequence[Array]) -> Sequence[Array]:
         feed = {
-            name: ortvalue(array) if tensor else array.item()
-            for name, tensor, array in zip(self._inputs, self._tensors_in, inputs, strict=True)
+            name: ortvalue(value) if tensor else value
+            for name, tensor, value in zip(self._inputs, self._tensors_in, inputs, strict=True)
         }
-        outputs = self._session.run(self._outputs, feed)
-        return [
-            value if tensor else boxed(value)
-            for tensor, value in zip(self._tensors_out, outputs, strict=True)
-        ]
+        outputs: Sequence[Array] = self._session.run(self._outputs, feed)
+        return outputs
 
     def save(self) -> bytes:
         return layout.write(self._model)
