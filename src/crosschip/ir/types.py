@@ -223,6 +223,19 @@ class TensorType:
         sizes = tuple(size for size in self.shape if isinstance(size, int))
         return sizes if len(sizes) == len(self.shape) else None
 
+    def admits(self, array: Array) -> bool:
+        """Whether an array has the element type, and the shape as far as that is known."""
+        if array.dtype != self.element_type.dtype:
+            return False
+        return self.shape is None or (
+            len(self.shape) == array.ndim
+            and all(
+                size == found
+                for size, found in zip(self.shape, array.shape, strict=True)
+                if isinstance(size, int)
+            )
+        )
+
     def substitute(self, sizes: Mapping[str, Dim]) -> TensorType:
         """The type with named sizes replaced by the given ones."""
         if self.shape is None or not sizes:

@@ -35,6 +35,9 @@ def supports(operation: Extension) -> Support:
             f"up to {newest}"
         )
         return Support.no(operation, "", told, Rule.OPERATOR)
+    if _loses_strings(payload):
+        told = "ONNX Runtime loses strings where it gathers rows of them"
+        return Support.no(operation, "", told, Rule.ELEMENT_TYPE)
     computed = (o for o in operation.inputs if o is not None and not o.is_constant)
     for operand in (*computed, *operation.outputs):
         if operand.type.element_type in _PACKED:
@@ -146,6 +149,25 @@ def _is_same(node: NodeProto, opset: int, other: int) -> bool:
     except defs.SchemaError:
         return False
     return bool(found.since_version == wanted.since_version)
+
+
+def _loses_strings(proto: ModelProto) -> bool:
+    """Whether a node gathers rows of strings, of which ONNX Runtime keeps the first elements.
+
+    In a model with strings, what a node gathers from is taken for strings if it is not known.
+    """
+    tensors = {value.name: value.type.tensor_type for value in proto.graph.input}
+    kinds = {name: tensor.elem_type for name, tensor in tensors.items()}
+    ranks = {name: len(t.shape.dim) for name, t in tensors.items() if t.HasField("shape")}
+    kinds.update((tensor.name, tensor.data_type) for tensor in proto.graph.initializer)
+    ranks.update((tensor.name, len(tensor.dims)) for tensor in proto.graph.initializer)
+    return TensorProto.STRING in kinds.values() and any(
+        node.op_type == "Gather"
+        and kinds.get(node.input[0], TensorProto.STRING) == TensorProto.STRING
+        and next((a.i for a in node.attribute if a.name == "axis"), 0)
+        not in (-1, ranks.get(node.input[0], 0) - 1)
+        for node in _nodes(proto)
+    )
 
 
 def _nodes(proto: ModelProto) -> Iterator[NodeProto]:

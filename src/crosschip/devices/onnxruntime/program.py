@@ -142,12 +142,7 @@ def _check(name: str, declared: TensorType, array: Array) -> None:
     Raises:
         DeviceError: it has another element type or shape.
     """
-    shape = array.shape if declared.shape is None else declared.shape
-    sizes = zip(shape, array.shape, strict=False)
-    fits = len(shape) == array.ndim and all(
-        size == found for size, found in sizes if isinstance(size, int)
-    )
-    if array.dtype != declared.element_type.dtype or not fits:
+    if not declared.admits(array):
         raise DeviceError(
             f"onnxruntime: {name!r} is {array.dtype}{list(array.shape)}, but the model declares "
             f"{declared}; correct its declaration"

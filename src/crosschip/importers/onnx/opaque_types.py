@@ -155,12 +155,15 @@ def _sequence_of(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto |
 
 
 def _element(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
-    """What a sequence or an optional value holds; a tensor stands for itself."""
+    """What a sequence holds."""
     first = inputs[0] if inputs else None
-    if first is None or first.HasField("tensor_type"):
-        return first
-    inner = first.sequence_type if first.HasField("sequence_type") else first.optional_type
-    return inner.elem_type
+    return first.sequence_type.elem_type if first and first.HasField("sequence_type") else None
+
+
+def _held(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
+    """What an optional value holds; what is none stands for itself."""
+    first = inputs[0] if inputs else None
+    return first.optional_type.elem_type if first and first.HasField("optional_type") else first
 
 
 def _same(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
@@ -188,7 +191,7 @@ def _zip_map(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto:
 _CONTAINERS: dict[str, Callable[[list[TypeProto | None], NodeProto], TypeProto | None]] = {
     "ConcatFromSequence": _element,
     "Optional": _optional,
-    "OptionalGetElement": _element,
+    "OptionalGetElement": _held,
     "SequenceAt": _element,
     "SequenceConstruct": _sequence_of,
     "SequenceEmpty": _empty,
