@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from copy import deepcopy
 from importlib.metadata import version
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +37,10 @@ class ReferenceDevice(Device):
         if isinstance(operation, Operator):
             return YES
         if isinstance(operation, Extension):
-            return _evaluator().supports(operation)
+            # ONNX's evaluator takes long to import, and is seldom needed.
+            from crosschip.devices.reference import evaluator
+
+            return evaluator.supports(operation)
         return Support.no(operation, "", "is not a standard operator", Rule.OPERATOR)
 
     def operators(self) -> Collection[str]:
@@ -116,7 +119,8 @@ class ReferenceProgram(Program):
         taken = [*inputs, *(constant for _, constant in self._constants)]
         for array in outputs:
             if not isinstance(array, np.ndarray):
-                owned.append(deepcopy(array) if any(array is i for i in inputs) else array)
+                no_tensor: Any = array
+                owned.append(deepcopy(no_tensor) if any(array is i for i in inputs) else no_tensor)
                 continue
             is_view = array.base is not None or not array.flags.writeable
             shared = is_view or any(array is other for other in taken)
@@ -130,12 +134,7 @@ def _kernel(operation: Operation) -> Kernel:
     """What computes an operation that the device supports."""
     if isinstance(operation, Operator):
         return operation.kernel()
-    assert isinstance(operation, Extension), "supports() has said so"
-    return _evaluator().kernel(operation)
-
-
-def _evaluator() -> ModuleType:
-    """The half that imports ONNX's evaluator, which takes long and is seldom needed."""
     from crosschip.devices.reference import evaluator
 
-    return evaluator
+    assert isinstance(operation, Extension), "supports() has said so"
+    return evaluator.kernel(operation)
