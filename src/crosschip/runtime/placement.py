@@ -100,7 +100,13 @@ def place(
     while True:
         asked, owners = _choose(model, devices, known, ask_all=ask_all)
         decisions, placed, owner_of = _decide(model, asked, owners)
-        segments = segments_of(placed, owner_of)
+        dialects = {
+            part: decision.verdicts[decision.device].support.dialect
+            for decision in decisions
+            for part in decision.parts
+            if decision.verdicts[decision.device].support.dialect
+        }
+        segments = segments_of(placed, owner_of, dialects)
         split = _split_groups(asked, owners, segments)
         if not split:
             return Placement(placed, segments, decisions)

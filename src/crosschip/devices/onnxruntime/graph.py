@@ -2,36 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import FunctionProto, NodeProto, TensorProto, TypeProto, helper
 
 from crosschip.devices.onnxruntime.saved import EXTERNAL_BYTES, OnnxModel
-from crosschip.ir import Array, Operand, Operation, TensorType
+from crosschip.ir import Array, ElementType, Operand, Operation, TensorType
 
-_OPSET = 21
+OPSET = 21
+"""The version of the standard operators that converters write."""
 _IR_VERSION = 10
+_STANDARD_DOMAINS = ("", "ai.onnx")
 
 
 class Graph:
     """An ONNX graph in the making; knows the name that stands for each operand.
 
+    Args:
+        inputs: what the graph reads.
+        opset: the version of the standard operators that its nodes are written in.
+        types: the types of operands that are no tensors, as ONNX writes them.
+
     Attributes:
         label: what the engine's messages call the nodes that are added from now on.
     """
 
-    def __init__(self, inputs: Iterable[Operand]) -> None:
+    def __init__(
+        self,
+        inputs: Iterable[Operand],
+        opset: int = OPSET,
+        types: Mapping[Operand, TypeProto] | None = None,
+    ) -> None:
         self._proto = onnx.GraphProto(name="crosschip")
+        self._opset = opset
+        self._types = types or {}
+        self._imports: dict[str, int] = {}
+        self._functions: dict[tuple[str, str, str], FunctionProto] = {}
+        self._prefixes = 0
         self._names: dict[Operand, str] = {}
         self._made: set[str] = set()
         self.label = ""
         self._external: dict[str, Array] = {}
         for index, operand in enumerate(inputs):
             name = self._names[operand] = f"input{index}"
-            self._proto.input.append(_value_info(name, operand.type))
+            self._proto.input.append(self._value_info(name, operand))
 
     def __getitem__(self, operand: Operand) -> str:
         """The name that stands for an operand; a constant is added when first asked for."""
@@ -57,7 +74,7 @@ class Graph:
         outputs = [f"value{len(self._made) + index}" for index in range(count)]
         self._made.update(outputs)
         given = {name: value for name, value in attributes.items() if value is not None}
-        label = f"{self.label if self.label.isprintable() else ascii(self.label)}.{outputs[0]}"
+        label = self._label(outputs[0])
         self._proto.node.append(helper.make_node(type, inputs, outputs, label, **given))
         return outputs
 
@@ -105,10 +122,54 @@ class Graph:
             if name not in self._made or name in taken:
                 name = self.add("Identity", name)
             taken.add(name)
-            self._proto.output.append(_value_info(name, operand.type))
-        opset = helper.make_operatorsetid("", _OPSET)
-        model = helper.make_model(self._proto, ir_version=_IR_VERSION, opset_imports=[opset])
+            self._proto.output.append(self._value_info(name, operand))
+        imports = {"": self._opset, **self._imports}
+        model = helper.make_model(
+            self._proto,
+            ir_version=_IR_VERSION,
+            opset_imports=[helper.make_operatorsetid(*entry) for entry in imports.items()],
+            functions=list(self._functions.values()),
+        )
         return OnnxModel(model.SerializeToString(), self._external)
+
+    def add_node(self, node: NodeProto) -> None:
+        """Add a node that is there already, with names that are the graph's own."""
+        node.name = self._label(next(filter(None, node.output)))
+        self._proto.node.append(node)
+        self._made.update(node.output)
+
+    def add_initializer(self, tensor: TensorProto) -> None:
+        """Add a constant that is there already, by a name that is the graph's own."""
+        self._proto.initializer.append(tensor)
+
+    def add_function(self, function: FunctionProto) -> FunctionProto:
+        """Add a function that nodes call; returns the one that already has its name, if any."""
+        key = function.domain, function.name, function.overload
+        return self._functions.setdefault(key, function)
+
+    def require(self, domain: str, version: int) -> int:
+        """Ask for a version of the operators of a domain; returns the one that there is.
+
+        The standard operators are of the graph's own version: whoever adds others has seen to it
+        that they mean the same in that.
+        """
+        if domain in _STANDARD_DOMAINS:
+            return version
+        return self._imports.setdefault(domain, version)
+
+    def new_prefix(self) -> str:
+        """What names may begin with that no other name begins with."""
+        self._prefixes += 1
+        return f"extension{self._prefixes - 1}."
+
+    def _label(self, name: str) -> str:
+        """What the engine's messages call a node."""
+        return f"{self.label if self.label.isprintable() else ascii(self.label)}.{name}"
+
+    def _value_info(self, name: str, operand: Operand) -> onnx.ValueInfoProto:
+        if operand.type.element_type is ElementType.OBJECT:
+            return onnx.ValueInfoProto(name=name, type=self._types[operand])
+        return _value_info(name, operand.type)
 
 
 def _code(dtype: np.dtype) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper
+from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from crosschip.hal import YES, Rule, Support
@@ -17,6 +17,9 @@ FRAMEWORK = "onnx"
 
 _STRING = TensorProto.STRING
 
+_CHANGED = {"Hardmax": 13, "LogSoftmax": 13, "RoiAlign": 16, "Softmax": 13}
+"""The opset from which on operators mean what the evaluator computes in any."""
+
 
 def supports(operation: Extension) -> Support:
     """Whether the evaluator has all operators of an operation, those in its graphs too."""
@@ -25,7 +28,7 @@ def supports(operation: Extension) -> Support:
     proto = ModelProto.FromString(operation.payload)
     texts = {v.name for v in proto.graph.input if v.type.tensor_type.elem_type == _STRING}
     texts.update(t.name for t in proto.graph.initializer if t.data_type == _STRING)
-    problem = next(filter(None, (_wrong(node, texts) for node in _all_nodes(proto))), "")
+    problem = next(filter(None, (_wrong(n, opset, texts) for n, opset in _all_nodes(proto))), "")
     try:
         ReferenceEvaluator(proto)
     except Exception as error:  # it raises whatever its operators do
@@ -66,26 +69,34 @@ def kernel(operation: Extension) -> Kernel:
     return run
 
 
-def _all_nodes(proto: ModelProto) -> Iterator[NodeProto]:
-    """The nodes of a model, of its functions, and of the graphs that nodes hold."""
-    pending = [*proto.graph.node, *(node for f in proto.functions for node in f.node)]
+def _all_nodes(proto: ModelProto) -> Iterator[tuple[NodeProto, int]]:
+    """The nodes of a model, of its functions, and of the graphs that nodes hold, with opsets."""
+    pending = [(node, _opset(proto)) for node in proto.graph.node]
+    pending += [(node, _opset(function)) for function in proto.functions for node in function.node]
     while pending:
-        node = pending.pop()
-        yield node
+        node, opset = pending.pop()
+        yield node, opset
         for attribute in node.attribute:
-            pending.extend(attribute.g.node)
+            pending.extend((inner, opset) for inner in attribute.g.node)
 
 
-def _wrong(node: NodeProto, texts: Collection[str]) -> str:
+def _opset(proto: ModelProto | FunctionProto) -> int:
+    return next((entry.version for entry in proto.opset_import if not entry.domain), 1)
+
+
+def _wrong(node: NodeProto, opset: int, texts: Collection[str]) -> str:
     """What the evaluator computes wrongly although it has the operator; empty if nothing.
 
     Args:
         node: of any graph or function of the model.
+        opset: the version of the standard operators that it is written in.
         texts: the names of inputs and constants that are strings.
     """
     given = {attribute.name: attribute for attribute in node.attribute}
     if node.op_type == "OneHot" and node.input[-1] in texts:
         return "has no OneHot of strings"
+    if opset < _CHANGED.get(node.op_type, 0):
+        return f"has {node.op_type} from opset {_CHANGED[node.op_type]} on"
     if node.op_type == "Optional":
         return "makes a list of an optional value"
     if node.op_type == "Loop" and "body" in given:

@@ -93,8 +93,8 @@ class TypeInference:
                     continue
                 if known is not None and known.WhichOneof("value") and _agree(known, type_):
                     types[name] = known
-                elif type_ is not None or guess is not None:
-                    types[name] = _without_shape(type_ or guess)
+                elif found := type_ or guess:
+                    types[name] = _without_shape(found)
 
     def _made(self, node: NodeProto, types: Types) -> list[TypeProto | None]:
         inputs = [types.get(text(name)) for name in node.input]
