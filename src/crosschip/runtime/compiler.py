@@ -10,21 +10,21 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Literal
 
 from crosschip.hal import Device, Options, Precision, Program, Support
 from crosschip.ir import DeviceError, InputError, Model, Operation, UnsupportedError
+from crosschip.ir.text import legible
 from crosschip.passes import Specialize, simplify
-from crosschip.runtime.cache import Cache, Entry, default_folder
+from crosschip.runtime.cache import Cache, CacheArgument, open_cache
 from crosschip.runtime.compiled import CompiledModel, CompileReport
 from crosschip.runtime.discovery import automatic, first_line, open_device
-from crosschip.runtime.key import cache_key
+from crosschip.runtime.entry import Entry
+from crosschip.runtime.key import cache_key, can_change
 from crosschip.runtime.placement import Placement, Supports, place
 from crosschip.runtime.segments import Segment
 
 Devices = Literal["auto"] | str | Sequence[str | Device]
-CacheArgument = bool | str | os.PathLike[str]
 
 logger = logging.getLogger("crosschip")
 
@@ -35,6 +35,7 @@ def compile(
     *,
     shapes: Mapping[str, Sequence[int]] | None = None,
     cache: CacheArgument = True,
+    cache_size: int | None = None,
     precision: str = "float32",
     threads: int | None = None,
     properties: Mapping[str, Mapping[str, str]] | None = None,
@@ -47,6 +48,8 @@ def compile(
             `"auto"` takes all that are available, accelerators first, `reference` last.
         shapes: fixed shapes for inputs, by name, where the model leaves sizes open.
         cache: `True` for the default folder, a folder, or `False` for none.
+        cache_size: how many bytes the cache folder may take; `None` for `CROSSCHIP_CACHE_SIZE`,
+            or 2 GiB.
         precision: the arithmetic for float32 operations: `float32`, `bfloat16` or `float16`.
         threads: how many processor threads a run may use; `None` leaves it to the devices.
         properties: settings for devices, by device name.
@@ -56,11 +59,11 @@ def compile(
         ModelError: an operation of the model can never run, as its constants show.
         UnsupportedError: no device runs some operation; the message lists all, with reasons.
         DeviceError: a device is unknown, fails to load, or fails to compile what no other can run.
-        CacheError: the cache folder cannot be written to.
+        CacheError: the cache folder cannot be made, or the user's secret for it not be used.
     """
     start = time.perf_counter()
     options = _options(precision, threads)
-    store = _cache(cache)
+    store = open_cache(cache, cache_size)
     if shapes:
         model = Specialize(shapes)(model)
     model = simplify(model)
@@ -176,8 +179,9 @@ def _build_all(
 def _build(segment: Segment, device: Device, options: Options, cache: Cache | None) -> _Built:
     if cache is None:
         return _Built(_compile(segment, device, options), "off")
+    key = partial(cache_key, segment.model, segment.device, device, options)
     entry = Entry(
-        cache_key(segment.model, segment.device, device, options),
+        key(),
         segment.device,
         device.version,
         segment.model.name,
@@ -197,6 +201,13 @@ def _build(segment: Segment, device: Device, options: Options, cache: Cache | No
         made = None
     if made is None:
         return _Built(program, "off")
+    if can_change(segment.model) and key() != entry.key:
+        logger.warning(
+            "%s: its weights changed in their file while it was compiled; its answers may be of "
+            "both, and the program is not kept; load it again",
+            legible(segment.model.name),
+        )
+        return _Built(program, "miss")
     cache.write(entry, made)
     return _Built(program, "miss")
 
@@ -250,12 +261,6 @@ def _options(precision: str, threads: int | None) -> Options:
     except ValueError:
         known = ", ".join(precision.value for precision in Precision)
         raise InputError(f"there is no precision {precision!r}; there are {known}") from None
-
-
-def _cache(argument: CacheArgument) -> Cache | None:
-    if argument is False:
-        return None
-    return Cache(default_folder() if argument is True else Path(argument))
 
 
 def _cache_word(built: Sequence[_Built]) -> str:
