@@ -20,7 +20,7 @@ from crosschip.ir import (
     InputError,
     Model,
 )
-from crosschip.ops.activation import Relu, Sigmoid, Tanh
+from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
 from crosschip.runtime.cache import Cache
 from crosschip.runtime.key import cache_key
 
@@ -276,7 +276,7 @@ COMPILING = """
 import sys
 import numpy as np
 from tests.runtime.test_compiler_cache import DelegatingDevice, chain, compile
-from crosschip.ops.activation import Relu, Tanh
+from crosschip.ops.standard.activation import Relu, Tanh
 
 sys.stdin.readline()
 device = DelegatingDevice(name="npu")
