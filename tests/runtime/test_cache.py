@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.modelling import at_once, python_path
 
 from crosschip.ir import CacheError, InputError
 from crosschip.runtime import cache as cache_module
@@ -411,6 +414,68 @@ def test_what_killed_writers_left_counts_toward_the_limit(cache: Cache) -> None:
     for number in range(5):
         small.write(numbered(number), bytes(500))
     assert 0 < total_of(small) <= 2_000
+
+
+FILLING = """
+import sys
+from pathlib import Path
+from crosschip.runtime.cache import Cache
+from crosschip.runtime.entry import Entry
+
+sys.stdin.readline()
+folder, limit = Path(sys.argv[1]), int(sys.argv[2])
+for index in range(100):
+    entry = Entry(f"{index * 7919 % 23:064}", "npu", "1.0", "model", 1)
+    program = bytes([index * 7919 % 23]) * 10_000
+    cache = Cache(folder, limit)
+    assert cache.read(entry) in (None, program)
+    cache.write(entry, program)
+"""
+
+
+def test_eight_processes_keep_the_limit(cache: Cache) -> None:
+    """Nobody reads a wrong program, nothing is left over, and together they hardly pass it."""
+    limit, entry = 120_000, 10_500
+    at_once(FILLING, str(cache.folder), str(limit))
+    assert 0 < total_of(cache) <= limit + 8 * entry
+    assert unfinished_in(cache.folder) == []
+    assert {listed.problem for listed in cache.listing()} == {""}
+    Cache(cache.folder, limit).write(ENTRY, PROGRAM)
+    assert total_of(cache) <= limit
+
+
+WRITING = """
+import sys
+from pathlib import Path
+from crosschip.runtime.cache import Cache
+from crosschip.runtime.entry import Entry
+
+print("ready", flush=True)
+while True:
+    Cache(Path(sys.argv[1])).write(Entry("0" * 64, "npu", "1.0", "model", 1), bytes(20_000_000))
+"""
+
+
+def test_a_writer_that_is_killed_leaves_no_half_of_an_entry(cache: Cache) -> None:
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITING, str(cache.folder)],
+        env={**os.environ, "PYTHONPATH": python_path()},
+        stdout=subprocess.PIPE,
+    )
+    assert writer.stdout is not None
+    writer.stdout.readline()
+    while not unfinished_in(cache.folder):
+        assert writer.poll() is None
+    writer.kill()
+    writer.communicate()
+    with Warnings() as warnings:
+        assert cache.read(ENTRY) in (None, bytes(20_000_000))
+        for path in (cache.folder / ".unfinished").iterdir():
+            os.utime(path, (0, 0))
+        cache.write(ENTRY, PROGRAM)
+        assert cache.read(ENTRY) == PROGRAM
+    assert warnings == []
+    assert unfinished_in(cache.folder) == []
 
 
 @contextmanager

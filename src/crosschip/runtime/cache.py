@@ -223,6 +223,7 @@ class Cache:
         ledger = self.folder / _LEDGER
         if _add_to_ledger(ledger, size) <= self.limit:
             return
+        ledger.unlink(missing_ok=True)  # whoever writes meanwhile looks at the entries too
         entries = list(_files(self.folder, _ENTRY))
         total = sum(about.st_size for _, about in entries) + self.leftovers()
         room = max(0, self.limit - self.limit // 8 - size)
@@ -231,7 +232,8 @@ class Cache:
                 break
             if _remove(path):
                 total -= about.st_size
-        ledger.write_bytes(bytes(_units(total + size)))
+        with ledger.open("ab") as file:
+            file.write(bytes(_units(total + size)))
 
     def _remove_abandoned(self) -> None:
         for path, about in _files(self.folder / _UNFINISHED, _PART):
