@@ -242,6 +242,28 @@ def test_the_size_of_the_cache_is_kept(tmp_path: Path, warnings: Warnings) -> No
     assert "not kept" in warning
 
 
+def test_a_planted_program_is_not_run(
+    tmp_path: Path, warnings: Warnings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another model's program, under the right key, from whoever can only write to the folder."""
+    cache = tmp_path / "cache"
+    for operator in (Relu, Tanh):
+        compile(chain(operator), [DelegatingDevice()], cache=cache).close()
+    entries = [listed.entry for listed in Cache(cache).listing() if listed.entry]
+    programs = {entry.key: Cache(cache).read(entry) for entry in entries}
+    with monkeypatch.context() as patch:
+        patch.setenv("CROSSCHIP_CACHE_SECRET", str(tmp_path / "of the attacker"))
+        for entry, other in zip(entries, reversed(entries), strict=True):
+            Cache(cache).write(entry, programs[other.key] or b"")
+    for operator in (Relu, Tanh):
+        device = DelegatingDevice()
+        with compile(chain(operator), [device], cache=cache) as model:
+            close(model.run(x)["y0"], outputs_of(chain(operator), x)["y0"])
+            assert (model.report.cache, len(device.compiled)) == ("miss", 1)
+    assert len(warnings()) == 2
+    assert all("another secret than yours; compiling again" in each for each in warnings())
+
+
 class Newer(DelegatingDevice):
     @property
     def version(self) -> str:
