@@ -435,6 +435,11 @@ _STEPS: Sequence[Sequence[Callable[[_Growing], None]]] = (
 )
 
 
+def python_path() -> str:
+    """`PYTHONPATH` for a process that imports the tests, besides what this one imports."""
+    return os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+
+
 def at_once(program: str, *arguments: str, count: int = 8) -> list[str]:
     """What Python processes print that run a program at once; none of them may fail.
 
@@ -443,7 +448,7 @@ def at_once(program: str, *arguments: str, count: int = 8) -> list[str]:
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", program, *arguments],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": python_path()},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
