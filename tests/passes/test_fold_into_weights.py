@@ -221,7 +221,7 @@ def test_narrow_weights_are_rounded_once(element_type: ElementType) -> None:
         return b.add(BatchNormalization, b.add(Conv2D, x, kernel), *values, epsilon=0.0)
 
     folded = run(model_of(make, TensorType(element_type, (1, 1, 2, 2))), fold)
-    folded.check()
+    folded.verify()
     (operation,) = folded.operations
     assert isinstance(operation, Conv2D)
     third = np.float64(np.asarray(1 / 3).astype(element_type.dtype))

@@ -142,7 +142,7 @@ def test_a_message_calls_an_input_by_the_name_that_the_caller_knows() -> None:
 def test_the_shapes_that_come_out_are_those_of_the_results(example: Example) -> None:
     shapes = {name: array.shape for name, array in example.inputs.items()}
     fixed = run(example.model, [Specialize(shapes), FoldConstants()])
-    fixed.check()
+    fixed.verify()
     results = outputs_of(fixed, example.inputs)
     for name, array in outputs_of(example.model, example.inputs).items():
         assert fixed.outputs[name].type.static_shape == array.shape

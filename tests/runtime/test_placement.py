@@ -175,7 +175,7 @@ def test_a_decomposition_may_hand_on_an_operand_or_hand_it_out_twice(double: typ
 
     model = model_of(make, float32(2))
     placement = place(model, {"a": without("PAIR", "TWIN")})
-    placement.model.check()
+    placement.model.verify()
     x = {"x0": np.array([-1, 1], np.float32)}
     expected = outputs_of(model, x)
     for name, array in outputs_of(placement.model, x).items():
@@ -238,7 +238,7 @@ def test_a_decomposition_keeps_the_element_type(element_type: ElementType) -> No
         TensorType(element_type, (1, 3)),
     )
     placement = place(model, {"a": without("BATCH_NORMALIZATION")})
-    placement.model.check()
+    placement.model.verify()
     assert placement.model.outputs["y0"].type.element_type is element_type
 
 
@@ -295,7 +295,7 @@ def test_a_placed_model_computes_the_same(
 ) -> None:
     devices = {"a": without(*a, fuses=fuses), "b": without(*b), "c": everything}
     placement = place(example.model, devices)
-    placement.model.check()
+    placement.model.verify()
     assert [d.name for d in placement.decisions] == [o.name for o in example.model.operations]
     parts = [part for decision in placement.decisions for part in decision.parts]
     assert parts == list(placement.model.operations)

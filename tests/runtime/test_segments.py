@@ -78,7 +78,7 @@ def assert_sound(model: Model, owner: dict[Operation, str], segments: Sequence[S
         assert set(segment.inputs) <= ready
         assert tuple(segment.model.inputs.values()) == segment.inputs
         assert tuple(segment.model.outputs.values()) == segment.outputs
-        segment.model.check()
+        segment.model.verify()
         ready.update(segment.outputs)
     assert {o for o in model.outputs.values() if not o.is_constant} <= ready
 

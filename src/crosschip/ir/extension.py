@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from crosschip.ir.frozen import settle
 from crosschip.ir.model import Operand, Operation
 from crosschip.ir.types import TensorType
 
@@ -23,6 +24,9 @@ class Extension(Operation):
 
     # Standard operators have a class each; all extensions share this one.
     type: str  # type: ignore[misc]
+    payload: bytes
+    declared: tuple[TensorType, ...]
+    reason: str
 
     def __init__(
         self,
@@ -36,10 +40,10 @@ class Extension(Operation):
         reason: str = "",
     ) -> None:
         super().__init__(name, inputs, outputs)
-        self.type = type
-        self.payload = payload
-        self.declared = declared
-        self.reason = reason
+        settle(self, "type", type)
+        settle(self, "payload", payload)
+        settle(self, "declared", declared)
+        settle(self, "reason", reason)
 
     @property
     def framework(self) -> str:

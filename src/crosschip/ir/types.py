@@ -225,6 +225,23 @@ class TensorType:
         sizes = tuple(size for size in self.shape if isinstance(size, int))
         return sizes if len(sizes) == len(self.shape) else None
 
+    def fits(self, declared: TensorType) -> bool:
+        """Whether a tensor of this type may be one of the declared type.
+
+        Element types and quantizations must be equal; shapes must not be known to differ.
+        """
+        if (
+            self.element_type is not declared.element_type
+            or self.quantization != declared.quantization
+        ):
+            return False
+        if self.shape == declared.shape or self.shape is None or declared.shape is None:
+            return True
+        return len(self.shape) == len(declared.shape) and all(
+            own == other or not isinstance(own, int) or not isinstance(other, int)
+            for own, other in zip(self.shape, declared.shape, strict=True)
+        )
+
     def substitute(self, sizes: Mapping[str, Dim]) -> TensorType:
         """The type with named sizes replaced by the given ones."""
         if self.shape is None or not sizes:

@@ -15,6 +15,7 @@ from crosschip.ir import Builder, Model, Operand, Operation, UnsupportedError
 from crosschip.ir.garbage import collection_paused
 from crosschip.ops import Operator
 from crosschip.ops.elementwise import Assign
+from crosschip.passes import verifying
 from crosschip.runtime.segments import Segment, segments_of
 
 Supports = Callable[[Operation], Support]
@@ -92,12 +93,13 @@ def place(
     operations: list[Operation] = []
     owner: dict[Operation, str] = {}
     homeless: list[tuple[Operation, dict[str, str]]] = []
+    taken = {operation.name for operation in model.operations}
     for operation in model.operations:
         reasons: dict[str, str] = {}
         chosen: tuple[str, Sequence[Operation]] | None = None
         for name, supports in devices.items():
             refusal = (refusals or {}).get((name, operation.name), "")
-            parts, reasons[name] = _parts(operation, supports, refusal)
+            parts, reasons[name] = _parts(operation, supports, refusal, taken)
             if parts is not None and chosen is None:
                 chosen = name, parts
             if chosen is not None and not ask_all:
@@ -112,11 +114,13 @@ def place(
     if homeless:
         raise UnsupportedError(_homeless_text(model, homeless))
     placed = Model(model.name, model.inputs, operations, model.outputs)
+    if verifying():
+        placed.verify()
     return Placement(placed, segments_of(placed, owner), tuple(decisions))
 
 
 def _parts(
-    operation: Operation, supports: Supports, refusal: str
+    operation: Operation, supports: Supports, refusal: str, taken: set[str]
 ) -> tuple[Sequence[Operation] | None, str]:
     """The operations that a device runs in place of one, or `None`; and what to say about it."""
     if refusal:
@@ -124,18 +128,20 @@ def _parts(
     answer = supports(operation)
     if answer:
         return (operation,), answer.reason or "supported"
-    parts = _decomposed(operation, supports)
+    parts = _decomposed(operation, supports, taken)
     if parts is None:
         return None, answer.reason
     types = ", ".join(f"{part.type}" for part in parts)
     return parts, f"decomposed into {types}, since {answer.reason}"
 
 
-def _decomposed(operation: Operation, supports: Supports) -> Sequence[Operation] | None:
+def _decomposed(
+    operation: Operation, supports: Supports, taken: set[str]
+) -> Sequence[Operation] | None:
     """The operation as simpler ones that the device supports; `None` if there is no such way."""
     if not isinstance(operation, Operator):
         return None
-    builder = Builder(prefix=f"{operation.name}.")
+    builder = Builder(prefix=f"{operation.name}.", taken=taken)
     results = operation.decomposition(builder)
     if results is None:
         return None
@@ -144,7 +150,7 @@ def _decomposed(operation: Operation, supports: Supports) -> Sequence[Operation]
         if supports(part):
             parts.append(part)
         else:
-            smaller = _decomposed(part, supports)
+            smaller = _decomposed(part, supports, taken)
             if smaller is None:
                 return None
             parts.extend(smaller)
