@@ -45,7 +45,7 @@ from crosschip.ops.examples import Example
 from crosschip.ops.faces import Faces, NNAdapter, NNRt, NodeType
 from crosschip.ops.kernel import Kernel, kernel_of
 from crosschip.ops.shapes import MAX_RANK
-from crosschip.ops.slots import ComputedParameter, Fuse, Slot, Tensors
+from crosschip.ops.slots import ComputedParameter, Fuse, Parameter, Slot, Tensors
 
 _registry: dict[str, type[Operator]] = {}
 
@@ -96,6 +96,8 @@ class Operator(Operation):
     ) -> tuple[Operand | None, ...]:
         """Fill the slots, in order, with operands; plain values become constants.
 
+        A parameter that is given its default is left out, so that a model has one form.
+
         Raises:
             ModelError: a slot is unknown, filled twice, or required and left out.
         """
@@ -128,11 +130,18 @@ class Operator(Operation):
                     inputs.append(_constant(f"{name}.{slot.name}", slot, value, inputs))
                 except (ValueError, TypeError) as error:
                     raise ModelError(f"{cls.type}.{slot.name}: {error}") from None
+            filled = inputs[-1] if inputs else None
+            if filled is not None and isinstance(slot, Parameter) and slot.is_default(filled):
+                inputs[-1] = None
         return tuple(inputs)
 
     def named_inputs(self) -> Iterator[tuple[str, Operand]]:
         for slot, operand in self.filled():
             yield slot.name, operand
+
+    def symbol(self, slot: str, operand: Operand) -> str | None:
+        declared = getattr(type(self), slot)
+        return declared.symbol(operand) if isinstance(declared, Parameter) else None
 
     def infer(self) -> tuple[TensorType, ...]:
         self.validate()
