@@ -24,10 +24,11 @@ from crosschip.ir import (
 )
 from crosschip.ir.dot import to_dot
 from crosschip.ir.svg import to_svg
-from crosschip.ops.activation import Relu, Sigmoid
-from crosschip.ops.elementwise import Add, Assign
-from crosschip.ops.joining import Split
-from crosschip.ops.layout import Transpose
+from crosschip.ops.standard.activation import Relu, Sigmoid
+from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.conversion import Assign
+from crosschip.ops.standard.joining import Split
+from crosschip.ops.standard.layout import Transpose
 
 MANY = 20_000
 
@@ -78,8 +79,8 @@ BROKEN: dict[str, tuple[Callable[[], Model], str]] = {
     "wrong rank": (lambda: _relu_making(float32(2, 3, 1)), r"declared as float32\[2, 3, 1\]"),
     "another quantization": (
         lambda: _assign_making(REQUANTIZED),
-        r"ASSIGN 'a': 'y' is declared as int8\[2, 3\] quantized\(scale 0.7\), but the operator makes "
-        r"int8\[2, 3\] quantized\(scale 0.5\)",
+        r"ASSIGN 'a': 'y' is declared as int8\[2, 3\] quantized\(scale 0.7\), but the operator "
+        r"makes int8\[2, 3\] quantized\(scale 0.5\)",
     ),
     "no quantization": (
         lambda: _assign_making(TensorType(ElementType.INT8, (2, 3))),

@@ -12,12 +12,12 @@ from tests.modelling import DelegatingDevice, contents, float32, model_of
 from crosschip.hal import Options
 from crosschip.ir import Builder, ElementType, Model, Operand, constant
 from crosschip.ops import Operator, operators
-from crosschip.ops.activation import LeakyRelu, Softmax
-from crosschip.ops.conversion import Cast
-from crosschip.ops.convolution import Conv2D
-from crosschip.ops.elementwise import Add
-from crosschip.ops.layout import ShapeOf
-from crosschip.ops.slots import Fuse, Parameter
+from crosschip.ops.definition.slots import Fuse, Parameter
+from crosschip.ops.standard.activation import LeakyRelu, Softmax
+from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.creation import ShapeOf
 from crosschip.runtime.key import cache_key
 
 DEFAULTS = [

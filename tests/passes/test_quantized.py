@@ -9,15 +9,15 @@ import pytest
 from tests.modelling import float32, model_of, outputs_of
 
 from crosschip.ir import Array, Builder, ElementType, Model, Operand, Quantization, TensorType
-from crosschip.ops.activation import Relu
-from crosschip.ops.conversion import Cast
-from crosschip.ops.convolution import Conv2D, Conv2DTranspose
-from crosschip.ops.elementwise import Add, Assign
-from crosschip.ops.joining import Concat
-from crosschip.ops.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
-from crosschip.ops.matrix import FullyConnected, MatMul
-from crosschip.ops.normalization import BatchNormalization
-from crosschip.ops.slicing import Slice
+from crosschip.ops.standard.activation import Relu
+from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.conversion import Assign, Cast
+from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.matrix import FullyConnected, MatMul
+from crosschip.ops.standard.normalization import BatchNormalization
+from crosschip.ops.standard.slicing import Slice
 from crosschip.passes import simplify
 
 FINE, COARSE = Quantization((0.1,)), Quantization((0.7,), (3,))

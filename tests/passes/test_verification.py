@@ -22,9 +22,10 @@ from crosschip.ir import (
     constant,
     symbol,
 )
-from crosschip.ops.activation import Relu, Sigmoid
-from crosschip.ops.elementwise import Add, Assign, Mul
-from crosschip.ops.layout import Transpose
+from crosschip.ops.standard.activation import Relu, Sigmoid
+from crosschip.ops.standard.arithmetic import Add, Mul
+from crosschip.ops.standard.conversion import Assign
+from crosschip.ops.standard.layout import Transpose
 from crosschip.passes import (
     DEFAULT,
     Pass,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from crosschip.ir import Model, ModelError, Operand, Operation
-from crosschip.ops.layout import Transpose
-from crosschip.ops.slots import ComputedParameter
+from crosschip.ops.definition.slots import ComputedParameter
+from crosschip.ops.standard.layout import Transpose
 from crosschip.passes.base import Pass
 from crosschip.passes.rewriter import Rewriter
 
