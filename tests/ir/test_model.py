@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from hypothesis import given
-from tests.modelling import Example, examples, float32, model_of
+from tests.modelling import float32, model_of
+from tests.random_models import Example, examples
 
 from crosschip.ir import (
     Builder,
@@ -155,7 +156,7 @@ def test_a_declared_type_may_leave_open_what_is_inferred(declared: TensorType) -
     _relu_making(declared).verify()
 
 
-@given(examples())
+@given(examples(quantized=True))
 def test_what_the_builder_makes_is_sound(example: Example) -> None:
     example.model.verify()
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.modelling import Example, chain, close, examples, float32, model_of, outputs_of
+from tests.modelling import chain, close, float32, model_of, outputs_of
+from tests.random_models import Example, examples
 
 from crosschip.hal import YES, Support
 from crosschip.ir import (
@@ -307,7 +308,7 @@ def test_a_placed_model_computes_the_same(
             assert devices[segment.device](operation)
     expected = outputs_of(example.model, example.inputs)
     for name, array in outputs_of(placement.model, example.inputs).items():
-        close(array, expected[name], example)
+        close(array, expected[name])
 
 
 def test_operations_of_one_name_are_placed_each() -> None:

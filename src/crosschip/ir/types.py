@@ -166,7 +166,8 @@ class Quantization:
     """How integers stand for reals: `real = (integer - zero_point) * scale`.
 
     Args:
-        scale: one positive number for the tensor, or one for each index of `axis`.
+        scale: one positive number for the tensor, or one for each index of `axis`; rounded to
+            float32, which is what every file format and operator takes it for.
         zero_point: the integer that stands for 0, as many as there are scales; all 0 if symmetric.
         axis: the axis that scales run along; `None` if there is one scale for the whole tensor.
     """
@@ -182,8 +183,11 @@ class Quantization:
             object.__setattr__(self, "zero_point", self.zero_point * len(self.scale))
         if len(self.zero_point) != len(self.scale):
             raise ValueError(f"{len(self.scale)} scales, but {len(self.zero_point)} zero points")
-        if not all(np.isfinite(s) and s > 0 for s in self.scale):
-            raise ValueError("every scale must be a positive, finite number")
+        with np.errstate(over="ignore"):
+            scale = np.array(self.scale, np.float32)
+        if not np.all(np.isfinite(scale) & (scale > 0)):
+            raise ValueError("every scale must be a positive, finite number, as a float32 too")
+        object.__setattr__(self, "scale", tuple(scale.tolist()))
 
     @property
     def symmetric(self) -> bool:
