@@ -37,6 +37,8 @@ x = Operand("x", float32(2, 3))
 y = Operand("y", float32(2, 3))
 z = Operand("z", float32(2, 3))
 inputs = {"x": x}
+QUANTIZED = TensorType(ElementType.INT8, (2, 3), Quantization((0.5,)))
+REQUANTIZED = TensorType(ElementType.INT8, (2, 3), Quantization((0.7,)))
 
 
 def typed(name: str, type_: TensorType) -> Operand:
@@ -112,10 +114,6 @@ BROKEN: dict[str, tuple[Callable[[], Model], str]] = {
         "'a': ADD.input1: is required",
     ),
 }
-
-
-QUANTIZED = TensorType(ElementType.INT8, (2, 3), Quantization((0.5,)))
-REQUANTIZED = TensorType(ElementType.INT8, (2, 3), Quantization((0.7,)))
 
 
 def _adding(constant: Operand) -> Model:

@@ -115,7 +115,7 @@ def test_the_sign_of_zero_is_not_lost() -> None:
     for value in (0.0, -0.0):
         zero = type(slot)(slot.types, slot.decode, 0.0, kind="real number", optional=True)
         zero.name = "zero"
-        assert zero.is_default(constant(np.float32(value), "c")) is (str(value) == "0.0")
+        assert zero.is_default(constant(np.array(value, np.float32), "c")) is (str(value) == "0.0")
 
 
 def test_choices_and_element_types_are_shown_by_name() -> None:
@@ -128,7 +128,7 @@ def test_choices_and_element_types_are_shown_by_name() -> None:
 
 
 def test_a_number_that_is_no_choice_can_still_be_looked_at() -> None:
-    x, code = Operand("x", float32(2)), constant(np.int32(9), "code")
+    x, code = Operand("x", float32(2)), constant(np.array(9, np.int32), "code")
     broken = Add("a", (x, x, code), (Operand("y", float32(2)),))
     text = str(Model("m", {"x": x}, [broken], {"y": broken.outputs[0]}))
     assert "fuse_code=9" in text

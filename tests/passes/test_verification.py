@@ -118,7 +118,7 @@ BREAKING: dict[str, tuple[Callable[[Model], Model], str]] = {
         r"the outputs are \['y0'\], but were \['y0', 'y1'\]",
     ),
     "another order of outputs": (
-        lambda m: changed(m, outputs=dict(reversed(m.outputs.items()))),
+        lambda m: changed(m, outputs=dict(reversed(list(m.outputs.items())))),
         r"the outputs are \['y1', 'y0'\], but were \['y0', 'y1'\]",
     ),
     "an input too many": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Self
 
 from crosschip.ir.frozen import settle
 from crosschip.ir.model import Operand, Operation
@@ -62,8 +63,8 @@ class Extension(Operation):
         self,
         inputs: tuple[Operand | None, ...],
         outputs: tuple[Operand, ...] | None = None,
-    ) -> Extension:
-        return Extension(
+    ) -> Self:
+        return type(self)(
             self.name,
             inputs,
             self.outputs if outputs is None else outputs,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from crosschip.ir.errors import ModelError
 from crosschip.ir.frozen import Frozen, settle
@@ -95,12 +95,12 @@ class Operation(Frozen):
         self,
         inputs: tuple[Operand | None, ...],
         outputs: tuple[Operand, ...] | None = None,
-    ) -> Operation:
+    ) -> Self:
         """The same operation on other inputs, making the same outputs or the given ones."""
         made = self.outputs if outputs is None else outputs
         return type(self)(self.name, inputs, made, self.output_quantization)
 
-    def with_outputs(self, outputs: tuple[Operand, ...]) -> Operation:
+    def with_outputs(self, outputs: tuple[Operand, ...]) -> Self:
         """The same operation making other operands."""
         return self.with_inputs(self.inputs, outputs)
 
