@@ -11,7 +11,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Protocol, cast
 
-from crosschip.ir import Model, ModelFileError
+from crosschip.ir import Budget, BudgetError, Model, ModelFileError
+from crosschip.ir.budget import spending
 from crosschip.ir.garbage import collection_paused
 
 
@@ -30,12 +31,17 @@ class Importer(Protocol):
         """
 
 
-def load(path: str | os.PathLike[str]) -> Model:
+def load(path: str | os.PathLike[str], *, budget: Budget | None = None) -> Model:
     """Import a model from its framework's own file, or from a folder that holds one.
 
     Constants stay memory-mapped where the format allows it.
 
+    Args:
+        path: the file or folder.
+        budget: what importing may cost; `None` for the default.
+
     Raises:
+        BudgetError: the model costs more than the budget allows.
         ModelFileError: there is no such file, no importer knows it, or it is damaged.
         UnsupportedError: it uses operators or variants that cannot be expressed.
     """
@@ -47,8 +53,11 @@ def load(path: str | os.PathLike[str]) -> Model:
         importer = cast(Importer, entry.load())
         names.append(entry.name)
         if importer.recognizes(path):
-            with collection_paused():
-                return importer.load(path)
+            try:
+                with collection_paused(), spending(budget):
+                    return importer.load(path)
+            except BudgetError as error:
+                raise BudgetError(f"{path}: {error}") from None
     raise ModelFileError(
         f"{path}: is not a model file that an importer knows ({', '.join(names)}); "
         f"give a .pdmodel, a Paddle 3 .json, a folder with either, or an .onnx file"

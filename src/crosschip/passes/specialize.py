@@ -7,6 +7,7 @@ from dataclasses import replace
 from operator import index
 
 from crosschip.ir import Dim, InputError, Model, ModelError, Operand, TensorType
+from crosschip.ir.budget import spend
 from crosschip.ir.dimension import name_of, substitute
 from crosschip.passes.base import Keeps, Pass
 from crosschip.passes.rewriter import Rewriter
@@ -39,6 +40,7 @@ class Specialize(Pass):
             rewriter.replace(operand, fixed)
         try:
             for operation in map(rewriter.resolved, model.operations):
+                spend()
                 rewriter.emit(operation)
         except ModelError as error:
             given = ", ".join(f"{name} {list(shape)}" for name, shape in self.shapes.items())

@@ -5,16 +5,25 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from crosschip.hal import Device, Options, Precision, Program, Support
-from crosschip.ir import DeviceError, InputError, Model, Operation, UnsupportedError
+from crosschip.ir import (
+    Budget,
+    BudgetError,
+    DeviceError,
+    InputError,
+    Model,
+    Operation,
+    UnsupportedError,
+)
+from crosschip.ir.budget import check_sizes, spending
 from crosschip.passes import Specialize, simplify
 from crosschip.runtime.cache import Cache, Entry, default_folder
 from crosschip.runtime.compiled import CompiledModel, CompileReport
@@ -38,6 +47,7 @@ def compile(
     precision: str = "float32",
     threads: int | None = None,
     properties: Mapping[str, Mapping[str, str]] | None = None,
+    budget: Budget | None = None,
 ) -> CompiledModel:
     """Place a model on devices, compile each part, and join the parts to one that runs.
 
@@ -50,8 +60,10 @@ def compile(
         precision: the arithmetic for float32 operations: `float32`, `bfloat16` or `float16`.
         threads: how many processor threads a run may use; `None` leaves it to the devices.
         properties: settings for devices, by device name.
+        budget: what compiling may cost besides the devices' own work; `None` for the default.
 
     Raises:
+        BudgetError: the model costs more than the budget allows.
         InputError: an argument does not fit.
         ModelError: an operation of the model can never run, as its constants show.
         UnsupportedError: no device runs some operation; the message lists all, with reasons.
@@ -61,12 +73,10 @@ def compile(
     start = time.perf_counter()
     options = _options(precision, threads)
     store = _cache(cache)
-    if shapes:
-        model = Specialize(shapes)(model)
-    model = simplify(model)
+    model = _prepared(model, shapes, budget)
     with ExitStack() as owned:
         opened = _open(devices, properties or {}, owned)
-        placement, built = _place_and_build(model, opened, options, store)
+        placement, built = _place_and_build(model, opened, options, store, budget)
         owned.pop_all()
     if any(segment.device != next(iter(opened)) for segment in placement.segments):
         logger.warning("%s: %s", model.name, placement.summary())
@@ -81,19 +91,42 @@ def explain(
     *,
     shapes: Mapping[str, Sequence[int]] | None = None,
     properties: Mapping[str, Mapping[str, str]] | None = None,
+    budget: Budget | None = None,
 ) -> Placement:
     """Place a model without compiling it, asking every device about every operation.
 
     Raises:
+        BudgetError: the model costs more than the budget allows.
         InputError: an argument does not fit.
         UnsupportedError: no device runs some operation; the message lists all, with reasons.
         DeviceError: a device is unknown or fails to load.
     """
-    if shapes:
-        model = Specialize(shapes)(model)
+    model = _prepared(model, shapes, budget)
     with ExitStack() as owned:
         opened = _open(devices, properties or {}, owned)
-        return place(simplify(model), _questions(opened), ask_all=True)
+        with _limited(model, budget):
+            return place(model, _questions(opened), ask_all=True)
+
+
+def _prepared(
+    model: Model, shapes: Mapping[str, Sequence[int]] | None, budget: Budget | None
+) -> Model:
+    """The model with the shapes fixed, simplified."""
+    with _limited(model, budget):
+        if shapes:
+            model = Specialize(shapes)(model)
+        check_sizes(model)
+        return simplify(model)
+
+
+@contextmanager
+def _limited(model: Model, budget: Budget | None) -> Iterator[None]:
+    """Spend from a budget; name the model if it costs more."""
+    try:
+        with spending(budget):
+            yield
+    except BudgetError as error:
+        raise BudgetError(f"{model.name}: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +142,19 @@ class _CompileFailed(Exception):
 
 
 def _place_and_build(
-    model: Model, devices: Mapping[str, Device], options: Options, cache: Cache | None
+    model: Model,
+    devices: Mapping[str, Device],
+    options: Options,
+    cache: Cache | None,
+    budget: Budget | None,
 ) -> tuple[Placement, list[_Built]]:
     """Place and compile; what a device said yes to but fails to compile is placed anew."""
     refusals: dict[tuple[str, str], str] = {}
     asked = _questions(devices)
     while True:
         try:
-            placement = place(model, asked, refusals)
+            with _limited(model, budget):
+                placement = place(model, asked, refusals)
         except UnsupportedError as error:
             if not refusals:
                 raise

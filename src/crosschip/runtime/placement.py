@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from crosschip.hal import Support
 from crosschip.ir import Builder, Model, Operand, Operation, UnsupportedError
+from crosschip.ir.budget import spend
 from crosschip.ir.garbage import collection_paused
 from crosschip.ops import Operator
 from crosschip.ops.elementwise import Assign
@@ -93,6 +94,7 @@ def place(
     owner: dict[Operation, str] = {}
     homeless: list[tuple[Operation, dict[str, str]]] = []
     for operation in model.operations:
+        spend()
         reasons: dict[str, str] = {}
         chosen: tuple[str, Sequence[Operation]] | None = None
         for name, supports in devices.items():

@@ -44,6 +44,7 @@ from crosschip.ir import (
     UnsupportedError,
     constant,
 )
+from crosschip.ir.budget import spend
 from crosschip.ops.slots import ComputedParameter
 
 _MAX_DEPTH = 32
@@ -211,7 +212,7 @@ class Scope:
     def run_graph(self, graph: GraphProto, arguments: Sequence[Operand]) -> list[Operand]:
         """Add the operations of a graph that a node holds; returns its outputs."""
         scope = self._inner(self._opsets, outer=self)
-        self._shared.expand(len(graph.node))
+        spend(operations=len(graph.node))
         if len(graph.input) != len(arguments):
             raise ModelError(f"takes {len(graph.input)} values, not {len(arguments)}")
         scope.initialize(graph.initializer)
@@ -228,6 +229,7 @@ class Scope:
 
     def _import(self, number: int, proto: NodeProto) -> None:
         """Add the operations that a node stands for."""
+        spend()
         if not proto.output:
             raise ModelError("has no outputs")
         before = len(self._shared.builder.operations)
@@ -314,7 +316,7 @@ class Scope:
         self, body: FunctionProto, proto: NodeProto, inputs: Sequence[Operand | None]
     ) -> Sequence[Operand | None]:
         """Add the operations of a function's body; returns the outputs that the node names."""
-        self._shared.expand(len(body.node))
+        spend(operations=len(body.node))
         scope = self._inner({**self._opsets, **opsets_of(body.opset_import)}, outer=None)
         if len(inputs) > len(body.input):
             raise ModelError(f"takes {len(body.input)} inputs, not {len(inputs)}")

@@ -14,9 +14,6 @@ from crosschip.importers.onnx.tensors import TensorReader, text
 from crosschip.ir import Builder, ModelError, ModelFileError, Operand, UnsupportedError
 from crosschip.ops.slots import ComputedParameter
 
-MAX_EXPANDED = 100_000
-"""So many nodes may come out of functions and of loops that are unrolled."""
-
 
 class Shared:
     """What all graphs of one model have in common.
@@ -50,7 +47,6 @@ class Shared:
         self.strings: dict[Operand, TensorProto] = {}
         self.containers: dict[Operand, TypeProto] = {}
         self._taken: set[str] = set()
-        self._expanded = 0
 
     def function(self, node: NodeProto) -> FunctionProto | None:
         """The function of the model that a node calls, if it does."""
@@ -65,18 +61,6 @@ class Shared:
             if name not in self._taken:
                 self._taken.add(name)
                 yield name
-
-    def expand(self, count: int) -> None:
-        """Account for nodes that come out of a function or a loop.
-
-        Raises:
-            UnsupportedError: they have become too many.
-        """
-        self._expanded += count
-        if self._expanded > MAX_EXPANDED:
-            raise UnsupportedError(
-                f"its functions and loops make more than {MAX_EXPANDED} nodes of the model's"
-            )
 
 
 def place(number: int, node: NodeProto) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from onnx import SparseTensorProto, TensorProto
 
 from crosschip.ir import Array, ElementType, ModelFileError, TensorType, UnsupportedError
+from crosschip.ir.budget import spend
 from crosschip.ir.closing import Closing
 
 ELEMENT_TYPES: dict[int, ElementType] = {
@@ -46,7 +47,6 @@ OPERAND_TYPES = {**ELEMENT_TYPES, TensorProto.STRING: ElementType.STRING}
 
 _MAX_RANK = 64
 _MAX_BYTES = 2**63
-_MAX_DENSE_BYTES = 2**31
 
 
 def text(value: str) -> str:
@@ -157,8 +157,8 @@ class TensorReader(Closing):
 
         Raises:
             ModelFileError: its values, indices and shape do not fit.
-            UnsupportedError: it is of a type that no operand can hold, or too large without zeros
-                left out.
+            UnsupportedError: it is of a type that no operand can hold.
+            BudgetError: it is too large with its zeros.
         """
         shape, values, indices = tuple(tensor.dims), self.array(tensor.values), np.zeros((0, 1))
         if tensor.HasField("indices"):
@@ -166,8 +166,7 @@ class TensorReader(Closing):
         if any(size < 0 for size in shape) or values.ndim != 1:
             raise ModelFileError(f"{list(shape)} is not a shape, or its values are not a list")
         count = math.prod(shape)
-        if count * values.itemsize > _MAX_DENSE_BYTES:
-            raise UnsupportedError(f"a dense tensor of shape {list(shape)} would be too large")
+        spend(bytes=count * values.itemsize)
         places = indices.reshape(len(values), -1) if indices.size else indices.reshape(0, 1)
         if places.shape[1] == len(shape) > 1:
             steps = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]

@@ -22,6 +22,7 @@ from crosschip.ir import (
     UnsupportedError,
     symbol,
 )
+from crosschip.ir.budget import spend
 
 _IMAGE_AXES = "NCHW"
 _QUANTIZED = ("enable_int8", "enable_int16")
@@ -60,6 +61,7 @@ def build(name: str, program: Program, parameters: Mapping[str, Array]) -> Model
     # Numbers that the element type cannot hold come out as NumPy has it, as they do in Paddle.
     with np.errstate(all="ignore"):
         for operator in program.operators:
+            spend()
             try:
                 _expect_reals(operator)
                 TABLE[operator.type](Context(operator, values))
