@@ -72,7 +72,8 @@ class CompiledModel(Closing):
         """Compute the outputs.
 
         Args:
-            inputs: an array for each model input, by name; only read.
+            inputs: an array for each model input, by name; only read. See
+                `crosschip.runtime.arrays.as_array` for what is taken for one.
 
         Returns:
             An array for each model output, by name; the caller owns them.
@@ -84,9 +85,9 @@ class CompiledModel(Closing):
         arrays = self._signature.arrange(inputs)
         return dict(zip(self._output_names, self._execute(arrays), strict=True))
 
-    def __call__(self, *inputs: Any) -> Array | tuple[Array, ...]:
-        """Compute the outputs from inputs in order; a single output comes back bare."""
-        arrays = self._signature.arrange(self._signature.named(inputs))
+    def __call__(self, /, *inputs: Any, **named: Any) -> Array | tuple[Array, ...]:
+        """Compute the outputs from inputs in order or by name; a single output comes back bare."""
+        arrays = self._signature.arrange(self._signature.named(inputs, named))
         outputs = self._execute(arrays)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
