@@ -109,7 +109,7 @@ class Converters(Generic[Graph, Value]):
     def _broken_rule(self, operation: Operator, converter: Converter[Graph, Value]) -> str | None:
         for slot, operand in operation.filled():
             if slot.parameter:
-                if operand.value is None and slot.name not in converter.computed:
+                if not operand.is_constant and slot.name not in converter.computed:
                     return f"{slot.name}: is computed at run time, but must be constant here"
             elif slot.reads_reals(operand) and not operation.moves_integers:
                 return f"{slot.name}: is quantized"

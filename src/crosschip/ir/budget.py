@@ -124,7 +124,7 @@ def check_sizes(model: Model) -> None:
     if account is None:
         return
     limit = account.budget.tensor_bytes
-    account.granted = 2 * sum(o.value.nbytes for o in model.constants if o.value is not None)
+    account.granted = 2 * sum(o.content.nbytes for o in model.constants if o.content is not None)
     made = (operand for operation in model.operations for operand in operation.outputs)
     for operand in (*model.inputs.values(), *made):
         shape = operand.type.static_shape

@@ -396,8 +396,8 @@ def _is_float32(operand: Operand) -> bool:
 
 def sizes_in(operand: Operand) -> tuple[Dim, ...]:
     """The elements of a small tensor of integers; `UnknownRank` where nothing is known of them."""
-    if operand.value is not None and operand.value.size <= MAX_RANK:
-        return tuple(operand.value.ravel().tolist())
+    if operand.content is not None and math.prod(operand.content.shape) <= MAX_RANK:
+        return tuple(np.asarray(operand.value).ravel().tolist())
     if operand.type.sizes is None:
         raise UnknownRank
     return operand.type.sizes

@@ -47,15 +47,14 @@ def _known_outputs(operation: Operation) -> tuple[Array, ...] | None:
     if isinstance(operation, ShapeOf):
         shape = operation.input.type.static_shape
         return None if shape is None else (np.array(shape, operation.dtype.dtype),)
-    arrays = [None if o is None else o.value for o in operation.inputs]
-    if any(a is None and o is not None for a, o in zip(arrays, operation.inputs, strict=True)):
+    if not all(operand is None or operand.is_constant for operand in operation.inputs):
         return None
     made = _made(operation)
     if made is None or made.size > max(_read(operation), _MAX_GROWTH):
         return None
     spend(bytes=made.bytes)
     try:
-        return operation.kernel()(arrays)
+        return operation.kernel()([None if o is None else o.value for o in operation.inputs])
     except (ValueError, IndexError, MemoryError):
         # The values do not fit the operator (an index out of range, say). Whether that matters
         # shows only if the operation is run; the device that runs it reports it.
@@ -64,8 +63,8 @@ def _known_outputs(operation: Operation) -> tuple[Array, ...] | None:
 
 def _read(operation: Operation) -> int:
     """How many elements of constants the operation reads, each constant counted once."""
-    values = {operand: operand.value for operand in operation.inputs if operand is not None}
-    return sum(value.size for value in values.values() if value is not None)
+    read = {operand for operand in operation.inputs if operand is not None}
+    return sum(math.prod(operand.type.static_shape or ()) for operand in read)
 
 
 class _Made(NamedTuple):

@@ -20,6 +20,7 @@ from crosschip.ir import (
     DeviceError,
     InputError,
     Model,
+    ModelFileError,
     Operation,
     UnsupportedError,
 )
@@ -66,6 +67,7 @@ def compile(
         BudgetError: the model costs more than the budget allows.
         InputError: an argument does not fit.
         ModelError: an operation of the model can never run, as its constants show.
+        ModelFileError: a file of the model has changed since it was loaded.
         UnsupportedError: no device runs some operation; the message lists all, with reasons.
         DeviceError: a device is unknown, fails to load, or fails to compile what no other can run.
         CacheError: the cache folder cannot be written to.
@@ -242,6 +244,8 @@ def _build(segment: Segment, device: Device, options: Options, cache: Cache | No
 def _compile(segment: Segment, device: Device, options: Options) -> Program:
     try:
         return device.compile(segment.model, options)
+    except ModelFileError:
+        raise  # weights that cannot be read any more are no device's failure
     except Exception as error:  # a device is foreign code: whatever it raises is its failure
         text = str(error).strip().splitlines() or [type(error).__name__]
         told = text[0] if segment.device in text[0] else f"{segment.device}: {text[0]}"

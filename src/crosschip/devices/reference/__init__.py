@@ -61,8 +61,9 @@ class ReferenceProgram(Program):
         self._constants: list[tuple[int, Array]] = []
         for operand in model.constants:
             number[operand] = len(number)
-            assert operand.value is not None, "constants have values"
-            self._constants.append((number[operand], operand.value))
+            elements = operand.value
+            assert elements is not None, "constants have values"
+            self._constants.append((number[operand], elements))
         steps: list[_Step] = []
         for operation in model.operations:
             assert isinstance(operation, Operator), "supports() has said so"

@@ -23,6 +23,7 @@ from crosschip.ir import (
     UnsupportedError,
     constant,
 )
+from crosschip.ir.files import DataFile, Held
 
 OPSETS = range(7, 29)
 """The versions of the standard operator set that the functions are written after."""
@@ -31,32 +32,32 @@ _ENGINE_DOMAINS = ("com.microsoft", "com.microsoft.nchwc", "com.ms.internal.nhwc
 """Operator sets that engines have, and ONNX says nothing about."""
 
 
-def load_model(path: Path) -> Model:
+def load_model(source: Path | bytes) -> Model:
     """Import the model in a file; see `crosschip.importers.onnx.load`."""
+    path = source if isinstance(source, Path) else None
+    where = str(path or "the bytes")
     try:
-        reader = TensorReader(path)
+        model = Held(source) if isinstance(source, bytes) else DataFile(source)
+        if not model.size:
+            raise ModelFileError(f"{where}: is empty; export or download it again")
+        proto = ModelProto.FromString(without_weights(model))
     except OSError as error:
-        raise ModelFileError(f"{path}: cannot be read: {error.strerror or error}") from None
-    with reader:
-        if not reader.model_file.size:
-            raise ModelFileError(f"{path}: is empty; export or download it again")
-        try:
-            proto = ModelProto.FromString(without_weights(memoryview(reader.model_file.mapping)))
-        except DecodeError:
-            raise ModelFileError(
-                f"{path}: is damaged or not an ONNX model; export or download it again"
-            ) from None
-        return _ModelImport(path, proto, reader).model()
+        raise ModelFileError(f"{where}: cannot be read: {error.strerror or error}") from None
+    except DecodeError:
+        raise ModelFileError(
+            f"{where}: is damaged or not an ONNX model; export or download it again"
+        ) from None
+    return _ModelImport(where, proto, TensorReader(model, path)).model()
 
 
 class _ModelImport:
     """The import of one model."""
 
-    def __init__(self, path: Path, proto: ModelProto, reader: TensorReader) -> None:
+    def __init__(self, path: str, proto: ModelProto, reader: TensorReader) -> None:
         self._path = path
         self._graph = proto.graph
         self._opsets = _opsets(path, proto)
-        self._builder = Builder(text(self._graph.name) or path.stem)
+        self._builder = Builder(text(self._graph.name) or Path(path).stem)
         self._shared = Shared(proto.ir_version, self._builder, reader, proto.functions)
         self._scope = Scope(self._shared, self._opsets)
 
@@ -88,7 +89,7 @@ class _ModelImport:
         if not self._graph.output:
             raise ModelFileError(f"{self._path}: has no outputs; export or download it again")
         unknown = (full_name(node) for node in self._graph.node if not self._is_known(node))
-        TABLE.check(str(self._path), unknown)
+        TABLE.check(self._path, unknown)
 
     def _is_known(self, node: NodeProto) -> bool:
         """Whether something is known of a node's operator, if only that an engine has it."""
@@ -111,7 +112,7 @@ class _ModelImport:
         return self._builder.input(name, TensorType(operand_type(tensor.elem_type), shape))
 
 
-def _opsets(path: Path, proto: ModelProto) -> dict[str, int]:
+def _opsets(path: str, proto: ModelProto) -> dict[str, int]:
     """The versions of the operator sets that the model uses.
 
     An older one than `OPSETS` will do if its operators that the model uses are still the same in

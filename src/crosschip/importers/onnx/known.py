@@ -36,7 +36,7 @@ def _values(operation: Operator) -> tuple[Array, ...] | None:
             return None
         return (np.array(shape, operation.dtype.dtype),)
     inputs = [operand for operand in operation.inputs if operand is not None]
-    if not all(o.value is not None and o.value.size <= _SMALL for o in inputs):
+    if not all(o.content is not None and math.prod(o.content.shape) <= _SMALL for o in inputs):
         return None
     types = [operand.type for operand in operation.outputs]
     counts = [-1 if t.static_shape is None else math.prod(t.static_shape) for t in types]

@@ -124,7 +124,7 @@ class Scope:
     def constant(self, tensor: TensorProto, name: str) -> Operand:
         """The operand for a tensor of the file: a constant, unless it is of strings."""
         if tensor.data_type != TensorProto.STRING:
-            return constant(self.array(tensor), name)
+            return constant(self._shared.reader.content(tensor), name)
         operand = Operand(name, self._shared.reader.strings(tensor))
         self._shared.strings[operand] = tensor
         return operand

@@ -3,7 +3,7 @@
 It takes `NAME.pdmodel` or `NAME.json` with `NAME.pdiparams` beside it, `__model__` with
 `__params__` or with one file a parameter, and a folder that holds one of these. Step by step:
 `files` finds the files, `paddle2` or `paddle3` reads the program into one form (`program`),
-`parameters` maps the parameters into memory, and `graph` calls the function that each operator has
+`parameters` finds the parameters in theirs, and `graph` calls the function that each operator has
 in `operators`.
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from crosschip.importers.paddle import files
 from crosschip.ir import Model, ModelError, ModelFileError, UnsupportedError
+from crosschip.ir.files import open_regular
 
 
 def recognizes(path: Path) -> bool:
@@ -27,7 +28,7 @@ def recognizes(path: Path) -> bool:
 
 
 def load(path: Path) -> Model:
-    """Import a model; its parameters stay in their file, mapped into memory.
+    """Import a model; its large parameters stay in their file until they are needed.
 
     Inputs have Paddle's names. Outputs have the names of the variables that are fetched (Paddle 2)
     or the fetch names (Paddle 3). A size that Paddle leaves open becomes a symbol.
@@ -62,6 +63,7 @@ def _in_file(path: Path) -> Iterator[None]:
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with open_regular(path) as file:
+            return file.read()
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosschip.ir import ModelFileError
+from crosschip.ir.files import open_regular
 
 _OLD_PROGRAM, _OLD_PARAMETERS = "__model__", "__params__"
 _EXPORTED = "inference"  # the stem that Paddle's own tools give every model
@@ -51,7 +52,7 @@ def is_pir(path: Path) -> bool:
     if path.suffix != ".json" or not path.is_file():
         return False
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return _PIR_MARK.search(file.read(_PIR_MARK_WITHIN)) is not None
     except OSError:
         return False
@@ -84,4 +85,4 @@ def find(path: Path) -> ModelFiles:
     if program.name != _OLD_PROGRAM:
         return ModelFiles(program, is_pir(program), program.with_suffix(".pdiparams"))
     combined = program.with_name(_OLD_PARAMETERS)
-    return ModelFiles(program, False, combined if combined.is_file() else program.parent)
+    return ModelFiles(program, False, combined if combined.exists() else program.parent)

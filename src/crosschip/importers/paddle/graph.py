@@ -23,6 +23,7 @@ from crosschip.ir import (
     symbol,
 )
 from crosschip.ir.budget import spend
+from crosschip.ir.files import Stored
 
 _IMAGE_AXES = "NCHW"
 _QUANTIZED = ("enable_int8", "enable_int16")
@@ -38,7 +39,7 @@ def check(path: Path, program: Program) -> None:
     TABLE.check(str(path), (operator.type for operator in program.operators))
 
 
-def build(name: str, program: Program, parameters: Mapping[str, Array]) -> Model:
+def build(name: str, program: Program, parameters: Mapping[str, Array | Stored]) -> Model:
     """Build the model of a program.
 
     Args:
