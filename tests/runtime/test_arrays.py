@@ -15,7 +15,7 @@ from tests.modelling import float32, model_of
 import crosschip
 from crosschip.ir import Builder, ElementType, InputError, TensorType
 from crosschip.ir.types import ALL_TYPES, FLOATS, INTEGERS
-from crosschip.ops.elementwise import Add
+from crosschip.ops.standard.arithmetic import Add
 from crosschip.runtime.arrays import as_array
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)

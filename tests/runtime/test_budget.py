@@ -14,9 +14,9 @@ from tests.modelling import float32, model_of
 
 import crosschip
 from crosschip.ir import Budget, BudgetError, Builder, InputError, Model, Operand, symbol
-from crosschip.ops.elementwise import Add
-from crosschip.ops.joining import Concat
-from crosschip.ops.layout import Expand
+from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Expand
 
 HEADER = '<ir_version: 8, opset_import: ["" : 17, "local" : 1]>'
 
