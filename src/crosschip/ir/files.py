@@ -24,6 +24,10 @@ from crosschip.ir.errors import ModelFileError
 _SMALL = 2**15
 """Up to so many bytes are read at once: to ask again would take longer than to read them."""
 
+_POINTER = b"version https://git-lfs.github.com/spec/"
+_LONGEST_POINTER = 1024
+"""How a file of Git LFS's begins, and how many bytes it has at most."""
+
 _WINDOW = 2**14
 """How many bytes are read to look at a few."""
 
@@ -123,6 +127,10 @@ class DataFile(Source):
         self._lock = threading.Lock()
         self._state = self._look()
         self.size = self._state[0]
+        if self.size < _LONGEST_POINTER and self.read(0, self.size).startswith(_POINTER):
+            raise OSError(
+                None, "is a Git LFS pointer, not the file itself; get that with `git lfs pull`"
+            )
 
     def read(self, begin: int, end: int) -> bytes:
         content = bytearray(end - begin)

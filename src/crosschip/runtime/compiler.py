@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast
 
 from crosschip.hal import Device, Options, Precision, Program, Support
 from crosschip.ir import (
@@ -26,6 +27,7 @@ from crosschip.ir import (
 )
 from crosschip.ir.budget import check_sizes, spending
 from crosschip.passes import Specialize, simplify
+from crosschip.passes.specialize import shapes_and_sizes
 from crosschip.runtime.cache import Cache, Entry, default_folder
 from crosschip.runtime.compiled import CompiledModel, CompileReport
 from crosschip.runtime.discovery import automatic, first_line, open_device
@@ -40,10 +42,10 @@ logger = logging.getLogger("crosschip")
 
 
 def compile(
-    model: Model,
+    model: Model | Any,
     devices: Devices = "auto",
     *,
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Sequence[int] | int] | None = None,
     cache: CacheArgument = True,
     precision: str = "float32",
     threads: int | None = None,
@@ -53,10 +55,11 @@ def compile(
     """Place a model on devices, compile each part, and join the parts to one that runs.
 
     Args:
-        model: what to compile; not changed.
+        model: what to compile, which is not changed; or what `crosschip.load` takes for one.
         devices: names, or instances that stay the caller's to close, in the order of preference;
             `"auto"` takes all that are available, accelerators first, `reference` last.
-        shapes: fixed shapes for inputs, by name, where the model leaves sizes open.
+        shapes: fixed shapes for inputs, by name, where the model leaves sizes open; or single
+            sizes, by the names that the inputs' types have for them.
         cache: `True` for the default folder, a folder, or `False` for none.
         precision: the arithmetic for float32 operations: `float32`, `bfloat16` or `float16`.
         threads: how many processor threads a run may use; `None` leaves it to the devices.
@@ -88,14 +91,16 @@ def compile(
 
 
 def explain(
-    model: Model,
+    model: Model | Any,
     devices: Devices = "auto",
     *,
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Sequence[int] | int] | None = None,
     properties: Mapping[str, Mapping[str, str]] | None = None,
     budget: Budget | None = None,
 ) -> Placement:
     """Place a model without compiling it, asking every device about every operation.
+
+    The arguments are those of `compile`.
 
     Raises:
         BudgetError: the model costs more than the budget allows.
@@ -111,12 +116,16 @@ def explain(
 
 
 def _prepared(
-    model: Model, shapes: Mapping[str, Sequence[int]] | None, budget: Budget | None
+    model: Model | Any, shapes: Mapping[str, Sequence[int] | int] | None, budget: Budget | None
 ) -> Model:
-    """The model with the shapes fixed, simplified."""
+    """The model, loaded if it is not yet, with the shapes fixed, simplified."""
+    if not isinstance(model, Model):
+        # Importers are found where users find them: the runtime itself knows none.
+        model = cast(Model, import_module("crosschip").load(model, budget=budget))
     with _limited(model, budget):
-        if shapes:
-            model = Specialize(shapes)(model)
+        if shapes is not None:
+            types = {name: operand.type for name, operand in model.inputs.items()}
+            model = Specialize(*shapes_and_sizes(types, shapes))(model)
         check_sizes(model)
         return simplify(model)
 
@@ -260,6 +269,11 @@ def _open(
         devices = automatic()
     elif isinstance(devices, str):
         devices = [name.strip() for name in devices.split(",")]
+    if not isinstance(devices, Sequence) or not all(isinstance(d, str | Device) for d in devices):
+        raise InputError(
+            f"devices is {devices!r}, but must be names of devices or instances, or 'auto'"
+        )
+    _check_properties(properties)
     opened: dict[str, Device] = {}
     for device in devices:
         if isinstance(device, Device):
@@ -280,13 +294,32 @@ def _open(
     return opened
 
 
+def _check_properties(properties: object) -> None:
+    sound = isinstance(properties, Mapping) and all(
+        isinstance(device, str) and _is_texts(settings) for device, settings in properties.items()
+    )
+    if not sound:
+        raise InputError(
+            f"properties is {properties!r}, but must be texts by name, by device: "
+            f'like {{"openvino": {{"device": "GPU"}}}}'
+        )
+
+
+def _is_texts(settings: object) -> bool:
+    return isinstance(settings, Mapping) and all(
+        isinstance(text, str) for pair in settings.items() for text in pair
+    )
+
+
 def _instances(devices: Devices) -> list[Device]:
     return [] if isinstance(devices, str) else [d for d in devices if isinstance(d, Device)]
 
 
 def _options(precision: str, threads: int | None) -> Options:
-    if threads is not None and threads < 1:
-        raise InputError(f"threads is {threads}, but must be at least 1, or None")
+    if threads is not None and (
+        not isinstance(threads, int) or isinstance(threads, bool) or threads < 1
+    ):
+        raise InputError(f"threads is {threads!r}, but must be a number of at least 1, or None")
     try:
         return Options(Precision(precision), threads)
     except ValueError:

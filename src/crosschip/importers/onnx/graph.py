@@ -35,7 +35,7 @@ _ENGINE_DOMAINS = ("com.microsoft", "com.microsoft.nchwc", "com.ms.internal.nhwc
 def load_model(source: Path | bytes) -> Model:
     """Import the model in a file; see `crosschip.importers.onnx.load`."""
     path = source if isinstance(source, Path) else None
-    where = str(path or "the bytes")
+    where = str(path or "the model in memory")
     try:
         model = Held(source) if isinstance(source, bytes) else DataFile(source)
         if not model.size:

@@ -53,9 +53,14 @@ def is_pir(path: Path) -> bool:
         return False
     try:
         with open_regular(path) as file:
-            return _PIR_MARK.search(file.read(_PIR_MARK_WITHIN)) is not None
+            return says_pir(file.read(_PIR_MARK_WITHIN))
     except OSError:
         return False
+
+
+def says_pir(content: bytes) -> bool:
+    """Whether a file's content says early on that it is a program of Paddle 3."""
+    return _PIR_MARK.search(content, 0, _PIR_MARK_WITHIN) is not None
 
 
 def programs(path: Path) -> list[Path]:

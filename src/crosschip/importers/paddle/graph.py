@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 
@@ -30,13 +29,13 @@ _QUANTIZED = ("enable_int8", "enable_int16")
 """Attributes that Paddle Lite's tools set on operators that compute on integers."""
 
 
-def check(path: Path, program: Program) -> None:
+def check(where: str, program: Program) -> None:
     """Refuse a program with operators that no function imports.
 
     Raises:
         UnsupportedError: there is at least one; the message lists them all, with counts.
     """
-    TABLE.check(str(path), (operator.type for operator in program.operators))
+    TABLE.check(where, (operator.type for operator in program.operators))
 
 
 def build(name: str, program: Program, parameters: Mapping[str, Array | Stored]) -> Model:
