@@ -55,7 +55,7 @@ def _known_outputs(operation: Operation) -> tuple[Array, ...] | None:
     spend(bytes=made.bytes)
     try:
         return operation.kernel()([None if o is None else o.value for o in operation.inputs])
-    except (ValueError, IndexError, MemoryError):
+    except (IndexError, MemoryError, RuntimeError, ValueError):
         # The values do not fit the operator (an index out of range, say). Whether that matters
         # shows only if the operation is run; the device that runs it reports it.
         return None

@@ -319,7 +319,7 @@ def _options(precision: str, threads: int | None) -> Options:
     if threads is not None and (
         not isinstance(threads, int) or isinstance(threads, bool) or threads < 1
     ):
-        raise InputError(f"threads is {threads!r}, but must be a number of at least 1, or None")
+        raise InputError(f"threads is {threads!r}, but must be at least 1, or None")
     try:
         return Options(Precision(precision), threads)
     except ValueError:

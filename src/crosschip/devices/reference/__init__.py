@@ -85,13 +85,16 @@ class ReferenceProgram(Program):
         for name, kernel, reads, writes, dead in self._steps:
             try:
                 results = kernel([None if i is None else values[i] for i in reads])
-            except (ValueError, IndexError, MemoryError) as error:
+            except (ArithmeticError, IndexError, MemoryError, RuntimeError, ValueError) as error:
                 raise DeviceError(f"reference: {name}: {error}") from error
             for index, result in zip(writes, results, strict=True):
                 values[index] = result
             for index in dead:
                 values[index] = None
-        return self._owned([values[index] for index in self._outputs], inputs)
+        try:
+            return self._owned([values[index] for index in self._outputs], inputs)
+        except MemoryError as error:
+            raise DeviceError(f"reference: its outputs: {error}") from error
 
     def save(self) -> bytes:
         return to_bytes(self._model)

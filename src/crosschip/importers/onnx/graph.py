@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from google.protobuf.message import DecodeError
-from onnx import ModelProto, NodeProto, ValueInfoProto
+from onnx import ModelProto, NodeProto, TypeProto, ValueInfoProto
 
 from crosschip.importers.onnx.functions import STANDARD_DOMAINS, is_same, schema_of
 from crosschip.importers.onnx.opaque import CONTAINER, is_container
@@ -19,6 +20,7 @@ from crosschip.ir import (
     Model,
     ModelFileError,
     Operand,
+    Shape,
     TensorType,
     UnsupportedError,
     constant,
@@ -58,16 +60,20 @@ class _ModelImport:
         self._graph = proto.graph
         self._opsets = _opsets(path, proto)
         self._builder = Builder(text(self._graph.name) or Path(path).stem)
-        self._shared = Shared(proto.ir_version, self._builder, reader, proto.functions)
+        with located(path):
+            self._shared = Shared(proto.ir_version, self._builder, reader, proto.functions)
         self._scope = Scope(self._shared, self._opsets)
 
     def model(self) -> Model:
         self._check()
-        self._scope.initialize(self._graph.initializer)
+        with located(self._path):
+            self._scope.initialize(self._graph.initializer)
         self._scope.declare([*self._graph.value_info, *self._graph.output])
         constants = {text(tensor.name) for tensor in self._graph.initializer}
         for tensor in self._graph.sparse_initializer:
             name = text(tensor.values.name)
+            if name in constants:
+                raise ModelFileError(f"{self._path}: two initializers are called {name!r}")
             with located(f"{self._path}: sparse initializer {name!r}"):
                 self._scope.define(name, constant(self._scope.dense(tensor), name))
             constants.add(name)
@@ -81,7 +87,9 @@ class _ModelImport:
         for value in self._graph.output:
             name = text(value.name)
             with located(f"{self._path}: output {name!r}"):
-                self._builder.output(name, self._scope.output(name))
+                operand = self._scope.output(name)
+                _check_declared(value.type, operand.type)
+                self._builder.output(name, operand)
         return self._builder.build()
 
     def _check(self) -> None:
@@ -110,6 +118,28 @@ class _ModelImport:
         tensor = value.type.tensor_type
         shape = self._shared.sizes.shape(tensor.shape) if tensor.HasField("shape") else None
         return self._builder.input(name, TensorType(operand_type(tensor.elem_type), shape))
+
+
+def _check_declared(declared: TypeProto, type_: TensorType) -> None:
+    """Refuse an output that is declared as something else than it is."""
+    if not declared.HasField("tensor_type") or type_ == CONTAINER:
+        return
+    tensor = declared.tensor_type
+    if not tensor.elem_type:
+        return
+    written = operand_type(tensor.elem_type)
+    sizes = [size.dim_value if size.HasField("dim_value") else None for size in tensor.shape.dim]
+    fits = type_.shape is None or not tensor.HasField("shape") or _fits(sizes, type_.shape)
+    if written is not type_.element_type or not fits:
+        shape = ", ".join("?" if size is None else str(size) for size in sizes)
+        raise ModelFileError(f"is declared as {written}[{shape}], but is {type_}")
+
+
+def _fits(declared: Sequence[int | None], shape: Shape) -> bool:
+    return len(declared) == len(shape) and all(
+        wanted is None or not isinstance(size, int) or size == wanted
+        for wanted, size in zip(declared, shape, strict=True)
+    )
 
 
 def _opsets(path: str, proto: ModelProto) -> dict[str, int]:

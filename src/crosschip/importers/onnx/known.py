@@ -45,6 +45,6 @@ def _values(operation: Operator) -> tuple[Array, ...] | None:
     spend(bytes=sum(n * t.element_type.dtype.itemsize for n, t in zip(counts, types, strict=True)))
     try:
         return operation.kernel()([o if o is None else o.value for o in operation.inputs])
-    except (ValueError, IndexError):
+    except (IndexError, MemoryError, RuntimeError, ValueError):
         # Whether that matters shows when the operation runs; its device reports it.
         return None

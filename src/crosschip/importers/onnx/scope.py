@@ -87,8 +87,15 @@ class Scope:
         self._operands[name] = operand
 
     def initialize(self, tensors: Iterable[TensorProto]) -> None:
-        """Tensors of the file that names stand for."""
-        self._initializers.update((text(tensor.name), tensor) for tensor in tensors)
+        """Tensors of the file that names stand for.
+
+        Raises:
+            ModelFileError: two have one name.
+        """
+        for tensor in tensors:
+            name = text(tensor.name)
+            if self._initializers.setdefault(name, tensor) is not tensor:
+                raise ModelFileError(f"two initializers are called {name!r}")
 
     def declare(self, values: Iterable[ValueInfoProto]) -> None:
         """The types that the file says names have; looked at where nothing else is known."""

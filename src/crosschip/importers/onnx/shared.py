@@ -39,10 +39,11 @@ class Shared:
         self.ir_version = ir_version
         self.builder = builder
         self.reader = reader
-        self.functions = {
-            (text(function.domain), text(function.name), text(function.overload)): function
-            for function in functions
-        }
+        self.functions: dict[tuple[str, str, str], FunctionProto] = {}
+        for function in functions:
+            key = text(function.domain), text(function.name), text(function.overload)
+            if self.functions.setdefault(key, function) is not function:
+                raise ModelFileError(f"has two functions called {'.'.join(filter(None, key))!r}")
         self.sizes = Sizes()
         self.strings: dict[Operand, TensorProto] = {}
         self.containers: dict[Operand, TypeProto] = {}

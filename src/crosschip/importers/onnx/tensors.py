@@ -12,6 +12,7 @@ from onnx import SparseTensorProto, TensorProto
 from crosschip.ir import Array, ElementType, ModelFileError, TensorType, UnsupportedError
 from crosschip.ir.budget import spend
 from crosschip.ir.files import DataFile, Held, Source, Stored
+from crosschip.ir.types import MAX_RANK
 
 ELEMENT_TYPES: dict[int, ElementType] = {
     TensorProto.FLOAT: ElementType.FLOAT32,
@@ -43,7 +44,6 @@ ELEMENT_TYPES: dict[int, ElementType] = {
 OPERAND_TYPES = {**ELEMENT_TYPES, TensorProto.STRING: ElementType.STRING}
 """The same, with that of strings, which only extension operations read and make."""
 
-_MAX_RANK = 64
 _MAX_BYTES = 2**63
 
 
@@ -128,6 +128,8 @@ class TensorReader:
             raise ModelFileError(f"{list(shape)} is not a shape, or its values are not a list")
         count = math.prod(shape)
         spend(bytes=count * values.itemsize)
+        if tensor.HasField("indices") and indices.dtype != np.int64:
+            raise ModelFileError(f"the indices of its values are {indices.dtype}, not int64")
         places = indices.reshape(len(values), -1) if indices.size else indices.reshape(0, 1)
         if places.shape[1] == len(shape) > 1:
             steps = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
@@ -251,8 +253,8 @@ def _listed(values: Any, dtype: type[np.generic], count: int) -> Array:
 
 def _shape(tensor: TensorProto) -> tuple[int, ...]:
     shape = tuple(tensor.dims)
-    if len(shape) > _MAX_RANK or any(size < 0 for size in shape):
-        raise ModelFileError(f"{list(shape[:_MAX_RANK])} is not a shape of a tensor")
+    if len(shape) > MAX_RANK or any(size < 0 for size in shape):
+        raise ModelFileError(f"{list(shape[:MAX_RANK])} is not a shape of a tensor")
     return shape
 
 

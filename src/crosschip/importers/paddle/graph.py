@@ -68,6 +68,10 @@ def build(name: str, program: Program, parameters: Mapping[str, Array | Stored])
             except (ModelError, UnsupportedError) as error:
                 where = f"operator {operator.number} ({operator.label})"
                 raise within(where, error) from None
+            except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
+                # A function computes with the program's numbers, which may be anything.
+                where = f"operator {operator.number} ({operator.label})"
+                raise ModelError(f"{where}: its numbers do not go together: {error}") from None
     for output, variable_name in program.outputs.items():
         builder.output(output, values[variable_name])
     return builder.build()

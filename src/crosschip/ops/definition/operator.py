@@ -41,9 +41,8 @@ from crosschip.ir import (
     TensorType,
     constant,
 )
-from crosschip.ir.types import FLOATS, INDICES
+from crosschip.ir.types import FLOATS, INDICES, MAX_RANK
 from crosschip.ops.definition.kernel import Kernel, kernel_of
-from crosschip.ops.definition.shapes import MAX_RANK
 from crosschip.ops.definition.slots import ComputedParameter, Fuse, Slot, Tensors
 
 _registry: dict[str, type[Operator]] = {}
