@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from crosschip.ir import Array, Model, ModelError, Operand, Operation, constant
-from crosschip.ir.mapped import let_go
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.standard.arithmetic import Add
@@ -16,6 +15,7 @@ from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.normalization import BatchNormalization
 from crosschip.passes.base import Pass
+from crosschip.passes.mapped import let_go
 from crosschip.passes.rewriter import Rewriter
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from crosschip.hal import Device, Options
 from crosschip.ir import Extension, Model, Operand
-from crosschip.ir.mapped import let_go
+from crosschip.passes.mapped import let_go
 from crosschip.runtime.cache import FORMAT_VERSION
 
 
