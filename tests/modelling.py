@@ -12,7 +12,18 @@ from pathlib import Path
 import numpy as np
 
 from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
-from crosschip.hal import YES, Device, Kind, Options, Program, Support
+from crosschip.hal import (
+    YES,
+    Capabilities,
+    Device,
+    Kind,
+    Offer,
+    Options,
+    Precision,
+    Program,
+    Rule,
+    Support,
+)
 from crosschip.ir import (
     Array,
     Builder,
@@ -24,6 +35,7 @@ from crosschip.ir import (
     TensorType,
 )
 from crosschip.ops import Operator
+from crosschip.runtime.asking import Ask
 
 ROOT = Path(__file__).parents[1]
 
@@ -116,9 +128,12 @@ class DelegatingDevice(Device):
     def version(self) -> str:
         return "1.0"
 
-    def supports(self, operation: Operation) -> Support:
+    def capabilities(self) -> Capabilities:
+        return Capabilities(precisions=frozenset(Precision), threads=True)
+
+    def supports(self, operation: Operation, options: Options) -> Support:
         if operation.type in self.declines:
-            return Support.no(f"{operation.type}: not implemented")
+            return Support.no(operation, "", "not implemented", Rule.OPERATOR)
         return YES
 
     def compile(self, model: Model, options: Options) -> Program:
@@ -135,6 +150,16 @@ class DelegatingDevice(Device):
         self.closed += 1
 
 
+def asks(supports: Callable[[Operation], Support]) -> Ask:
+    """A device that answers about each operation by itself."""
+    return lambda model: Offer([supports(operation) for operation in model.operations])
+
+
+def python_path() -> str:
+    """`PYTHONPATH` for a process that imports the tests, besides what this one imports."""
+    return os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+
+
 def at_once(program: str, *arguments: str, count: int = 8) -> list[str]:
     """What Python processes print that run a program at once; none of them may fail.
 
@@ -143,7 +168,7 @@ def at_once(program: str, *arguments: str, count: int = 8) -> list[str]:
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", program, *arguments],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": python_path()},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -18,6 +18,7 @@ from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.creation import ShapeOf
+from crosschip.runtime.guard import GuardedDevice
 from crosschip.runtime.key import cache_key
 
 DEFAULTS = [
@@ -75,7 +76,7 @@ USES: dict[str, tuple[Make, dict[str, object]]] = {
 
 
 def key(model: Model) -> str:
-    return cache_key(model, "npu", DelegatingDevice(), Options())
+    return cache_key(model, GuardedDevice(DelegatingDevice(), "npu"), Options())
 
 
 @pytest.mark.parametrize("kind", USES)

@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError, dataclass, field
 
 import numpy as np
 import pytest
-from tests.modelling import float32, model_of
+from tests.modelling import asks, float32, model_of
 
 from crosschip.hal import YES
 from crosschip.ir import (
@@ -173,7 +173,7 @@ def test_the_promise_of_one_pass_is_checked_too() -> None:
 
 def test_what_a_placement_makes_is_checked_too() -> None:
     with verified(), pytest.raises(ModelError, match="has the same name"):
-        place(named_alike(network()), {"any": lambda _: YES})
+        place(named_alike(network()), {"any": asks(lambda _: YES)})
 
 
 @pytest.mark.parametrize(
