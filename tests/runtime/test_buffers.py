@@ -45,18 +45,18 @@ class Memory(Buffer):
     """Memory of a device: a host's array that only the device may touch, and copies are counted."""
 
     def __init__(self, device: Remote, element_type: ElementType, shape: tuple[int, ...]) -> None:
-        self.device = device
+        self.device = self._owner = device
         self.element_type = element_type
         self.shape = shape
         self.held = np.zeros(shape, element_type.dtype)
 
     def array(self) -> Array:
         self.ready.wait()
-        self.device.copied.append("to the host")
+        self._owner.copied.append("to the host")
         return self.held.copy()
 
     def write(self, array: Array) -> None:
-        self.device.copied.append("to the device")
+        self._owner.copied.append("to the device")
         self.held[...] = array
 
     def __dlpack__(self, **request: Any) -> Any:
@@ -102,11 +102,12 @@ class RemoteProgram(Program):
     ) -> Submission:
         event = HostEvent()
         mine = [self._mine(buffer) for buffer in inputs]
-        places: list[Buffer] = []
+        places: list[Memory] = []
         for index, operand in enumerate(self.model.outputs.values()):
             given = outputs[index] if outputs else None
             shape = operand.type.static_shape or inputs[0].shape
-            place = given or Memory(self.device, operand.type.element_type, shape)
+            new = Memory(self.device, operand.type.element_type, shape)
+            place = given if isinstance(given, Memory) else new
             place.ready = event
             places.append(place)
         self.device.queue.submit(self._work, mine, places, after, event)
@@ -392,7 +393,7 @@ def test_a_range_that_is_none_is_refused(bounds: Any) -> None:
 
 
 def test_inputs_are_aligned_as_a_device_asks() -> None:
-    addresses = []
+    addresses: list[int] = []
 
     class Aligned(DelegatingDevice):
         def capabilities(self) -> Capabilities:
