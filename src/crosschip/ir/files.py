@@ -32,13 +32,13 @@ _WINDOW = 2**14
 """How many bytes are read to look at a few."""
 
 
-def open_regular(path: Path) -> BinaryIO:
-    """A file, opened to be read without a buffer.
+def open_regular(path: Path, *, buffering: int = 0) -> BinaryIO:
+    """A file, opened to be read; without a buffer if none is asked for.
 
     Raises:
         OSError: it cannot be opened, or is a folder, a pipe, a socket or a device.
     """
-    file = open(path, "rb", buffering=0, opener=_without_waiting)  # noqa: SIM115 - the caller's
+    file = open(path, "rb", buffering, opener=_without_waiting)  # noqa: SIM115 - the caller's
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(None, "is not a regular file")
