@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from operator import index
 
 from crosschip.ir import Dim, Dimension, InputError, Model, ModelError, Operand, TensorType
 from crosschip.ir.budget import spend
 from crosschip.ir.dimension import name_of, substitute
-from crosschip.passes.base import Keeps, Pass
+from crosschip.ir.frozen import settle
+from crosschip.passes.base import Pass
 from crosschip.passes.rewriter import Rewriter
 
 
+@dataclass(frozen=True)
 class Specialize(Pass):
     """Gives inputs fixed shapes and infers all types anew.
 
@@ -24,35 +26,46 @@ class Specialize(Pass):
         InputError: there is no such input, or it cannot have that shape.
     """
 
-    keeps = Keeps.VALUES
+    shapes: Mapping[str, Sequence[int]] = field(hash=False)
+    sizes: Mapping[str, int] = field(hash=False, default_factory=dict)
 
-    def __init__(
-        self, shapes: Mapping[str, Sequence[int]], sizes: Mapping[str, int] | None = None
-    ) -> None:
-        self.shapes = {name: concrete(name, shape) for name, shape in shapes.items()}
-        self.sizes = dict(sizes or {})
+    def __post_init__(self) -> None:
+        shapes = {name: concrete(name, shape) for name, shape in self.shapes.items()}
+        settle(self, "shapes", shapes)
 
-    def __call__(self, model: Model) -> Model:
-        types = {name: operand.type for name, operand in model.inputs.items()}
-        sizes = bind(types, self.shapes, self.sizes)
+    def requires(self, model: Model) -> None:
+        self._sizes(model)
+
+    def ensures(self, before: Model, after: Model) -> None:
+        super().ensures(before, after)
+        for name, shape in self.shapes.items():
+            if after.inputs[name].type.shape != shape:
+                raise ModelError(f"input {name!r} is {after.inputs[name].type}, not {list(shape)}")
+
+    def rewrite(self, model: Model) -> Model:
+        sizes = self._sizes(model)
         rewriter = Rewriter(model)
         inputs = {}
         for name, operand in model.inputs.items():
             type_ = operand.type.substitute(sizes)
             if name in self.shapes:
-                type_ = replace(type_, shape=self.shapes[name])
+                type_ = replace(type_, shape=tuple(self.shapes[name]))
             inputs[name] = fixed = Operand(operand.name, type_)
             rewriter.replace(operand, fixed)
         try:
             for operation in map(rewriter.resolved, model.operations):
                 spend()
-                rewriter.emit(operation)
+                rewriter.keep(operation)
         except ModelError as error:
             shapes = {name: list(shape) for name, shape in self.shapes.items()}
             given = ", ".join(f"{name} {size}" for name, size in {**shapes, **self.sizes}.items())
             raise InputError(f"{model.name} does not run with {given}: {error}") from None
         finished = rewriter.finish()
         return Model(model.name, inputs, finished.operations, finished.outputs)
+
+    def _sizes(self, model: Model) -> dict[str, Dim]:
+        types = {name: operand.type for name, operand in model.inputs.items()}
+        return bind(types, self.shapes, self.sizes)
 
 
 def shapes_and_sizes(

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.ir import Array, ElementType, InputError, Model
+from crosschip.hal import Buffer, Sizes
+from crosschip.ir import Array, Dim, ElementType, InputError, Model
 from crosschip.passes.specialize import bind
 from crosschip.runtime.arrays import as_array
+from crosschip.runtime.profiles import check_ranges
 
 _READY = 0x101
 """NumPy's flags of an array that is C-contiguous and aligned."""
@@ -23,7 +25,8 @@ class Signature:
     Shapes are compared in full only when they differ from those of the call before.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, sizes: Sizes | None = None) -> None:
+        self._sizes = sizes or Sizes()
         self._operands = tuple(model.inputs.items())
         types = [operand.type.element_type for operand in model.inputs.values()]
         self._ready = tuple(None if type_ in _OF_PYTHON else type_.dtype for type_ in types)
@@ -83,14 +86,34 @@ class Signature:
 
     def _made(self, index: int, given: object) -> Array:
         name, operand = self._operands[index]
+        if isinstance(given, Buffer):
+            self._check_buffer(index, given)
+            return given  # type: ignore[return-value]  # it has a shape, and goes to a device
         try:
             return as_array(given, operand.type)
         except InputError as error:
             raise InputError(f"input {name!r} {error}") from error.__cause__
 
+    def sizes(self, shapes: Mapping[str, Sequence[int]]) -> dict[str, Dim]:
+        """The named sizes of inputs of these shapes.
+
+        Raises:
+            InputError: there is no such input, a shape does not fit, or a size is out of range.
+        """
+        found = bind({name: operand.type for name, operand in self._operands}, shapes)
+        check_ranges(found, self._sizes)
+        return found
+
     def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        types = {name: operand.type for name, operand in self._operands}
-        bind(types, dict(zip(types, shapes, strict=True)))
+        self.sizes({name: shape for (name, _), shape in zip(self._operands, shapes, strict=True)})
+
+    def _check_buffer(self, index: int, buffer: Buffer) -> None:
+        name, operand = self._operands[index]
+        if buffer.element_type is not operand.type.element_type:
+            raise InputError(
+                f"input {name!r} is a buffer of {buffer.element_type}, but the model takes "
+                f"{operand.type}; allocate one with allocate({name!r}, …)"
+            )
 
     def _wrong_names(self, inputs: Mapping[str, Any]) -> InputError:
         names = [name for name, _ in self._operands]
