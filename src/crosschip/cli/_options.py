@@ -29,7 +29,7 @@ Inputs = Annotated[
 Seed = Annotated[int, typer.Option(help="Of the random inputs; their integers are 0 or 1.")]
 Properties = Annotated[
     list[str] | None,
-    typer.Option("--property", help="A setting of a device, as in openvino.device=GPU."),
+    typer.Option("--property", help="A setting of a device, as in mychip.cores=2."),
 ]
 Limits = Annotated[
     list[str] | None,
@@ -100,7 +100,7 @@ def properties(given: Sequence[str] | None) -> dict[str, dict[str, str]]:
         name, equals, value = setting.partition("=")
         if not (device and name and equals) or "=" in device:
             raise typer.BadParameter(
-                f"{text!r} is not like openvino.device=GPU", param_hint="--property"
+                f"{text!r} is not like mychip.cores=2", param_hint="--property"
             )
         found.setdefault(device, {})[name] = value
     return found

@@ -233,7 +233,7 @@ def _check_properties(properties: object) -> None:
     if not sound:
         raise InputError(
             f"properties is {properties!r}, but must be texts by name, by device: "
-            f'like {{"openvino": {{"device": "GPU"}}}}'
+            f'like {{"mychip": {{"cores": "2"}}}}'
         )
 
 
