@@ -100,11 +100,9 @@ def _fold_addend(add: Add, rewriter: Rewriter) -> _Folded | None:
             return _renewed(source, add, None, bias)
         product = rewriter.producer(operand)
         if isinstance(product, MatMul) and rewriter.used_once(operand):
-            return (
-                None
-                if _is_quantized(product)
-                else _fully_connected(product, _elements(addend), add)
-            )
+            if _is_quantized(product):
+                return None
+            return _fully_connected(product, _elements(addend), add)
     return None
 
 

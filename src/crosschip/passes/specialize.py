@@ -34,7 +34,7 @@ class Specialize(Pass):
         settle(self, "shapes", shapes)
 
     def requires(self, model: Model) -> None:
-        self._sizes(model)
+        self._bound(model)
 
     def ensures(self, before: Model, after: Model) -> None:
         super().ensures(before, after)
@@ -43,7 +43,7 @@ class Specialize(Pass):
                 raise ModelError(f"input {name!r} is {after.inputs[name].type}, not {list(shape)}")
 
     def rewrite(self, model: Model) -> Model:
-        sizes = self._sizes(model)
+        sizes = self._bound(model)
         rewriter = Rewriter(model)
         inputs = {}
         for name, operand in model.inputs.items():
@@ -63,7 +63,7 @@ class Specialize(Pass):
         finished = rewriter.finish()
         return Model(model.name, inputs, finished.operations, finished.outputs)
 
-    def _sizes(self, model: Model) -> dict[str, Dim]:
+    def _bound(self, model: Model) -> dict[str, Dim]:
         types = {name: operand.type for name, operand in model.inputs.items()}
         return bind(types, self.shapes, self.sizes)
 

@@ -94,8 +94,8 @@ class CompiledModel(Closing):
 
         Args:
             inputs: an array for each model input, by name, or a buffer that an earlier run kept on
-                its device; only read. `crosschip.runtime.arrays.as_array` says what is taken for
-                an array.
+                its device; only read. See `crosschip.runtime.arrays.as_array` for what is taken
+                for an array.
             outputs: arrays, or buffers of `allocate`, to write outputs into, by name.
             keep: the names of outputs to leave on the device that made them, as buffers.
 

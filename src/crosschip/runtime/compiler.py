@@ -10,7 +10,14 @@ from importlib import import_module
 from typing import Any, Literal, cast
 
 from crosschip.hal import Device, Options, Precision, Rule, Sizes, Support
-from crosschip.ir import Budget, BudgetError, DeviceError, InputError, Model, UnsupportedError
+from crosschip.ir import (
+    Budget,
+    BudgetError,
+    DeviceError,
+    InputError,
+    Model,
+    UnsupportedError,
+)
 from crosschip.ir.budget import check_sizes, spending
 from crosschip.passes import Specialize, simplify
 from crosschip.passes.specialize import shapes_and_sizes
@@ -78,7 +85,7 @@ def compile(
     store = open_cache(cache, cache_size)
     model = _prepared(model, shapes, budget)
     with ExitStack() as owned:
-        opened = _open(devices, {} if properties is None else properties, owned)
+        opened = _open(devices, properties or {}, owned)
         placement, built = _place_and_build(model, opened, options, store, budget)
         owned.pop_all()
     if any(segment.device != next(iter(opened)) for segment in placement.segments):
@@ -114,7 +121,7 @@ def explain(
     options = _options(precision, threads, _sizes(ranges or {}, ()))
     model = _prepared(model, shapes, budget)
     with ExitStack() as owned:
-        opened = _open(devices, {} if properties is None else properties, owned)
+        opened = _open(devices, properties or {}, owned)
         with _limited(model, budget):
             return place(model, _asks(opened, options), ask_all=True)
 
@@ -195,17 +202,16 @@ def _open(
 ) -> dict[str, GuardedDevice]:
     """The devices by name, in order; those made here are closed when `owned` is left."""
     opened: dict[str, GuardedDevice] = {}
-    _check_properties(properties)
-    if not isinstance(devices, Sequence) or not all(isinstance(d, str | Device) for d in devices):
-        raise InputError(
-            f"devices is {devices!r}, but must be names of devices or instances, or 'auto'"
-        )
     if devices == "auto":
         for device in open_automatic(properties):
             opened[device.name] = owned.enter_context(device)
         devices = ()
     elif isinstance(devices, str):
         devices = [name.strip() for name in devices.split(",")]
+    if not isinstance(devices, Sequence) or not all(isinstance(d, str | Device) for d in devices):
+        raise InputError(
+            f"devices is {devices!r}, but must be names of devices or instances, or 'auto'"
+        )
     for given in devices:
         if isinstance(given, Device):
             device = GuardedDevice(given, given.name)
@@ -233,7 +239,7 @@ def _check_properties(properties: object) -> None:
     if not sound:
         raise InputError(
             f"properties is {properties!r}, but must be texts by name, by device: "
-            f'like {{"mychip": {{"cores": "2"}}}}'
+            f'like {{"openvino": {{"device": "GPU"}}}}'
         )
 
 
@@ -259,15 +265,22 @@ def _options(precision: str, threads: int | None, sizes: Sizes) -> Options:
         raise InputError(f"there is no precision {precision!r}; there are {known}") from None
 
 
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
 def _sizes(
     ranges: Mapping[str, tuple[int, int]],
     profiles: Sequence[Mapping[str, int]],
     specializations: int = 16,
 ) -> Sizes:
     for name, bounds in ranges.items():
-        least, most = bounds
-        if not 0 <= least <= most:
-            raise InputError(f"the range of size {name!r} is {bounds}; give it like (1, 8)")
+        fits = isinstance(bounds, Sequence) and len(bounds) == 2
+        if not fits or not all(map(_is_size, bounds)) or bounds[0] > bounds[1]:
+            raise InputError(f"the range of size {name!r} is {bounds!r}; give it like (1, 8)")
+    for profile in profiles:
+        if not isinstance(profile, Mapping) or not all(map(_is_size, profile.values())):
+            raise InputError(f"profiles has {profile!r}; give sizes by name, like {{'N': 8}}")
     if specializations < 1:
         raise InputError(f"specializations is {specializations}, but must be at least 1")
     return Sizes.of(ranges, profiles, specializations)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import mmap
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -44,7 +43,7 @@ def cache_key(model: Model, device: GuardedDevice, options: Options) -> str:
         number[operand] = len(number)
         add("constant")
         add_type(operand)
-        elements = operand.value
+        elements = operand.value  # once: it may be read from a file each time
         assert elements is not None, "constants have values"
         for block in block_digests(_bytes(elements)):
             digest.update(block)
@@ -57,20 +56,6 @@ def cache_key(model: Model, device: GuardedDevice, options: Options) -> str:
             add_type(output)
     add("outputs", *_references(tuple(model.outputs.values()), number))
     return digest.hexdigest()
-
-
-def can_change(model: Model) -> bool:
-    """True if constants lie in memory-mapped files, which others may write to meanwhile.
-
-    Importers map none: what they leave in a file is refused if the file has changed.
-    """
-    return any(_is_mapped(operand.content) for operand in model.constants)
-
-
-def _is_mapped(content: object) -> bool:
-    while isinstance(content, np.ndarray | memoryview):
-        content = content.base if isinstance(content, np.ndarray) else content.obj
-    return isinstance(content, mmap.mmap)
 
 
 def canonical(value: object) -> str:

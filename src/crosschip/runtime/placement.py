@@ -121,7 +121,6 @@ def _choose(
     owners: dict[str, str] = {}
     wanted = {operation.name for operation in model.operations}
     for name, ask in devices.items():
-        spend()
         if not wanted and asked:
             break
         asked[name] = verdicts(model, ask, wanted, known[name])
@@ -146,6 +145,7 @@ def _decide(
     owner_of: dict[Operation, str] = {}
     unplaced: list[tuple[Operation, Mapping[str, Verdict]]] = []
     for operation in model.operations:
+        spend()
         about = {
             name: found.of[operation.name]
             for name, found in asked.items()

@@ -84,11 +84,10 @@ class Signature:
             raise InputError(f"input {twice!r} is given twice; the model takes {self._listed()}")
         return {**found, **named}
 
-    def _made(self, index: int, given: object) -> Array:
+    def _made(self, index: int, given: object) -> Any:
         name, operand = self._operands[index]
         if isinstance(given, Buffer):
-            self._check_buffer(index, given)
-            return given  # type: ignore[return-value]  # it has a shape, and goes to a device
+            return self._checked_buffer(index, given)
         try:
             return as_array(given, operand.type)
         except InputError as error:
@@ -107,13 +106,14 @@ class Signature:
     def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
         self.sizes({name: shape for (name, _), shape in zip(self._operands, shapes, strict=True)})
 
-    def _check_buffer(self, index: int, buffer: Buffer) -> None:
+    def _checked_buffer(self, index: int, buffer: Buffer) -> Buffer:
         name, operand = self._operands[index]
         if buffer.element_type is not operand.type.element_type:
             raise InputError(
                 f"input {name!r} is a buffer of {buffer.element_type}, but the model takes "
                 f"{operand.type}; allocate one with allocate({name!r}, …)"
             )
+        return buffer
 
     def _wrong_names(self, inputs: Mapping[str, Any]) -> InputError:
         names = [name for name, _ in self._operands]
