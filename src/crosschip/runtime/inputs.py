@@ -15,7 +15,6 @@ from crosschip.ir.files import open_regular
 from crosschip.ir.types import BOOLEANS, INTEGERS, NARROW_INTEGERS
 from crosschip.passes.specialize import bind, open_names, shapes_and_sizes
 
-_BUFFER = 2**16
 _WORDS = ("one", "chip", "runs", "any", "model", "été", "日本")
 
 _OF_ZERO_AND_ONE = INTEGERS | NARROW_INTEGERS | BOOLEANS
