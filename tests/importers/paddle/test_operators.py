@@ -18,7 +18,6 @@ from crosschip.importers import paddle
 from crosschip.importers.paddle import operators  # noqa: F401, fills the table
 from crosschip.importers.paddle.dialect import COUNTERPARTS
 from crosschip.importers.paddle.table import TABLE
-from crosschip.ir import UnsupportedError
 
 _ARITHMETIC = ("add", "sub", "mul", "div", "max", "min", "pow", "floordiv")
 FUSED = tuple(f"fusion_elementwise_{name}_activation" for name in _ARITHMETIC)
@@ -60,12 +59,6 @@ OLDER = (
 # fmt: on
 """Operators that Paddle 3 has no more, or cannot write."""
 
-REFUSED = {
-    ("pool2d", setting): "pooling_type 'max' with adaptive True: has no meaning in Paddle"
-    for setting in ("max_adaptive", "max_adaptive_to_one", "max_channels_last_adaptive")
-}
-"""Settings in which what Paddle computes is its mistake."""
-
 # Paddle 2 rounds to float16 toward zero.
 TOLERANCE = {np.dtype(np.float16): 1e-3}
 
@@ -80,10 +73,6 @@ def check(operator: str, setting: str, path: Path) -> None:
     """Compare what an imported model computes with what Paddle does."""
     oracle = np.load(path.with_suffix(".npz"))
     inputs = {name.removeprefix("input:"): oracle[name] for name in oracle if "input:" in name}
-    if message := REFUSED.get((operator, setting)):
-        with pytest.raises(UnsupportedError, match=message):
-            paddle.load(path)
-        return
     found = outputs(paddle.load(path), inputs)
     assert len(found) == len(oracle) - len(inputs) > 0, setting
     for index, one in enumerate(found):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.operators.images import Images
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.blocks import ChannelShuffle, DepthOrder, DepthToSpace
+from crosschip.ops.creation import Fill
+from crosschip.ops.joining import Concat
 from crosschip.ops.layout import Flatten, Reshape, ShapeOf, Squeeze, Transpose, Unsqueeze
 from crosschip.ops.rearranging import Trilu
 
@@ -22,6 +26,20 @@ def reshape(op: Context) -> None:
         op.make(Reshape, op.input(), op.integers_or_tensor(*slots))
     else:
         op.make(Reshape, op.input(), tuple(-1 if entry is None else entry for entry in entries))
+    _make_xshape(op)
+
+
+def _make_xshape(op: Context) -> None:
+    """Make `XShape`, whose sizes are 0 and those of the input; only training has a use for it."""
+    if not op.is_read("XShape"):
+        return
+    x = op.input()
+    zero, sizes = np.zeros((), x.type.element_type.dtype), op.shape(x)
+    if isinstance(sizes, tuple):
+        op.define(op.constant(np.zeros((0, *sizes), zero.dtype), "XShape"), "XShape")
+    else:
+        none = op.constant(np.zeros(1, sizes.type.element_type.dtype), "XShape.none")
+        op.make(Fill, op.add(Concat, parts=[none, sizes], axis=0), zero, output="XShape")
 
 
 @imports("transpose", "transpose2")
@@ -30,16 +48,24 @@ def transpose(op: Context) -> None:
     if any(not -len(axes) <= axis < len(axes) for axis in axes):
         raise ModelError(f"axis: {list(axes)} are not the axes of a tensor")
     op.make(Transpose, op.input(), tuple(axis % len(axes) for axis in axes))
+    _make_xshape(op)
 
 
 @imports("flatten_contiguous_range")
 def flatten_contiguous_range(op: Context) -> None:
     op.make(Flatten, op.input(), op.integer("start_axis", 1), op.integer("stop_axis", -1))
+    _make_xshape(op)
 
 
 @imports("flatten", "flatten2")
 def flatten(op: Context) -> None:
-    op.make(*as_matrix(op, op.input(), op.integer("axis", 1)))
+    """A matrix; a list of one of a tensor without axes."""
+    x = op.input()
+    if x.type.shape == ():
+        op.make(Reshape, x, (1,))
+    else:
+        op.make(*as_matrix(op, x, op.integer("axis", 1)))
+    _make_xshape(op)
 
 
 def as_matrix(op: Context, x: Operand, axis: int) -> tuple[Any, ...]:
@@ -65,6 +91,7 @@ def squeeze(op: Context) -> None:
         op.define(x)
     else:
         op.make(Squeeze, x, removed)
+    _make_xshape(op)
 
 
 def _is_longer(x: Operand, axis: int) -> bool:
@@ -78,6 +105,7 @@ def _is_longer(x: Operand, axis: int) -> bool:
 @imports("unsqueeze", "unsqueeze2")
 def unsqueeze(op: Context) -> None:
     """Paddle inserts the axes one after the other, each where it is named at that moment."""
+    _make_xshape(op)
     shape = op.input().type.shape
     axes = op.integers("axes", None, "AxesTensor", "AxesTensorList")
     if shape is None:

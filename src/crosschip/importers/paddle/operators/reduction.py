@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
@@ -52,11 +53,16 @@ for _name, _operator in _REDUCTIONS.items():
 
 @imports("cumsum")
 def cumsum(op: Context) -> None:
+    """Sums up to each element; Paddle gives a lone one back even if it is exclusive."""
     x, axis = op.input(), op.integer("axis", -1)
+    is_alone = x.type.static_shape is not None and prod(x.type.static_shape) == 1
     if op.flag("flatten", False):
         x, axis = op.add(Reshape, x, (-1,)), 0
-    exclusive, reverse = op.flag("exclusive", False), op.flag("reverse", False)
-    op.make(CumSum, x, axis, exclusive=exclusive, reverse=reverse)
+    if is_alone:
+        op.define(x)
+    else:
+        exclusive, reverse = op.flag("exclusive", False), op.flag("reverse", False)
+        op.make(CumSum, x, axis, exclusive=exclusive, reverse=reverse)
 
 
 @imports("logsumexp")

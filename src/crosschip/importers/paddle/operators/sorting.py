@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.operators.axes import make_along
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType
 from crosschip.ops import Operator
@@ -19,6 +20,7 @@ def _extreme(operator: type[Operator]) -> Callable[[Context], None]:
         x, keepdim = op.input(), op.flag("keepdims", False)
         dtype = op.element_type("dtype") or ElementType.INT64
         if not op.flag("flatten", False):
+            x = op.add(Reshape, x, (1,)) if x.type.shape == () else x
             op.make(operator, x, op.integer("axis", -1), keepdim=keepdim, dtype=dtype)
             return
         place = op.add(operator, op.add(Reshape, x, (-1,)), 0, keepdim=False, dtype=dtype)
@@ -33,7 +35,8 @@ for _name, _operator in _EXTREMES.items():
 
 @imports("top_k", "top_k_v2")
 def top_k(op: Context) -> None:
-    op.make_each(
+    make_along(
+        op,
         TopK,
         op.input(),
         op.integer_or_tensor("k", 1, "K"),
