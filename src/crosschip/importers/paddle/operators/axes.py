@@ -8,7 +8,7 @@ from typing import Any
 from crosschip.importers.paddle.context import Context
 from crosschip.ir import Operand
 from crosschip.ops import Operator
-from crosschip.ops.layout import Reshape
+from crosschip.ops.standard.layout import Reshape
 
 
 def make_along(
