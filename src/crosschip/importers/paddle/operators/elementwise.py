@@ -8,6 +8,7 @@ from collections.abc import Callable
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.operators.alignment import aligned
 from crosschip.importers.paddle.operators.fusing import fused
+from crosschip.importers.paddle.operators.images import Images
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, Operand
 from crosschip.ir.types import INTEGERS
@@ -25,6 +26,8 @@ from crosschip.ops.standard.arithmetic import (
     Sub,
     Sum,
 )
+from crosschip.ops.standard.comparison import GreaterEqual
+from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.unary import (
     Abs,
     Acos,
@@ -180,6 +183,41 @@ def dropout(op: Context) -> None:
         raise ModelError(f"dropout_implementation: {mode!r} is not known")
 
 
-@imports("assign")
+@imports("assign", "share_data", "lod_reset")
 def assign(op: Context) -> None:
+    """The input; where sequences in it begin is of no account."""
     op.define(op.input())
+
+
+@imports("print")
+def print(op: Context) -> None:
+    """The input, which is not printed."""
+    op.define(op.input("In"))
+
+
+@imports("round")
+def round(op: Context) -> None:
+    """The nearest whole number; of two, the one that is farther from 0."""
+    x = op.input()
+    size = op.add(Abs, x)
+    below = op.add(Floor, size)
+    is_above = op.add(GreaterEqual, op.add(Sub, size, below), 0.5)
+    nearest = op.add(Add, below, op.as_type(is_above, x.type.element_type))
+    op.make(Mul, op.add(Sign, x), nearest)
+
+
+@imports("increment")
+def increment(op: Context) -> None:
+    x = op.input()
+    step: float | Operand = op.real("step", 1.0)
+    op.make(Add, x, _whole(op, step, x) if x.type.element_type in INTEGERS else step)
+
+
+@imports("affine_channel")
+def affine_channel(op: Context) -> None:
+    """`scale * x + bias`, with a scale and a bias a channel."""
+    images = Images(op, "data_layout")
+    x = images.input("X")
+    shape = (-1, *(1,) * (op.rank(x) - 2))
+    factor = op.add(Reshape, op.input("Scale"), shape)
+    images.make(Add, op.add(Mul, x, factor), op.add(Reshape, op.input("Bias"), shape))

@@ -8,6 +8,7 @@ from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, Operand
 from crosschip.ops.standard.comparison import Equal
+from crosschip.ops.standard.creation import Fill
 from crosschip.ops.standard.indexing import Gather, GatherElements, GatherND, Scatter, ScatterND
 from crosschip.ops.standard.layout import Squeeze, Transpose, Unsqueeze
 from crosschip.ops.standard.logical import Where
@@ -71,3 +72,17 @@ def _look_up(op: Context, indices: Operand) -> None:
     is_padding = op.add(Unsqueeze, found, (-1,))
     zero = op.constant(np.zeros((), table.type.element_type.dtype), f"{table.name}.padding")
     op.make(Where, is_padding, zero, op.add(Gather, table, indices, 0))
+
+
+@imports("scatter")
+def scatter(op: Context) -> None:
+    """Rows written over those of the input, or added up where they go."""
+    x, updates, places = op.input(), op.input("Updates"), op.input("Ids")
+    if op.rank(places) == 1:
+        places = op.add(Unsqueeze, places, (1,))
+    if op.flag("overwrite", True):
+        op.make(ScatterND, x, places, updates)
+        return
+    zero = np.zeros((), updates.type.element_type.dtype)
+    cleared = op.add(ScatterND, x, places, op.add(Fill, op.shape(updates), zero))
+    op.make(ScatterND, cleared, places, updates, reduction=Scatter.ADD)

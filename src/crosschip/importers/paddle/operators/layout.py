@@ -10,11 +10,15 @@ from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.operators.images import Images
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
+from crosschip.ops.standard.arithmetic import Mod
 from crosschip.ops.standard.blocks import ChannelShuffle, DepthOrder, DepthToSpace
+from crosschip.ops.standard.comparison import Equal, Less
 from crosschip.ops.standard.creation import Fill, ShapeOf
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Flatten, Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.rearranging import Trilu
+from crosschip.ops.standard.slicing import Slice
 
 
 @imports("reshape", "reshape2")
@@ -107,7 +111,10 @@ def unsqueeze(op: Context) -> None:
     """Paddle inserts the axes one after the other, each where it is named at that moment."""
     _make_xshape(op)
     shape = op.input().type.shape
-    axes = op.integers("axes", None, "AxesTensor", "AxesTensorList")
+    axes = op.integers_or_tensor("axes", "AxesTensor", "AxesTensorList")
+    if isinstance(axes, Operand):
+        op.make(Reshape, op.input(), _with_axes(op, axes))
+        return
     if shape is None:
         if len(axes) > 1:
             raise UnsupportedError(f"axes {list(axes)} of an input with unknown axes")
@@ -119,6 +126,23 @@ def unsqueeze(op: Context) -> None:
             raise ModelError(f"axes: {list(axes)} do not fit an input of {len(shape)} axes")
         is_new.insert(axis % (len(is_new) + 1), True)
     op.make(Unsqueeze, op.input(), tuple(axis for axis, new in enumerate(is_new) if new))
+
+
+def _with_axes(op: Context, axes: Operand) -> Operand:
+    """The sizes of the input with axes of size 1 inserted, one after the other, that are computed."""
+    x = op.input()
+    sizes, rank = op.add(ShapeOf, x), op.rank(x)
+    one = op.constant(np.ones(1, np.int64), "one")
+    (count,) = axes.type.static_shape or (0,)
+    for place in range(count):
+        axis = op.as_type(op.add(Slice, axes, (0,), (place,), (place + 1,)), ElementType.INT64)
+        axis = op.add(Mod, axis, np.int64(rank + place + 1))
+        numbers = op.constant(np.arange(rank + place + 1), "numbers")
+        before = op.add(Concat, parts=[sizes, one], axis=0)
+        after = op.add(Concat, parts=[one, sizes], axis=0)
+        rest = op.add(Where, op.add(Equal, numbers, axis), one, after)
+        sizes = op.add(Where, op.add(Less, numbers, axis), before, rest)
+    return sizes
 
 
 @imports("shape")
