@@ -164,10 +164,10 @@ def _one_hot(op: Context, indices: Operand) -> None:
 def sequence_mask(op: Context) -> None:
     """A row for each length, of that many times 1 and then 0, as long as the longest at least."""
     lengths = op.input()
-    longest: int | Operand = op.integer("maxlen", -1)
-    if limits := op.inputs("MaxLenTensor"):
-        longest = op.add(Slice, op.add(Reshape, limits[0], (-1,)), (0,), (0,), (1,))
-    elif isinstance(longest, int) and longest < 0:
+    longest = op.integer_or_tensor("maxlen", -1, "MaxLenTensor")
+    if isinstance(longest, Operand):
+        longest = op.add(Slice, op.add(Reshape, longest, (-1,)), (0,), (0,), (1,))
+    elif longest < 0:
         longest = op.add(ReduceMax, lengths, (), keepdim=False)
     columns = op.as_type(numbers_below(op, longest), lengths.type.element_type)
     is_inside = op.add(Less, columns, op.add(Unsqueeze, lengths, (-1,)))

@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable
 
 from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.operators.alignment import aligned
+from crosschip.importers.paddle.operators.alignment import aligned, with_axes_after
 from crosschip.importers.paddle.operators.fusing import fused
-from crosschip.importers.paddle.operators.images import Images
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, Operand
 from crosschip.ir.types import INTEGERS
@@ -27,7 +26,6 @@ from crosschip.ops.standard.arithmetic import (
     Sum,
 )
 from crosschip.ops.standard.comparison import GreaterEqual
-from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.unary import (
     Abs,
     Acos,
@@ -46,6 +44,7 @@ from crosschip.ops.standard.unary import (
     IsNaN,
     Log,
     Reciprocal,
+    Round,
     Rsqrt,
     Sign,
     Sin,
@@ -206,6 +205,13 @@ def round(op: Context) -> None:
     op.make(Mul, op.add(Sign, x), nearest)
 
 
+@imports("pd_op.round")
+def round_of_paddle3(op: Context) -> None:
+    """The nearest whole number; of two, the even one."""
+    op.expect("decimals", 0)
+    op.make(Round, op.input())
+
+
 @imports("increment")
 def increment(op: Context) -> None:
     x = op.input()
@@ -215,9 +221,8 @@ def increment(op: Context) -> None:
 
 @imports("affine_channel")
 def affine_channel(op: Context) -> None:
-    """`scale * x + bias`, with a scale and a bias a channel."""
-    images = Images(op, "data_layout")
-    x = images.input("X")
-    shape = (-1, *(1,) * (op.rank(x) - 2))
-    factor = op.add(Reshape, op.input("Scale"), shape)
-    images.make(Add, op.add(Mul, x, factor), op.add(Reshape, op.input("Bias"), shape))
+    """`scale * x + bias` for each channel; the last axis are the channels unless it says `NCHW`."""
+    x = op.input()
+    after = op.rank(x) - 2 if op.text("data_layout", "AnyLayout") == "NCHW" else 0
+    factor, bias = (with_axes_after(op, op.input(slot), after) for slot in ("Scale", "Bias"))
+    op.make(Add, op.add(Mul, x, factor), bias)

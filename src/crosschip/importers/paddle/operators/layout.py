@@ -90,7 +90,8 @@ def as_matrix(op: Context, x: Operand, axis: int) -> tuple[Any, ...]:
 def squeeze(op: Context) -> None:
     """An axis of another size than 1 is left as it is, even if it is named."""
     x, axes = op.input(), op.integers("axes", ())
-    removed = tuple(axis for axis in axes if not _is_longer(x, axis))
+    is_scalar = x.type.shape == ()
+    removed = () if is_scalar else tuple(axis for axis in axes if not _is_longer(x, axis))
     if axes and not removed:
         op.define(x)
     else:
@@ -129,7 +130,7 @@ def unsqueeze(op: Context) -> None:
 
 
 def _with_axes(op: Context, axes: Operand) -> Operand:
-    """The sizes of the input with axes of size 1 inserted, one after the other, that are computed."""
+    """The sizes of the input with axes of size 1 inserted one after the other, where computed."""
     x = op.input()
     sizes, rank = op.add(ShapeOf, x), op.rank(x)
     one = op.constant(np.ones(1, np.int64), "one")

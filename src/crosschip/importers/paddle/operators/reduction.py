@@ -41,7 +41,8 @@ _REDUCTIONS: dict[str, type[Operator]] = {
 
 def _reduction(operator: type[Operator]) -> Callable[[Context], None]:
     def reduce(op: Context) -> None:
-        axes = () if op.flag("reduce_all", False) else op.integers("dim", ())
+        is_all = op.flag("reduce_all", False) or op.input().type.shape == ()
+        axes = () if is_all else op.integers("dim", ())
         op.make(operator, _input(op), axes, keepdim=op.flag("keep_dim", False))
 
     return reduce
@@ -84,7 +85,7 @@ def mean(op: Context) -> None:
 
 @imports("p_norm")
 def p_norm(op: Context) -> None:
-    """`sum(|x| ** p) ** (1 / p)`; for `p` infinite the greatest or least, for 0 how many are not 0."""
+    """`sum(|x| ** p) ** (1 / p)`; if `p` is infinite the greatest or least, if 0 a count."""
     x, order = op.input(), op.real("porder", 2.0)
     axes = () if op.flag("asvector", False) else (op.integer("axis", -1),)
     arguments: dict[str, Any] = {"axes": axes, "keepdim": op.flag("keepdim", False)}

@@ -44,22 +44,20 @@ def strided_slice(op: Context) -> None:
             for axis, end, stride in zip(axes, ends, strides, strict=True)
         )
     starts = op.integers_or_tensor("starts", "StartsTensor", "StartsTensorList")
-    if isinstance(starts, tuple) and isinstance(ends, tuple) and isinstance(strides, tuple):
-        axes, starts, ends, strides = _last_of_each(op, x, axes, starts, ends, strides)
-    _make(op, x, axes, starts, ends, strides)
+    _make(op, x, *_last_of_each(op, x, axes, starts, ends, strides))
 
 
 def _last_of_each(
-    op: Context, x: Operand, axes: tuple[int, ...], *parts: tuple[int, ...]
-) -> tuple[tuple[int, ...], ...]:
+    op: Context, x: Operand, axes: tuple[int, ...], *parts: tuple[int, ...] | Operand
+) -> tuple[tuple[int, ...] | Operand, ...]:
     """The axes, each once, and what is said of each the last time that it is named."""
-    rank = op.rank(x)
-    if any(len(part) != len(axes) for part in parts) or not rank:
+    known = [part for part in parts if isinstance(part, tuple) and len(part) == len(axes)]
+    if len(known) != len(parts) or x.type.shape in (None, ()):
         return axes, *parts
-    places = {axis % rank: place for place, axis in enumerate(axes)}
+    places = {axis % op.rank(x): place for place, axis in enumerate(axes)}
     if len(places) == len(axes):
         return axes, *parts
-    return tuple(places), *(tuple(part[place] for place in places.values()) for part in parts)
+    return tuple(places), *(tuple(part[place] for place in places.values()) for part in known)
 
 
 def _end_before(x: Operand, axis: int, end: int) -> int:
@@ -74,14 +72,9 @@ def _end_before(x: Operand, axis: int, end: int) -> int:
 @imports("pd_op.strided_slice")
 def strided_slice_of_paddle3(op: Context) -> None:
     """The same as NumPy has it."""
-    _make(
-        op,
-        op.input("Input"),
-        op.integers("axes"),
-        op.integers_or_tensor("starts", "StartsTensor"),
-        op.integers_or_tensor("ends", "EndsTensor"),
-        op.integers_or_tensor("strides", "StridesTensor"),
-    )
+    x, axes = op.input("Input"), op.integers("axes")
+    slots = (("starts", "StartsTensor"), ("ends", "EndsTensor"), ("strides", "StridesTensor"))
+    _make(op, x, *_last_of_each(op, x, axes, *(op.integers_or_tensor(*slot) for slot in slots)))
 
 
 def _make(op: Context, *arguments: object) -> None:
