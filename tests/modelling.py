@@ -14,7 +14,18 @@ import numpy as np
 from hypothesis import strategies as st
 
 from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
-from crosschip.hal import YES, Device, Kind, Options, Program, Support
+from crosschip.hal import (
+    YES,
+    Capabilities,
+    Device,
+    Kind,
+    Offer,
+    Options,
+    Precision,
+    Program,
+    Rule,
+    Support,
+)
 from crosschip.ir import (
     Array,
     Builder,
@@ -38,6 +49,7 @@ from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Tra
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.normalization import BatchNormalization
 from crosschip.ops.standard.slicing import Slice
+from crosschip.runtime.asking import Ask
 
 ROOT = Path(__file__).parents[1]
 
@@ -153,9 +165,12 @@ class DelegatingDevice(Device):
     def version(self) -> str:
         return "1.0"
 
-    def supports(self, operation: Operation) -> Support:
+    def capabilities(self) -> Capabilities:
+        return Capabilities(precisions=frozenset(Precision), threads=True)
+
+    def supports(self, operation: Operation, options: Options) -> Support:
         if operation.type in self.declines:
-            return Support.no(f"{operation.type}: not implemented")
+            return Support.no(operation, "", "not implemented", Rule.OPERATOR)
         return YES
 
     def compile(self, model: Model, options: Options) -> Program:
@@ -170,6 +185,11 @@ class DelegatingDevice(Device):
 
     def close(self) -> None:
         self.closed += 1
+
+
+def asks(supports: Callable[[Operation], Support]) -> Ask:
+    """A device that answers about each operation by itself."""
+    return lambda model: Offer([supports(operation) for operation in model.operations])
 
 
 @st.composite
@@ -415,6 +435,11 @@ _STEPS: Sequence[Sequence[Callable[[_Growing], None]]] = (
 )
 
 
+def python_path() -> str:
+    """`PYTHONPATH` for a process that imports the tests, besides what this one imports."""
+    return os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+
+
 def at_once(program: str, *arguments: str, count: int = 8) -> list[str]:
     """What Python processes print that run a program at once; none of them may fail.
 
@@ -423,7 +448,7 @@ def at_once(program: str, *arguments: str, count: int = 8) -> list[str]:
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", program, *arguments],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": python_path()},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
