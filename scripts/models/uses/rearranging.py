@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from uses import each, fixed, integers, loose, normal, use, whole
+from uses import Attributes, each, fixed, integers, loose, normal, use, whole
 
 X = normal(2, 3, 4, 5)
 INT32, INT64 = 2, 3
@@ -56,13 +56,18 @@ use(
 LIST = whole(9, low=0, high=4)
 use("unique", "as they come", {"X": LIST}, outputs="Out Index", dtype=INT64)
 ALL = "Out Indices Index Counts"
-WANTED = {"return_index": True, "return_inverse": True, "return_counts": True, "is_sorted": True}
+WANTED: Attributes = {
+    "return_index": True,
+    "return_inverse": True,
+    "return_counts": True,
+    "is_sorted": True,
+}
 use("unique", "sorted", {"X": LIST}, outputs=ALL, dtype=INT32, axis=[], **WANTED)
 ENTRIES = fixed(np.array([[2, 1, 2], [0, 1, 0]], np.float32))
 use("unique", "columns", {"X": ENTRIES}, outputs=ALL, dtype=INT64, axis=[1], **WANTED)
 use("unique_with_counts", "int64", {"X": LIST}, outputs="Out Index Count", dtype=INT64)
 
-STEPS = {"infer_flags": [1] * 3, "axes": [0, 2, 0], "strides": [1, 2, 2]}
+STEPS: Attributes = {"infer_flags": [1] * 3, "axes": [0, 2, 0], "strides": [1, 2, 2]}
 use(
     "strided_slice",
     "an axis twice",

@@ -191,7 +191,7 @@ def linspace(op: Context) -> None:
         scalar = op.add(Reshape, op.as_type(count, ElementType.FLOAT64), ())
         last = op.add(Sub, scalar, 1.0)
     else:
-        last = op.constant(np.float64(count - 1), "last")
+        last = op.constant(np.array(count - 1, np.float64), "last")
     step = op.add(Div, op.add(Sub, stop, start), op.add(Max, last, np.float64(1)))
     forward = op.add(Add, start, op.add(Mul, step, numbers))
     backward = op.add(Sub, stop, op.add(Mul, step, op.add(Sub, last, numbers)))
