@@ -10,6 +10,8 @@ from hypothesis import settings
 from crosschip.devices.onnxruntime import quiet as onnxruntime
 from crosschip.devices.openvino import quiet as openvino
 
+os.environ["CROSSCHIP_VERIFY"] = "1"  # also in the processes that tests start
+
 # Before any test imports an engine by itself, and the engine tells its maker.
 onnxruntime.import_engine()
 openvino.import_engine()

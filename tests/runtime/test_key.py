@@ -175,7 +175,7 @@ def test_quantization_counts_to_the_last_digit() -> None:
         type_ = TensorType(ElementType.INT8, (2,), Quantization((scale,), (zero,)))
         return model_of(lambda b, x: b.add(Dequantize, x), type_)
 
-    next_scale = float(np.nextafter(np.float64(0.1), 1))
+    next_scale = float(np.nextafter(np.float32(0.1), np.float32(1)))
     assert len({key(make(0.1)), key(make(next_scale)), key(make(0.1, 1))}) == 3
 
 

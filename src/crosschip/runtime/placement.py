@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from crosschip.hal import Rule, Support
 from crosschip.ir import Model, Operation, UnsupportedError
 from crosschip.ir.garbage import collection_paused
+from crosschip.passes import verifying
 from crosschip.runtime.asking import Ask, Verdict, Verdicts, broken_group, verdicts
 from crosschip.runtime.segments import Segment, segments_of
 
@@ -94,8 +95,11 @@ def place(
         ask_all: ask every device about every operation, for their reasons.
 
     Raises:
+        ModelError: two operations of the model have one name.
         UnsupportedError: no device runs some operation; the message lists all, with reasons.
     """
+    if len({operation.name for operation in model.operations}) < len(model.operations):
+        model.verify()
     known: Refusals = {name: dict((refusals or {}).get(name, {})) for name in devices}
     while True:
         asked, owners = _choose(model, devices, known, ask_all=ask_all)
@@ -156,6 +160,8 @@ def _decide(
     if unplaced:
         raise UnsupportedError(_unplaced_text(model, unplaced))
     placed = Model(model.name, model.inputs, operations, model.outputs)
+    if verifying():
+        placed.verify()
     return tuple(decisions), placed, owner_of
 
 
