@@ -5,7 +5,7 @@ import numpy as np
 from uses import Attributes, each, fixed, integers, loose, normal, use, whole
 
 X = normal(2, 3, 4, 5)
-INT32, INT64 = 2, 3
+INT32, INT64, FLOAT32 = 2, 3, 5
 
 use("argsort", "default", {"X": X}, outputs="Out Indices")
 use("argsort", "descending", {"X": X}, outputs="Out Indices", axis=1, descending=True)
@@ -81,3 +81,21 @@ use("concat", "axis computed", {"X": PARTS, "AxisTensor": fixed(integers(1))})
 use("concat", "axis computed, from the last", {"X": PARTS, "AxisTensor": fixed(integers(-1))})
 use("unsqueeze2", "axes computed", {"X": X, "AxesTensor": fixed(integers(1, -1))})
 use("unsqueeze2", "axis computed", {"X": loose(X), "AxesTensor": fixed(integers(-2))})
+
+WHOLE: Attributes = {"steps": [1, 1], "axes": [0, 1], "starts": [0, 0], "ends": [4, 5]}
+PART: Attributes = {"steps": [1, 2], "axes": [0, 2], "starts": [1, 0], "ends": [-1, 99]}
+SCALAR: Attributes = {"shape": [1], "fp32_values": [1.5], "values": [1.5], "dtype": FLOAT32}
+TABLE, BLOCK = fixed(normal(4, 5)), fixed(normal(4, 3, 5))
+use("set_value", "whole", {"Input": TABLE, "ValueTensor": fixed(normal(5, seed=1))}, **WHOLE)
+use("set_value", "part", {"Input": BLOCK, "ValueTensor": fixed(normal(2, 3, 3))}, **PART)
+use("set_value", "part, one number", {"Input": BLOCK}, **PART, **SCALAR)
+use(
+    "set_value",
+    "an axis removed",
+    {"Input": BLOCK, "ValueTensor": fixed(normal(4, 5, seed=1))},
+    axes=[1],
+    starts=[1],
+    ends=[2],
+    steps=[1],
+    decrease_axes=[1],
+)

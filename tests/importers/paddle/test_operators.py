@@ -45,20 +45,21 @@ OPERATORS = (
 )
 FURTHER = (
     "acos", "acosh", "affine_channel", "argsort", "asin", "asinh", "assign_value", "atan", "atanh",
-    "bicubic_interp_v2", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "ceil", "celu",
-    "cosh", "crop", "crop_tensor", "depthwise_conv2d_transpose", "determinant", "elementwise_mod",
-    "elu", "erf", "expand_as_v2", "flip", "gather_nd", "grid_sampler", "hard_shrink", "increment",
-    "index_select", "is_empty", "isinf_v2", "isnan_v2", "linspace", "lod_reset", "logical_or",
-    "logical_xor", "logsumexp", "max_pool2d_with_index", "mean", "mish", "one_hot_v2",
-    "p_norm", "pad", "pixel_shuffle", "reciprocal", "reduce_all", "reduce_any", "reduce_min",
-    "reduce_prod", "reverse", "round", "scatter", "scatter_nd_add", "selu", "sequence_mask",
-    "share_data", "sign", "sinh", "softshrink", "softsign", "take_along_axis", "tan",
-    "thresholded_relu", "tril_triu", "unbind", "unique", "unique_with_counts", "where_index",
+    "bicubic_interp_v2", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "box_coder",
+    "ceil", "celu", "cosh", "crop", "crop_tensor", "depthwise_conv2d_transpose", "determinant",
+    "elementwise_mod", "elu", "erf", "expand_as_v2", "flip", "gather_nd", "grid_sampler",
+    "hard_shrink", "increment", "index_select", "is_empty", "isinf_v2", "isnan_v2", "linspace",
+    "lod_reset", "logical_or", "logical_xor", "logsumexp", "max_pool2d_with_index", "mean", "mish",
+    "one_hot_v2", "p_norm", "pad", "pixel_shuffle", "reciprocal", "reduce_all", "reduce_any",
+    "reduce_min", "reduce_prod", "reverse", "round", "scatter", "scatter_nd_add", "selu",
+    "sequence_mask", "set_value", "share_data", "sign", "sinh", "softshrink", "softsign",
+    "take_along_axis", "tan", "thresholded_relu", "tril_triu", "unbind", "unique",
+    "unique_with_counts", "where_index",
 )
 OLDER = (
     "bilinear_interp", "crop", "expand", "fc", "fill_zeros_like", "flatten", "flatten2",
-    "grid_sample", "lod_reset", "nearest_interp", "norm", "squeeze", "top_k",
-    "transpose", "unique_with_counts", "unsqueeze",
+    "grid_sample", "lod_reset", "nearest_interp", "norm", "squeeze", "top_k", "transpose",
+    "unique_with_counts", "unsqueeze",
 )
 # fmt: on
 """Operators that Paddle 3 has no more, or cannot write."""

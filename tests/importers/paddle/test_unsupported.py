@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.importers.paddle.small import altered, refused, small, small_3
+from tests.importers.paddle.writers import Floats
 
 from crosschip.importers import load
 from crosschip.ir import ModelFileError, UnsupportedError
@@ -62,6 +63,13 @@ REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
     ("argsort", "default", {"axis": 4}, "axis: 4 is not an axis"),
     ("crop", "attributes", {"shape": [2, 2]}, "must be 3 numbers each"),
     ("one_hot_v2", "float32", {"depth": -3}, "-3: is not how many numbers"),
+    ("box_coder", "encoded", {"axis": 2}, "axis: 2 is not 0 or 1"),
+    ("box_coder", "encoded", {"variance": Floats([0.5])}, "must be 4 numbers, not 1"),
+    ("set_value", "part", {"steps": [1, -2]}, "only positive ones"),
+    ("set_value", "part", {"ends": [2]}, "must be as many"),
+    ("set_value", "part", {"axes": [0, 3]}, "axes: 3 is not an axis"),
+    ("set_value", "part", {"none_axes": [1]}, "no axes be added"),
+    ("set_value", "part", {"decrease_axes": [1]}, "are not axes of size 1"),
     ("unique", "columns", {"axis": [0, 1]}, "only one is expressed"),
     ("prelu", "channel", {"mode": "row"}, "mode: 'row'"),
     ("scale", "int64", {"bias": float("inf")}, "scale and bias: inf is not a value of int64"),

@@ -66,6 +66,7 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.bitwise_or": Counterpart("bitwise_or", "X Y"),
     "pd_op.bitwise_xor": Counterpart("bitwise_xor", "X Y"),
     "pd_op.bmm": Counterpart("bmm", "X Y"),
+    "pd_op.box_coder": Counterpart("box_coder", "PriorBox PriorBoxVar TargetBox", "OutputBox"),
     "pd_op.cast": Counterpart("cast", dtype="out_dtype"),
     "pd_op.ceil": Counterpart("ceil"),
     "pd_op.celu": Counterpart("celu"),
@@ -182,6 +183,12 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.scatter_nd_add": Counterpart("scatter_nd_add", "X Index Updates"),
     "pd_op.selu": Counterpart("selu"),
     "pd_op.sequence_mask": Counterpart("sequence_mask", "X MaxLenTensor", "Y"),
+    "pd_op.set_value": Counterpart(
+        "set_value", "Input StartsTensorList EndsTensorList StepsTensorList"
+    ),
+    "pd_op.set_value_with_tensor": Counterpart(
+        "set_value", "Input ValueTensor StartsTensorList EndsTensorList StepsTensorList"
+    ),
     "pd_op.shape": Counterpart("shape", "Input"),
     "pd_op.shape64": Counterpart("shape64", "Input"),
     "pd_op.share_data_": Counterpart("share_data"),

@@ -9,7 +9,7 @@ import numpy as np
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
 from crosschip.importers.paddle.values import MAX_ELEMENTS
-from crosschip.ir import ElementType, ModelError, Operand
+from crosschip.ir import Array, ElementType, ModelError, Operand
 from crosschip.ir.types import INTEGERS
 from crosschip.ops.standard.arithmetic import Add, Div, Max, Mul, Sub
 from crosschip.ops.standard.comparison import Equal, Less, LessEqual
@@ -71,13 +71,17 @@ def full_int_array(op: Context) -> None:
 @imports("assign_value")
 def assign_value(op: Context) -> None:
     """A constant with its elements in an attribute; Paddle 2 has one for each of some types."""
-    element_type = op.element_type("dtype") or ElementType.FLOAT32
+    op.make_constant(written(op, op.element_type("dtype") or ElementType.FLOAT32))
+
+
+def written(op: Context, element_type: ElementType) -> Array:
+    """The array that attributes describe."""
     own = (_VALUES[element_type],) if element_type in _VALUES else ()
     values = next(filter(None, map(op.numbers, ("values", *own))), ())
     shape = op.integers("shape")
     if min(shape, default=0) < 0 or math.prod(shape) != len(values):
         raise ModelError(f"shape: {list(shape)} is not that of {len(values)} values")
-    op.make_constant(np.array(values).astype(element_type.dtype).reshape(shape))
+    return np.array(values).astype(element_type.dtype).reshape(shape)
 
 
 @imports("fill_any_like")
