@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from io import BytesIO
 from os import SEEK_END
@@ -11,14 +12,16 @@ import numpy as np
 import openvino
 
 from crosschip.devices.openvino.converters import converters
-from crosschip.devices.openvino.converters.table import fits_int32
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.memory import array_of, shared_tensor
+from crosschip.devices.openvino.requirements import Requirements
 from crosschip.hal import Options, Precision, Program, seal, unsealed
-from crosschip.ir import Array, DeviceError, ElementType, Model
+from crosschip.ir import Array, DeviceError, Model
 
 _PRECISIONS = {Precision.FLOAT32: "f32", Precision.BFLOAT16: "bf16", Precision.FLOAT16: "f16"}
 _CAPABILITIES = {Precision.BFLOAT16: "BF16", Precision.FLOAT16: "FP16"}
+_SIZE = struct.Struct("<Q")
+"""The size of a saved program's requirements, which stand between it and OpenVINO's own bytes."""
 
 
 class Engine:
@@ -59,7 +62,7 @@ class Engine:
             compiled = self._core.compile_model(built, self._device, config)
         except RuntimeError as error:
             raise failure("failed to compile", error) from error
-        return OpenVinoProgram(compiled, model, graph.kept)
+        return OpenVinoProgram(compiled, graph.requirements, graph.kept)
 
     def load(self, saved: bytes, model: Model, options: Options) -> OpenVinoProgram:
         """Make a program again from what it was saved as; the bytes are used where they are.
@@ -69,12 +72,16 @@ class Engine:
         """
         config = self._config(options)
         try:
-            stored = np.frombuffer(unsealed(saved), np.uint8)
+            content = unsealed(saved)
+            end = len(content) - _SIZE.size
+            start = end - _SIZE.unpack_from(content, end)[0]
+            requirements = Requirements.from_bytes(bytes(content[start:end]))
+            stored = np.frombuffer(content[:start], np.uint8)
             tensor = shared_tensor(stored)
             compiled = self._core.import_model(tensor, self._device, config)
-        except (RuntimeError, DeviceError) as error:
+        except (RuntimeError, DeviceError, struct.error, ValueError, TypeError, KeyError) as error:
             raise failure("failed to load a saved program", error) from error
-        return OpenVinoProgram(compiled, model, [stored], saved)
+        return OpenVinoProgram(compiled, requirements, [stored], saved)
 
     def _config(self, options: Options) -> dict[str, Any]:
         """OpenVINO's own words for the options; a saved program keeps none of them."""
@@ -99,7 +106,7 @@ class OpenVinoProgram(Program):
 
     Args:
         compiled: what OpenVINO compiled.
-        model: what it was compiled from.
+        requirements: what must hold in a run.
         kept: arrays whose memory the compiled model reads.
         saved: what it was loaded from, if it was.
     """
@@ -107,36 +114,29 @@ class OpenVinoProgram(Program):
     def __init__(
         self,
         compiled: openvino.CompiledModel,
-        model: Model,
+        requirements: Requirements,
         kept: Sequence[Array],
         saved: bytes | None = None,
     ) -> None:
         self._compiled = compiled
+        self._requirements = requirements
         self._kept = kept
         self._saved = saved
         self._idle: list[_Request] = []
-        self._wide = [
-            index
-            for index, operand in enumerate(model.inputs.values())
-            if operand.type.element_type is ElementType.INT64
-        ]
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        for index in self._wide:
-            if not fits_int32(inputs[index]):
-                raise DeviceError(
-                    f"openvino failed while running: input {index} has values beyond int32, in "
-                    f"which OpenVINO computes int64; run the model on another device"
-                )
+        self._requirements.check_inputs(inputs)
         try:
             request = self._idle.pop()
         except IndexError:
-            request = _Request(self._compiled)
+            request = _Request(self._compiled, self._requirements.open_sizes)
         try:
             outputs = request.run(inputs)
         except RuntimeError as error:
             raise failure("failed while running", error) from error
         self._idle.append(request)
+        if self._requirements.rules:
+            self._requirements.check_flags(outputs.pop())
         return outputs
 
     def save(self) -> bytes:
@@ -145,6 +145,8 @@ class OpenVinoProgram(Program):
             return self._saved
         exported: BytesIO = self._compiled.export_model()
         exported.seek(0, SEEK_END)
+        requirements = self._requirements.to_bytes()
+        exported.write(requirements + _SIZE.pack(len(requirements)))
         exported.write(seal(exported.getbuffer()))
         return exported.getvalue()
 
@@ -153,10 +155,23 @@ class OpenVinoProgram(Program):
 
 
 class _Request:
-    """An infer request that reads inputs where they are, and gives its outputs away."""
+    """An infer request that reads inputs where they are, and gives its outputs away.
 
-    def __init__(self, compiled: openvino.CompiledModel) -> None:
+    With a single thread, `infer` swallows what goes wrong: it leaves outputs as they were, and what
+    was left undone ends the process later. Started and waited for, a request reports it, at the
+    price of some 10 microseconds. Where all sizes are known, only the first run needs that, which
+    allocates the memory.
+
+    Args:
+        compiled: what OpenVINO compiled.
+        open_sizes: whether some sizes show only in a run.
+    """
+
+    def __init__(self, compiled: openvino.CompiledModel, open_sizes: bool) -> None:
         self._request = compiled.create_infer_request()
+        single = compiled.get_property("INFERENCE_NUM_THREADS") == 1
+        self._waits_always = single and open_sizes
+        self._waits = single
         self._own_inputs = [
             self._request.get_input_tensor(index) for index in range(len(compiled.inputs))
         ]
@@ -171,7 +186,12 @@ class _Request:
             request.set_input_tensor(index, shared_tensor(array))
         for index, tensor in enumerate(outputs):
             request.set_output_tensor(index, tensor)
-        request.infer(share_outputs=True)
+        if self._waits:
+            request.start_async()
+            request.wait()
+            self._waits = self._waits_always
+        else:
+            request.infer(share_outputs=True)
         for index, tensor in enumerate(self._own_inputs):
             request.set_input_tensor(index, tensor)
         return [array_of(tensor) for tensor in outputs]
@@ -180,7 +200,7 @@ class _Request:
 def failure(what: str, error: Exception) -> DeviceError:
     """The error that says what the engine did not do, in its own words."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    noise = ("Exception from", "Check '", "While validating")
+    noise = ("Exception from", "Caught exception", "Check '", "While validating")
     told = [line for line in lines if not line.startswith(noise)] or lines or [repr(error)]
     return DeviceError(f"openvino {what}: {told[0]}")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+from ml_dtypes import finfo
 from openvino import Node, Output
 from openvino import opset15 as ops
 
@@ -13,7 +15,7 @@ from crosschip.devices.openvino.converters.table import (
     sizes_only,
 )
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
-from crosschip.ir import ElementType
+from crosschip.ir import ElementType, Operand
 from crosschip.ops.sorting import ArgExtreme, ArgMax, ArgMin, CumSum, TopK
 
 _NUMBERS = FLOAT_TYPES | INTEGER_TYPES
@@ -34,8 +36,15 @@ def _first(op: ArgExtreme) -> str | None:
 @converts(ArgMax, ArgMin, types=_NUMBERS, limit=_first)
 def arg_extreme(g: Graph, op: ArgExtreme) -> Value:
     mode, axis = "max" if isinstance(op, ArgMax) else "min", op.axis % rank_of(op.input)
+    g.some(op, [axis])
     found = ops.topk(
-        g[op.input], g.scalar(1), axis, mode, "value", TYPES[op.dtype].to_string(), stable=True
+        _key(g, op.input, greatest=mode == "max"),
+        g.scalar(1),
+        axis,
+        mode,
+        "value",
+        TYPES[op.dtype].to_string(),
+        stable=True,
     )
     return found.output(1) if op.keepdim else ops.squeeze(found.output(1), g.int64([axis]))
 
@@ -51,8 +60,28 @@ def top_k(g: Graph, op: TopK) -> list[Output]:
     mode, axis = "max" if op.largest else "min", op.axis % rank_of(op.input)
     count = ops.reshape(g.indices(op.operand("k")), g.int64([]), False)
     index_type = TYPES[op.return_indices_dtype]
-    found = ops.topk(g[op.input], count, axis, mode, "value", index_type.to_string(), stable=True)
-    return [found.output(0), found.output(1)]
+    key = _key(g, op.input, greatest=True)
+    found = ops.topk(key, count, axis, mode, "value", index_type.to_string(), stable=True)
+    if op.input.type.element_type not in FLOAT_TYPES:
+        return [found.output(0), found.output(1)]
+    values = ops.gather_elements(g[op.input], found.output(1), axis)
+    return [values.output(0), found.output(1)]
+
+
+def _key(g: Graph, operand: Operand, *, greatest: bool) -> Value:
+    """What orders as an operand does, with NaN as an infinity and infinities one step nearer.
+
+    OpenVINO puts a NaN anywhere, and with it other elements.
+    """
+    value = g[operand]
+    if operand.type.element_type not in FLOAT_TYPES:
+        return value
+    limits = finfo(operand.type.element_type.dtype)
+    if greatest:
+        bounded = ops.minimum(value, g.number(float(limits.max), operand))
+        return ops.select(ops.is_nan(value), g.number(np.inf, operand), bounded)
+    bounded = ops.maximum(value, g.number(float(limits.min), operand))
+    return ops.select(ops.is_nan(value), g.number(-np.inf, operand), bounded)
 
 
 @converts(CumSum, types=_NUMBERS, limit=sizes_only)
