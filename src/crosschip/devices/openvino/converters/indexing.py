@@ -13,15 +13,15 @@ from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.requirements import INT32
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import INDICES
-from crosschip.ops.creation import OneHot
-from crosschip.ops.indexing import (
+from crosschip.ops.standard.creation import OneHot
+from crosschip.ops.standard.indexing import (
     GatherElements,
     GatherND,
     Scatter,
     ScatterElements,
     ScatterND,
 )
-from crosschip.ops.searching import NonZero, Unique
+from crosschip.ops.standard.searching import NonZero, Unique
 
 _REDUCTIONS = {
     Scatter.NONE: "none",

@@ -11,8 +11,8 @@ from crosschip.devices.limits import known_weight
 from crosschip.devices.openvino.converters.table import converts, rank_of
 from crosschip.devices.openvino.graph import Graph
 from crosschip.ir import Operand
-from crosschip.ops import matrix
-from crosschip.ops.operator import Operator
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.standard import matrix
 
 
 def _batches(op: matrix.MatMul) -> str | None:
