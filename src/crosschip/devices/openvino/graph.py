@@ -145,7 +145,8 @@ class Graph:
     ) -> Value:
         """Indices in a form that is in the range of what they point into, whatever they are.
 
-        Runs in which that makes a difference are refused. Constants are taken as they are.
+        Runs in which that makes a difference are refused. Constants are taken as they are where
+        the sizes are known, too: a converter's limit compares them.
 
         Args:
             operation: the one that reads the indices.
@@ -154,9 +155,9 @@ class Graph:
             data: what they point into.
             axes: the axes of the data that they count along.
         """
-        if indices.value is not None:
-            return self[indices]
         known = [(data.type.shape or ())[axis] for axis in axes]
+        if indices.value is not None and all(isinstance(size, int) for size in known):
+            return self[indices]
         if len(axes) == 1 and isinstance(known[0], int) and indices in self._inputs:
             self._bound(operation, indices, -known[0], known[0] - 1)
             return self[indices]
