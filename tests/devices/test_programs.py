@@ -13,12 +13,14 @@ import numpy as np
 import openvino
 import pytest
 
+from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options, Precision
 from crosschip.ir import Array, DeviceError, Model
 from crosschip.ops.standard.activation import Relu, Sigmoid
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.conversion import Assign
 from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Split
 from crosschip.ops.standard.layout import Reshape, Transpose
 from crosschip.ops.standard.matrix import MatMul
@@ -294,3 +296,13 @@ def test_using_a_device_leaves_no_traces(name: str, tmp_path: Any) -> None:
     )
     assert (done.stdout, done.stderr) == ("", "")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_every_kind_of_64_bits(check: Checker) -> None:
+    for dtype in (np.longlong, np.int64, np.dtype("q"), np.dtype("l")):
+        indices = np.array([2, 0], dtype)
+        model = check.built(lambda b, i: b.add(Gather, b.constant(TABLE), i, 0), [indices])
+        expected = check.outputs_of(ReferenceDevice(), model, [indices])
+        np.testing.assert_array_equal(
+            check.outputs_of(check.device, model, [indices])[0], expected[0]
+        )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.ir import Array, Model, Operation
+from crosschip.ir import Array, Model, Operand, Operation
 from crosschip.ir.dimension import product
 from crosschip.ops import Operator
 from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.quantization import Dequantize
 from crosschip.passes.base import Keeps, Pass
 from crosschip.passes.rewriter import Rewriter
 
@@ -20,14 +21,21 @@ class FoldConstants(Pass):
     1. An operation that reads only constants becomes the constants that its reference computes,
        unless they have over 65,536 elements and more than it reads: it stays then, so that a model
        does not grow.
-    2. `SHAPE` of an operand whose sizes are all known becomes a constant.
+    2. `DEQUANTIZE` of a constant stays unless it makes a parameter: a device may compute on the
+       integers, which the reals no longer tell.
+    3. `SHAPE` of an operand whose sizes are all known becomes a constant.
     """
 
     keeps = Keeps.VALUES
 
     def __call__(self, model: Model) -> Model:
         rewriter = Rewriter(model)
-        for operation in map(rewriter.resolved, model.operations):
+        parameters = _parameters(model)
+        for original in model.operations:
+            operation = rewriter.resolved(original)
+            if isinstance(original, Dequantize) and original.outputs[0] not in parameters:
+                rewriter.emit(operation)
+                continue
             values = _known_outputs(operation)
             if values is None:
                 rewriter.emit(operation)
@@ -35,6 +43,17 @@ class FoldConstants(Pass):
                 for operand, value in zip(operation.outputs, values, strict=True):
                     rewriter.replace_by_value(operand, value)
         return rewriter.finish()
+
+
+def _parameters(model: Model) -> set[Operand]:
+    """The operands that operators read as parameters."""
+    return {
+        operand
+        for operation in model.operations
+        if isinstance(operation, Operator)
+        for slot, operand in operation.filled()
+        if slot.parameter
+    }
 
 
 def _known_outputs(operation: Operation) -> tuple[Array, ...] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from ml_dtypes import finfo
 from openvino import Node, Output
 from openvino import opset15 as ops
 
@@ -20,6 +19,12 @@ from crosschip.ops.standard.reduction import CumSum
 from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, TopK
 
 _NUMBERS = FLOAT_TYPES | INTEGER_TYPES
+_LARGEST = {
+    ElementType.FLOAT16: 65504.0,
+    ElementType.BFLOAT16: 3.3895313892515355e38,
+    ElementType.FLOAT32: 3.4028234663852886e38,
+}
+"""The greatest finite numbers."""
 
 
 def _narrow(op: ArgExtreme | TopK) -> str | None:
@@ -77,11 +82,11 @@ def _key(g: Graph, operand: Operand, *, greatest: bool) -> Value:
     value = g[operand]
     if operand.type.element_type not in FLOAT_TYPES:
         return value
-    limits = finfo(operand.type.element_type.dtype)
+    largest = _LARGEST[operand.type.element_type]
     if greatest:
-        bounded = ops.minimum(value, g.number(float(limits.max), operand))
+        bounded = ops.minimum(value, g.number(largest, operand))
         return ops.select(ops.is_nan(value), g.number(np.inf, operand), bounded)
-    bounded = ops.maximum(value, g.number(float(limits.min), operand))
+    bounded = ops.maximum(value, g.number(-largest, operand))
     return ops.select(ops.is_nan(value), g.number(-np.inf, operand), bounded)
 
 
