@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
+import onnxruntime
 import pytest
 from onnx import ModelProto
 
@@ -60,3 +64,20 @@ def test_a_saved_program_that_was_changed_is_not_loaded() -> None:
             damaged[place] ^= 16
             with pytest.raises(DeviceError, match=r"onnxruntime has not saved .* is damaged"):
                 device.load(bytes(damaged), model, Options())
+
+
+def test_an_old_engine_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnxruntime, "__version__", "1.24.1")
+    with pytest.raises(DeviceError, match=r"1\.24\.1 is installed, but 1\.26 or later is needed"):
+        OnnxRuntimeDevice()
+
+
+def test_the_environment_stays() -> None:
+    script = """
+import os
+before = dict(os.environ)
+from crosschip.devices.onnxruntime import OnnxRuntimeDevice
+OnnxRuntimeDevice()
+assert dict(os.environ) == before
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=100)

@@ -161,7 +161,8 @@ class MaxPool2D(Pool2D):
     Paddle keep it). With `auto_pad` `SAME`, `H_out = ceil(H / stride_h)`.
 
     Padding never is the maximum; a window without a pixel of the image gives the least value of
-    the element type, minus infinity if it has one. NaN is greater than any number.
+    the element type, minus infinity if it has one. NaN is greater than any number, or is left
+    out as padding is: which of them, is the device's choice.
 
     With `return_indices` there is a second output, of type `return_indices_dtype` (int32 or
     int64): where the maximum is, as an offset into the [H, W] image without padding, the first in

@@ -7,7 +7,7 @@ from openvino import opset15 as ops
 
 from crosschip.devices.limits import padded_once
 from crosschip.devices.openvino.converters.table import MOVABLE, converts, rank_of, sizes_only
-from crosschip.devices.openvino.graph import TYPES, Graph
+from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
 from crosschip.ops.standard.blocks import ChannelShuffle
@@ -42,7 +42,10 @@ def pad(g: Graph, op: Pad) -> Node:
 
 # With computed repeats on several axes, OpenVINO (2026.4) leaves most of the output unwritten.
 @converts(Tile, types=MOVABLE, limit=sizes_only)
-def tile(g: Graph, op: Tile) -> Node:
+def tile(g: Graph, op: Tile) -> Value:
+    if op.outputs[0].type.shape == ():
+        # Without axes, OpenVINO leaves the output unwritten.
+        return g[op.input]
     return ops.tile(g[op.input], g.indices(op.operand("repeats")))
 
 

@@ -61,8 +61,12 @@ def reduce_some(
         shape = op.input.type.shape or ()
         if loses_nan and op.input.type.element_type in FLOATS:
             axes = g.int64(op.axes or range(len(shape)))
-            found = ops.reduce_logical_or(ops.is_nan(g[op.input]), axes, op.keepdim)
-            result = ops.select(found, g.number(np.nan, op.input), result)
+            end = g.number(none(op.input.type.element_type), op.input)
+            # Infinities alone give the last number before them.
+            other = ops.reduce_logical_or(ops.not_equal(g[op.input], end), axes, op.keepdim)
+            nan = ops.reduce_logical_or(ops.is_nan(g[op.input]), axes, op.keepdim)
+            result = ops.select(other, result, end)
+            result = ops.select(nan, g.number(np.nan, op.input), result)
         for axis in op.axes or range(len(shape)):
             if not isinstance(shape[axis], int):
                 some = ops.greater(g.size(op.input, axis), g.scalar(0))

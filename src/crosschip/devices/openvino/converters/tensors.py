@@ -14,7 +14,7 @@ from crosschip.devices.openvino.converters.table import (
     rank_of,
     sizes_only,
 )
-from crosschip.devices.openvino.graph import TYPES, Graph
+from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.ir import ElementType
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard import conversion, creation, indexing, joining, layout, slicing
@@ -120,7 +120,10 @@ def flatten(g: Graph, op: layout.Flatten) -> Node:
 
 
 @converts(layout.Expand, types=MOVABLE, computed=["shape"], limit=_filled)
-def expand(g: Graph, op: layout.Expand) -> Node:
+def expand(g: Graph, op: layout.Expand) -> Value:
+    if op.outputs[0].type.shape == ():
+        # To no axes, OpenVINO crashes.
+        return g[op.input]
     # The absolute value turns -1, which keeps a size, into 1, which OpenVINO has for that.
     shape = ops.abs(g.indices(op.operand("shape")))
     return ops.broadcast(g[op.input], shape, broadcast_spec="bidirectional")
