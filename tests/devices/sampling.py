@@ -227,7 +227,7 @@ def sample(device: Device, seed: int) -> str:
         model = built(build, arrays, d.one(static, static, symbolic))
     except ModelError:
         return "invalid"
-    if not all(map(device.supports, model.operations)):
+    if not all(device.supports(o, Options()) for o in model.operations):
         return "declined"
     try:
         expected = ReferenceDevice().compile(model, Options()).run(arrays)

@@ -78,7 +78,7 @@ REFUSED: dict[str, tuple[Build, list[Array]]] = {
 
 def assert_refused(check: Checker, build: Build, arrays: list[Array], typing: Any) -> None:
     model = check.built(build, arrays, typing)
-    if all(map(check.device.supports, model.operations)):
+    if all(check.device.supports(o, Options()) for o in model.operations):
         program = check.device.compile(model, Options(threads=1))
         for _ in range(2):
             with pytest.raises(DeviceError, match=check.device.name):
@@ -120,7 +120,7 @@ def test_indices_in_range(check: Checker, name: str, typing: str) -> None:
     build, arrays = INDEXED[name]
     right = [arrays[0], np.where(arrays[1] == 9, -2, arrays[1]), *arrays[2:]]
     model = check.built(build, right, getattr(check, typing))
-    if all(map(check.device.supports, model.operations)):
+    if all(check.device.supports(o, Options()) for o in model.operations):
         expected = check.outputs_of(ReferenceDevice(), model, right)
         check.compare(model, right, expected, 0)
         program = check.device.compile(model, Options())
@@ -203,7 +203,7 @@ OTHERS = np.array([1, np.nan, 1, np.nan, 1, 0, -np.inf, 2, 3, np.inf, -7, np.nan
 @pytest.mark.parametrize("name", ["RELU", "RELU6", "HARD_SIGMOID", "EXP", "SIGMOID", "TANH"])
 def test_nan_stays(check: Checker, name: str, dtype: Any) -> None:
     model = check.built(adds(name), [NUMBERS.astype(dtype)])
-    if check.device.supports(model.operations[0]):
+    if check.device.supports(model.operations[0], Options()):
         expected = check.outputs_of(ReferenceDevice(), model, [NUMBERS.astype(dtype)])
         check.compare(model, [NUMBERS.astype(dtype)], expected, 1e-3)
 

@@ -15,11 +15,15 @@ from crosschip.devices.openvino.converters import converters
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.memory import array_of, shared_tensor
 from crosschip.devices.openvino.requirements import Requirements
-from crosschip.hal import Options, Precision, Program, seal, unsealed
+from crosschip.hal import Options, Precision, Program
 from crosschip.ir import Array, DeviceError, Model
 
 _PRECISIONS = {Precision.FLOAT32: "f32", Precision.BFLOAT16: "bf16", Precision.FLOAT16: "f16"}
-_CAPABILITIES = {Precision.BFLOAT16: "BF16", Precision.FLOAT16: "FP16"}
+_CAPABILITIES = {
+    Precision.FLOAT32: "FP32",
+    Precision.BFLOAT16: "BF16",
+    Precision.FLOAT16: "FP16",
+}
 _SIZE = struct.Struct("<Q")
 """The size of a saved program's requirements, which stand between it and OpenVINO's own bytes."""
 
@@ -29,6 +33,10 @@ class Engine:
 
     Args:
         device: `CPU`, `GPU`, …, as OpenVINO calls it.
+
+    Attributes:
+        chip: the full name of the device.
+        precisions: the arithmetic that it offers.
 
     Raises:
         DeviceError: there is no such device.
@@ -40,18 +48,20 @@ class Engine:
         self._core = openvino.Core()
         self._device = device
         try:
-            self._capabilities = self._core.get_property(device, "OPTIMIZATION_CAPABILITIES")
+            offered = self._core.get_property(device, "OPTIMIZATION_CAPABILITIES")
+            self.chip: str = self._core.get_property(device, "FULL_DEVICE_NAME")
         except RuntimeError as error:
             present = ", ".join(self._core.available_devices)
             raise DeviceError(
                 f"OpenVINO has no device {device!r} here; it has {present}"
             ) from error
+        self.precisions = frozenset(p for p, word in _CAPABILITIES.items() if word in offered)
 
     def compile(self, model: Model, options: Options) -> OpenVinoProgram:
         """Compile a model of operations that there are converters for.
 
         Raises:
-            DeviceError: the options ask for what the device does not do, or OpenVINO failed.
+            DeviceError: OpenVINO failed.
         """
         config = self._config(options)
         graph = Graph(model.inputs.values())
@@ -72,24 +82,18 @@ class Engine:
         """
         config = self._config(options)
         try:
-            content = unsealed(saved)
-            end = len(content) - _SIZE.size
-            start = end - _SIZE.unpack_from(content, end)[0]
-            requirements = Requirements.from_bytes(bytes(content[start:end]))
-            stored = np.frombuffer(content[:start], np.uint8)
+            end = len(saved) - _SIZE.size
+            start = end - _SIZE.unpack_from(saved, end)[0]
+            requirements = Requirements.from_bytes(bytes(saved[start:end]))
+            stored = np.frombuffer(memoryview(saved)[:start], np.uint8)
             tensor = shared_tensor(stored)
             compiled = self._core.import_model(tensor, self._device, config)
-        except (RuntimeError, DeviceError, struct.error, ValueError, TypeError, KeyError) as error:
+        except (RuntimeError, struct.error, ValueError, TypeError, KeyError) as error:
             raise failure("failed to load a saved program", error) from error
         return OpenVinoProgram(compiled, requirements, [stored], saved)
 
     def _config(self, options: Options) -> dict[str, Any]:
         """OpenVINO's own words for the options; a saved program keeps none of them."""
-        needed = _CAPABILITIES.get(options.precision)
-        if needed and needed not in self._capabilities:
-            raise DeviceError(
-                f"openvino: this {self._device} does not compute in {options.precision.value}"
-            )
         config: dict[str, Any] = {
             "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_PRECISION_HINT": _PRECISIONS[options.precision],
@@ -147,7 +151,6 @@ class OpenVinoProgram(Program):
         exported.seek(0, SEEK_END)
         requirements = self._requirements.to_bytes()
         exported.write(requirements + _SIZE.pack(len(requirements)))
-        exported.write(seal(exported.getbuffer()))
         return exported.getvalue()
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from crosschip.hal import YES, Device, Kind, Options, Precision, Program, Support
+from crosschip.hal import YES, Capabilities, Device, Kind, Options, Program, Rule, Support
 from crosschip.ir import Array, DeviceError, Extension, Model, ModelFileError, Operation
 from crosschip.ops import Operator, operators
 from crosschip.ops.definition.kernel import Kernel
@@ -27,18 +27,20 @@ class ReferenceDevice(Device):
     def version(self) -> str:
         return version("crosschip")
 
-    def supports(self, operation: Operation) -> Support:
+    def capabilities(self) -> Capabilities:
+        return Capabilities(threads=True, tied_to=())
+
+    def supports(self, operation: Operation, options: Options) -> Support:
         if isinstance(operation, Operator):
             return YES
         reason = operation.reason if isinstance(operation, Extension) else ""
-        return Support.no(f"{operation.type}: {reason or 'is not a standard operator'}")
+        told = reason or "is not a standard operator"
+        return Support.no(operation, "", told, Rule.OPERATOR)
 
     def operators(self) -> Collection[str]:
         return operators().keys()
 
     def compile(self, model: Model, options: Options) -> Program:
-        if options.precision is not Precision.FLOAT32:
-            raise DeviceError(f"reference computes in float32, not in {options.precision.value}")
         return ReferenceProgram(model)
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
@@ -61,8 +63,9 @@ class ReferenceProgram(Program):
         self._constants: list[tuple[int, Array]] = []
         for operand in model.constants:
             number[operand] = len(number)
-            assert operand.value is not None, "constants have values"
-            self._constants.append((number[operand], operand.value))
+            elements = operand.value
+            assert elements is not None, "constants have values"
+            self._constants.append((number[operand], elements))
         steps: list[_Step] = []
         for operation in model.operations:
             assert isinstance(operation, Operator), "supports() has said so"
@@ -84,13 +87,16 @@ class ReferenceProgram(Program):
         for name, kernel, reads, writes, dead in self._steps:
             try:
                 results = kernel([None if i is None else values[i] for i in reads])
-            except (ValueError, IndexError, MemoryError) as error:
+            except (ArithmeticError, IndexError, MemoryError, RuntimeError, ValueError) as error:
                 raise DeviceError(f"reference: {name}: {error}") from error
             for index, result in zip(writes, results, strict=True):
                 values[index] = result
             for index in dead:
                 values[index] = None
-        return self._owned([values[index] for index in self._outputs], inputs)
+        try:
+            return self._owned([values[index] for index in self._outputs], inputs)
+        except MemoryError as error:
+            raise DeviceError(f"reference: its outputs: {error}") from error
 
     def save(self) -> bytes:
         return to_bytes(self._model)

@@ -11,6 +11,7 @@ from openvino import opset15 as ops
 from crosschip.devices.openvino.converters.table import FLOAT_TYPES, MOVABLE, converts, sizes_only
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.requirements import INT32
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import INDICES
 from crosschip.ops.standard.creation import OneHot
@@ -32,7 +33,7 @@ _REDUCTIONS = {
 }
 
 
-def out_of_range(indices: Operand, data: Operand, axes: Sequence[int]) -> str | None:
+def out_of_range(indices: Operand, data: Operand, axes: Sequence[int]) -> Refusal | None:
     """The rule for indices that are known: OpenVINO makes something up for what is not there."""
     sizes = [(data.type.shape or ())[axis] for axis in axes]
     for index, size in enumerate(sizes):
@@ -40,7 +41,7 @@ def out_of_range(indices: Operand, data: Operand, axes: Sequence[int]) -> str | 
             continue
         places = indices.value if len(axes) == 1 else indices.value[..., index]
         if places.size and not (-size <= places.min() and places.max() < size):
-            return f"indices: one is out of the range of {size} elements"
+            return Refusal("indices", f"one is out of the range of {size} elements")
     return None
 
 
@@ -51,13 +52,13 @@ def _axes(op: GatherND | ScatterND) -> range:
     return range(first, first + count) if isinstance(count, int) else range(0)
 
 
-def _gathered(op: GatherND) -> str | None:
+def _gathered(op: GatherND) -> Refusal | None:
     return _counted(op) or sizes_only(op, but="indices")
 
 
-def _counted(op: GatherND | ScatterND) -> str | None:
+def _counted(op: GatherND | ScatterND) -> Refusal | None:
     if not isinstance((op.indices.type.shape or ())[-1], int):
-        return "indices: their last size must be known"
+        return Refusal("indices", "their last size must be known", Rule.SHAPE)
     return out_of_range(op.indices, op.input, _axes(op))
 
 
@@ -67,12 +68,14 @@ def gather_nd(g: Graph, op: GatherND) -> Node:
     return ops.gather_nd(g[op.input], indices, op.batch_dims)
 
 
-def _same_sizes(op: GatherElements) -> str | None:
+def _same_sizes(op: GatherElements) -> Refusal | None:
     own, places = (list(o.type.static_shape or ()) for o in (op.input, op.indices))
     if own and places:
         places[op.axis] = own[op.axis]
     if not own or own != places:
-        return "indices: its sizes must be known to be the input's on other axes"
+        return Refusal(
+            "indices", "its sizes must be known to be the input's on other axes", Rule.SHAPE
+        )
     return out_of_range(op.indices, op.input, [op.axis]) or sizes_only(op, but="indices")
 
 
@@ -82,14 +85,14 @@ def gather_elements(g: Graph, op: GatherElements) -> Node:
     return ops.gather_elements(g[op.input], indices, op.axis)
 
 
-def _written(op: ScatterND | ScatterElements) -> str | None:
+def _written(op: ScatterND | ScatterElements) -> Refusal | None:
     is_wide = op.input.type.element_type is ElementType.UINT32
     if is_wide and op.reduction in (Scatter.MAX, Scatter.MIN):
-        return "reduction: uint32 is compared as int32"
+        return Refusal("reduction", "uint32 is compared as int32", Rule.ELEMENT_TYPE)
     return sizes_only(op, but="indices")
 
 
-def _written_at(op: ScatterND) -> str | None:
+def _written_at(op: ScatterND) -> Refusal | None:
     return _counted(op) or _written(op)
 
 
@@ -99,7 +102,7 @@ def scatter_nd(g: Graph, op: ScatterND) -> Node:
     return ops.scatter_nd_update(*inputs, _REDUCTIONS[op.reduction])
 
 
-def _written_along(op: ScatterElements) -> str | None:
+def _written_along(op: ScatterElements) -> Refusal | None:
     return out_of_range(op.indices, op.input, [op.axis]) or _written(op)
 
 
@@ -110,9 +113,9 @@ def scatter_elements(g: Graph, op: ScatterElements) -> Node:
     return ops.scatter_elements_update(*inputs, _REDUCTIONS[op.reduction])
 
 
-def _short(op: NonZero) -> str | None:
+def _short(op: NonZero) -> Refusal | None:
     is_long = op.input.type.element_type is ElementType.INT64
-    return "input: int64 is computed in int32" if is_long else None
+    return Refusal("input", "int64 is computed in int32", Rule.COMPUTED) if is_long else None
 
 
 @converts(NonZero, types=MOVABLE, limit=_short)
@@ -120,10 +123,10 @@ def non_zero(g: Graph, op: NonZero) -> Node:
     return ops.non_zero(g[op.input], "i64")
 
 
-def _not_empty(op: Unique) -> str | None:
+def _not_empty(op: Unique) -> Refusal | None:
     shape = op.input.type.static_shape
     if shape is None or 0 in shape:
-        return "input: its sizes must be known, and not 0"
+        return Refusal("input", "its sizes must be known, and not 0", Rule.SHAPE)
     return sizes_only(op)
 
 
@@ -134,12 +137,12 @@ def unique(g: Graph, op: Unique) -> list[Output]:
     return found
 
 
-def _hot(op: OneHot) -> str | None:
+def _hot(op: OneHot) -> Refusal | None:
     if op.indices.type.element_type is ElementType.UINT32:
-        return "indices: uint32 is taken for int32"
+        return Refusal("indices", "uint32 is taken for int32", Rule.ELEMENT_TYPE)
     depth = op.operand("depth")
     if depth is not None and depth.value is not None and not 0 <= op.depth <= INT32[1]:
-        return f"depth: {op.depth}"
+        return Refusal("depth", str(op.depth))
     return sizes_only(op, but="indices")
 
 
