@@ -52,6 +52,7 @@ REFUSED: dict[str, tuple[Build, list[Array]]] = {
     "RANGE by 0": (adds("RANGE"), [single(0), single(10), single(0)]),
     "RESHAPE": (adds("RESHAPE"), [TABLE, integers(3, 5)]),
     "RESHAPE of open size": (adds("RESHAPE", [3, 5]), [TABLE]),
+    "RESHAPE of no axes": (adds("RESHAPE"), [np.float32(1).reshape(()), integers(3)]),
     "EXPAND": (adds("EXPAND"), [TABLE.ravel(), integers(3, 5)]),
     "EXPAND of open size": (adds("EXPAND", [3, 5]), [TABLE.ravel()]),
     "FILL": (lambda b, x: b.add(operator_named("FILL"), x, np.float32(1)), [integers(2, -3)]),
@@ -193,6 +194,14 @@ except DeviceError as error:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "2.0" or check.device.name in done.stdout
+
+
+def test_tensors_without_axes(check: Checker) -> None:
+    number = np.array(2, np.float32)
+    for build in (adds("EXPAND", []), adds("TILE", []), adds("RESHAPE", [])):
+        model = check.built(build, [number])
+        if check.device.supports(model.operations[0], Options()):
+            check.compare(model, [number], [number], 0)
 
 
 NUMBERS = np.array([np.nan, -np.inf, np.inf, -1, 1, 0, 2, np.nan, 3, 5, -7, 9], np.float32)

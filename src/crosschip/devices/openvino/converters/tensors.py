@@ -85,12 +85,11 @@ def reshape(g: Graph, op: layout.Reshape) -> Node:
     if op.outputs[0].type.shape == ():
         # Of a product of two vectors, taken by `reshape` to no axes, OpenVINO crashes.
         return ops.squeeze(ops.reshape(g[op.input], g.int64([1]), False), g.scalar(0))
-    result = ops.reshape(g[op.input], shape, True)
     if op.input.type.shape == () and op.outputs[0].type.static_shape is None:
-        # Without axes, OpenVINO does not count the elements.
-        total = ops.reduce_prod(ops.shape_of(result), g.int64([0]), False)
+        # Of a tensor without axes, OpenVINO does not count the elements.
+        total = ops.reduce_prod(ops.abs(shape), g.int64([0]), False)
         g.require(op, "shape: is not of one element", ops.equal(total, g.scalar(1)))
-    return result
+    return ops.reshape(g[op.input], shape, True)
 
 
 @converts(layout.Transpose, types=MOVABLE, limit=sizes_only)
