@@ -15,6 +15,9 @@ import numpy as np
 
 from crosschip.ir import Array, DeviceError
 
+INT32 = (int(np.iinfo(np.int32).min), int(np.iinfo(np.int32).max))
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+
 
 @dataclass(frozen=True, slots=True)
 class Bound:
@@ -35,6 +38,9 @@ class Bound:
     def check(self, array: Array) -> None:
         """Raise a `DeviceError` for an input with elements beyond the bounds."""
         if not array.size:
+            return
+        # Taken as unsigned, what is negative is too great: one look does where nothing is.
+        if np.maximum.reduce(array.view(_UNSIGNED[array.itemsize]), axis=None) <= self.high:
             return
         least, greatest = array.min(), array.max()
         if least < self.low or greatest > self.high:
@@ -82,6 +88,3 @@ class Requirements:
         plain = json.loads(stored)
         bounds = [Bound(**bound) for bound in plain["bounds"]]
         return cls(plain["open_sizes"], bounds, plain["rules"])
-
-
-INT32 = (int(np.iinfo(np.int32).min), int(np.iinfo(np.int32).max))
