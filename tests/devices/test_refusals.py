@@ -52,7 +52,7 @@ REFUSED: dict[str, tuple[Build, list[Array]]] = {
     "RANGE by 0": (adds("RANGE"), [single(0), single(10), single(0)]),
     "RESHAPE": (adds("RESHAPE"), [TABLE, integers(3, 5)]),
     "RESHAPE of open size": (adds("RESHAPE", [3, 5]), [TABLE]),
-    "RESHAPE of no axes": (adds("RESHAPE"), [np.float32(1).reshape(()), integers(3)]),
+    "RESHAPE of no axes": (adds("RESHAPE"), [np.array(1, np.float32), integers(3)]),
     "EXPAND": (adds("EXPAND"), [TABLE.ravel(), integers(3, 5)]),
     "EXPAND of open size": (adds("EXPAND", [3, 5]), [TABLE.ravel()]),
     "FILL": (lambda b, x: b.add(operator_named("FILL"), x, np.float32(1)), [integers(2, -3)]),
