@@ -61,7 +61,7 @@ def _device_table(devices: Sequence[GuardedDevice], described: Sequence[Descript
             (
                 f"`{device.name}`",
                 device.kind.value,
-                str(getdoc(type(device))).split("\n")[0].rstrip("."),
+                str(getdoc(type(device.device))).split("\n")[0].rstrip("."),
                 f"{ways.count('yes')} of {len(ways)}",
                 str(ways.count("decomposed")),
                 extra or "always there",

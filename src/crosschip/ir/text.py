@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
@@ -15,8 +16,9 @@ _MAX_INLINE = 8
 def to_text(model: Model) -> str:
     """The model as text: inputs, operations with inferred types, outputs.
 
-    Small constants stand where they are used; large ones are `@name` and are listed first. Of
-    operands of one name, all but the first are told apart by a number.
+    Small constants stand where they are used, choices and element types by name; large ones are
+    `@name` and are listed first. Parameters that have their defaults are not shown. Of operands of
+    one name, all but the first are told apart by a number.
     """
     return "\n".join(_lines(model, _labels(model)))
 
@@ -57,22 +59,22 @@ def _labels(model: Model) -> Mapping[Operand, str]:
 
 
 def _value_text(operand: Operand) -> str:
-    assert operand.value is not None, "is_inline has seen to it"
+    elements = np.asarray(operand.value)
     # By the text of each element, so that the float32 nearest to 0.1 is 0.1.
-    texts = np.array([str(element) for element in operand.value.flat], dtype=object)
-    return str(texts.reshape(operand.value.shape).tolist()).replace("'", "")
+    texts = np.array([str(element) for element in elements.flat], dtype=object)
+    return str(texts.reshape(elements.shape).tolist()).replace("'", "")
 
 
 def is_inline(operand: Operand) -> bool:
     """Whether an operand is a constant small enough to be printed where it is used."""
-    return operand.value is not None and operand.value.size <= _MAX_INLINE
+    return operand.content is not None and math.prod(operand.content.shape) <= _MAX_INLINE
 
 
 def _arguments(operation: Operation, labels: Mapping[Operand, str]) -> str:
     """The inputs of an operation as `slot=operand, …`; a slot that takes many is a list."""
     parts = []
     for slot, group in groupby(operation.named_inputs(), key=lambda pair: pair[0]):
-        texts = [labels[operand] for _, operand in group]
+        texts = [operation.symbol(slot, operand) or labels[operand] for _, operand in group]
         text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
         parts.append(f"{slot}={text}")
     return ", ".join(parts)

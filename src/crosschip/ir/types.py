@@ -12,8 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crosschip.ir.dimension import Dim, Shape, substitute
+from crosschip.ir.errors import ModelError
 
 Array = NDArray[Any]
+
+MAX_RANK = 32
+"""How many axes a tensor has at most: as many as NumPy broadcasts."""
 
 
 class ElementType(Enum):
@@ -164,7 +168,8 @@ class Quantization:
     """How integers stand for reals: `real = (integer - zero_point) * scale`.
 
     Args:
-        scale: one positive number for the tensor, or one for each index of `axis`.
+        scale: one positive number for the tensor, or one for each index of `axis`; rounded to
+            float32, which is what every file format and operator takes it for.
         zero_point: the integer that stands for 0, as many as there are scales; all 0 if symmetric.
         axis: the axis that scales run along; `None` if there is one scale for the whole tensor.
     """
@@ -180,8 +185,11 @@ class Quantization:
             object.__setattr__(self, "zero_point", self.zero_point * len(self.scale))
         if len(self.zero_point) != len(self.scale):
             raise ValueError(f"{len(self.scale)} scales, but {len(self.zero_point)} zero points")
-        if not all(np.isfinite(s) and s > 0 for s in self.scale):
-            raise ValueError("every scale must be a positive, finite number")
+        with np.errstate(over="ignore"):
+            scale = np.array(self.scale, np.float32)
+        if not np.all(np.isfinite(scale) & (scale > 0)):
+            raise ValueError("every scale must be a positive, finite number, as a float32 too")
+        object.__setattr__(self, "scale", tuple(scale.tolist()))
 
     @property
     def symmetric(self) -> bool:
@@ -215,6 +223,10 @@ class TensorType:
     quantization: Quantization | None = None
     sizes: tuple[Dim, ...] | None = None
 
+    def __post_init__(self) -> None:
+        if self.shape is not None and len(self.shape) > MAX_RANK:
+            raise ModelError(f"a tensor of {len(self.shape)} axes: there are at most {MAX_RANK}")
+
     @property
     def static_shape(self) -> tuple[int, ...] | None:
         """The shape if every size is known, else `None`."""
@@ -234,6 +246,23 @@ class TensorType:
                 for size, found in zip(self.shape, array.shape, strict=True)
                 if isinstance(size, int)
             )
+        )
+
+    def fits(self, declared: TensorType) -> bool:
+        """Whether a tensor of this type may be one of the declared type.
+
+        Element types and quantizations must be equal; shapes must not be known to differ.
+        """
+        if (
+            self.element_type is not declared.element_type
+            or self.quantization != declared.quantization
+        ):
+            return False
+        if self.shape == declared.shape or self.shape is None or declared.shape is None:
+            return True
+        return len(self.shape) == len(declared.shape) and all(
+            own == other or not isinstance(own, int) or not isinstance(other, int)
+            for own, other in zip(self.shape, declared.shape, strict=True)
         )
 
     def substitute(self, sizes: Mapping[str, Dim]) -> TensorType:

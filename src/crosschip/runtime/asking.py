@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from crosschip.hal import Capabilities, Offer, Options, Rule, Sizing, Support
 from crosschip.ir import Builder, Dim, ElementType, Model, Operand, Operation
+from crosschip.ir.budget import spend
 from crosschip.ir.dimension import Dimension
 from crosschip.ops import Operator
 from crosschip.ops.standard.conversion import Assign
@@ -88,10 +89,12 @@ def verdicts(
     """
     offer = ask(model)
     found: dict[str, Verdict] = {}
+    taken = {operation.name for operation in model.operations}
     for operation, answer in zip(model.operations, offer.answers, strict=True):
+        spend()
         if operation.name in wanted:
             answer = refusals.get(operation.name, answer)
-            parts = (operation,) if answer else _parts(operation, answer, ask)
+            parts = (operation,) if answer else _parts(operation, answer, ask, taken)
             found[operation.name] = Verdict(answer, parts)
     groups = []
     for group in offer.groups:
@@ -111,16 +114,16 @@ def broken_group(operation: Operation, why: str) -> Support:
     return Support.no(operation, "", told, Rule.GROUP)
 
 
-def _parts(operation: Operation, answer: Support, ask: Ask) -> Sequence[Operation]:
+def _parts(operation: Operation, answer: Support, ask: Ask, taken: set[str]) -> Sequence[Operation]:
     """The decomposition of an operation that a device declines, if it runs that."""
     if answer.rule is Rule.FAILURE or not isinstance(operation, Operator):
         return ()
-    return _decomposed(operation, ask) or ()
+    return _decomposed(operation, ask, taken) or ()
 
 
-def _decomposed(operation: Operator, ask: Ask) -> Sequence[Operation] | None:
+def _decomposed(operation: Operator, ask: Ask, taken: set[str]) -> Sequence[Operation] | None:
     """The operation as simpler ones that the device supports; `None` if there is no such way."""
-    builder = Builder(prefix=f"{operation.name}.")
+    builder = Builder(prefix=f"{operation.name}.", taken=taken)
     results = operation.decomposition(builder)
     if results is None:
         return None
@@ -133,7 +136,7 @@ def _decomposed(operation: Operator, ask: Ask) -> Sequence[Operation] | None:
         if answer:
             parts.append(part)
             continue
-        smaller = _decomposed(part, ask) if isinstance(part, Operator) else None
+        smaller = _decomposed(part, ask, taken) if isinstance(part, Operator) else None
         if smaller is None:
             return None
         parts.extend(smaller)

@@ -95,8 +95,9 @@ class CompiledModel(Closing):
 
         Args:
             inputs: an array for each model input, by name, or a buffer that an earlier run kept on
-                its device; only read. For what is no tensor, the value itself: a list for a
-                sequence, a dictionary for a map, and for an optional value what it holds or `None`.
+                its device; only read. See `crosschip.runtime.arrays.as_array` for what is taken
+                for an array. For what is no tensor, the value itself: a list for a sequence, a
+                dictionary for a map, and for an optional value what it holds or `None`.
             outputs: arrays, or buffers of `allocate`, to write outputs into, by name.
             keep: the names of outputs to leave on the device that made them, as buffers.
 
@@ -118,9 +119,9 @@ class CompiledModel(Closing):
         finally:
             self._running.pop()
 
-    def __call__(self, *inputs: Any) -> Any:
-        """Compute the outputs from inputs in order; a single output comes back bare."""
-        outputs = tuple(self.run(self._signature.named(inputs)).values())
+    def __call__(self, /, *inputs: Any, **named: Any) -> Any:
+        """Compute the outputs from inputs in order or by name; a single output comes back bare."""
+        outputs = tuple(self.run(self._signature.named(inputs, named)).values())
         return outputs[0] if len(outputs) == 1 else outputs
 
     def allocate(self, name: str, shape: Sequence[int]) -> Buffer:

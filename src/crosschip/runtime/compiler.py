@@ -3,56 +3,64 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from typing import Any, Literal, cast
 
-from crosschip.hal import CompileError, Device, Options, Precision, Rule, Sizes, Support
-from crosschip.ir import DeviceError, InputError, Model, UnsupportedError
+from crosschip.hal import Device, Options, Precision, Rule, Sizes, Support
+from crosschip.ir import (
+    Budget,
+    BudgetError,
+    DeviceError,
+    InputError,
+    Model,
+    UnsupportedError,
+)
+from crosschip.ir.budget import check_sizes, spending
 from crosschip.passes import Specialize, simplify
+from crosschip.passes.specialize import shapes_and_sizes
 from crosschip.runtime.asking import Ask, asking
-from crosschip.runtime.cache import Cache, Entry, default_folder
+from crosschip.runtime.building import Built, Failed, build_all, cache_word
+from crosschip.runtime.cache import Cache, CacheArgument, open_cache
 from crosschip.runtime.compiled import CompiledModel, CompileReport
 from crosschip.runtime.discovery import open_automatic, open_device
-from crosschip.runtime.guard import GuardedDevice, GuardedProgram
-from crosschip.runtime.key import cache_key
+from crosschip.runtime.guard import GuardedDevice
 from crosschip.runtime.placement import Placement, Refusals, place
-from crosschip.runtime.profiles import shapes_for
-from crosschip.runtime.segments import Segment
 
 Devices = Literal["auto"] | str | Sequence[str | Device]
-CacheArgument = bool | str | os.PathLike[str]
 
 logger = logging.getLogger("crosschip")
 
 
 def compile(
-    model: Model,
+    model: Model | Any,
     devices: Devices = "auto",
     *,
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Sequence[int] | int] | None = None,
     cache: CacheArgument = True,
+    cache_size: int | None = None,
     precision: str = "float32",
     threads: int | None = None,
     properties: Mapping[str, Mapping[str, str]] | None = None,
     ranges: Mapping[str, tuple[int, int]] | None = None,
     profiles: Sequence[Mapping[str, int]] = (),
     specializations: int = 16,
+    budget: Budget | None = None,
 ) -> CompiledModel:
     """Place a model on devices, compile each part, and join the parts to one that runs.
 
     Args:
-        model: what to compile; not changed.
+        model: what to compile, which is not changed; or what `crosschip.load` takes for one.
         devices: names, or instances that stay the caller's to close, in the order of preference;
             `"auto"` takes all that are available, accelerators first, `reference` last. A name is
             `openvino`, or `openvino:GPU` for one of several chips.
-        shapes: fixed shapes for inputs, by name, where the model leaves sizes open.
+        shapes: fixed shapes for inputs, by name, where the model leaves sizes open; or single
+            sizes, by the names that the inputs' types have for them.
         cache: `True` for the default folder, a folder, or `False` for none.
+        cache_size: how many bytes the cache folder may take; `None` for `CROSSCHIP_CACHE_SIZE`,
+            or 2 GiB.
         precision: the arithmetic for float32 operations: `float32`, `bfloat16` or `float16`.
         threads: how many processor threads a run may use; `None` leaves it to the devices.
         properties: settings for devices, by device name.
@@ -61,27 +69,28 @@ def compile(
         profiles: values of open sizes, by name, to compile for at once.
         specializations: for how many sets of input shapes a device that compiles again for each
             keeps programs.
+        budget: what compiling may cost besides the devices' own work; `None` for the default.
 
     Raises:
+        BudgetError: the model costs more than the budget allows.
         InputError: an argument does not fit.
         ModelError: an operation of the model can never run, as its constants show.
+        ModelFileError: a file of the model has changed since it was loaded.
         UnsupportedError: no device runs some operation; the message lists all, with reasons.
         DeviceError: a device is unknown, fails to load, or fails to compile what no other can run.
-        CacheError: the cache folder cannot be written to.
+        CacheError: the cache folder cannot be made, or the user's secret for it not be used.
     """
     start = time.perf_counter()
     options = _options(precision, threads, _sizes(ranges or {}, profiles, specializations))
-    store = _cache(cache)
-    if shapes:
-        model = Specialize(shapes)(model)
-    model = simplify(model)
+    store = open_cache(cache, cache_size)
+    model = _prepared(model, shapes, budget)
     with ExitStack() as owned:
-        opened = _open(devices, properties or {}, owned)
-        placement, built = _place_and_build(model, opened, options, store)
+        opened = _open(devices, {} if properties is None else properties, owned)
+        placement, built = _place_and_build(model, opened, options, store, budget)
         owned.pop_all()
     if any(segment.device != next(iter(opened)) for segment in placement.segments):
         logger.warning("%s: %s", model.name, placement.summary())
-    report = CompileReport((time.perf_counter() - start) * 1e3, _cache_word(built))
+    report = CompileReport((time.perf_counter() - start) * 1e3, cache_word(built))
     theirs = _instances(devices)
     ours = [device for device in opened.values() if device.device not in theirs]
     programs = [one.program for one in built]
@@ -89,68 +98,87 @@ def compile(
 
 
 def explain(
-    model: Model,
+    model: Model | Any,
     devices: Devices = "auto",
     *,
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Sequence[int] | int] | None = None,
     precision: str = "float32",
     threads: int | None = None,
     properties: Mapping[str, Mapping[str, str]] | None = None,
     ranges: Mapping[str, tuple[int, int]] | None = None,
+    budget: Budget | None = None,
 ) -> Placement:
     """Place a model without compiling it, asking every device about every operation.
 
+    The arguments are those of `compile`.
+
     Raises:
+        BudgetError: the model costs more than the budget allows.
         InputError: an argument does not fit.
         UnsupportedError: no device runs some operation; the message lists all, with reasons.
         DeviceError: a device is unknown or fails to load.
     """
     options = _options(precision, threads, _sizes(ranges or {}, ()))
-    if shapes:
-        model = Specialize(shapes)(model)
+    model = _prepared(model, shapes, budget)
     with ExitStack() as owned:
-        opened = _open(devices, properties or {}, owned)
-        return place(simplify(model), _asks(opened, options), ask_all=True)
+        opened = _open(devices, {} if properties is None else properties, owned)
+        with _limited(model, budget):
+            return place(model, _asks(opened, options), ask_all=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _Built:
-    program: GuardedProgram
-    cache: Literal["hit", "miss", "off"]
+def _prepared(
+    model: Model | Any, shapes: Mapping[str, Sequence[int] | int] | None, budget: Budget | None
+) -> Model:
+    """The model, loaded if it is not yet, with the shapes fixed, simplified."""
+    if not isinstance(model, Model):
+        # Importers are found where users find them: the runtime itself knows none.
+        model = cast(Model, import_module("crosschip").load(model, budget=budget))
+    with _limited(model, budget):
+        if shapes is not None:
+            types = {name: operand.type for name, operand in model.inputs.items()}
+            model = Specialize(*shapes_and_sizes(types, shapes))(model)
+        check_sizes(model)
+        return simplify(model)
 
 
-class _Failed(Exception):
-    """A device failed to compile a segment."""
-
-    def __init__(self, segment: Segment, error: CompileError) -> None:
-        super().__init__(str(error))
-        self.segment = segment
-        self.error = error
+@contextmanager
+def _limited(model: Model, budget: Budget | None) -> Iterator[None]:
+    """Spend from a budget; name the model if it costs more."""
+    try:
+        with spending(budget):
+            yield
+    except BudgetError as error:
+        raise BudgetError(f"{model.name}: {error}") from None
 
 
 def _place_and_build(
-    model: Model, devices: Mapping[str, GuardedDevice], options: Options, cache: Cache | None
-) -> tuple[Placement, list[_Built]]:
+    model: Model,
+    devices: Mapping[str, GuardedDevice],
+    options: Options,
+    cache: Cache | None,
+    budget: Budget | None,
+) -> tuple[Placement, list[Built]]:
     """Place and compile; what a device said yes to but fails to compile is placed anew."""
     refusals: Refusals = {}
     asks = _asks(devices, options)
     while True:
         try:
-            placement = place(model, asks, refusals)
+            with _limited(model, budget):
+                placement = place(model, asks, refusals)
         except UnsupportedError as error:
             if not refusals:
                 raise
             raise DeviceError(str(error)) from error
         try:
-            return placement, _build_all(placement.segments, devices, options, cache)
-        except _Failed as failed:
+            return placement, build_all(placement.segments, devices, options, cache)
+        except Failed as failed:
             if len(devices) == 1:
                 raise failed.error from failed.error.__cause__
             count = _refuse(failed, placement, refusals)
             logger.warning("%s; placing %d operations elsewhere", failed, count)
 
 
-def _refuse(failed: _Failed, placement: Placement, refusals: Refusals) -> int:
+def _refuse(failed: Failed, placement: Placement, refusals: Refusals) -> int:
     """Keep the operations that a device failed to compile from it; how many there are."""
     device, parts = failed.segment.device, failed.segment.model.operations
     named = failed.error.operations
@@ -169,90 +197,11 @@ def _asks(devices: Mapping[str, GuardedDevice], options: Options) -> dict[str, A
     return {name: asking(device, options) for name, device in devices.items()}
 
 
-def _build_all(
-    segments: Sequence[Segment],
-    devices: Mapping[str, GuardedDevice],
-    options: Options,
-    cache: Cache | None,
-) -> list[_Built]:
-    """Compile every segment, in parallel; they do not depend on each other until they run."""
-
-    def build(segment: Segment) -> _Built:
-        try:
-            return _build(segment, devices[segment.device], options, cache)
-        except CompileError as error:
-            raise _Failed(segment, error) from error
-
-    if len(segments) < 2:
-        return [build(segment) for segment in segments]
-    with ThreadPoolExecutor(min(len(segments), os.cpu_count() or 1)) as pool:
-        futures = [pool.submit(build, segment) for segment in segments]
-    built = [future.result() for future in futures if future.exception() is None]
-    for future in futures:
-        error = future.exception()
-        if error is not None:
-            for one in built:
-                one.program.close()
-            raise error
-    return built
-
-
-def _build(
-    segment: Segment, device: GuardedDevice, options: Options, cache: Cache | None
-) -> _Built:
-    if cache is None:
-        return _Built(_prepared(device.compile(segment.model, options), segment, options), "off")
-    entry = Entry(
-        cache_key(segment.model, device, options),
-        segment.device,
-        device.version,
-        segment.model.name,
-        len(segment.model.operations),
-    )
-    saved = cache.read(entry)
-    program = None
-    if saved is not None:
-        try:
-            program = device.load(saved, segment.model, options)
-        except DeviceError as error:
-            cache.discard(entry, str(error))
-    if program is not None:
-        program.changed = lambda: _save(program, entry, cache)
-        return _Built(_prepared(program, segment, options), "hit")
-    program = _prepared(device.compile(segment.model, options), segment, options)
-    kept = _save(program, entry, cache)
-    program.changed = lambda: _save(program, entry, cache)
-    return _Built(program, "miss" if kept else "off")
-
-
-def _prepared(program: GuardedProgram, segment: Segment, options: Options) -> GuardedProgram:
-    """The program, compiled for the profiles that the caller gave."""
-    try:
-        for shapes in shapes_for(segment.model, options.sizes):
-            program.prepare(shapes)
-    except CompileError:
-        program.close()
-        raise
-    return program
-
-
-def _save(program: GuardedProgram, entry: Entry, cache: Cache) -> bool:
-    """Keep what a program saves, if it does; a device that fails to loses nothing but that."""
-    try:
-        saved = program.save()
-    except DeviceError as error:
-        logger.warning("%s", error)
-        saved = None
-    if saved is None:
-        return False
-    cache.write(entry, bytes(saved))
-    return True
-
-
 def _open(
     devices: Devices, properties: Mapping[str, Mapping[str, str]], owned: ExitStack
 ) -> dict[str, GuardedDevice]:
     """The devices by name, in order; those made here are closed when `owned` is left."""
+    _check_properties(properties)
     opened: dict[str, GuardedDevice] = {}
     if devices == "auto":
         for device in open_automatic(properties):
@@ -260,6 +209,10 @@ def _open(
         devices = ()
     elif isinstance(devices, str):
         devices = [name.strip() for name in devices.split(",")]
+    if not isinstance(devices, Sequence) or not all(isinstance(d, str | Device) for d in devices):
+        raise InputError(
+            f"devices is {devices!r}, but must be names of devices or instances, or 'auto'"
+        )
     for given in devices:
         if isinstance(given, Device):
             device = GuardedDevice(given, given.name)
@@ -280,18 +233,41 @@ def _open(
     return opened
 
 
+def _check_properties(properties: object) -> None:
+    sound = isinstance(properties, Mapping) and all(
+        isinstance(device, str) and _is_texts(settings) for device, settings in properties.items()
+    )
+    if not sound:
+        raise InputError(
+            f"properties is {properties!r}, but must be texts by name, by device: "
+            f'like {{"mychip": {{"cores": "2"}}}}'
+        )
+
+
+def _is_texts(settings: object) -> bool:
+    return isinstance(settings, Mapping) and all(
+        isinstance(text, str) for pair in settings.items() for text in pair
+    )
+
+
 def _instances(devices: Devices) -> list[Device]:
     return [] if isinstance(devices, str) else [d for d in devices if isinstance(d, Device)]
 
 
 def _options(precision: str, threads: int | None, sizes: Sizes) -> Options:
-    if threads is not None and threads < 1:
-        raise InputError(f"threads is {threads}, but must be at least 1, or None")
+    if threads is not None and (
+        not isinstance(threads, int) or isinstance(threads, bool) or threads < 1
+    ):
+        raise InputError(f"threads is {threads!r}, but must be at least 1, or None")
     try:
         return Options(Precision(precision), threads, sizes)
     except ValueError:
         known = ", ".join(precision.value for precision in Precision)
         raise InputError(f"there is no precision {precision!r}; there are {known}") from None
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _sizes(
@@ -300,22 +276,12 @@ def _sizes(
     specializations: int = 16,
 ) -> Sizes:
     for name, bounds in ranges.items():
-        least, most = bounds
-        if not 0 <= least <= most:
-            raise InputError(f"the range of size {name!r} is {bounds}; give it like (1, 8)")
+        fits = isinstance(bounds, Sequence) and len(bounds) == 2
+        if not fits or not all(map(_is_size, bounds)) or bounds[0] > bounds[1]:
+            raise InputError(f"the range of size {name!r} is {bounds!r}; give it like (1, 8)")
+    for profile in profiles:
+        if not isinstance(profile, Mapping) or not all(map(_is_size, profile.values())):
+            raise InputError(f"profiles has {profile!r}; give sizes by name, like {{'N': 8}}")
     if specializations < 1:
         raise InputError(f"specializations is {specializations}, but must be at least 1")
     return Sizes.of(ranges, profiles, specializations)
-
-
-def _cache(argument: CacheArgument) -> Cache | None:
-    if argument is False:
-        return None
-    return Cache(default_folder() if argument is True else Path(argument))
-
-
-def _cache_word(built: Sequence[_Built]) -> str:
-    words = {one.cache for one in built} - {"off"}
-    if not words:
-        return "off"
-    return "miss" if "miss" in words else "hit"

@@ -1,8 +1,8 @@
 """The one guard around foreign code: every call into a device or its programs goes through here.
 
 Whatever a device raises becomes a `DeviceError` that begins with the device's name, and whatever it
-returns is checked before anybody relies on it. Only `KeyboardInterrupt` passes, since it is the
-user's.
+returns is checked before anybody relies on it. Two pass: `KeyboardInterrupt`, since it is the
+user's, and `ModelFileError`, since weights that cannot be read any more are no device's failure.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from crosschip.ir import (
     ElementType,
     Error,
     Model,
+    ModelFileError,
     Operation,
     TensorType,
 )
@@ -84,10 +85,11 @@ def call(name: str, doing: str, function: Callable[..., T], *arguments: Any) -> 
 
     Raises:
         DeviceError: it raised something.
+        ModelFileError: a file of the model has changed.
     """
     try:
         return function(*arguments)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, ModelFileError):
         raise
     except BaseException as error:  # foreign code: whatever it raises is its failure
         raise failure(name, doing, error) from error
@@ -195,7 +197,8 @@ class GuardedDevice(Closing):
     def _program(self, doing: str, program: object, model: Model) -> GuardedProgram:
         if not isinstance(program, Program):
             self._broke(f"returned {_kind_of(program)} while {doing}, not a Program")
-        return GuardedProgram(self.name, self.device, program, model)
+        alignment = self.capabilities.alignment
+        return GuardedProgram(self.name, self.device, program, model, alignment)
 
     def _text(self, attribute: str) -> str:
         return self._checked(
@@ -220,13 +223,17 @@ class GuardedProgram:
         device: the device itself.
         program: the program itself.
         model: what it was compiled from.
+        alignment: the number of bytes to a multiple of which the memory of inputs is aligned.
 
     Attributes:
         submits: whether it takes on work and goes on.
         changed: called after it has compiled more.
     """
 
-    def __init__(self, name: str, device: Device, program: Program, model: Model) -> None:
+    def __init__(
+        self, name: str, device: Device, program: Program, model: Model, alignment: int
+    ) -> None:
+        self._alignment = alignment
         self.name = name
         self.device = device
         self.program = program
@@ -253,6 +260,8 @@ class GuardedProgram:
         """
         if self._specializes:
             self._prepare_for(tuple(shapes_of(self._inputs, inputs)))
+        if self._alignment > 1:
+            inputs = [_aligned(array, self._alignment) for array in inputs]
         try:
             made = self._run(inputs)
         except KeyboardInterrupt:
@@ -414,6 +423,19 @@ def shapes_of(types: Sequence[TensorType], values: Sequence[Array]) -> list[tupl
         value.shape if type_ is None or type_.element_type is not ElementType.OBJECT else ()
         for type_, value in zip_longest(types, values)
     ]
+
+
+def _aligned(array: Array, alignment: int) -> Array:
+    """The array, or a copy of it, in memory that begins at a multiple of `alignment` bytes."""
+    if type(array) is not np.ndarray or array.dtype.hasobject:
+        return array
+    if array.ctypes.data % alignment == 0:
+        return array
+    room = np.empty(array.nbytes + alignment, np.uint8)
+    start = -room.ctypes.data % alignment
+    copy: Array = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 def _sizes(types: Sequence[TensorType], shapes: Sequence[tuple[int, ...]]) -> dict[str, Dim]:

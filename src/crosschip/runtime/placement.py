@@ -12,7 +12,9 @@ from dataclasses import dataclass
 
 from crosschip.hal import Rule, Support
 from crosschip.ir import Model, Operation, UnsupportedError
+from crosschip.ir.budget import spend
 from crosschip.ir.garbage import collection_paused
+from crosschip.passes import verifying
 from crosschip.runtime.asking import Ask, Verdict, Verdicts, broken_group, verdicts
 from crosschip.runtime.segments import Segment, segments_of
 
@@ -94,8 +96,11 @@ def place(
         ask_all: ask every device about every operation, for their reasons.
 
     Raises:
+        ModelError: two operations of the model have one name.
         UnsupportedError: no device runs some operation; the message lists all, with reasons.
     """
+    if len({operation.name for operation in model.operations}) < len(model.operations):
+        model.verify()
     known: Refusals = {name: dict((refusals or {}).get(name, {})) for name in devices}
     while True:
         asked, owners = _choose(model, devices, known, ask_all=ask_all)
@@ -146,6 +151,7 @@ def _decide(
     owner_of: dict[Operation, str] = {}
     unplaced: list[tuple[Operation, Mapping[str, Verdict]]] = []
     for operation in model.operations:
+        spend()
         about = {
             name: found.of[operation.name]
             for name, found in asked.items()
@@ -162,6 +168,8 @@ def _decide(
     if unplaced:
         raise UnsupportedError(_unplaced_text(model, unplaced))
     placed = Model(model.name, model.inputs, operations, model.outputs)
+    if verifying():
+        placed.verify()
     return tuple(decisions), placed, owner_of
 
 

@@ -65,7 +65,7 @@ def check(path: Path, *, devices: str = "onnxruntime") -> None:
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     expected = session.run(["y"], {"x": X})[0]
     model = load(path)
-    model.check()
+    model.verify()
     with crosschip.compile(model, devices, cache=False) as compiled:
         found = compiled(X)
     assert found.dtype == expected.dtype

@@ -74,9 +74,12 @@ class Node:
         self.inputs = inputs
         self.outputs = [text(name) for name in proto.output]
         self._attributes = {text(attribute.name): attribute for attribute in proto.attribute}
+        if len(self._attributes) < len(proto.attribute):
+            raise ModelError("has two attributes of one name")
         self._builder = builder
         self._names = names
         self._surroundings = surroundings
+        self._has_added = False
 
     def __getitem__(self, index: int) -> Operand:
         """A required input.
@@ -109,9 +112,13 @@ class Node:
     ) -> tuple[Operand, ...]:
         """Append an operation that makes any number of outputs and return them."""
         name = next(self._names)
-        made = self._builder.add_all(operator, *arguments, name=name, **named)
-        if len(made) == 1:
-            made[0].name = f"{name}.{operator.type.lower()}"
+        # Mostly the first operation is the only one, and makes what the node is to make.
+        outputs = () if self._has_added else self.outputs[:1]
+        made = self._builder.add_all(operator, *arguments, name=name, outputs=outputs, **named)
+        if self._has_added and len(made) == 1:
+            inner = {made[0]: f"{name}.{operator.type.lower()}"}
+            made = tuple(self._builder.rename(inner, len(self._builder.operations) - 1).values())
+        self._has_added = True
         known = known_outputs(self._builder.operations[-1])
         if known is None:
             return made
@@ -129,7 +136,10 @@ class Node:
 
     def flag(self, name: str, default: bool | None = None) -> bool:
         """An integer attribute that stands for yes or no."""
-        return bool(self.integer(name, default))
+        value = self.integer(name, default)
+        if value not in (0, 1):
+            raise ModelError(f"{name} is {value}, but must be 0 or 1")
+        return bool(value)
 
     def real(self, name: str, default: float | None = None) -> float:
         """A floating-point attribute."""

@@ -44,6 +44,7 @@ from crosschip.ir import (
     UnsupportedError,
     constant,
 )
+from crosschip.ir.budget import spend
 from crosschip.ops.definition.slots import ComputedParameter
 
 _MAX_DEPTH = 32
@@ -86,8 +87,15 @@ class Scope:
         self._operands[name] = operand
 
     def initialize(self, tensors: Iterable[TensorProto]) -> None:
-        """Tensors of the file that names stand for."""
-        self._initializers.update((text(tensor.name), tensor) for tensor in tensors)
+        """Tensors of the file that names stand for.
+
+        Raises:
+            ModelFileError: two have one name.
+        """
+        for tensor in tensors:
+            name = text(tensor.name)
+            if self._initializers.setdefault(name, tensor) is not tensor:
+                raise ModelFileError(f"two initializers are called {name!r}")
 
     def declare(self, values: Iterable[ValueInfoProto]) -> None:
         """The types that the file says names have; looked at where nothing else is known."""
@@ -123,7 +131,7 @@ class Scope:
     def constant(self, tensor: TensorProto, name: str) -> Operand:
         """The operand for a tensor of the file: a constant, unless it is of strings."""
         if tensor.data_type != TensorProto.STRING:
-            return constant(self.array(tensor), name)
+            return constant(self._shared.reader.content(tensor), name)
         operand = Operand(name, self._shared.reader.strings(tensor))
         self._shared.strings[operand] = tensor
         return operand
@@ -221,7 +229,7 @@ class Scope:
     def run_graph(self, graph: GraphProto, arguments: Sequence[Operand]) -> list[Operand]:
         """Add the operations of a graph that a node holds; returns its outputs."""
         scope = self._inner(self._opsets, outer=self)
-        self._shared.expand(len(graph.node))
+        spend(operations=len(graph.node))
         if len(graph.input) != len(arguments):
             raise ModelError(f"takes {len(graph.input)} values, not {len(arguments)}")
         scope.initialize(graph.initializer)
@@ -238,6 +246,7 @@ class Scope:
 
     def _import(self, number: int, proto: NodeProto) -> None:
         """Add the operations that a node stands for."""
+        spend()
         if not proto.output:
             raise ModelError("has no outputs")
         before = len(self._shared.builder.operations)
@@ -324,7 +333,7 @@ class Scope:
         self, body: FunctionProto, proto: NodeProto, inputs: Sequence[Operand | None]
     ) -> Sequence[Operand | None]:
         """Add the operations of a function's body; returns the outputs that the node names."""
-        self._shared.expand(len(body.node))
+        spend(operations=len(body.node))
         scope = self._inner({**self._opsets, **opsets_of(body.opset_import)}, outer=None)
         if len(inputs) > len(body.input):
             raise ModelError(f"takes {len(body.input)} inputs, not {len(inputs)}")
@@ -336,20 +345,18 @@ class Scope:
 
     def _bind(self, proto: NodeProto, results: Sequence[Operand | None], before: int) -> None:
         """Give the results the names that the file has for them."""
-        operations = self._shared.builder.operations[before:]
-        made = {operand for operation in operations for operand in operation.outputs}
         outputs = [text(name) for name in proto.output]
-        for name, operand in itertools.zip_longest(outputs, results[: len(outputs)]):
+        results = results[: len(outputs)]
+        renamed = self._shared.rename(dict(zip(results, outputs, strict=False)), before)
+        for name, operand in itertools.zip_longest(outputs, results):
             if not name:
                 continue
             if name in self._operands or name in self._initializers:
                 raise ModelError(f"makes {name!r}, which is there already")
             if operand is None:
                 self._not_computed[name] = proto
-                continue
-            self._operands[name] = operand
-            if operand in made:
-                operand.name = name
+            else:
+                self._operands[name] = renamed.get(operand, operand)
 
     def _compute(self, name: str) -> None:
         """Make an output that the function of its node left out, by an extension operation."""
@@ -361,6 +368,7 @@ class Scope:
             raise UnsupportedError(f"{name!r} is an output that is not computed here") from None
         for output, operand in zip(proto.output, made, strict=True):
             if operand is not None:
+                self._shared.settled.add(operand)
                 self._operands.setdefault(text(output), operand)
                 self._not_computed.pop(text(output), None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from onnx import FunctionProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto
@@ -13,9 +13,6 @@ from crosschip.importers.onnx.sizes import Sizes
 from crosschip.importers.onnx.tensors import TensorReader, text
 from crosschip.ir import Builder, ModelError, ModelFileError, Operand, UnsupportedError
 from crosschip.ops.definition.slots import ComputedParameter
-
-MAX_EXPANDED = 100_000
-"""So many nodes may come out of functions and of loops that are unrolled."""
 
 
 class Shared:
@@ -30,6 +27,7 @@ class Shared:
         strings: the tensors of strings that operands stand for. Strings are no constants of a
             model: what reads them are extension operations, and those bring them along.
         containers: the types of operands that are no tensors.
+        settled: operands whose names stay, whatever else they become results of.
     """
 
     def __init__(
@@ -42,15 +40,16 @@ class Shared:
         self.ir_version = ir_version
         self.builder = builder
         self.reader = reader
-        self.functions = {
-            (text(function.domain), text(function.name), text(function.overload)): function
-            for function in functions
-        }
+        self.functions: dict[tuple[str, str, str], FunctionProto] = {}
+        for function in functions:
+            key = text(function.domain), text(function.name), text(function.overload)
+            if self.functions.setdefault(key, function) is not function:
+                raise ModelFileError(f"has two functions called {'.'.join(filter(None, key))!r}")
         self.sizes = Sizes()
         self.strings: dict[Operand, TensorProto] = {}
         self.containers: dict[Operand, TypeProto] = {}
+        self.settled: set[Operand] = set()
         self._taken: set[str] = set()
-        self._expanded = 0
 
     def function(self, node: NodeProto) -> FunctionProto | None:
         """The function of the model that a node calls, if it does."""
@@ -66,17 +65,34 @@ class Shared:
                 self._taken.add(name)
                 yield name
 
-    def expand(self, count: int) -> None:
-        """Account for nodes that come out of a function or a loop.
+    def rename(self, names: Mapping[Operand | None, str], start: int) -> Mapping[Operand, Operand]:
+        """Give the results of a node the names that the file has for them.
 
-        Raises:
-            UnsupportedError: they have become too many.
+        Args:
+            names: the name for each result, empty if it has none; whatever else the node's
+                operations make under such a name gets another one.
+            start: the index of the first operation that the node became.
+
+        Returns:
+            The operands that have taken the places of others.
         """
-        self._expanded += count
-        if self._expanded > MAX_EXPANDED:
-            raise UnsupportedError(
-                f"its functions and loops make more than {MAX_EXPANDED} nodes of the model's"
-            )
+        operations = self.builder.operations[start:]
+        if len(operations) == 1 and all(names.get(o) == o.name for o in operations[0].outputs):
+            return {}
+        changed = {}
+        taken = set(names.values())
+        for operation in operations:
+            for operand in operation.outputs:
+                name = names.get(operand)
+                if name is None and operand.name in taken:
+                    name = f"{operation.name}.{operation.type.lower()}"
+                if name and name != operand.name and operand not in self.settled:
+                    changed[operand] = name
+        renamed = self.builder.rename(changed, start) if changed else {}
+        for old, new in renamed.items():
+            if old in self.containers:
+                self.containers[new] = self.containers[old]
+        return renamed
 
 
 def place(number: int, node: NodeProto) -> str:

@@ -51,7 +51,8 @@ def kernel_of(operation: Operator) -> Kernel:
             result = known.reference(**values)
             results = [result] if isinstance(result, np.ndarray | np.generic) else result
             if bounds:
-                results = [np.clip(result, *bounds) for result in results]
+                first, *others = results
+                results = [np.clip(first, *bounds), *others]
             return tuple(map(_stored, results, types))
 
     return run
@@ -79,7 +80,7 @@ def _with_values(
         operand = inputs[slot.index]
         assert operand is not None, "it is computed"
         inputs[slot.index] = Operand(operand.name, operand.type, arrays[slot.index])
-    return cast("Operator", operation.with_inputs(tuple(inputs)))
+    return operation.with_inputs(tuple(inputs))
 
 
 def _scales(operation: Operator) -> list[tuple[int, Quantization]]:
