@@ -35,7 +35,8 @@ def as_array(given: object, type_: TensorType) -> Array:
     """
     element_type = type_.element_type
     if element_type is ElementType.OBJECT:
-        return _object(given)
+        checked: Array = _object(given)
+        return checked
     array = given if isinstance(given, np.ndarray) else _made(given)
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
         raise InputError("has masked elements; pass array.filled(...), which says what they are")
