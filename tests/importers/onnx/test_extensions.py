@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper, parser
 
 import crosschip
+from crosschip.devices.reference import evaluator
 from crosschip.importers import load
 from crosschip.ir import DeviceError, Error, Extension, Model, UnsupportedError
 from crosschip.ops.definition.serialization import from_bytes, to_bytes
@@ -407,3 +408,20 @@ def test_the_evaluator_neither_writes_to_inputs_nor_hands_them_out(importing: Im
     found["y"][:] = 2
     found["s"][0][:] = 3
     assert (x.tolist(), found["s"][1].tolist(), found["y"].tolist()) == ([1, 1], [1, 1], [2, 2])
+
+
+def test_pictures_are_decoded_where_pillow_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = "g (uint8[N] x) => (uint8[H, W, 3] y) { y = ImageDecoder(x) }"
+    proto = parser.parse_model(f'<ir_version: 10, opset_import: ["" : 20]> {graph}')
+    (tmp_path / "pictures.onnx").write_bytes(proto.SerializeToString())
+    model = load(tmp_path / "pictures.onnx")
+    with (
+        crosschip.compile(model, devices="reference", cache=False) as compiled,
+        pytest.raises(DeviceError, match=r"^reference: onnx\.ImageDecoder"),
+    ):
+        compiled.run({"x": np.zeros(3, np.uint8)})
+    monkeypatch.setattr(evaluator, "find_spec", lambda name: None)
+    with pytest.raises(UnsupportedError, match="Pillow, which is not installed"):
+        crosschip.compile(model, devices="reference", cache=False)

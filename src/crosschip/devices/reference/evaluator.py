@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,8 @@ def _wrong(node: NodeProto, opset: int, texts: Collection[str]) -> str:
         return "has no OneHot of strings"
     if opset < _CHANGED.get(node.op_type, 0):
         return f"has {node.op_type} from opset {_CHANGED[node.op_type]} on"
+    if node.op_type == "ImageDecoder" and find_spec("PIL") is None:
+        return "decodes pictures with Pillow, which is not installed; pip install pillow"
     if node.op_type == "Optional":
         return "makes a list of an optional value"
     if node.op_type == "Loop" and "body" in given:
