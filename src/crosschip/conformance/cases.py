@@ -2,7 +2,8 @@
 
 A case of an operator is called `OPERATOR/example/variation`, as in `CONV_2D/2/float16`, with
 `/loaded` behind it if the program is saved and loaded before it runs. An invalid one is called
-`OPERATOR/example/invalid-mutation`, a check of the device as a whole `DEVICE/check`.
+`OPERATOR/example/invalid-mutation`, a check of the device as a whole `DEVICE/check`. A random one
+is called `OPERATOR/random/seed-number`, and what it was shrunk to `OPERATOR/random/seed-number~way`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from functools import lru_cache
 
 from crosschip.conformance.checks import CHECKS
 from crosschip.conformance.mutations import mutations
+from crosschip.conformance.sampling import random_use
+from crosschip.conformance.shrinking import followed
+from crosschip.conformance.uses import Use
 from crosschip.conformance.variations import Variation, variations
 from crosschip.ir import ModelError
 from crosschip.ops import Operator, operators
@@ -21,6 +25,9 @@ from crosschip.ops.examples import model_of, samples
 
 DEVICE = "DEVICE"
 """What stands in the place of an operator in the ids of checks."""
+
+RANDOM = "random"
+"""What stands in the place of an example in the ids of random cases."""
 
 _LOADED = ("plain", "dynamic", "quantized-int8")
 _QUICK = ("plain", "dynamic", "float16", "quantized-int8")
@@ -48,7 +55,7 @@ class Case:
 
     def seed(self, seed: int) -> int:
         """What its random numbers start from: the same in every run with the same `seed`."""
-        return zlib.crc32(self.id.encode()) ^ seed
+        return zlib.crc32(self.id.partition("~")[0].encode()) ^ seed
 
 
 def all_cases(
@@ -73,7 +80,44 @@ def all_cases(
 def case_of(id: str) -> Case:
     """The case of an id; `KeyError` if there is none."""
     operator = id.partition("/")[0]
+    if f"{operator}/{RANDOM}/" in id:
+        return _random_case(id)
     return _by_id(operator)[id]
+
+
+def random_cases(
+    count: int, seed: int = 0, operator: str | None = None
+) -> Iterator[Case]:
+    """Random cases, of operators with more slots more; `case_of` says of each what it is.
+
+    Args:
+        count: how many.
+        seed: what they are drawn from.
+        operator: only those of this operator.
+    """
+    chosen = [name for name in operators() if operator in (None, name)]
+    weights = [2 + len(operators()[name].slots) for name in chosen]
+    for name, weight in zip(chosen, weights, strict=True):
+        share = -(-count * weight // sum(weights))
+        for number in range(share):
+            yield Case(f"{name}/{RANDOM}/{seed}-{number}", name)
+
+
+def use_at(id: str) -> Use:
+    """The use of a random case; `KeyError` if the id is none of a random case."""
+    operator, _, rest = id.partition(f"/{RANDOM}/")
+    drawn, _, way = rest.partition("~")
+    try:
+        steps = [int(step) for step in way.split(".")] if way else []
+    except ValueError:
+        raise KeyError(id) from None
+    return followed(random_use(operators()[operator], f"{operator}/{drawn}"), steps)
+
+
+def _random_case(id: str) -> Case:
+    use = use_at(id)
+    variation = use.variation(RANDOM)
+    return Case(id, use.operator.type, _element_type(variation), variation, loaded=use.loaded)
 
 
 @lru_cache(maxsize=8)

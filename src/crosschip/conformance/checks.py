@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.conformance.tolerance import difference, tolerance
+from crosschip.conformance.trial import Declined, Failed
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Device, Options, Program
 from crosschip.ir import Array, Builder, DeviceError, ElementType, Model, Operand, TensorType
@@ -25,14 +26,6 @@ Check = Callable[[Device], None]
 
 CHECKS: dict[str, Check] = {}
 """The checks by name."""
-
-
-class Failed(Exception):
-    """The device errs; the message says how."""
-
-
-class Declined(Exception):
-    """The device says that it does not do what is tried; the message is its reason."""
 
 
 def check(name: str) -> Callable[[Check], Check]:

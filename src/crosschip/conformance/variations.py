@@ -29,11 +29,13 @@ class Variation:
         words: what it differs in, in a word that stays the same from version to version.
         arguments: the example.
         named: whether the sizes of random inputs are left open.
+        runs: samples that the same program runs on afterwards, by slot.
     """
 
     words: str
     arguments: Example
     named: bool = False
+    runs: tuple[Example, ...] = ()
 
 
 def variations(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
@@ -57,7 +59,7 @@ def _types(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
     first = next(slot for slot in operator.slots if not slot.parameter)
     for element_type in sorted(first.types, key=lambda t: t.code):
         if element_type is not own:
-            changed = {name: _retyped(s, element_type) for name, s in leading.items()}
+            changed = {name: retyped(s, element_type) for name, s in leading.items()}
             yield Variation(str(element_type), _with(arguments, changed))
             if element_type in (ElementType.FLOAT16, ElementType.INT32):
                 words = f"{element_type}-dynamic"
@@ -83,7 +85,7 @@ def _quantized(operator: type[Operator], arguments: Example) -> Iterator[Variati
     if not plain or not leading or not _is_real(leading):
         return
     for words, (element_type, scales, output) in _QUANTIZATIONS.items():
-        changed = {name: _as_integers(s, element_type, scales) for name, s in leading.items()}
+        changed = {name: as_integers(s, element_type, scales) for name, s in leading.items()}
         if all(changed.values()):
             varied = dict(_with(arguments, {n: s for n, s in changed.items() if s is not None}))
             yield Variation(words, {**varied, "quantization": output} if output else varied)
@@ -156,7 +158,7 @@ def _is_real(leading: Mapping[str, Sample]) -> bool:
     return all(s.type.element_type is ElementType.FLOAT32 for s in leading.values())
 
 
-def _retyped(sample: Sample, element_type: ElementType) -> Sample:
+def retyped(sample: Sample, element_type: ElementType) -> Sample:
     """The sample with elements of another type; random integers keep clear of the limits.
 
     So do reals in their place: a real beyond an integer type may be cast to anything. NaN and
@@ -180,7 +182,7 @@ def _retyped(sample: Sample, element_type: ElementType) -> Sample:
     return replace(sample, type=type_, low=low, high=min(greatest + 1, ceil(sample.high * 3) + 1))
 
 
-def _as_integers(sample: Sample, element_type: ElementType, scales: Quantization) -> Sample | None:
+def as_integers(sample: Sample, element_type: ElementType, scales: Quantization) -> Sample | None:
     """The sample as integers that stand for reals in its range; `None` if its elements matter."""
     if sample.value is not None:
         return None
