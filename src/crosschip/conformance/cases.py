@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from crosschip.conformance.checks import CHECKS
 from crosschip.conformance.mutations import mutations
-from crosschip.conformance.sampling import random_use
+from crosschip.conformance.sampling import other_run, random_use
 from crosschip.conformance.shrinking import followed
 from crosschip.conformance.uses import Use
 from crosschip.conformance.variations import Variation, variations
@@ -30,6 +30,7 @@ RANDOM = "random"
 """What stands in the place of an example in the ids of random cases."""
 
 _LOADED = ("plain", "dynamic", "quantized-int8")
+_RUN_TWICE = ("plain", "dynamic")
 _QUICK = ("plain", "dynamic", "float16", "quantized-int8")
 
 
@@ -65,16 +66,23 @@ def all_cases(
 
     Args:
         operator: only those of this operator, or `DEVICE`.
-        element_type: only those whose first tensor has this type.
+        element_type: only those whose first tensor has this type, as integers that stand for reals
+            or plain; `quantized int8` leaves the plain ones out.
         quick: only a few of each operator.
     """
     for name, definition in operators().items():
         if operator in (None, name):
             for case in _cases_of(definition, quick):
-                if element_type in (None, case.element_type):
+                if has_type(case, element_type):
                     yield case
     if operator in (None, DEVICE) and element_type is None:
         yield from (Case(f"{DEVICE}/{name}", DEVICE) for name in CHECKS)
+
+
+def has_type(case: Case, element_type: str | None) -> bool:
+    """Whether a case's first tensor has an element type, quantized or plain; any if it is `None`."""
+    own = case.element_type
+    return element_type in (None, own, own.removeprefix("quantized "))
 
 
 def case_of(id: str) -> Case:
@@ -132,6 +140,9 @@ def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
                 continue
             if variation.words != "plain" and not _is_valid(operator, variation):
                 continue
+            if variation.words in _RUN_TWICE:
+                later = other_run(operator, variation.arguments, named=variation.named)
+                variation = replace(variation, runs=(later,))
             id = f"{operator.type}/{index}/{variation.words}"
             element_type = _element_type(variation)
             yield Case(id, operator.type, element_type, variation)

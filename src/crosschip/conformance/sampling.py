@@ -17,6 +17,7 @@ from crosschip.ops.examples import Example, Sample
 
 _LENGTHS = (1, 3, 5, 8, 12, 20)
 _WEIGHTS, _FUNCTIONS = zip(*MOVES, strict=True)
+_TRIES = 30
 _UNFIT = 0.15
 """The share of later runs whose sizes need not fit; what does not is refused when it runs."""
 
@@ -42,6 +43,26 @@ def step(use: Use, random: Random) -> Use:
         (move,) = random.choices(_FUNCTIONS, _WEIGHTS)
         moved = move(moved or use, random) or moved
     return use if moved is None else _if_valid(moved, use)
+
+
+def other_run(operator: type[Operator], arguments: Example, *, named: bool) -> Example:
+    """Samples for a second run: of other sizes where they are open, else the same with other data.
+
+    The same for the same arguments, whenever it is asked for.
+    """
+    random, use = Random(operator.type), use_of(operator, arguments)
+    for _ in range(_TRIES if named else 0):
+        moved = resize(use, random)
+        if moved is not None:
+            moved = replace(use, arguments=_within(use, moved.arguments))
+            if moved.arguments != use.arguments and _is_filled(moved) and is_valid(moved):
+                return samples_only(moved.arguments)
+    return samples_only(arguments)
+
+
+def _is_filled(use: Use) -> bool:
+    """Whether all tensors have elements."""
+    return all(0 not in (draw.type.shape or ()) for draw in draws(use.arguments).values())
 
 
 def _if_valid(moved: Use, otherwise: Use) -> Use:
