@@ -11,10 +11,11 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from crosschip.conformance.checks import CHECKS
 from crosschip.conformance.mutations import mutations
+from crosschip.conformance.pairs import pairs
 from crosschip.conformance.sampling import other_run, random_use
 from crosschip.conformance.shrinking import followed
 from crosschip.conformance.uses import Use
@@ -134,6 +135,7 @@ def _by_id(operator: str) -> dict[str, Case]:
 
 
 def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
+    own: set[str] = set()
     for index, arguments in enumerate(operator.examples):
         for variation in variations(operator, arguments):
             if quick and variation.words not in _QUICK[: 4 if index < 2 else 1]:
@@ -144,6 +146,7 @@ def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
                 later = other_run(operator, variation.arguments, named=variation.named)
                 variation = replace(variation, runs=(later,))
             id = f"{operator.type}/{index}/{variation.words}"
+            own.add(id)
             element_type = _element_type(variation)
             yield Case(id, operator.type, element_type, variation)
             if variation.words in _LOADED:
@@ -153,6 +156,18 @@ def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
                 id = f"{operator.type}/{index}/invalid-{words}"
                 variation = Variation(words, mutated)
                 yield Case(id, operator.type, _element_type(variation), variation, invalid=slot)
+    if not quick:
+        yield from (case for case in _paired(operator) if case.id not in own)
+
+
+@cache
+def _paired(operator: type[Operator]) -> tuple[Case, ...]:
+    cases = []
+    for index, words, use in pairs(operator):
+        variation = use.variation(words)
+        id = f"{operator.type}/{index}/{words}"
+        cases.append(Case(id, operator.type, _element_type(variation), variation))
+    return tuple(cases)
 
 
 def _is_valid(operator: type[Operator], variation: Variation) -> bool:

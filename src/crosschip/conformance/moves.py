@@ -138,7 +138,7 @@ def compute_parameter(use: Use, random: Random) -> Use | None:
     array = slot.encode(value)
     if array.dtype == np.int32 and random.random() < 0.5:
         array = array.astype(np.int64)
-    return _with(use, slot.name, _given(array))
+    return _with(use, slot.name, given_draw(array))
 
 
 def make_constant(use: Use, random: Random) -> Use | None:
@@ -250,6 +250,14 @@ def without_axis(operator: type[Operator], arguments: Example, place: int) -> di
     highest = max(ranks.values(), default=0)
     chosen = {name for name, rank in ranks.items() if rank == highest}
     return _at_axis(operator, arguments, chosen, place, None)
+
+
+def with_axis(operator: type[Operator], arguments: Example) -> dict[str, Any]:
+    """The arguments with an axis of size 2 more in front of the tensors of the highest rank."""
+    ranks = _ranks(operator, arguments)
+    highest = max(ranks.values(), default=0)
+    chosen = {name for name, rank in ranks.items() if rank == highest}
+    return _at_axis(operator, arguments, chosen, 0, 2)
 
 
 def _ranks(operator: type[Operator], arguments: Example) -> dict[str, int]:
@@ -457,7 +465,8 @@ def _perturbed(value: Array, use: Use, random: Random) -> Array:
     return fresh
 
 
-def _given(array: Array) -> Draw:
+def given_draw(array: Array) -> Draw:
+    """The draw that is always these elements."""
     return Draw(TensorType(ElementType.of(array.dtype), array.shape), value=array)
 
 

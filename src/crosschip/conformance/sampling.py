@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from crosschip.conformance.moves import MOVES, redrawn, resize
-from crosschip.conformance.uses import Draw, Use, draws, is_valid, replaced, use_of
+from crosschip.conformance.uses import Draw, Use, draws, is_small, is_valid, replaced, use_of
 from crosschip.ops import Operator
 from crosschip.ops.examples import Example, Sample
 
@@ -77,14 +77,16 @@ def _later(use: Use, random: Random) -> Example:
             moved = resize(later, random)
             if moved is not None:
                 moved = replace(later, arguments=_within(later, moved.arguments))
-                if random.random() < _UNFIT or is_valid(moved):
-                    later = moved
+                fits = random.random() < _UNFIT or is_valid(moved)
+                later = moved if fits and is_small(use.operator, moved.arguments) else later
             continue
         inputs = [name for name, draw in draws(later.arguments).items() if not draw.constant]
         if inputs:
             name = random.choice(inputs)
             other = redrawn(draws(later.arguments)[name], later, random)
-            later = replace(later, arguments=replaced(later.arguments, {name: other}))
+            changed = replaced(later.arguments, {name: other})
+            if is_small(use.operator, changed):
+                later = replace(later, arguments=changed)
     return samples_only(later.arguments)
 
 

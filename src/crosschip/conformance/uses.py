@@ -124,10 +124,8 @@ def is_valid(use: Use) -> bool:
 
     A foreign exception of inference is a defect of the definition, so such a use counts as valid.
     """
-    for draw in draws(use.arguments).values():
-        shape = draw.type.static_shape or ()
-        if prod(shape) > MOST_ELEMENTS or len(shape) > _MOST_AXES:
-            return False
+    if not is_small(use.operator, use.arguments):
+        return False
     try:
         variation = use.variation("")
         model = model_of(use.operator, variation.arguments, named=use.named)
@@ -138,6 +136,19 @@ def is_valid(use: Use) -> bool:
     return all(
         prod(o.type.static_shape or ()) <= _MOST_OUTPUTS for o in model.outputs.values()
     )
+
+
+def is_small(operator: type[Operator], arguments: Example) -> bool:
+    """Whether tensors are small, and would be if they had the sizes that a parameter computes."""
+    computed = {slot.name for slot in operator.slots if slot.parameter}
+    for name, draw in draws(arguments).items():
+        shape = draw.type.static_shape or ()
+        if prod(shape) > MOST_ELEMENTS or len(shape) > _MOST_AXES:
+            return False
+        if name in computed and draw.value is not None and draw.value.dtype.kind == "i":
+            if prod(max(1, size) for size in draw.value.ravel().tolist()) > MOST_ELEMENTS:
+                return False
+    return True
 
 
 def _filled(name: str, value: object) -> object:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import ceil, floor
+from typing import Any
 
 import numpy as np
 
@@ -66,7 +67,7 @@ def _types(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
                 yield Variation(words, _with(arguments, changed), named=True)
 
 
-_QUANTIZATIONS = {
+QUANTIZATIONS: dict[str, tuple[ElementType, Quantization, Quantization | None]] = {
     "quantized-int8": (ElementType.INT8, Quantization((0.03,)), Quantization((0.05,))),
     "quantized-uint8": (
         ElementType.UINT8,
@@ -76,6 +77,7 @@ _QUANTIZATIONS = {
     "quantized-int16": (ElementType.INT16, Quantization((1e-3,)), Quantization((2e-3,))),
     "quantized-to-real": (ElementType.INT8, Quantization((0.03,)), None),
 }
+"""Ways to quantize: the element type, how inputs stand for reals, and how the output does."""
 
 
 def _quantized(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
@@ -84,11 +86,23 @@ def _quantized(operator: type[Operator], arguments: Example) -> Iterator[Variati
     plain = all(sample.type.quantization is None for _, sample in samples(arguments))
     if not plain or not leading or not _is_real(leading):
         return
-    for words, (element_type, scales, output) in _QUANTIZATIONS.items():
-        changed = {name: as_integers(s, element_type, scales) for name, s in leading.items()}
-        if all(changed.values()):
-            varied = dict(_with(arguments, {n: s for n, s in changed.items() if s is not None}))
-            yield Variation(words, {**varied, "quantization": output} if output else varied)
+    for words in QUANTIZATIONS:
+        varied = leading_quantized(operator, arguments, words)
+        if varied is not None:
+            yield Variation(words, varied)
+
+
+def leading_quantized(
+    operator: type[Operator], arguments: Example, words: str
+) -> Example | None:
+    """The tensors that share the first one's type as integers; `None` if their elements matter."""
+    element_type, scales, output = QUANTIZATIONS[words]
+    leading = _leading(operator, arguments)
+    changed = {name: as_integers(s, element_type, scales) for name, s in leading.items()}
+    if not changed or not all(changed.values()):
+        return None
+    varied = dict(_with(arguments, {n: s for n, s in changed.items() if s is not None}))
+    return {**varied, "quantization": output} if output else varied
 
 
 def _sizes(arguments: Example) -> Iterator[Variation]:
@@ -109,9 +123,9 @@ def _parameters(operator: type[Operator], arguments: Example) -> Iterator[Variat
     for slot in operator.slots:
         if isinstance(slot, Parameter):
             now = arguments.get(slot.name, slot.default)
-            for value in _interesting(slot, arguments):
+            for value in interesting(slot, arguments):
                 if value != now:
-                    yield Variation(f"{slot.name}={_word(value)}", {**arguments, slot.name: value})
+                    yield Variation(f"{slot.name}={word(value)}", {**arguments, slot.name: value})
             if slot.optional and slot.name in arguments:
                 rest = {name: value for name, value in arguments.items() if name != slot.name}
                 yield Variation(f"{slot.name}-left-out", rest)
@@ -127,7 +141,8 @@ def _computed(operator: type[Operator], arguments: Example) -> Iterator[Variatio
                 yield Variation(f"{slot.name}-computed", {**arguments, slot.name: computed})
 
 
-def _interesting(slot: Parameter[object], arguments: Example) -> Iterator[object]:
+def interesting(slot: Parameter[Any], arguments: Example) -> Iterator[object]:
+    """Values of a parameter that are worth a try, for its kind and the ranks of an example."""
     if slot.options:
         yield from slot.options
     elif slot.kind == "flag":
@@ -215,7 +230,8 @@ def _sequence(value: object) -> list[object]:
     return list(np.ravel(value)) if isinstance(value, np.ndarray) else list(value or ())  # type: ignore[call-overload]
 
 
-def _word(value: object) -> str:
+def word(value: object) -> str:
+    """A value as it stands in the id of a case."""
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, tuple):
