@@ -13,16 +13,17 @@ from crosschip.devices.reference import ReferenceDevice
 from crosschip.ir import Array, Builder, ElementType, ModelError, Operand
 from crosschip.ir.types import FLOATS
 from crosschip.ops import operator_named
-from crosschip.ops.cells import CellFunction
-from crosschip.ops.determinant import Det
-from crosschip.ops.magnitude import LRN
-from crosschip.ops.normalization import (
+from crosschip.ops.numerics.cells import CellFunction
+from crosschip.ops.standard.matrix import Det
+from crosschip.ops.standard.normalization import (
+    LRN,
     GroupNormalization,
     InstanceNormalization,
     LayerNormalization,
 )
-from crosschip.ops.recurrent import GRU, LSTM, RNN, Direction
-from crosschip.ops.sorting import ArgMax, ArgMin, CumSum, TopK
+from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Direction
+from crosschip.ops.standard.reduction import CumSum
+from crosschip.ops.standard.searching import ArgMax, ArgMin, TopK
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker

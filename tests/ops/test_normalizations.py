@@ -13,12 +13,14 @@ from onnx.reference import ReferenceEvaluator
 from tests.ops.oracle import functional, of_torch
 
 from crosschip.ir import Array, Builder, ElementType, ModelError, TensorType
-from crosschip.ops.magnitude import LRN, LpNormalization, RMSNormalization
-from crosschip.ops.normalization import (
+from crosschip.ops.standard.normalization import (
+    LRN,
     BatchNormalization,
     GroupNormalization,
     InstanceNormalization,
     LayerNormalization,
+    LpNormalization,
+    RMSNormalization,
 )
 
 if TYPE_CHECKING:

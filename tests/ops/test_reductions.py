@@ -15,18 +15,25 @@ from crosschip.hal import Options
 from crosschip.ir import Array, Builder, DeviceError, ElementType, ModelError, TensorType
 from crosschip.ir.dimension import is_unknown, symbol
 from crosschip.ops import Operator
-from crosschip.ops.layout import Reshape, ShapeOf
-from crosschip.ops.norms import ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceSumSquare
-from crosschip.ops.reduction import (
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.reduction import (
+    CumProd,
+    CumSum,
     ReduceAll,
     ReduceAny,
+    ReduceL1,
+    ReduceL2,
+    ReduceLogSum,
+    ReduceLogSumExp,
     ReduceMax,
     ReduceMean,
     ReduceMin,
     ReduceProd,
     ReduceSum,
+    ReduceSumSquare,
 )
-from crosschip.ops.sorting import ArgMax, ArgMin, CumProd, CumSum, TopK
+from crosschip.ops.standard.searching import ArgMax, ArgMin, TopK
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker

@@ -12,14 +12,15 @@ from crosschip.devices.reference import ReferenceProgram
 from crosschip.ir import Builder, ElementType, Operand, TensorType, symbol
 from crosschip.ir.dimension import Dim
 from crosschip.ir.types import NARROW_TYPES
-from crosschip.ops.conversion import Cast
-from crosschip.ops.creation import Fill, Range
-from crosschip.ops.examples import arrays_for, model_of
-from crosschip.ops.joining import Concat, Gather, Stack
-from crosschip.ops.layout import Expand, Rank, Reshape, ShapeOf, Squeeze, Unsqueeze
-from crosschip.ops.rearranging import Tile
-from crosschip.ops.sizes import Sizes
-from crosschip.ops.slicing import Slice
+from crosschip.ops.definition.examples import arrays_for, model_of
+from crosschip.ops.definition.shape_values import Sizes
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import Fill, Range, Rank, ShapeOf
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat, Stack
+from crosschip.ops.standard.layout import Expand, Reshape, Squeeze, Unsqueeze
+from crosschip.ops.standard.rearranging import Tile
+from crosschip.ops.standard.slicing import Slice
 from crosschip.runtime.placement import place
 
 N, H, W = symbol("N"), symbol("H"), symbol("W")

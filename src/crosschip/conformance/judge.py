@@ -13,7 +13,7 @@ from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Device
 from crosschip.ir import ModelError
 from crosschip.ops import operator_named
-from crosschip.ops.examples import model_of
+from crosschip.ops.definition.examples import examples_of, model_of
 
 
 class Verdict(Enum):
@@ -110,7 +110,7 @@ def _refusal(case: Case, device: Device) -> str:
     """
     assert case.variation is not None, "only checks have none"
     operator = operator_named(case.operator)
-    example = operator.examples[int(case.id.split("/")[1])]
+    example = examples_of(operator)[int(case.id.split("/")[1])]
     answer = device.supports(model_of(operator, example).operations[0])
     if not answer:
         raise Declined(answer.reason)

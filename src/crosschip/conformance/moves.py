@@ -18,10 +18,10 @@ from crosschip.conformance.uses import MOST_ELEMENTS, Draw, Use, draws, replaced
 from crosschip.conformance.variations import as_integers, retyped
 from crosschip.ir import Array, ElementType, Quantization, TensorType
 from crosschip.ir.types import FLOATS, INTEGERS, QUANTIZABLE
-from crosschip.ops import Operator
-from crosschip.ops.examples import Example
-from crosschip.ops.quantized import limits, stored
-from crosschip.ops.slots import Parameter, Slot
+from crosschip.ops import Operator, examples_of
+from crosschip.ops.definition.examples import Example
+from crosschip.ops.definition.quantized import limits, stored
+from crosschip.ops.definition.slots import Parameter, Slot
 
 Move = Callable[[Use, Random], Use | None]
 
@@ -85,7 +85,7 @@ def leave_out(use: Use, random: Random) -> Use | None:
 
 def take_from_example(use: Use, random: Random) -> Use | None:
     """A slot filled as in one of the operator's examples."""
-    example = random.choice(use.operator.examples)
+    example = random.choice(examples_of(use.operator))
     slot = random.choice(sorted(example))
     value: Any = example[slot]
     if isinstance(value, list):
@@ -300,8 +300,10 @@ def _list_of_rank(
     more = size is not None
     if rank and sorted(map(_number, value)) == list(range(rank)):
         moved = [v + (v >= place) for v in value] if more else [v for v in value if v != place]
-        return (*moved[:place], place, *moved[place:]) if more else tuple(
-            v - (v > place) for v in moved
+        return (
+            (*moved[:place], place, *moved[place:])
+            if more
+            else tuple(v - (v > place) for v in moved)
         )
     if rank and len(value) == rank:
         return (
@@ -439,9 +441,7 @@ def _scales(element_type: ElementType, shape: Sequence[int], random: Random) -> 
     if element_type in INTEGERS and random.random() < 0.6:
         least, greatest = limits(element_type)
         zero = random.randint(max(least, -128), min(greatest, 255))
-    return Quantization(
-        tuple(random.choice(_SCALES) for _ in range(count)), (zero,) * count, axis
-    )
+    return Quantization(tuple(random.choice(_SCALES) for _ in range(count)), (zero,) * count, axis)
 
 
 def _perturbed(value: Array, use: Use, random: Random) -> Array:

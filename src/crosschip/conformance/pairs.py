@@ -24,8 +24,8 @@ from crosschip.conformance.moves import (
 from crosschip.conformance.uses import Draw, Use, draws, is_valid, replaced, use_of
 from crosschip.conformance.variations import interesting, leading_quantized, word
 from crosschip.ir import ElementType
-from crosschip.ops import Operator
-from crosschip.ops.slots import Parameter
+from crosschip.ops import Operator, examples_of
+from crosschip.ops.definition.slots import Parameter
 
 Change = Callable[[Use], Use | None]
 
@@ -79,9 +79,7 @@ def pairs(operator: type[Operator]) -> Iterator[tuple[int, str, Use]]:
     random = Random(operator.type)
     factors = _factors(operator)
     every = [setting for settings in factors.values() for setting in settings]
-    left = dict.fromkeys(
-        (a.words, b.words) for a, b in combinations(every, 2) if not a.excludes(b)
-    )
+    left = dict.fromkeys((a.words, b.words) for a, b in combinations(every, 2) if not a.excludes(b))
     by_words = {setting.words: setting for setting in every}
     while left:
         pair = next(iter(left))
@@ -102,10 +100,10 @@ def _begun(
 ) -> tuple[int, Use] | None:
     """An example with two settings, if there is one on which they are valid."""
     indices = random.sample(
-        range(len(operator.examples)), min(_EXAMPLES, len(operator.examples))
+        range(len(examples_of(operator))), min(_EXAMPLES, len(examples_of(operator)))
     )
     for index in indices:
-        use: Use | None = use_of(operator, operator.examples[index])
+        use: Use | None = use_of(operator, examples_of(operator)[index])
         for setting in settings:
             use = None if use is None else setting.change(use)
         if use is not None and is_valid(use):
@@ -159,7 +157,7 @@ def _settings(operator: type[Operator]) -> Iterator[Setting]:
     for slot in operator.slots:
         if isinstance(slot, Parameter):
             values: dict[str, Any] = {}
-            for example in operator.examples:
+            for example in examples_of(operator):
                 own = [example[slot.name]] if slot.name in example else []
                 for value in (*own, *interesting(slot, example)):
                     if not isinstance(value, Draw) and not hasattr(value, "low"):
@@ -171,9 +169,11 @@ def _settings(operator: type[Operator]) -> Iterator[Setting]:
     for axis in range(4):
         for size in _SIZES:
             yield Setting("size", f"axis{axis}={size}", _sized(axis, size))
-    yield Setting("rank", "axis-more", lambda use: replace(use, arguments=with_axis(
-        use.operator, use.arguments
-    )))
+    yield Setting(
+        "rank",
+        "axis-more",
+        lambda use: replace(use, arguments=with_axis(use.operator, use.arguments)),
+    )
     yield Setting("rank", "axis-less", _axis_less)
     yield Setting("sizes", "dynamic", lambda use: replace(use, named=True))
 

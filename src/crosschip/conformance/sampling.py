@@ -12,8 +12,8 @@ from typing import Any
 
 from crosschip.conformance.moves import MOVES, redrawn, resize
 from crosschip.conformance.uses import Draw, Use, draws, is_small, is_valid, replaced, use_of
-from crosschip.ops import Operator
-from crosschip.ops.examples import Example, Sample
+from crosschip.ops import Operator, examples_of
+from crosschip.ops.definition.examples import Example, Sample
 
 _LENGTHS = (1, 3, 5, 8, 12, 20)
 _WEIGHTS, _FUNCTIONS = zip(*MOVES, strict=True)
@@ -25,7 +25,7 @@ _UNFIT = 0.15
 def random_use(operator: type[Operator], seed: str) -> Use:
     """The use of an operator that a seed stands for, always the same one."""
     random = Random(seed)
-    use = use_of(operator, random.choice(operator.examples))
+    use = use_of(operator, random.choice(examples_of(operator)))
     for _ in range(random.choice(_LENGTHS)):
         use = step(use, random)
     if random.random() < 0.4:

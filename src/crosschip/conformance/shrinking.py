@@ -19,8 +19,8 @@ from crosschip.conformance.moves import decoded, reshaped, retyped_group, withou
 from crosschip.conformance.uses import Draw, Use, draws, is_valid, replaced
 from crosschip.ir import ElementType, Quantization
 from crosschip.ir.types import FLOATS
-from crosschip.ops.examples import Example
-from crosschip.ops.slots import Parameter
+from crosschip.ops.definition.examples import Example
+from crosschip.ops.definition.slots import Parameter
 
 _PLAIN_TYPES = (ElementType.FLOAT32, ElementType.INT32, ElementType.INT64, ElementType.BOOL)
 _FEW = 12
@@ -94,7 +94,9 @@ def _fewer_arguments(use: Use) -> Iterator[Use]:
     for slot in use.operator.slots:
         value = use.arguments.get(slot.name)
         if slot.optional and slot.name in use.arguments:
-            yield _everywhere(use, lambda some, n=slot.name: {k: v for k, v in some.items() if k != n})
+            yield _everywhere(
+                use, lambda some, n=slot.name: {k: v for k, v in some.items() if k != n}
+            )
         if isinstance(slot, Parameter) and isinstance(value, Draw):
             plain = decoded(slot, value)
             yield replace(
@@ -121,7 +123,8 @@ def _plainer_types(use: Use) -> Iterator[Use]:
         for element_type in _PLAIN_TYPES:
             if element_type in slot.types:
                 made = _everywhere(
-                    use, lambda some, s=slot, t=element_type: retyped_group(use.operator, some, s, t)
+                    use,
+                    lambda some, s=slot, t=element_type: retyped_group(use.operator, some, s, t),
                 )
                 yield made
     for name, draw in draws(use.arguments).items():
@@ -129,9 +132,10 @@ def _plainer_types(use: Use) -> Iterator[Use]:
         if scales and (scales.axis is not None or scales.scale != (1.0,) or not scales.symmetric):
             simple = replace(draw.type, quantization=Quantization((1.0,)))
             yield _everywhere(
-                use, lambda some, n=name, t=simple: _changed(some, n, lambda d: replace(
-                    d, type=replace(t, shape=d.type.shape)
-                ))
+                use,
+                lambda some, n=name, t=simple: _changed(
+                    some, n, lambda d: replace(d, type=replace(t, shape=d.type.shape))
+                ),
             )
 
 

@@ -18,7 +18,7 @@ from crosschip.hal import Device, Options, Program
 from crosschip.ir import Array, DeviceError, Model, TensorType
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
-from crosschip.ops.examples import Example, arrays_for, model_of, samples
+from crosschip.ops.definition.examples import Example, arrays_for, model_of, samples
 
 
 class Failed(Exception):
@@ -185,7 +185,8 @@ def _unlike(type_: TensorType, array: Array) -> str:
     if type_.shape is None:
         return ""
     fits = len(type_.shape) == array.ndim and all(
-        size == own for size, own in zip(type_.shape, array.shape, strict=True)
+        size == own
+        for size, own in zip(type_.shape, array.shape, strict=True)
         if isinstance(size, int)
     )
     return "" if fits else f"has shape {list(array.shape)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -14,7 +14,7 @@ from crosschip.conformance.variations import Variation
 from crosschip.ir import Array, ModelError
 from crosschip.ir.builder import constant
 from crosschip.ops import Operator
-from crosschip.ops.examples import Example, Sample, model_of, samples
+from crosschip.ops.definition.examples import Example, Sample, model_of, samples
 
 MOST_ELEMENTS = 1 << 13
 """How many elements a drawn tensor has at most."""
@@ -133,9 +133,7 @@ def is_valid(use: Use) -> bool:
         return False
     except Exception:
         return True
-    return all(
-        prod(o.type.static_shape or ()) <= _MOST_OUTPUTS for o in model.outputs.values()
-    )
+    return all(prod(o.type.static_shape or ()) <= _MOST_OUTPUTS for o in model.outputs.values())
 
 
 def is_small(operator: type[Operator], arguments: Example) -> bool:

@@ -14,7 +14,7 @@ from crosschip.hal import Support
 from crosschip.ir import Builder, Model, Operand, Operation, UnsupportedError
 from crosschip.ir.garbage import collection_paused
 from crosschip.ops import Operator
-from crosschip.ops.elementwise import Assign
+from crosschip.ops.standard.conversion import Assign
 from crosschip.runtime.segments import Segment, segments_of
 
 Supports = Callable[[Operation], Support]

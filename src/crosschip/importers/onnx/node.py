@@ -12,7 +12,7 @@ from crosschip.importers.onnx.tensors import text
 from crosschip.importers.table import ImportTable
 from crosschip.ir import Array, Builder, ModelError, Operand, UnsupportedError, constant
 from crosschip.ops import Operator
-from crosschip.ops.shapes import axis_in
+from crosschip.ops.definition.shapes import axis_in
 
 T = TypeVar("T")
 

@@ -44,7 +44,7 @@ from crosschip.ir import (
     UnsupportedError,
     constant,
 )
-from crosschip.ops.slots import ComputedParameter
+from crosschip.ops.definition.slots import ComputedParameter
 
 _MAX_DEPTH = 32
 

@@ -12,7 +12,7 @@ from crosschip.importers.onnx.functions import STANDARD_DOMAINS
 from crosschip.importers.onnx.sizes import Sizes
 from crosschip.importers.onnx.tensors import TensorReader, text
 from crosschip.ir import Builder, ModelError, ModelFileError, Operand, UnsupportedError
-from crosschip.ops.slots import ComputedParameter
+from crosschip.ops.definition.slots import ComputedParameter
 
 MAX_EXPANDED = 100_000
 """So many nodes may come out of functions and of loops that are unrolled."""

@@ -10,7 +10,7 @@ from crosschip.devices.limits import divides_exactly, places, smooth, usual_pixe
 from crosschip.devices.onnxruntime.converters.table import NARROW_FLOATS, converts
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.ir import ElementType
-from crosschip.ops.resizing import ResizeCubic, ResizeLinear, ResizeNearest
+from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 
 
 def _visible(op: ResizeCubic | ResizeLinear) -> str | None:

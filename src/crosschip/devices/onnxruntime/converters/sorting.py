@@ -8,7 +8,8 @@ from crosschip.devices.onnxruntime.converters.table import FLOAT_TYPES, converts
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
-from crosschip.ops.sorting import ArgExtreme, ArgMax, ArgMin, CumSum, TopK
+from crosschip.ops.standard.reduction import CumSum
+from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, TopK
 
 _COMPARED = FLOAT_TYPES | INDICES | {ElementType.INT8, ElementType.UINT8}
 

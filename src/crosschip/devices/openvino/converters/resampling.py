@@ -9,7 +9,7 @@ from openvino import opset15 as ops
 from crosschip.devices.limits import divides_exactly, places, smooth, usual_pixels
 from crosschip.devices.openvino.converters.table import converts, exact_quotient
 from crosschip.devices.openvino.graph import Graph
-from crosschip.ops.resizing import ResizeCubic, ResizeLinear, ResizeNearest
+from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 
 
 def _scaled(op: ResizeCubic | ResizeLinear) -> str | None:

@@ -14,7 +14,8 @@ from crosschip.devices.openvino.converters.table import (
 )
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.ir import ElementType
-from crosschip.ops.sorting import ArgExtreme, ArgMax, ArgMin, CumSum, TopK
+from crosschip.ops.standard.reduction import CumSum
+from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, TopK
 
 _NUMBERS = FLOAT_TYPES | INTEGER_TYPES
 

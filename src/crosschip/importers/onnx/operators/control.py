@@ -9,8 +9,9 @@ from onnx import GraphProto
 
 from crosschip.importers.onnx.node import Node, axis_from_front, imports
 from crosschip.ir import ModelError, Operand, UnsupportedError
-from crosschip.ops.joining import Concat, Gather
-from crosschip.ops.layout import Unsqueeze
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Unsqueeze
 
 _MAX_TRIPS = 1024
 

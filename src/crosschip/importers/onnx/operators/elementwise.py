@@ -9,25 +9,34 @@ import numpy as np
 from crosschip.importers.onnx.node import Node, imports
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import FLOATS
-from crosschip.ops.conversion import Cast
-from crosschip.ops.division import Mod
-from crosschip.ops.elementwise import Add, Clip, Div, Max, Min, Mul, Pow, Sub
-from crosschip.ops.logical import Where
-from crosschip.ops.operator import Operator
-from crosschip.ops.trigonometry import (
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Mod, Mul, Pow, Sub
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.unary import (
+    Abs,
     Acos,
     Acosh,
     Asin,
     Asinh,
     Atan,
     Atanh,
+    Ceil,
     Cos,
     Cosh,
+    Erf,
+    Exp,
+    Floor,
+    Log,
+    Neg,
+    Reciprocal,
+    Round,
+    Sign,
     Sin,
     Sinh,
+    Sqrt,
     Tan,
 )
-from crosschip.ops.unary import Abs, Ceil, Erf, Exp, Floor, Log, Neg, Reciprocal, Round, Sign, Sqrt
 
 _UNARY: dict[str, type[Operator]] = {
     "Abs": Abs,

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from crosschip.importers.onnx.node import Node, imports, only
 from crosschip.ir import Operand
-from crosschip.ops.bitwise import BitShift, BitwiseAnd, BitwiseNot, BitwiseOr, BitwiseXor, Direction
-from crosschip.ops.comparison import Equal, Greater, GreaterEqual, Less, LessEqual
-from crosschip.ops.logical import And, Not, Or, Xor
-from crosschip.ops.operator import Operator
-from crosschip.ops.unary import IsInf, IsNaN
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.standard.comparison import Equal, Greater, GreaterEqual, Less, LessEqual
+from crosschip.ops.standard.logical import (
+    And,
+    BitShift,
+    BitwiseAnd,
+    BitwiseNot,
+    BitwiseOr,
+    BitwiseXor,
+    Direction,
+    Not,
+    Or,
+    Xor,
+)
+from crosschip.ops.standard.unary import IsInf, IsNaN
 
 _UNARY: dict[str, type[Operator]] = {"BitwiseNot": BitwiseNot, "IsNaN": IsNaN, "Not": Not}
 _BINARY: dict[str, type[Operator]] = {

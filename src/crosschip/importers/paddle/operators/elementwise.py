@@ -12,24 +12,30 @@ from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, Operand
 from crosschip.ir.types import INTEGERS
 from crosschip.ops import Operator
-from crosschip.ops.division import FloorDiv, Mod
-from crosschip.ops.elementwise import Add, Clip, Div, Max, Min, Mul, Pow, Sub, Sum
-from crosschip.ops.trigonometry import (
+from crosschip.ops.standard.arithmetic import (
+    Add,
+    Clip,
+    Div,
+    FloorDiv,
+    Max,
+    Min,
+    Mod,
+    Mul,
+    Pow,
+    Sub,
+    Sum,
+)
+from crosschip.ops.standard.unary import (
+    Abs,
     Acos,
     Acosh,
     Asin,
     Asinh,
     Atan,
     Atanh,
+    Ceil,
     Cos,
     Cosh,
-    Sin,
-    Sinh,
-    Tan,
-)
-from crosschip.ops.unary import (
-    Abs,
-    Ceil,
     Erf,
     Exp,
     Floor,
@@ -39,8 +45,11 @@ from crosschip.ops.unary import (
     Reciprocal,
     Rsqrt,
     Sign,
+    Sin,
+    Sinh,
     Sqrt,
     Square,
+    Tan,
 )
 
 _UNARY: dict[str, type[Operator]] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
-from crosschip.ops.layout import Expand
-from crosschip.ops.rearranging import Roll, Tile
+from crosschip.ops.standard.layout import Expand
+from crosschip.ops.standard.rearranging import Roll, Tile
 
 
 @imports("expand_v2")

@@ -8,8 +8,8 @@ from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType
 from crosschip.ops import Operator
-from crosschip.ops.layout import Reshape
-from crosschip.ops.sorting import ArgMax, ArgMin, TopK
+from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.searching import ArgMax, ArgMin, TopK
 
 _EXTREMES: dict[str, type[Operator]] = {"arg_max": ArgMax, "arg_min": ArgMin}
 
