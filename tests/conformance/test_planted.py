@@ -1,0 +1,36 @@
+"""That the kit finds faults that only show where conditions meet, and engines that never check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from tests.conformance.planted import FAULTS, UNCHECKED, Fault, device
+
+from crosschip.conformance import all_cases, case_of, random_cases
+from crosschip.conformance.cases import Case
+from crosschip.conformance.claims import Claims
+from crosschip.conformance.judge import Verdict, judge
+
+RANDOM = 600
+"""How many random cases of its operator a fault must be found in."""
+
+
+def first_failure(fault: Fault, cases: Iterable[Case]) -> str:
+    """The id of the first case that fails; empty if none does."""
+    faulty = device(fault)
+    for case in cases:
+        whole = case if case.variation or case.operator == "DEVICE" else case_of(case.id)
+        if judge(whole, faulty, Claims()).verdict is Verdict.FAIL:
+            return case.id
+    return ""
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_random_run_finds_what_needs_two_conditions(name: str) -> None:
+    assert first_failure(FAULTS[name], random_cases(RANDOM, 0, FAULTS[name].operator))
+
+
+@pytest.mark.parametrize("name", UNCHECKED)
+def test_a_random_run_finds_what_engines_do_not_check(name: str) -> None:
+    assert first_failure(UNCHECKED[name], random_cases(RANDOM, 0, UNCHECKED[name].operator))
