@@ -91,7 +91,7 @@ def place(
     decisions: list[Decision] = []
     operations: list[Operation] = []
     owner: dict[Operation, str] = {}
-    homeless: list[tuple[Operation, dict[str, str]]] = []
+    unplaced: list[tuple[Operation, dict[str, str]]] = []
     for operation in model.operations:
         reasons: dict[str, str] = {}
         chosen: tuple[str, Sequence[Operation]] | None = None
@@ -103,14 +103,14 @@ def place(
             if chosen is not None and not ask_all:
                 break
         if chosen is None:
-            homeless.append((operation, reasons))
+            unplaced.append((operation, reasons))
             continue
         device, parts = chosen
         decisions.append(Decision(operation.name, operation.type, device, reasons, parts))
         operations.extend(parts)
         owner.update(dict.fromkeys(parts, device))
-    if homeless:
-        raise UnsupportedError(_homeless_text(model, homeless))
+    if unplaced:
+        raise UnsupportedError(_unplaced_text(model, unplaced))
     placed = Model(model.name, model.inputs, operations, model.outputs)
     return Placement(placed, segments_of(placed, owner), tuple(decisions))
 
@@ -170,16 +170,16 @@ def _making(
     ]
 
 
-def _homeless_text(model: Model, homeless: Sequence[tuple[Operation, dict[str, str]]]) -> str:
+def _unplaced_text(model: Model, unplaced: Sequence[tuple[Operation, dict[str, str]]]) -> str:
     by_reasons = Counter(
         "; ".join(f"{device}: {reason}" for device, reason in reasons.items())
-        for _, reasons in homeless
+        for _, reasons in unplaced
     )
     lines = [f"  {count} x {reasons}" for reasons, count in by_reasons.most_common(10)]
     if len(by_reasons) > 10:
         lines.append(f"  and {len(by_reasons) - 10} more kinds")
     return (
-        f"{model.name}: none of the devices runs {len(homeless)} of its operations; "
+        f"{model.name}: none of the devices runs {len(unplaced)} of its operations; "
         f"add a device that does (`reference` runs every standard operator):\n" + "\n".join(lines)
     )
 

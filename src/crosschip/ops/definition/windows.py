@@ -98,7 +98,7 @@ class Windows:
         before, after = zip(*(self._side(axis, image[axis]) for axis in range(2)), strict=True)
         return before[0], after[0], before[1], after[1]
 
-    def reach(self, image: Sequence[int]) -> Pads:
+    def padding(self, image: Sequence[int]) -> Pads:
         """The padding as far as windows need it, at the end more or less than `sides`."""
         counts, (top, _, left, _) = self.static_counts(image), self.sides(image)
         after = [
@@ -109,26 +109,30 @@ class Windows:
 
     def rounded_down(self, image: Sequence[int]) -> Windows:
         """The same windows with padding as far as they reach, so that nothing is rounded up."""
-        reach = self.reach(image)
-        return Windows(self.kernel, self.strides, self.dilations, AutoPad.NONE, reach)
+        padding = self.padding(image)
+        return Windows(self.kernel, self.strides, self.dilations, AutoPad.NONE, padding)
 
     def population(self, image: Sequence[int], *, with_padding: bool) -> Array:
         """How many pixels each window has, of the image or of the image with its padding."""
-        ones, reach = np.ones((1, 1, *image)), self.reach(image)
+        ones, padding = np.ones((1, 1, *image)), self.padding(image)
         counted = pad_image(ones, self.sides(image), 1) if with_padding else ones
-        beyond = [max(0, r - s) for r, s in zip(reach, self.sides(image), strict=True)]
-        padded = pad_image(counted, beyond if with_padding else reach, 0)
-        pixels = taps(padded, self.kernel, self.strides, self.dilations, self.static_counts(image))
+        beyond = [
+            max(0, wide - side) for wide, side in zip(padding, self.sides(image), strict=True)
+        ]
+        padded = pad_image(counted, beyond if with_padding else padding, 0)
+        pixels = sliding_windows(
+            padded, self.kernel, self.strides, self.dilations, self.static_counts(image)
+        )
         return np.sum([part for _, _, part in pixels], axis=0)
 
-    def taps(self, image: Array, border: float) -> Iterator[tuple[int, int, Array]]:
+    def sliding_windows(self, image: Array, border: float) -> Iterator[tuple[int, int, Array]]:
         """For each element (i, j) of a window, the [N, C, rows, columns] pixels that it meets.
 
         Pixels outside the image are `border`.
         """
         counts = self.static_counts(image.shape[2:])
-        padded = pad_image(image, self.reach(image.shape[2:]), border)
-        return taps(padded, self.kernel, self.strides, self.dilations, counts)
+        padded = pad_image(image, self.padding(image.shape[2:]), border)
+        return sliding_windows(padded, self.kernel, self.strides, self.dilations, counts)
 
     def _given(self, axis: int) -> tuple[int, int]:
         before, after = self.pads[2 * axis : 2 * axis + 2]
@@ -180,7 +184,7 @@ def pad_image(image: Array, pads: Sequence[int], value: float) -> Array:
     return np.pad(image, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=value)
 
 
-def taps(
+def sliding_windows(
     padded: Array,
     kernel: Sequence[int],
     strides: Sequence[int],

@@ -68,7 +68,9 @@ class Sampler:
     def sample(self, images: Array, rows: Array, columns: Array) -> Array:
         """The values of [N, C, H * W] images at [N, P] places, as [N, C, P]."""
         values = np.zeros((*images.shape[:2], rows.shape[1]), images.dtype)
-        for (y, y_weight), (x, x_weight) in product(self._taps(rows, 0), self._taps(columns, 1)):
+        for (y, y_weight), (x, x_weight) in product(
+            self._weighted_pixels(rows, 0), self._weighted_pixels(columns, 1)
+        ):
             pixels = np.take_along_axis(images, (y * self.image[1] + x)[:, None], axis=2)
             values += pixels * (y_weight * x_weight)[:, None].astype(images.dtype)
         return values
@@ -77,7 +79,7 @@ class Sampler:
         """Like `sample`, from operators; places are float32."""
         pixels = b.add(Transpose, images, (0, 2, 1))
         dtype = images.type.element_type
-        axes = [self._build_taps(b, rows, 0), self._build_taps(b, columns, 1)]
+        axes = [self._build_weighted_pixels(b, rows, 0), self._build_weighted_pixels(b, columns, 1)]
         parts = []
         for (y, y_weight), (x, x_weight) in product(*axes):
             place = b.add(Add, b.add(Mul, y, np.array(self.image[1])), x)
@@ -89,12 +91,12 @@ class Sampler:
             total = b.add(Add, total, part)
         return b.add(Transpose, total, (0, 2, 1))
 
-    def _taps(self, places: Array, axis: int) -> list[tuple[Array, Array]]:
+    def _weighted_pixels(self, places: Array, axis: int) -> list[tuple[Array, Array]]:
         """On one axis, each pixel that counts for each place, and its weight."""
         size = self.image[axis]
         clipped = np.clip(places, -_FAR, _FAR)
         first = np.rint(clipped) if self.kernel is Kernel.NEAREST else np.floor(clipped)
-        taps = []
+        weighted = []
         for offset, polynomial in _POLYNOMIALS[self.kernel].items():
             wanted = (first + offset).astype(np.int64)
             weight = np.polyval(polynomial, clipped - first).astype(places.dtype)
@@ -104,17 +106,19 @@ class Sampler:
                 last, period = self._mirror(size)
                 wanted = wanted % period
                 wanted = np.minimum(wanted, last - wanted)
-            taps.append((np.clip(wanted, 0, size - 1), weight))
-        return taps
+            weighted.append((np.clip(wanted, 0, size - 1), weight))
+        return weighted
 
-    def _build_taps(self, b: Builder, places: Operand, axis: int) -> list[tuple[Operand, Operand]]:
-        """Like `_taps`, from operators."""
+    def _build_weighted_pixels(
+        self, b: Builder, places: Operand, axis: int
+    ) -> list[tuple[Operand, Operand]]:
+        """Like `_weighted_pixels`, from operators."""
         size = self.image[axis]
         clipped = b.add(Min, b.add(Max, places, -_FAR), _FAR)
         first = b.add(Round if self.kernel is Kernel.NEAREST else Floor, clipped)
         part = b.add(Sub, clipped, first)
         start = b.add(Cast, first, ElementType.INT64)
-        taps = []
+        weighted = []
         for offset, (leading, *polynomial) in _POLYNOMIALS[self.kernel].items():
             wanted = b.add(Add, start, np.array(offset))
             weight = b.constant(np.array(leading, np.float32))
@@ -129,8 +133,8 @@ class Sampler:
                 wanted = b.add(Mod, wanted, np.array(period))
                 wanted = b.add(Min, wanted, b.add(Sub, b.constant(np.array(last)), wanted))
             pixel = b.add(Min, b.add(Max, wanted, np.array(0)), np.array(size - 1))
-            taps.append((pixel, weight))
-        return taps
+            weighted.append((pixel, weight))
+        return weighted
 
     @property
     def _cuts(self) -> bool:

@@ -209,8 +209,8 @@ def _plain(value: Term | float) -> Operand | float:
     return value.operand if isinstance(value, Term) else value
 
 
-class Pass:
-    """The weights and functions of one pass over the time steps.
+class ScanDirection:
+    """The weights and functions of a scan over the time steps in one direction.
 
     Attributes:
         values: the arguments of the operation, by slot.

@@ -191,9 +191,9 @@ def neighbours(
         exclude_outside: whether pixels beyond the border count nothing.
     """
     stretch = max(1.0, 1 / axis.scale) if antialias and axis.scale else 1.0
-    reach = int(np.ceil(radius * stretch))
+    count = int(np.ceil(radius * stretch))
     places = axis.places.astype(np.float64)[:, None]
-    pixels = np.floor(places).astype(np.int64) + np.arange(1 - reach, reach + 1)
+    pixels = np.floor(places).astype(np.int64) + np.arange(1 - count, count + 1)
     weights = weight((pixels - places) / stretch)
     if exclude_outside:
         weights = np.where((pixels < 0) | (pixels >= axis.size), 0, weights)

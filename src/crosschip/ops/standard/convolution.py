@@ -27,8 +27,8 @@ from crosschip.ops.definition.windows import (
     extent,
     is_static,
     pad_image,
+    sliding_windows,
     static,
-    taps,
 )
 from crosschip.ops.numerics.bilinear import Sampler
 from crosschip.ops.standard.arithmetic import Add, Mul
@@ -100,7 +100,7 @@ class Conv2D(Operator):
         batch, out = input.shape[0], filter.shape[0]
         weights = filter.reshape(group, out // group, *filter.shape[1:])
         result = np.zeros((batch, group, out // group, int(np.prod(size))), input.dtype)
-        for i, j, pixels in windows.taps(input, 0):
+        for i, j, pixels in windows.sliding_windows(input, 0):
             columns = pixels.reshape(batch, group, filter.shape[1], result.shape[-1])
             if columns.shape[2] == 1:
                 result += weights[:, :, :, i, j] * columns
@@ -233,7 +233,7 @@ class Conv2DTranspose(Operator):
         weights = filter.reshape(group, channels // group, *filter.shape[1:])
         full = static(self._full(image, kernel))
         canvas = np.zeros((batch, group * filter.shape[1], *full), input.dtype)
-        for i, j, pixels in taps(canvas, kernel, strides, dilations, image):
+        for i, j, pixels in sliding_windows(canvas, kernel, strides, dilations, image):
             pixels += (weights[..., i, j].swapaxes(1, 2) @ grouped).reshape(pixels.shape)
         top, bottom, left, right = self._cut(image, kernel)
         canvas = pad_image(canvas, (0, max(0, -bottom), 0, max(0, -right)), 0)
@@ -388,18 +388,20 @@ class DeformableConv2D(Operator):
         out, per_group, *kernel = static(shape_of(self.filter))
         size = static(self.windows(kernel).counts(image))
         count, pixels = batch * self.deformable_group, size[0] * size[1]
-        taps = kernel[0] * kernel[1]
-        shifts = b.add(Reshape, self.offset, (count, taps, 2, pixels))
+        elements = kernel[0] * kernel[1]
+        shifts = b.add(Reshape, self.offset, (count, elements, 2, pixels))
         undeformed = self._undeformed(kernel, size).astype(np.float32)
         places = b.add(Add, b.add(Cast, shifts, ElementType.FLOAT32), undeformed)
         y, x = (
-            b.add(Reshape, b.add(Gather, places, np.array(axis), axis=2), (count, taps * pixels))
+            b.add(
+                Reshape, b.add(Gather, places, np.array(axis), axis=2), (count, elements * pixels)
+            )
             for axis in range(2)
         )
         shape = (count, channels // self.deformable_group, image[0] * image[1])
         columns = Sampler(image).build(b, b.add(Reshape, self.input, shape), y, x)
         if self.mask is not None:
-            columns = b.add(Mul, columns, b.add(Reshape, self.mask, (count, 1, taps * pixels)))
+            columns = b.add(Mul, columns, b.add(Reshape, self.mask, (count, 1, elements * pixels)))
         depth = per_group * kernel[0] * kernel[1]
         matrix = b.add(Reshape, self.filter, (self.group, out // self.group, depth))
         columns = b.add(Reshape, columns, (batch, self.group, depth, pixels))

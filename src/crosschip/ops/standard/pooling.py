@@ -120,7 +120,7 @@ class AveragePool2D(Pool2D):
         inside: bool,
     ) -> Array:
         windows = Windows(kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, inside)
-        total = np.stack([pixels for _, _, pixels in windows.taps(input, 0)]).sum(axis=0)
+        total = np.stack([pixels for _, _, pixels in windows.sliding_windows(input, 0)]).sum(axis=0)
         population = windows.population(input.shape[2:], with_padding=count_include_pad)
         return total / population.astype(input.dtype)
 
@@ -204,12 +204,12 @@ class MaxPool2D(Pool2D):
     ) -> Sequence[Array]:
         windows = Windows(kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, inside)
         least = -np.inf if input.dtype.kind == "f" else limits(ElementType.of(input.dtype))[0]
-        pixels = np.stack([pixels for _, _, pixels in windows.taps(input, least)])
+        pixels = np.stack([pixels for _, _, pixels in windows.sliding_windows(input, least)])
         if not return_indices:
             return [pixels.max(axis=0)]
         height, width = input.shape[2:]
         offsets = np.arange(height * width).reshape(1, 1, height, width)
-        places = np.stack([places for _, _, places in windows.taps(offsets, -1)])
+        places = np.stack([places for _, _, places in windows.sliding_windows(offsets, -1)])
         # Padding is as small as the least pixel can be, but never where the maximum is.
         inside_image = (places >= 0).argmax(axis=0)
         best = np.where(pixels.max(axis=0) == least, inside_image, pixels.argmax(axis=0))
@@ -221,7 +221,7 @@ class MaxPool2D(Pool2D):
         image = static(shape_of(self.input)[2:])
         if self.auto_pad is not AutoPad.NONE and not self.ceil_mode:
             return self._pooled(b, self.input, self.windows.sides(image))
-        pads = self.windows.reach(image)
+        pads = self.windows.padding(image)
         whole = self.windows.population(image, with_padding=False).all()
         stored = self.input.type.element_type
         # Engines merge zeros around bytes into the pooling again.

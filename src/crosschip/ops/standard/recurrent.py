@@ -21,7 +21,7 @@ from crosschip.ops.definition.slots import (
     reals,
     tensor,
 )
-from crosschip.ops.numerics.cells import Algebra, Arrays, CellFunction, Pass, Term, Terms
+from crosschip.ops.numerics.cells import Algebra, Arrays, CellFunction, ScanDirection, Term, Terms
 
 _SIGMOID, _TANH = CellFunction.SIGMOID, CellFunction.TANH
 
@@ -139,11 +139,11 @@ class Recurrent(Operator):
         operand = self.operand(slot)
         return None if operand is None else Term(b, operand)
 
-    def step(self, p: Pass, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
+    def step(self, p: ScanDirection, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
         """The states after a time step, the hidden values first.
 
         Args:
-            p: the pass that it is a step of.
+            p: the scan that it is a step of.
             x: for each gate, its weights times the input, plus `Wb`.
             states: the states before.
         """
@@ -155,7 +155,7 @@ class Recurrent(Operator):
         """The outputs, as values of an algebra."""
         hidden_of_passes, last_of_passes = [], []
         for index, backwards in enumerate(values["direction"].passes):
-            p = Pass(algebra, values, index, self.gates, self.functions)
+            p = ScanDirection(algebra, values, index, self.gates, self.functions)
             states = [
                 zero if values[slot] is None else algebra.pick(values[slot], index)
                 for slot in self.states
@@ -219,7 +219,7 @@ class RNN(Recurrent):
     gates = 1
     functions = (_TANH,)
 
-    def step(self, p: Pass, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
+    def step(self, p: ScanDirection, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
         (h,) = states
         (f,) = p.functions
         return (f(x[0] + p.recurrent(0, h)),)
@@ -243,7 +243,7 @@ class GRU(Recurrent):
     functions = (_SIGMOID, _TANH)
     linear_before_reset = flag(False)
 
-    def step(self, p: Pass, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
+    def step(self, p: ScanDirection, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
         (h,) = states
         f, g = p.functions
         z, r = f(x[0] + p.recurrent(0, h)), f(x[1] + p.recurrent(1, h))
@@ -278,7 +278,7 @@ class LSTM(Recurrent):
     peephole = optional_tensor(FLOATS, like="input")
     input_forget = flag(False)
 
-    def step(self, p: Pass, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
+    def step(self, p: ScanDirection, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
         h, c = states
         f, g, squash = p.functions
 

@@ -357,10 +357,10 @@ class CumProd(Elementwise):
         value = _flipped(b, self.input, axis) if self.reverse else self.input
         if self.exclusive:
             value = _moved(b, value, axis, min(1, size))
-        reach = 1  # how many elements each product is of
-        while reach < size:
-            value = b.add(Mul, value, _moved(b, value, axis, reach))
-            reach *= 2
+        length = 1  # how many elements each product is of
+        while length < size:
+            value = b.add(Mul, value, _moved(b, value, axis, length))
+            length *= 2
         return _flipped(b, value, axis) if self.reverse else value
 
 

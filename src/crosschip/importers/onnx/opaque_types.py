@@ -1,4 +1,4 @@
-"""What nodes make that stay as the file has them, as far as their operators say: no shapes.
+"""Types of what opaque subgraphs make, as far as their operators say: no shapes.
 
 ONNX has an inference of its own, but it is not safe from nodes that break its rules.
 """

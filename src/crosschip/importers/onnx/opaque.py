@@ -1,8 +1,8 @@
-"""Nodes that stay as the file has them: extension operations, for devices that run ONNX's own.
+"""Opaque subgraphs: nodes that stay as the file has them, for devices that run ONNX's own.
 
-The payload of such an operation is a whole ONNX model: the nodes, the functions of the model, and
-the versions of the operator sets that they are written in. Its inputs and outputs are those of the
-operation, in order.
+Each becomes an extension operation, whose payload is a whole ONNX model: the nodes, the functions
+of the model, and the versions of the operator sets that they are written in. Its inputs and outputs
+are those of the operation, in order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from onnx import (
     numpy_helper,
 )
 
-from crosschip.importers.onnx.foreign_types import TypeInference
+from crosschip.importers.onnx.opaque_types import TypeInference
 from crosschip.importers.onnx.tensors import OPERAND_TYPES, operand_type, text
 from crosschip.ir import (
     Array,
@@ -67,8 +67,8 @@ class Names(Protocol):
         """Keep the type of an operand that is no tensor."""
 
 
-class Foreign:
-    """Nodes that stay together as the file has them.
+class OpaqueSubgraph:
+    """Nodes that stay together as the file has them, not translated.
 
     Args:
         nodes: in an order in which they can run.
