@@ -27,7 +27,7 @@ Move = Callable[[Use, Random], Use | None]
 
 _SIZES = (0, 1, 1, 2, 2, 3, 3, 4, 5, 5, 6, 7, 8, 9, 13, 16, 17)
 _INTEGERS = (-2, -1, 0, 1, 1, 2, 2, 3, 4, 5)
-_REALS = (0.0, 1.0, -1.0, 0.5, 2.0, 0.1, 1e-5, 3.0, 100.0)
+_REALS = (0.0, 1.0, -1.0, 0.5, 2.0, 0.1, 1e-5, 3.0, 10.0)
 _RANGES = ((-2.0, 2.0), (0.0, 1.0), (-1e-2, 1e-2), (-100.0, 100.0), (1.0, 2.0), (-9.0, 9.0))
 _SPECIALS = (nan, nan, inf, -inf, 0.0, -0.0, 0.5, -1.5, 2.5, 1.0)
 _SCALES = (0.03, 0.05, 0.5, 1.0, 1e-3, 0.0078125)
@@ -213,7 +213,7 @@ def reshaped(draw: Draw, shape: tuple[int, ...]) -> Draw:
     if draw.value is None:
         return replace(draw, type=type_)
     value = draw.value
-    fresh = np.resize(value, shape) if value.size else np.zeros(shape, value.dtype)
+    fresh = np.asarray(np.resize(value, shape)) if value.size else np.zeros(shape, value.dtype)
     return replace(draw, type=type_, value=fresh)
 
 

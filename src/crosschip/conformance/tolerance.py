@@ -9,7 +9,8 @@ Where the reference is infinite or NaN, so must be the device.
 
 Where that is not enough, a result may differ by as much more as the operator's decomposition does,
 computed step by step in the same element type, of random inputs that are off by a few roundings:
-nobody can tell the last digits of a sum that cancels.
+nobody can tell the last digits of a sum that cancels. Nor need it be closer than `epsilon`, as many
+functions go through numbers near 1.
 """
 
 from __future__ import annotations
@@ -34,6 +35,11 @@ _HALF = (ElementType.FLOAT16, ElementType.BFLOAT16)
 _HALF_DEPTH = 64
 _ROUNDINGS = 4
 _TRIES = 4
+
+
+def epsilon(element_type: ElementType) -> float:
+    """The spacing of a floating-point type at 1."""
+    return _EPSILONS[element_type]
 
 
 def tolerance(output: TensorType, inputs: Sequence[Array]) -> float:

@@ -35,6 +35,10 @@ class Draw(Sample):
     specials: tuple[float, ...] = ()
     constant: bool = False
 
+    def __post_init__(self) -> None:
+        if isinstance(self.value, np.generic):  # as NumPy makes of an array without axes
+            object.__setattr__(self, "value", np.asarray(self.value))
+
     def array(self, generator: np.random.Generator) -> Array:
         drawn = Sample.array(self, generator)
         if self.value is not None or not self.specials or not drawn.size:
