@@ -14,8 +14,7 @@ from crosschip.ir import Array, ElementType, Model
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
 from crosschip.ops.definition.quantized import limits
-from crosschip.ops.standard.conversion import Cast
-from crosschip.ops.standard.indexing import ScatterElements, ScatterND
+from crosschip.ops.standard.indexing import Scatter
 
 Arrays = Mapping[str, Sequence[Array]]
 """What fills each slot: one array, or several if it takes many."""
@@ -41,7 +40,6 @@ def open_elements(model: Model, inputs: Sequence[Array]) -> bool | Array:
 
 def _cast(operation: Operator, arrays: Arrays) -> bool | Array:
     """Reals beyond an integer type, and NaN in float4."""
-    assert isinstance(operation, Cast)
     (input,), to = arrays["input"], ElementType.from_code(int(arrays["dtype"][0].item()))
     if input.dtype.kind in "iub" or ElementType.of(input.dtype) not in FLOATS | _NARROW:
         return False
@@ -79,8 +77,9 @@ def _nan(slot: str) -> Rule:
 
 def _extremes_of_nan(operation: Operator, arrays: Arrays) -> bool:
     """All, if NaN meets the greatest or the least of several."""
-    assert isinstance(operation, ScatterND | ScatterElements)
-    name = operation.reduction.name
+    if not arrays.get("reduction"):
+        return False
+    name = Scatter(int(arrays["reduction"][0].item())).name
     both = (*arrays["input"], *arrays["updates"])
     return name in ("MAX", "MIN") and any(np.isnan(a.astype(np.float64)).any() for a in both)
 
