@@ -27,7 +27,7 @@ class Seen:
         operation: the model's one operation.
         arrays: what fills its slots that one tensor fills.
         outputs: what is right; empty if the reference refuses the run.
-        sizes: how many elements the first output had in each earlier run.
+        earlier: what the program made in each earlier run.
         open: whether the model leaves sizes open.
         loaded: whether the program was loaded.
     """
@@ -35,7 +35,7 @@ class Seen:
     operation: Operator
     arrays: dict[str, Array]
     outputs: list[Array]
-    sizes: list[int] = field(default_factory=list)
+    earlier: list[list[Array]] = field(default_factory=list)
     open: bool = False
     loaded: bool = False
 
@@ -130,7 +130,9 @@ FAULTS: dict[str, Fault] = {
         off_by_one,
     ),
     "larger_in_a_later_run": Fault(
-        "MUL", lambda s: bool(s.sizes) and s.outputs[0].size > max(s.sizes), off_by_one
+        "MUL",
+        lambda s: bool(s.earlier) and s.outputs[0].size > max(e[0].size for e in s.earlier),
+        off_by_one,
     ),
     "nan_in_the_last_place": Fault(
         "MAX",
@@ -260,7 +262,14 @@ UNCHECKED: dict[str, Fault] = {
         lambda s: [s.outputs[0], np.clip(s.outputs[1], 0, 6)],
     ),
     "other_sizes": Fault(
-        "ADD", lambda s: bool(s.sizes) and s.outputs[0].size != s.sizes[0], cut_short
+        "ADD",
+        lambda s: bool(s.outputs and s.earlier) and s.outputs[0].size != s.earlier[0][0].size,
+        cut_short,
+    ),
+    "the_previous_output": Fault(
+        "SUB",
+        lambda s: bool(s.outputs and s.earlier) and s.earlier[-1][0].shape == s.outputs[0].shape,
+        lambda s: [array.copy() for array in s.earlier[-1]],
     ),
 }
 """What engines do that check nothing, and other faults that were seen."""
@@ -274,7 +283,7 @@ class Planted(ReferenceProgram):
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
-        self._sizes: list[int] = []
+        self._earlier: list[list[Array]] = []
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         error: DeviceError | None = None
@@ -289,8 +298,9 @@ class Planted(ReferenceProgram):
                 return self.fault.spoil(seen)
             raise error
         wrong = self.fault.when(seen)
-        self._sizes.append(outputs[0].size)
-        return self.fault.spoil(seen) if wrong else outputs
+        made = self.fault.spoil(seen) if wrong else outputs
+        self._earlier.append([output.copy() for output in outputs])
+        return made
 
     def _seen(self, inputs: Sequence[Array], outputs: list[Array]) -> Seen:
         (operation,) = self._model.operations
@@ -304,7 +314,7 @@ class Planted(ReferenceProgram):
             else:
                 arrays[slot.name] = array
         is_open = any(o.type.static_shape is None for o in self._model.inputs.values())
-        return Seen(operation, arrays, outputs, self._sizes, is_open, self.loaded)
+        return Seen(operation, arrays, outputs, self._earlier, is_open, self.loaded)
 
 
 class PlantedDevice(ReferenceDevice):

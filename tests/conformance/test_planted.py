@@ -31,6 +31,18 @@ def test_a_random_run_finds_what_needs_two_conditions(name: str) -> None:
     assert first_failure(FAULTS[name], random_cases(RANDOM, 0, FAULTS[name].operator))
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("gather_never_checks", "assert_never_checks", "relu_of_nan", "max_pool_of_nan"),
+        *("other_sizes", "the_previous_output"),
+    ],
+)
+def test_the_ordinary_run_finds_what_a_careless_device_does(name: str) -> None:
+    fault = UNCHECKED[name]
+    assert first_failure(fault, (case for case in all_cases(fault.operator) if not case.invalid))
+
+
 @pytest.mark.parametrize("name", UNCHECKED)
 def test_a_random_run_finds_what_engines_do_not_check(name: str) -> None:
     assert first_failure(UNCHECKED[name], random_cases(RANDOM, 0, UNCHECKED[name].operator))

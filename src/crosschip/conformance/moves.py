@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.conformance.uses import MOST_ELEMENTS, Draw, Use, draws, replaced
+from crosschip.conformance.draw import Draw
+from crosschip.conformance.uses import MOST_ELEMENTS, Use, draws, replaced
 from crosschip.conformance.variations import as_integers, retyped
 from crosschip.ir import Array, ElementType, Quantization, TensorType
 from crosschip.ir.types import FLOATS, INTEGERS, QUANTIZABLE

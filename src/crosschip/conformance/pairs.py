@@ -14,6 +14,7 @@ from itertools import combinations
 from random import Random
 from typing import Any
 
+from crosschip.conformance.draw import Draw
 from crosschip.conformance.moves import (
     given_draw,
     reshaped,
@@ -21,7 +22,7 @@ from crosschip.conformance.moves import (
     with_axis,
     without_axis,
 )
-from crosschip.conformance.uses import Draw, Use, draws, is_valid, replaced, use_of
+from crosschip.conformance.uses import Use, draws, is_valid, replaced, use_of
 from crosschip.conformance.variations import interesting, leading_quantized, word
 from crosschip.ir import ElementType
 from crosschip.ops import Operator, examples_of

@@ -10,8 +10,9 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from crosschip.conformance.draw import Draw
 from crosschip.conformance.moves import MOVES, redrawn, resize
-from crosschip.conformance.uses import Draw, Use, draws, is_small, is_valid, replaced, use_of
+from crosschip.conformance.uses import Use, draws, is_small, is_valid, replaced, use_of
 from crosschip.ops import Operator, examples_of
 from crosschip.ops.definition.examples import Example, Sample
 

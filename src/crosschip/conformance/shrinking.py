@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from crosschip.conformance.draw import Draw
 from crosschip.conformance.moves import decoded, reshaped, retyped_group, without_axis
-from crosschip.conformance.uses import Draw, Use, draws, is_valid, replaced
+from crosschip.conformance.uses import Use, draws, is_valid, replaced
 from crosschip.ir import ElementType, Quantization
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.examples import Example

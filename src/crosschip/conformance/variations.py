@@ -6,7 +6,7 @@ written down in the same way. Whether it is a valid use is for inference to say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import ceil, floor
@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from crosschip.conformance.draw import Draw
 from crosschip.ir import ElementType, Quantization, TensorType
-from crosschip.ir.types import BOOLEANS, FLOATS
+from crosschip.ir.types import BOOLEANS, FLOATS, NARROW_TYPES
 from crosschip.ops import Operator
 from crosschip.ops.definition.examples import Example, Sample, given, samples
 from crosschip.ops.definition.quantized import limits
@@ -49,6 +50,7 @@ def variations(operator: type[Operator], arguments: Example) -> Iterator[Variati
     yield from _sizes(arguments)
     yield from _parameters(operator, arguments)
     yield from _computed(operator, arguments)
+    yield from _data(arguments)
 
 
 def _types(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
@@ -141,6 +143,32 @@ def _computed(operator: type[Operator], arguments: Example) -> Iterator[Variatio
                 yield Variation(f"{slot.name}-computed", {**arguments, slot.name: computed})
 
 
+def _data(arguments: Example) -> Iterator[Variation]:
+    """NaN among random reals; an integer that is far beyond, or 0; a condition that does not hold.
+
+    What a definition refuses when it runs is refused, whatever else these are.
+    """
+    for name, sample in samples(arguments):
+        if sample.value is None:
+            if sample.type.element_type in FLOATS:
+                salted = replace(Draw.of(sample), specials=(np.nan,))
+                yield Variation(f"{name}-nan", _with(arguments, {name: salted}))
+        elif sample.value.size and sample.type.quantization is None:
+            for words, number in _OTHERS.get(sample.type.element_type, ()):
+                value = sample.value.copy()
+                value.reshape(-1)[-1] = number
+                if not np.array_equal(value, sample.value):
+                    changed = replace(sample, value=value)
+                    yield Variation(f"{name}-{words}", _with(arguments, {name: changed}))
+
+
+_OTHERS: dict[ElementType, Sequence[tuple[str, int]]] = {
+    ElementType.INT32: (("far", 1000), ("zero", 0)),
+    ElementType.INT64: (("far", 1000), ("zero", 0)),
+    ElementType.BOOL: (("not", False),),
+}
+
+
 def interesting(slot: Parameter[Any], arguments: Example) -> Iterator[object]:
     """Values of a parameter that are worth a try, for its kind and the ranks of an example."""
     if slot.options:
@@ -184,6 +212,8 @@ def retyped(sample: Sample, element_type: ElementType) -> Sample:
         value = sample.value
         if element_type not in FLOATS and value.dtype.kind == "f":
             value = np.where(np.isfinite(value), value, 0)
+        if {element_type, sample.type.element_type} & NARROW_TYPES:
+            value = value.astype(np.float64)  # not all of them are cast to each other
         with np.errstate(all="ignore"):
             return replace(sample, type=type_, value=value.astype(element_type.dtype))
     if element_type in FLOATS and "int" in sample.type.element_type.value:
