@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -168,6 +169,7 @@ class Hanging(ReferenceProgram):
 
 class Crashing(ReferenceProgram):
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        print("the bus does not answer", file=sys.stderr, flush=True)
         os.abort()
 
 

@@ -85,13 +85,18 @@ def off_by_one(seen: Seen) -> list[Array]:
 
 def without_nan(seen: Seen) -> list[Array]:
     """0 in the place of NaN."""
-    return [np.nan_to_num(output, nan=0.0, posinf=np.inf, neginf=-np.inf) for output in seen.outputs]
+    return [
+        np.nan_to_num(output, nan=0.0, posinf=np.inf, neginf=-np.inf) for output in seen.outputs
+    ]
 
 
 def cut_short(seen: Seen) -> list[Array]:
     """The first output without its last axis."""
     first, *others = seen.outputs
-    return [np.ascontiguousarray(first.reshape(first.shape[:-1] + (-1,))[..., :0]), *others]
+    return [
+        np.ascontiguousarray(first.reshape((*first.shape, 1)[: max(1, first.ndim)])[..., :0]),
+        *others,
+    ]
 
 
 def zeros(seen: Seen) -> list[Array]:
@@ -125,8 +130,9 @@ FAULTS: dict[str, Fault] = {
     ),
     "quantized_and_odd": Fault(
         "ADD",
-        lambda s: s.operation.outputs[0].type.quantization is not None
-        and s.outputs[0].size % 2 == 1,
+        lambda s: (
+            s.operation.outputs[0].type.quantization is not None and s.outputs[0].size % 2 == 1
+        ),
         off_by_one,
     ),
     "larger_in_a_later_run": Fault(
@@ -136,9 +142,11 @@ FAULTS: dict[str, Fault] = {
     ),
     "nan_in_the_last_place": Fault(
         "MAX",
-        lambda s: s.outputs[0].dtype.kind == "f"
-        and s.outputs[0].size > 1
-        and bool(np.isnan(s.outputs[0].reshape(-1)[-1:]).any()),
+        lambda s: (
+            s.outputs[0].dtype.kind == "f"
+            and s.outputs[0].size > 1
+            and bool(np.isnan(s.outputs[0].reshape(-1)[-1:]).any())
+        ),
         without_nan,
     ),
     "negative_index_on_a_later_axis": Fault(
@@ -184,10 +192,12 @@ FAULTS: dict[str, Fault] = {
     ),
     "repeated_places_are_added_once": Fault(
         "SCATTER_ND",
-        lambda s: s.reduction != 0
-        and s.indices.size > 1
-        and len(np.unique(s.indices.reshape(-1, s.indices.shape[-1]), axis=0))
-        < s.indices.reshape(-1, s.indices.shape[-1]).shape[0],
+        lambda s: (
+            s.reduction != 0
+            and s.indices.size > 1
+            and len(np.unique(s.indices.reshape(-1, s.indices.shape[-1]), axis=0))
+            < s.indices.reshape(-1, s.indices.shape[-1]).shape[0]
+        ),
         off_by_one,
     ),
 }
@@ -229,22 +239,26 @@ UNCHECKED: dict[str, Fault] = {
     "gather_never_checks": Fault("GATHER", _refused, _clipped("indices", lambda s: s.axis)),
     "gather_nd_never_checks": Fault("GATHER_ND", _refused, _of_declared_shape),
     "scatter_nd_never_checks": Fault("SCATTER_ND", _refused, lambda s: [s.input.copy()]),
-    "scatter_elements_never_checks": Fault("SCATTER_ELEMENTS", _refused, lambda s: [s.input.copy()]),
+    "scatter_elements_never_checks": Fault(
+        "SCATTER_ELEMENTS", _refused, lambda s: [s.input.copy()]
+    ),
     "arg_max_of_nothing": Fault("ARG_MAX", _refused, _of_declared_shape),
     "range_without_a_step": Fault("RANGE", _refused, _of_declared_shape),
     "range_the_wrong_way": Fault(
         "RANGE",
-        lambda s: bool(s.outputs)
-        and (s.end.item() - s.start.item()) * s.step.item() < 0
-        and s.start.item() != s.end.item(),
+        lambda s: (
+            bool(s.outputs)
+            and (s.end.item() - s.start.item()) * s.step.item() < 0
+            and s.start.item() != s.end.item()
+        ),
         lambda s: [np.arange(3).astype(s.outputs[0].dtype)],
     ),
     "reshape_that_does_not_fit": Fault("RESHAPE", _refused, _of_declared_shape),
     "expand_that_does_not_fit": Fault("EXPAND", _refused, _of_declared_shape),
     "convolution_that_does_not_fit": Fault("CONV_2D", _refused, _of_declared_shape),
-    "assert_never_checks": Fault("ASSERT", _refused, lambda s: [
-        array.copy() for array in s.arrays["data"]
-    ]),
+    "assert_never_checks": Fault(
+        "ASSERT", _refused, lambda s: [array.copy() for array in s.arrays["data"]]
+    ),
     "relu_of_nan": Fault("RELU", lambda s: bool(s.outputs), without_nan),
     "clip_of_nan": Fault("CLIP", lambda s: bool(s.outputs), without_nan),
     "reduce_max_of_nan": Fault("REDUCE_MAX", lambda s: bool(s.outputs), without_nan),

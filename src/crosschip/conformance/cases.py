@@ -3,7 +3,7 @@
 A case of an operator is called `OPERATOR/example/variation`, as in `CONV_2D/2/float16`, with
 `/loaded` behind it if the program is saved and loaded before it runs. An invalid one is called
 `OPERATOR/example/invalid-mutation`, a check of the device as a whole `DEVICE/check`. A random one
-is called `OPERATOR/random/seed-number`, and what it was shrunk to `OPERATOR/random/seed-number~way`.
+is called `OPERATOR/random/seed-number`, and what it was shrunk to has `~` and a way behind it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def all_cases(
 
 
 def has_type(case: Case, element_type: str | None) -> bool:
-    """Whether a case's first tensor has an element type, quantized or plain; any if it is `None`."""
+    """Whether a case's first tensor has an element type, quantized or plain; true of `None`."""
     own = case.element_type
     return element_type in (None, own, own.removeprefix("quantized "))
 
@@ -94,9 +94,7 @@ def case_of(id: str) -> Case:
     return _by_id(operator)[id]
 
 
-def random_cases(
-    count: int, seed: int = 0, operator: str | None = None
-) -> Iterator[Case]:
+def random_cases(count: int, seed: int = 0, operator: str | None = None) -> Iterator[Case]:
     """Random cases, of operators with more slots more; `case_of` says of each what it is.
 
     Args:
@@ -157,16 +155,16 @@ def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
                 variation = Variation(words, mutated)
                 yield Case(id, operator.type, _element_type(variation), variation, invalid=slot)
     if not quick:
-        yield from (case for case in _paired(operator) if case.id not in own)
+        yield from (case for case in _paired(operator.type) if case.id not in own)
 
 
 @cache
-def _paired(operator: type[Operator]) -> tuple[Case, ...]:
+def _paired(operator: str) -> tuple[Case, ...]:
     cases = []
-    for index, words, use in pairs(operator):
+    for index, words, use in pairs(operators()[operator]):
         variation = use.variation(words)
-        id = f"{operator.type}/{index}/{words}"
-        cases.append(Case(id, operator.type, _element_type(variation), variation))
+        id = f"{operator}/{index}/{words}"
+        cases.append(Case(id, operator, _element_type(variation), variation))
     return tuple(cases)
 
 

@@ -7,10 +7,11 @@ which that applies, given what fills the slots. They are not compared.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from crosschip.ir import Array, ElementType, Model
+from crosschip.ir import Array, ElementType, Model, TensorType
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
 from crosschip.ops.definition.quantized import limits
@@ -36,6 +37,16 @@ def open_elements(model: Model, inputs: Sequence[Array]) -> bool | Array:
         arrays.setdefault(slot.name, []).append(array)
     with np.errstate(all="ignore"):
         return rule(operation, arrays)
+
+
+def counted_in(operator: str, output: TensorType) -> TensorType:
+    """An output's type as to its precision: float32 where no more is asked of the weights."""
+    if operator in _WEIGHED_IN_FLOAT32 and output.element_type is ElementType.FLOAT64:
+        return replace(output, element_type=ElementType.FLOAT32)
+    return output
+
+
+_WEIGHED_IN_FLOAT32 = frozenset({"RESIZE_LINEAR", "RESIZE_CUBIC", "ROI_ALIGN"})
 
 
 def _cast(operation: Operator, arrays: Arrays) -> bool | Array:

@@ -6,23 +6,34 @@ result is valid: that is for inference. A move that has nothing to change return
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from math import inf, nan, prod
+from math import inf, nan
 from random import Random
 from typing import Any
 
 import numpy as np
 
+from crosschip.conformance.changes import (
+    at_axis,
+    decoded,
+    given_draw,
+    group_of,
+    places_in,
+    ranks_of,
+    resized,
+    retyped_draw,
+    retyped_group,
+    with_integers,
+)
 from crosschip.conformance.draw import Draw
-from crosschip.conformance.uses import MOST_ELEMENTS, Use, draws, replaced
-from crosschip.conformance.variations import as_integers, retyped
+from crosschip.conformance.uses import Use, draws, replaced
+from crosschip.conformance.variations import as_integers
 from crosschip.ir import Array, ElementType, Quantization, TensorType
 from crosschip.ir.types import FLOATS, INTEGERS, QUANTIZABLE
-from crosschip.ops import Operator, examples_of
-from crosschip.ops.definition.examples import Example
+from crosschip.ops import examples_of
 from crosschip.ops.definition.quantized import limits, stored
-from crosschip.ops.definition.slots import Parameter, Slot
+from crosschip.ops.definition.slots import Parameter
 
 Move = Callable[[Use, Random], Use | None]
 
@@ -36,7 +47,7 @@ _SCALES = (0.03, 0.05, 0.5, 1.0, 1e-3, 0.0078125)
 
 def resize(use: Use, random: Random) -> Use | None:
     """Another size: of one axis, of all axes as long, or of all that are multiples of it."""
-    places = _places(use.arguments)
+    places = places_in(use.arguments)
     if not places:
         return None
     name, axis, old = random.choice(places)
@@ -48,10 +59,10 @@ def resize(use: Use, random: Random) -> Use | None:
             chosen[other, at] = size
         elif how == "multiples" and old > 1 and length % old == 0:
             chosen[other, at] = length // old * size
-    resized = _resized(use.arguments, chosen)
+    changed = resized(use.arguments, chosen)
     if how != "alone" and random.random() < 0.5:
-        resized = _with_integers(use, resized, old, size)
-    return replace(use, arguments=resized)
+        changed = with_integers(use.operator, changed, old, size, lists=random.random() < 0.5)
+    return replace(use, arguments=changed)
 
 
 def add_axis(use: Use, random: Random) -> Use | None:
@@ -100,7 +111,7 @@ def retype(use: Use, random: Random) -> Use | None:
     if not leaders:
         return None
     slot = random.choice(leaders)
-    group = _group(use.operator, use.arguments, slot)
+    group = group_of(use.operator, use.arguments, slot)
     if not group:
         return None
     if ElementType.FLOAT32 in slot.types and random.random() < 0.3:
@@ -171,68 +182,8 @@ def redrawn(draw: Draw, use: Use, random: Random) -> Draw:
     return draw
 
 
-def decoded(slot: Parameter[Any], draw: Draw) -> Any:
-    """The plain value of a computed parameter; `None` if it is none that the parameter takes."""
-    try:
-        return slot.decode(np.asarray(draw.value))
-    except ValueError:
-        return None
-
-
-def _places(arguments: Mapping[str, object]) -> list[tuple[str, int, int]]:
-    """Every axis of every tensor: its input's name, its number and its size."""
-    return [
-        (name, axis, size)
-        for name, draw in draws(arguments).items()
-        for axis, size in enumerate(draw.type.static_shape or ())
-    ]
-
-
-def _resized(
-    arguments: Mapping[str, object], sizes: Mapping[tuple[str, int], int]
-) -> dict[str, Any]:
-    changed = {}
-    for name, draw in draws(arguments).items():
-        shape = tuple(
-            sizes.get((name, axis), size) for axis, size in enumerate(draw.type.static_shape or ())
-        )
-        changed[name] = reshaped(draw, shape)
-    return replaced(arguments, changed)
-
-
-def reshaped(draw: Draw, shape: tuple[int, ...]) -> Draw:
-    """The draw in another shape; given elements are repeated or cut off."""
-    if shape == draw.type.shape or prod(shape) > MOST_ELEMENTS:
-        return draw
-    quantization = draw.type.quantization
-    if quantization and quantization.axis is not None and quantization.axis < len(shape):
-        count = shape[quantization.axis]
-        if count != len(quantization.scale):
-            scale = np.resize(quantization.scale, count).tolist() or [1.0]
-            quantization = Quantization(tuple(scale), (0,), quantization.axis)
-    type_ = TensorType(draw.type.element_type, shape, quantization)
-    if draw.value is None:
-        return replace(draw, type=type_)
-    value = draw.value
-    fresh = np.asarray(np.resize(value, shape)) if value.size else np.zeros(shape, value.dtype)
-    return replace(draw, type=type_, value=fresh)
-
-
-def _with_integers(use: Use, arguments: dict[str, Any], old: int, new: int) -> dict[str, Any]:
-    """The arguments with a size replaced in the integer parameters that name it."""
-    for slot in use.operator.slots:
-        value = arguments.get(slot.name)
-        if not isinstance(slot, Parameter) or isinstance(value, bool) or slot.options:
-            continue
-        if isinstance(value, int) and value == old and slot.kind == "integer":
-            arguments[slot.name] = new
-        elif isinstance(value, tuple) and slot.kind == "list of integers":
-            arguments[slot.name] = tuple(new if number == old else number for number in value)
-    return arguments
-
-
 def _reranked(use: Use, random: Random, *, more: bool) -> Use | None:
-    ranks = _ranks(use.operator, use.arguments)
+    ranks = ranks_of(use.operator, use.arguments)
     highest = max(ranks.values(), default=0)
     if not ranks or not (more or highest):
         return None
@@ -242,82 +193,7 @@ def _reranked(use: Use, random: Random, *, more: bool) -> Use | None:
         chosen = {random.choice(sorted(ranks))}
     place = random.choice((0, random.randrange(highest + 1 if more else highest)))
     size = random.choice((1, 1, 2, 3)) if more else None
-    return replace(use, arguments=_at_axis(use.operator, use.arguments, chosen, place, size))
-
-
-def without_axis(operator: type[Operator], arguments: Example, place: int) -> dict[str, Any]:
-    """The arguments with an axis less in all tensors of the highest rank, and in lists of sizes."""
-    ranks = _ranks(operator, arguments)
-    highest = max(ranks.values(), default=0)
-    chosen = {name for name, rank in ranks.items() if rank == highest}
-    return _at_axis(operator, arguments, chosen, place, None)
-
-
-def with_axis(operator: type[Operator], arguments: Example) -> dict[str, Any]:
-    """The arguments with an axis of size 2 more in front of the tensors of the highest rank."""
-    ranks = _ranks(operator, arguments)
-    highest = max(ranks.values(), default=0)
-    chosen = {name for name, rank in ranks.items() if rank == highest}
-    return _at_axis(operator, arguments, chosen, 0, 2)
-
-
-def _ranks(operator: type[Operator], arguments: Example) -> dict[str, int]:
-    """How many axes each tensor has that is not a computed parameter."""
-    parameters = {slot.name for slot in operator.slots if slot.parameter}
-    found = draws(arguments).items()
-    return {n: len(draw.type.shape or ()) for n, draw in found if n not in parameters}
-
-
-def _at_axis(
-    operator: type[Operator],
-    arguments: Example,
-    chosen: Collection[str],
-    place: int,
-    size: int | None,
-) -> dict[str, Any]:
-    """The arguments with an axis of a size more in the chosen tensors; one less if it is `None`."""
-    highest = max(_ranks(operator, arguments).values(), default=0)
-    changed = {}
-    for name, draw in draws(arguments).items():
-        if name in chosen:
-            shape = list(draw.type.static_shape or ())
-            if size is not None:
-                shape.insert(min(place, len(shape)), size)
-            elif place < len(shape):
-                del shape[place]
-            changed[name] = reshaped(draw, tuple(shape))
-    made = replaced(arguments, changed)
-    for slot in operator.slots:
-        value = made.get(slot.name)
-        if isinstance(slot, Parameter) and isinstance(value, tuple):
-            made[slot.name] = _list_of_rank(value, highest, place, size)
-    return made
-
-
-def _list_of_rank(
-    value: tuple[Any, ...], rank: int, place: int, size: int | None
-) -> tuple[Any, ...]:
-    """A list that has one or two numbers for each axis, for one axis more or less."""
-    more = size is not None
-    if rank and sorted(map(_number, value)) == list(range(rank)):
-        moved = [v + (v >= place) for v in value] if more else [v for v in value if v != place]
-        return (
-            (*moved[:place], place, *moved[place:])
-            if more
-            else tuple(v - (v > place) for v in moved)
-        )
-    if rank and len(value) == rank:
-        return (
-            (*value[:place], size, *value[place:]) if more else value[:place] + value[place + 1 :]
-        )
-    if rank and len(value) == 2 * rank:
-        at = 2 * place
-        return (*value[:at], 0, 0, *value[at:]) if more else value[:at] + value[at + 2 :]
-    return value
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else nan
+    return replace(use, arguments=at_axis(use.operator, use.arguments, chosen, place, size))
 
 
 def _another(slot: Parameter[Any], now: Any, use: Use, random: Random) -> Any:
@@ -342,7 +218,7 @@ def _another_integer(name: str, now: Any, use: Use, random: Random) -> int:
     if name.endswith(("axis", "axes")):
         rank = max((len(d.type.shape or ()) for d in draws(use.arguments).values()), default=0)
         return random.randint(-rank, rank)
-    near = (now - 1, now + 1, now * 2) if isinstance(now, int) else ()
+    near: tuple[int, ...] = (now - 1, now + 1, now * 2) if isinstance(now, int) else ()
     return random.choice((*_INTEGERS, *near))
 
 
@@ -376,47 +252,19 @@ def _element(slot: Parameter[Any], now: Sequence[Any], use: Use, random: Random)
     return None
 
 
-def retyped_group(
-    operator: type[Operator], arguments: Example, leader: Slot, element_type: ElementType
-) -> dict[str, Any]:
-    """The arguments with other, plain elements in a slot and in those that share its type."""
-    group = _group(operator, arguments, leader)
-    changed = {name: _retyped(draw, element_type) for name, draw in group.items()}
-    made = replaced(arguments, changed)
-    if not any(draw.type.quantization for draw in draws(made).values()):
-        made.pop("quantization", None)
-    return made
-
-
-def _group(operator: type[Operator], arguments: Example, leader: Slot) -> dict[str, Draw]:
-    """The draws of a slot and of those that share its element type."""
-    names = {leader.name}
-    for slot in operator.slots:
-        if slot.like in names:
-            names.add(slot.name)
-    return {n: d for n, d in draws(arguments).items() if n.partition(".")[0] in names}
-
-
-def _retyped(draw: Draw, element_type: ElementType) -> Draw:
-    plain = replace(draw, type=TensorType(draw.type.element_type, draw.type.shape))
-    if draw.type.quantization and draw.value is None:
-        plain = replace(plain, low=-2, high=2)
-    made = retyped(plain, element_type)
-    return replace(draw, type=made.type, low=made.low, high=made.high, value=made.value)
-
-
 def _quantized(use: Use, group: Mapping[str, Draw], random: Random) -> Use | None:
     element_type = random.choice(sorted(QUANTIZABLE, key=lambda t: t.code))
     if element_type not in INTEGERS or random.random() < 0.5:
         element_type = random.choice((ElementType.INT8, ElementType.UINT8))
     changed: dict[str, Draw] = {}
     for name, draw in group.items():
-        real = draw if draw.type.quantization is None else _retyped(draw, ElementType.FLOAT32)
+        real = draw if draw.type.quantization is None else retyped_draw(draw, ElementType.FLOAT32)
         scales = _scales(element_type, real.type.static_shape or (), random)
         if real.value is not None:
             if real.value.dtype != np.float32:
                 return None
-            value = stored(real.value, scales, element_type)
+            with np.errstate(all="ignore"):
+                value = stored(real.value, scales, element_type)
             type_ = TensorType(element_type, real.type.shape, scales)
             changed[name] = replace(real, type=type_, value=value)
             continue
@@ -455,7 +303,7 @@ def _perturbed(value: Array, use: Use, random: Random) -> Array:
     if value.dtype.kind in "iu":
         least = 0 if value.dtype.kind == "u" else -9
         near = int(flat[place])
-        sizes = [size for _, _, size in _places(use.arguments)] or [1]
+        sizes = [size for _, _, size in places_in(use.arguments)] or [1]
         size = random.choice(sizes)
         number = random.choice((*_INTEGERS, size, size - 1, -size, -size - 1, near + 1, 1000))
         flat[place] = max(least, min(number, 100 if value.dtype.itemsize == 1 else number))
@@ -464,11 +312,6 @@ def _perturbed(value: Array, use: Use, random: Random) -> Array:
     elif value.dtype.kind == "f":
         flat[place] = random.choice((*_REALS, *_SPECIALS))
     return fresh
-
-
-def given_draw(array: Array) -> Draw:
-    """The draw that is always these elements."""
-    return Draw(TensorType(ElementType.of(array.dtype), array.shape), value=array)
 
 
 def _parts(use: Use) -> set[str]:

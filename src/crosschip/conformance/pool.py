@@ -75,7 +75,9 @@ def run_cases(
         else:
             for each in running:
                 each.result()
-    return Report.of(about["device"], about["version"], chosen, results, seed, whole=not work.stopped)
+    return Report.of(
+        about["device"], about["version"], chosen, results, seed, whole=not work.stopped
+    )
 
 
 class _Work:
@@ -125,6 +127,7 @@ class _Work:
             why = f"the budget of {self._budget:g} seconds for {case.operator} is spent"
             result = Result(case.id, Verdict.NOT_RUN, why)
         else:
+            runner.start()
             started = time.monotonic()
             result = runner.run(case.id)
             if result.verdict is Verdict.FAIL and f"/{RANDOM}/" in case.id and not self.stopped:
@@ -138,7 +141,7 @@ class _Work:
                 self._on_result(case, result)
 
     def _shrunk(self, runner: Runner, case: Case, result: Result) -> Result:
-        """A failure with the smallest use that fails alike; the result itself if there are enough."""
+        """A failure with the smallest use that fails alike, unless there are enough of them."""
         how = manner(result.detail)
         self._failures[case.operator, how] += 1
         if self._failures[case.operator, how] > _SHRUNK or "~" in case.id:

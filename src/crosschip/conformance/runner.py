@@ -42,6 +42,11 @@ class Runner(Closing):
         """
         return self._living().about
 
+    def start(self) -> None:
+        """Make the process if there is none; a device that does not open shows in the next run."""
+        with suppress(DeviceError):
+            self._living()
+
     def run(self, id: str) -> Result:
         """Run the case of an id; a crash or a hang is a failure of the case."""
         try:

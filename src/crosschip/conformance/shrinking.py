@@ -15,15 +15,24 @@ from typing import Any
 
 import numpy as np
 
+from crosschip.conformance.changes import (
+    decoded,
+    places_in,
+    reshaped,
+    retyped_group,
+    with_integers,
+    without_axis,
+)
 from crosschip.conformance.draw import Draw
-from crosschip.conformance.moves import decoded, reshaped, retyped_group, without_axis
 from crosschip.conformance.uses import Use, draws, is_valid, replaced
 from crosschip.ir import ElementType, Quantization
 from crosschip.ir.types import FLOATS
+from crosschip.ops import Operator
 from crosschip.ops.definition.examples import Example
-from crosschip.ops.definition.slots import Parameter
+from crosschip.ops.definition.slots import Parameter, Slot
 
 _PLAIN_TYPES = (ElementType.FLOAT32, ElementType.INT32, ElementType.INT64, ElementType.BOOL)
+_PLAIN_SCALES = Quantization((1.0,))
 _FEW = 12
 """How many elements of an array or list are simplified one by one."""
 
@@ -95,83 +104,60 @@ def _fewer_arguments(use: Use) -> Iterator[Use]:
     for slot in use.operator.slots:
         value = use.arguments.get(slot.name)
         if slot.optional and slot.name in use.arguments:
-            yield _everywhere(
-                use, lambda some, n=slot.name: {k: v for k, v in some.items() if k != n}
-            )
+            yield _everywhere(use, _without, slot.name)
         if isinstance(slot, Parameter) and isinstance(value, Draw):
-            plain = decoded(slot, value)
+            known = {**use.arguments, slot.name: decoded(slot, value)}
             yield replace(
-                use,
-                arguments={**use.arguments, slot.name: plain},
-                runs=tuple({k: v for k, v in run.items() if k != slot.name} for run in use.runs),
+                use, arguments=known, runs=tuple(_without(r, slot.name) for r in use.runs)
             )
         if isinstance(value, list) and len(value) > 1:
-            yield _everywhere(use, lambda some, n=slot.name: {**some, n: some[n][1:]})
+            yield _everywhere(use, _first_dropped, slot.name)
     for name, draw in draws(use.arguments).items():
         if draw.constant:
-            yield replace(
-                use, arguments=replaced(use.arguments, {name: replace(draw, constant=False)})
-            )
+            given = replaced(use.arguments, {name: replace(draw, constant=False)})
+            yield replace(use, arguments=given)
 
 
 def _plainer_types(use: Use) -> Iterator[Use]:
     if "quantization" in use.arguments:
-        rest = {n: v for n, v in use.arguments.items() if n != "quantization"}
-        yield replace(use, arguments=rest)
+        yield replace(use, arguments=_without(use.arguments, "quantization"))
     for slot in use.operator.slots:
-        if slot.parameter or slot.like:
-            continue
-        for element_type in _PLAIN_TYPES:
-            if element_type in slot.types:
-                made = _everywhere(
-                    use,
-                    lambda some, s=slot, t=element_type: retyped_group(use.operator, some, s, t),
-                )
-                yield made
+        if not slot.parameter and not slot.like:
+            for element_type in filter(slot.types.__contains__, _PLAIN_TYPES):
+                yield _everywhere(use, _retyped, use.operator, slot, element_type)
     for name, draw in draws(use.arguments).items():
         scales = draw.type.quantization
-        if scales and (scales.axis is not None or scales.scale != (1.0,) or not scales.symmetric):
-            simple = replace(draw.type, quantization=Quantization((1.0,)))
-            yield _everywhere(
-                use,
-                lambda some, n=name, t=simple: _changed(
-                    some, n, lambda d: replace(d, type=replace(t, shape=d.type.shape))
-                ),
-            )
+        if scales is not None and scales != _PLAIN_SCALES:
+            yield _everywhere(use, _scaled_plainly, name)
 
 
 def _fewer_axes(use: Use) -> Iterator[Use]:
-    highest = max((len(d.type.shape or ()) for d in draws(use.arguments).values()), default=0)
+    found = draws(use.arguments)
+    highest = max((len(draw.type.shape or ()) for draw in found.values()), default=0)
     for place in range(highest):
-        yield _everywhere(use, lambda some, p=place: without_axis(use.operator, some, p))
-    for name, draw in draws(use.arguments).items():
+        yield _everywhere(use, _axis_less, use.operator, place)
+    for name, draw in found.items():
         for axis in range(len(draw.type.shape or ())):
-            yield _everywhere(
-                use, lambda some, n=name, a=axis: _changed(some, n, lambda d: _axis_dropped(d, a))
-            )
+            yield _everywhere(use, _axis_dropped, name, axis)
 
 
 def _smaller_sizes(use: Use) -> Iterator[Use]:
-    found = draws(use.arguments)
-    sizes = sorted({s for draw in found.values() for s in draw.type.static_shape or ()})
-    for old in reversed(sizes):
+    places = places_in(use.arguments)
+    for old in sorted({size for _, _, size in places}, reverse=True):
         for new in _smaller(old):
-            yield _everywhere(use, lambda some, o=old, n=new: _alike(some, o, n))
-    for name, draw in found.items():
-        for axis, old in enumerate(draw.type.static_shape or ()):
-            for new in _smaller(old):
-                yield _everywhere(
-                    use,
-                    lambda some, i=name, a=axis, n=new: _changed(
-                        some, i, lambda d: _axis_sized(d, a, n)
-                    ),
-                )
+            alike = _everywhere(use, _alike, old, new)
+            yield alike
+            for lists in (True, False):
+                changed = with_integers(use.operator, alike.arguments, old, new, lists=lists)
+                yield replace(alike, arguments=changed)
+    for name, axis, old in places:
+        for new in _smaller(old):
+            yield _everywhere(use, _axis_sized, name, axis, new)
     for index, run in enumerate(use.runs):
-        own = _place_sizes(run)
-        for name, axis, old in own:
+        for name, axis, old in places_in(run):
             for new in _smaller(old):
-                changed = _changed(run, name, lambda d, a=axis, n=new: _axis_sized(d, a, n))
-                yield replace(use, runs=(*use.runs[:index], changed, *use.runs[index + 1 :]))
+                other = _axis_sized(run, name, axis, new)
+                yield replace(use, runs=(*use.runs[:index], other, *use.runs[index + 1 :]))
 
 
 def _plainer_parameters(use: Use) -> Iterator[Use]:
@@ -248,45 +234,59 @@ def _smaller(size: int) -> Sequence[int]:
     return sorted({1, 2, size // 2, size - 1} - {0, size} - set(range(size + 1, 3)))
 
 
-def _everywhere(use: Use, change: Callable[[Example], Example]) -> Use:
+def _everywhere(use: Use, change: Callable[..., Example], *how: Any) -> Use:
     """The use with its own samples and those of its later runs changed alike."""
     runs = []
     for run in use.runs:
-        changed = change({**use.arguments, **run})
+        changed = change({**use.arguments, **run}, *how)
         runs.append({name: changed[name] for name in run if name in changed})
-    return replace(use, arguments=change(use.arguments), runs=tuple(runs))
+    return replace(use, arguments=change(use.arguments, *how), runs=tuple(runs))
 
 
-def _changed(some: Example, name: str, change: Callable[[Draw], Draw]) -> Example:
-    found = draws(some)
-    return replaced(some, {name: change(found[name])}) if name in found else some
+def _without(some: Example, name: str) -> Example:
+    return {slot: value for slot, value in some.items() if slot != name}
+
+
+def _first_dropped(some: Example, name: str) -> Example:
+    value: Any = some[name]
+    return {**some, name: value[1:]}
+
+
+def _retyped(
+    some: Example, operator: type[Operator], slot: Slot, element_type: ElementType
+) -> Example:
+    return retyped_group(operator, some, slot, element_type)
+
+
+def _scaled_plainly(some: Example, name: str) -> Example:
+    draw = draws(some)[name]
+    type_ = replace(draw.type, quantization=_PLAIN_SCALES)
+    return replaced(some, {name: replace(draw, type=type_)})
+
+
+def _axis_less(some: Example, operator: type[Operator], place: int) -> Example:
+    return without_axis(operator, some, place)
+
+
+def _axis_dropped(some: Example, name: str, axis: int) -> Example:
+    draw = draws(some)[name]
+    shape = draw.type.static_shape or ()
+    return replaced(some, {name: reshaped(draw, shape[:axis] + shape[axis + 1 :])})
+
+
+def _axis_sized(some: Example, name: str, axis: int, size: int) -> Example:
+    draw = draws(some)[name]
+    shape = draw.type.static_shape or ()
+    return replaced(some, {name: reshaped(draw, (*shape[:axis], size, *shape[axis + 1 :]))})
 
 
 def _alike(some: Example, old: int, new: int) -> Example:
-    """All axes of one size at another, and the integer parameters that name it."""
-    resized: Any = some
+    """All axes of one size at another."""
+    resized = {}
     for name, draw in draws(some).items():
-        shape = tuple(new if s == old else s for s in draw.type.static_shape or ())
-        resized = replaced(resized, {name: reshaped(draw, shape)})
-    return dict(resized)
-
-
-def _axis_dropped(draw: Draw, axis: int) -> Draw:
-    shape = draw.type.static_shape or ()
-    return reshaped(draw, shape[:axis] + shape[axis + 1 :])
-
-
-def _axis_sized(draw: Draw, axis: int, size: int) -> Draw:
-    shape = draw.type.static_shape or ()
-    return reshaped(draw, (*shape[:axis], size, *shape[axis + 1 :]))
-
-
-def _place_sizes(some: Example) -> list[tuple[str, int, int]]:
-    return [
-        (name, axis, size)
-        for name, draw in draws(some).items()
-        for axis, size in enumerate(draw.type.static_shape or ())
-    ]
+        shape = tuple(new if size == old else size for size in draw.type.static_shape or ())
+        resized[name] = reshaped(draw, shape)
+    return replaced(some, resized)
 
 
 def _cost(value: object) -> float:

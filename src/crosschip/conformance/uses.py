@@ -111,14 +111,15 @@ def is_valid(use: Use) -> bool:
 def is_small(operator: type[Operator], arguments: Example) -> bool:
     """Whether tensors are small, and would be if they had the sizes that a parameter computes."""
     computed = {slot.name for slot in operator.slots if slot.parameter}
+    computed_size = 1
     for name, draw in draws(arguments).items():
         shape = draw.type.static_shape or ()
         if prod(shape) > MOST_ELEMENTS or len(shape) > _MOST_AXES:
             return False
         if name in computed and draw.value is not None and draw.value.dtype.kind == "i":
-            if prod(max(1, size) for size in draw.value.ravel().tolist()) > MOST_ELEMENTS:
-                return False
-    return True
+            sizes = (max(1, size) for size in draw.value.ravel().tolist())
+            computed_size = max(computed_size, prod(sizes))
+    return computed_size <= MOST_ELEMENTS
 
 
 def _filled(name: str, value: object) -> object:

@@ -94,9 +94,7 @@ def _quantized(operator: type[Operator], arguments: Example) -> Iterator[Variati
             yield Variation(words, varied)
 
 
-def leading_quantized(
-    operator: type[Operator], arguments: Example, words: str
-) -> Example | None:
+def leading_quantized(operator: type[Operator], arguments: Example, words: str) -> Example | None:
     """The tensors that share the first one's type as integers; `None` if their elements matter."""
     element_type, scales, output = QUANTIZATIONS[words]
     leading = _leading(operator, arguments)

@@ -140,9 +140,9 @@ class Conv2DTranspose(Operator):
       bottom`; but if `output_shape` (height, width) is given, that is the height, whatever
       `bottom` is, cut off or filled up with zeros at the bottom.
     - `VALID`: the same with no padding.
-    - `SAME`: `H_out = H * stride_h`. Where `full` is more, `(full - H_out) // 2` rows are cut off at
-      the top and the rest at the bottom, with `SAME_LOWER` the larger half at the top; where it is
-      less, zeros fill up the bottom. To what is filled up, the bias is added as well.
+    - `SAME`: `H_out = H * stride_h`. Where `full` is more, `(full - H_out) // 2` rows are cut off
+      at the top and the rest at the bottom, with `SAME_LOWER` the larger half at the top; where it
+      is less, zeros fill up the bottom. To what is filled up, the bias is added as well.
 
     Quantized as `CONV_2D`, the filter per channel along axis 1 and with one group only. Sources:
     NNAdapter's CONV_2D_TRANSPOSE, whose document prints the filter as [C_out, C_in, …] where its

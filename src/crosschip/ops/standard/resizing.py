@@ -106,8 +106,8 @@ class ResizeNearest(_Resize):
 
     The new size is `shape` (height, width), or, if that is left out, `floor(size * scale)` for
     each of `scales`. The place in the source is, with `align_corners`, `target * ((size - 1) /
-    (new - 1))` (0 where `new` is 1), else by `align_mode`, with `ratio = size / new` where `shape` is
-    given, and else `1 / scale`:
+    (new - 1))` (0 where `new` is 1), else by `align_mode`, with `ratio = size / new` where `shape`
+    is given, and else `1 / scale`:
 
     - `HALF_PIXEL`: `(target + 0.5) * ratio - 0.5`; `ASYMMETRIC`: `target * ratio`;
     - `PYTORCH_HALF_PIXEL`: as `HALF_PIXEL`, but 0 where `new` is 1;

@@ -162,7 +162,9 @@ class RoiAlign(Operator):
         mode: RoiMode,
     ) -> Array:
         if np.any((batch_indices < 0) | (batch_indices >= len(input))):
-            raise ValueError(f"batch_indices: {batch_indices.tolist()} are not in [0, {len(input)})")
+            raise ValueError(
+                f"batch_indices: {batch_indices.tolist()} are not in [0, {len(input)})"
+            )
         rois = np.where(np.isfinite(rois), rois, np.zeros((), rois.dtype))
         scaled = rois * np.array(spatial_scale, rois.dtype) - np.array(0.5 * aligned, rois.dtype)
         extents = scaled[:, 2:] - scaled[:, :2]
