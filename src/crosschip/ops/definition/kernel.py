@@ -90,7 +90,7 @@ def _with_values(
         operand = inputs[slot.index]
         assert operand is not None, "it is computed"
         inputs[slot.index] = Operand(operand.name, operand.type, arrays[slot.index])
-    return cast("Operator", operation.with_inputs(tuple(inputs)))
+    return operation.with_inputs(tuple(inputs))
 
 
 def _asked(arrays: Sequence[Array | None], computed: Sequence[Slot]) -> object:
