@@ -183,22 +183,6 @@ class StaleDevice(ReferenceDevice):
         return super().load(StaleDevice._first, model, options)
 
 
-class CredulousDevice(ReferenceDevice):
-    """Loads damaged programs: it looks at nothing but the model that it is given."""
-
-    class Loaded(ReferenceProgram):
-        damaged = False
-
-        def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-            outputs = super().run(inputs)
-            return [output + 1 for output in outputs] if self.damaged else outputs
-
-    def load(self, saved: bytes, model: Model, options: Options) -> Program:
-        program = self.Loaded(model)
-        program.damaged = saved != ReferenceProgram(model).save()
-        return program
-
-
 class SilentDevice(ReferenceDevice):
     """Says no to one operator, and not why."""
 
@@ -323,7 +307,6 @@ DEFECTS: dict[str, Defect] = {
     "race": Defect("DEVICE", program=Racing),
     "one_buffer": Defect("DEVICE", program=OneBuffer),
     "stale_program": Defect("DEVICE", device=StaleDevice),
-    "damage_ignored": Defect("DEVICE", device=CredulousDevice),
     "silence": Defect("TANH", device=SilentDevice),
     "any_property": Defect("DEVICE", device=TolerantDevice),
     "closing_closes_all": Defect("DEVICE", device=ClosingDevice),

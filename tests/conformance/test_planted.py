@@ -12,7 +12,7 @@ from crosschip.conformance.cases import Case
 from crosschip.conformance.claims import Claims
 from crosschip.conformance.judge import Verdict, judge
 
-RANDOM = 600
+RANDOM = 2000
 """How many random cases of its operator a fault must be found in."""
 
 

@@ -10,7 +10,7 @@ from crosschip.conformance.checks import CHECKS
 from crosschip.conformance.claims import Claims
 from crosschip.conformance.trial import Declined, Failed, Unsound, attempt, build, runs_of
 from crosschip.devices.reference import ReferenceDevice
-from crosschip.hal import Device
+from crosschip.hal import Device, Options
 from crosschip.ir import ModelError
 from crosschip.ops import operator_named
 from crosschip.ops.definition.examples import examples_of, model_of

@@ -37,8 +37,8 @@ from crosschip.ops.definition.slots import Parameter
 
 Move = Callable[[Use, Random], Use | None]
 
-_SIZES = (0, 1, 1, 2, 2, 3, 3, 4, 5, 5, 6, 7, 8, 9, 13, 16, 17)
-_INTEGERS = (-2, -1, 0, 1, 1, 2, 2, 3, 4, 5)
+_SIZES = (0, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17)
+_INTEGERS = (-2, -1, 0, 1, 1, 2, 2, 3, 3, 4, 5)
 _REALS = (0.0, 1.0, -1.0, 0.5, 2.0, 0.1, 1e-5, 3.0, 10.0)
 _RANGES = ((-2.0, 2.0), (0.0, 1.0), (-1e-2, 1e-2), (-100.0, 100.0), (1.0, 2.0), (-9.0, 9.0))
 _SPECIALS = (nan, nan, inf, -inf, 0.0, -0.0, 0.5, -1.5, 2.5, 1.0)
@@ -301,12 +301,12 @@ def _perturbed(value: Array, use: Use, random: Random) -> Array:
     flat = fresh.reshape(-1)
     place = random.randrange(flat.size)
     if value.dtype.kind in "iu":
-        least = 0 if value.dtype.kind == "u" else -9
+        least, most = max(-9, np.iinfo(value.dtype).min), np.iinfo(value.dtype).max
         near = int(flat[place])
         sizes = [size for _, _, size in places_in(use.arguments)] or [1]
         size = random.choice(sizes)
         number = random.choice((*_INTEGERS, size, size - 1, -size, -size - 1, near + 1, 1000))
-        flat[place] = max(least, min(number, 100 if value.dtype.itemsize == 1 else number))
+        flat[place] = max(least, min(number, most))
     elif value.dtype.kind == "b":
         flat[place] = not flat[place]
     elif value.dtype.kind == "f":

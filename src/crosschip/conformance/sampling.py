@@ -16,7 +16,7 @@ from crosschip.conformance.uses import Use, draws, is_small, is_valid, replaced,
 from crosschip.ops import Operator, examples_of
 from crosschip.ops.definition.examples import Example, Sample
 
-_LENGTHS = (1, 3, 5, 8, 12, 20)
+_LENGTHS = (2, 5, 8, 12, 20, 30)
 _WEIGHTS, _FUNCTIONS = zip(*MOVES, strict=True)
 _TRIES = 30
 _UNFIT = 0.15
@@ -27,7 +27,7 @@ def random_use(operator: type[Operator], seed: str) -> Use:
     """The use of an operator that a seed stands for, always the same one."""
     random = Random(seed)
     use = use_of(operator, random.choice(examples_of(operator)))
-    for _ in range(random.choice(_LENGTHS)):
+    for _ in range(random.choice(_LENGTHS) * (2 + len(operator.slots)) // 4):
         use = step(use, random)
     if random.random() < 0.4:
         use = _if_valid(replace(use, named=True), use)
