@@ -11,6 +11,7 @@ from crosschip.conformance import all_cases, case_of, random_cases
 from crosschip.conformance.cases import Case
 from crosschip.conformance.claims import Claims
 from crosschip.conformance.judge import Verdict, judge
+from crosschip.ops import operator_named
 
 RANDOM = 2000
 """How many random cases of its operator a fault must be found in."""
@@ -41,6 +42,14 @@ def test_a_random_run_finds_what_needs_two_conditions(name: str) -> None:
 def test_the_ordinary_run_finds_what_a_careless_device_does(name: str) -> None:
     fault = UNCHECKED[name]
     assert first_failure(fault, (case for case in all_cases(fault.operator) if not case.invalid))
+
+
+def test_a_rule_that_need_not_be_enforced_may_be_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    fault = UNCHECKED["assert_never_checks"]
+    case = case_of("ASSERT/0/condition-not")
+    assert judge(case, device(fault), Claims()).verdict is Verdict.FAIL
+    monkeypatch.setattr(operator_named("ASSERT"), "unenforced", frozenset({"condition"}))
+    assert judge(case, device(fault), Claims()).verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize("name", UNCHECKED)

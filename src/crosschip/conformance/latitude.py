@@ -104,6 +104,7 @@ _RULES: dict[str, Rule] = {
     "RESIZE_LINEAR": _not_finite("input"),
     "RESIZE_CUBIC": _not_finite("input"),
     "ROI_ALIGN": _not_finite("input", "rois"),
+    "DET": _not_finite("input"),
     "LRN": _not_finite("input"),
     "BATCH_NORMALIZATION": _not_finite("scale", "bias", "mean", "variance"),
     "LAYER_NORMALIZATION": _not_finite("scale", "bias"),

@@ -189,8 +189,8 @@ def _run(model: Model, program: ReferenceProgram, arguments: Example, seed: int)
 def _is_mandatory(model: Model, error: DeviceError) -> bool:
     (operation,) = model.operations
     slot = str(error.__cause__).partition(":")[0]
-    unenforced = getattr(operation, "unenforced", ())
-    return not isinstance(error.__cause__, MemoryError) and slot not in unenforced
+    assert isinstance(operation, Operator), "cases are of standard operators"
+    return not isinstance(error.__cause__, MemoryError) and slot not in operation.unenforced
 
 
 def _unlike(type_: TensorType, array: Array) -> str:
