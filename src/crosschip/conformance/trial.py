@@ -176,6 +176,8 @@ def _run(model: Model, program: ReferenceProgram, arguments: Example, seed: int)
         expected = program.run(inputs)
     except DeviceError as error:
         refusal = str(error.__cause__)
+        if not isinstance(error.__cause__, MemoryError) and not _names_slot(model, refusal):
+            raise Unsound(f"reference: refuses without naming a slot: {refusal}") from error
         return Run(inputs, None, refusal, _is_mandatory(model, error), random)
     except Exception as error:
         raise Unsound(f"reference: {type(error).__name__}: {error}") from error
@@ -191,6 +193,12 @@ def _is_mandatory(model: Model, error: DeviceError) -> bool:
     slot = str(error.__cause__).partition(":")[0]
     assert isinstance(operation, Operator), "cases are of standard operators"
     return not isinstance(error.__cause__, MemoryError) and slot not in operation.unenforced
+
+
+def _names_slot(model: Model, refusal: str) -> bool:
+    (operation,) = model.operations
+    named = refusal.partition(":")[0]
+    return isinstance(operation, Operator) and any(s.name == named for s in operation.slots)
 
 
 def _unlike(type_: TensorType, array: Array) -> str:

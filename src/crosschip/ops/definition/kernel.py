@@ -59,7 +59,10 @@ def kernel_of(operation: Operator) -> Kernel:
         for slot in computed:
             values[slot.name] = slot.decode(cast(Array, arrays[slot.index]))
         with np.errstate(all="ignore"):
-            result = known.reference(**values)
+            try:
+                result = known.reference(**values)
+            except IndexError as error:
+                raise ValueError(f"indices: {error}") from error
             results = [result] if isinstance(result, np.ndarray | np.generic) else result
             if bounds:
                 results = [np.clip(results[0], *bounds), *results[1:]]
