@@ -96,6 +96,14 @@ def survives_writing(payload: ModelProto) -> bool:
     )
 
 
+def is_precise(payload: ModelProto) -> bool:
+    """Whether ONNX Runtime can be asked for products of integers that never saturate.
+
+    Asked for that, it makes a `QGemm` of int8 one of int8 and uint8, which it does not have.
+    """
+    return not any(node.op_type == "QGemm" for node in all_nodes(payload))
+
+
 def all_nodes(proto: ModelProto) -> Iterator[NodeProto]:
     """All nodes of a model, those of its functions and of the graphs that nodes hold too."""
     yield from with_inner(proto.graph.node)

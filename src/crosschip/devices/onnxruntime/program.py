@@ -18,6 +18,7 @@ from crosschip.devices.onnxruntime.converters import converters
 from crosschip.devices.onnxruntime.embedding import (
     Payloads,
     embed,
+    is_precise,
     payloads_of,
     survives_writing,
     types_in,
@@ -117,8 +118,8 @@ def compile(model: Model, options: Options, *, spinning: bool) -> OnnxRuntimePro
     Raises:
         DeviceError: ONNX Runtime failed.
     """
-    settings = Settings(options.threads, spinning)
     payloads = payloads_of(model)
+    settings = Settings(options.threads, spinning, all(map(is_precise, payloads.values())))
     with frugal():
         onnx_model = _onnx_model(model, payloads)
         optimize = not all(map(survives_writing, payloads.values()))
@@ -173,8 +174,9 @@ def load(saved: bytes, model: Model, options: Options, *, spinning: bool) -> Onn
     except Exception as error:
         raise failure("has not saved this program", error) from error
     with frugal():
-        settings = Settings(options.threads, spinning)
-        optimize = not all(map(survives_writing, payloads_of(model).values()))
+        payloads = payloads_of(model)
+        settings = Settings(options.threads, spinning, all(map(is_precise, payloads.values())))
+        optimize = not all(map(survives_writing, payloads.values()))
         return OnnxRuntimeProgram(compiled, settings, model, optimize=optimize)
 
 
