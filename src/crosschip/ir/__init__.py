@@ -4,6 +4,7 @@ Nothing here knows an operator, a file format or a device.
 """
 
 from crosschip.ir.builder import Builder, constant
+from crosschip.ir.control import ControlFlow, If, Loop, Scan
 from crosschip.ir.dimension import Dim, Dimension, Shape, symbol, unknown
 from crosschip.ir.errors import (
     CacheError,
@@ -23,6 +24,7 @@ __all__ = [
     "Array",
     "Builder",
     "CacheError",
+    "ControlFlow",
     "DeviceError",
     "Dim",
     "Dimension",
@@ -30,13 +32,16 @@ __all__ = [
     "ElementTypeError",
     "Error",
     "Extension",
+    "If",
     "InputError",
+    "Loop",
     "Model",
     "ModelError",
     "ModelFileError",
     "Operand",
     "Operation",
     "Quantization",
+    "Scan",
     "Shape",
     "TensorType",
     "UnsupportedError",

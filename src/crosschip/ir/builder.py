@@ -123,10 +123,25 @@ class Builder:
             if quantization is not None:
                 declared = TensorType(ElementType.FLOAT32, None, quantization)
                 operation.outputs = (Operand(name, declared),)
-            types = operation.infer()
         except ModelError as error:
             raise type(error)(f"{name!r}: {error}") from None
-        names = [*outputs, *_output_names(name, len(types))[len(outputs) :]]
+        return self.insert(operation, outputs)
+
+    def insert(self, operation: Operation, outputs: Sequence[str] = ()) -> tuple[Operand, ...]:
+        """Append an operation made elsewhere, infer what it makes, and return that.
+
+        Args:
+            operation: one whose outputs are not there yet.
+            outputs: the names of the operands that it makes; after the operation if not given.
+
+        Raises:
+            ModelError: the operation breaks a rule of its operator.
+        """
+        try:
+            types = operation.infer()
+        except ModelError as error:
+            raise type(error)(f"{operation.name!r}: {error}") from None
+        names = [*outputs, *_output_names(operation.name, len(types))[len(outputs) :]]
         operation.outputs = tuple(map(Operand, names, types))
         self.operations.append(operation)
         return operation.outputs

@@ -7,9 +7,10 @@ so a copy of a model shares its weights and models can be used from many threads
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from functools import cached_property
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from crosschip.ir.errors import ModelError
 from crosschip.ir.types import Array, TensorType
@@ -66,6 +67,11 @@ class Operation:
         self.inputs = inputs
         self.outputs = outputs
 
+    @property
+    def bodies(self) -> tuple[Model, ...]:
+        """The models that the operation runs; none but for control flow."""
+        return ()
+
     def named_inputs(self) -> Iterator[tuple[str, Operand]]:
         """Each operand that is present, with the name of the slot it fills."""
         raise NotImplementedError(f"{self.type} does not name its inputs")
@@ -87,6 +93,12 @@ class Operation:
     ) -> Operation:
         """The same operation on other inputs, making the same outputs or the given ones."""
         return type(self)(self.name, inputs, self.outputs if outputs is None else outputs)
+
+    def called(self, name: str) -> Self:
+        """The same operation by another name."""
+        renamed = copy(self)
+        renamed.name = name
+        return renamed
 
     def __repr__(self) -> str:
         return f"<{self.type} {self.name}>"
@@ -141,7 +153,8 @@ class Model:
 
         Raises:
             ModelError: an operand is two inputs, is read before it is made or is made twice, or an
-                operation breaks a rule of its operator or makes other types than it infers.
+                operation breaks a rule of its operator or makes other types than it infers; or
+                one of these is so in a body of control flow.
         """
         known = set(self.inputs.values())
         if len(known) < len(self.inputs):
@@ -154,6 +167,11 @@ class Model:
                         f"which nothing before it makes"
                     )
             _check_types(operation)
+            for body in operation.bodies:
+                try:
+                    body.check()
+                except ModelError as error:
+                    raise ModelError(f"{operation.name!r}: {error}") from None
             for output in operation.outputs:
                 if output in known:
                     raise ModelError(

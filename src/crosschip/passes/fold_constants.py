@@ -28,7 +28,7 @@ class FoldConstants(Pass):
     def __call__(self, model: Model) -> Model:
         rewriter = Rewriter(model)
         for operation in map(rewriter.resolved, model.operations):
-            values = _known_outputs(operation)
+            values = known_outputs(operation)
             if values is None:
                 rewriter.emit(operation)
             else:
@@ -37,7 +37,7 @@ class FoldConstants(Pass):
         return rewriter.finish()
 
 
-def _known_outputs(operation: Operation) -> tuple[Array, ...] | None:
+def known_outputs(operation: Operation) -> tuple[Array, ...] | None:
     if not isinstance(operation, Operator):
         return None
     if isinstance(operation, ShapeOf):

@@ -56,7 +56,7 @@ class CompiledModel(Closing):
         self._devices = tuple(devices)
         self._signature = Signature(placement.model)
         self._output_names = tuple(placement.model.outputs)
-        self._execute = _plan(placement, programs)
+        self._execute = plan(placement, programs)
 
     @property
     def inputs(self) -> Mapping[str, Operand]:
@@ -106,8 +106,14 @@ class CompiledModel(Closing):
 Execute = Callable[[list[Array]], Sequence[Array]]
 
 
-def _plan(placement: Placement, programs: Sequence[Program]) -> Execute:
-    """A function from input arrays to output arrays, in the model's order."""
+def plan(placement: Placement, programs: Sequence[Program], *, own: bool = True) -> Execute:
+    """A function from input arrays to output arrays, in the model's order.
+
+    Args:
+        placement: what the programs were compiled from.
+        programs: one for each segment, in order.
+        own: whether outputs must be the caller's own; if not, they may be inputs or constants.
+    """
     model = placement.model
     if len(programs) == 1 and _is_whole(placement):
         return programs[0].run
@@ -118,7 +124,7 @@ def _plan(placement: Placement, programs: Sequence[Program]) -> Execute:
         writes = [number.setdefault(operand, len(number)) for operand in segment.outputs]
         steps.append((program.run, reads, writes))
     fresh = {operand for segment in placement.segments for operand in segment.outputs}
-    given = [_source(operand, number, fresh) for operand in model.outputs.values()]
+    given = [_source(operand, number, fresh, own) for operand in model.outputs.values()]
     count = len(number)
 
     def execute(arrays: list[Array]) -> Sequence[Array]:
@@ -126,18 +132,16 @@ def _plan(placement: Placement, programs: Sequence[Program]) -> Execute:
         for run, reads, writes in steps:
             for index, value in zip(writes, run([values[i] for i in reads]), strict=True):
                 values[index] = value if value.flags.c_contiguous else value.copy()
-        return [
-            (values[source] if isinstance(source, int) else source).copy()
-            if copy
-            else values[source]
-            for source, copy in given
-        ]
+        outputs = (
+            (values[source] if isinstance(source, int) else source, copy) for source, copy in given
+        )
+        return [value.copy() if copy else value for value, copy in outputs]
 
     return execute
 
 
 def _source(
-    operand: Operand, number: Mapping[Operand, int], fresh: set[Operand]
+    operand: Operand, number: Mapping[Operand, int], fresh: set[Operand], own: bool
 ) -> tuple[Any, bool]:
     """Where an output comes from, and whether it must be copied to be the caller's own.
 
@@ -145,10 +149,11 @@ def _source(
         operand: the output.
         number: where the values of operands are.
         fresh: the operands whose values nobody has yet; what is handed out is removed.
+        own: whether it must be.
     """
     if operand.value is not None:
-        return operand.value, True
-    copy = operand not in fresh
+        return operand.value, own
+    copy = own and operand not in fresh
     fresh.discard(operand)
     return number[operand], copy
 

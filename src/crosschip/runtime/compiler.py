@@ -14,10 +14,18 @@ from pathlib import Path
 from typing import Literal
 
 from crosschip.hal import Device, Options, Precision, Program, Support
-from crosschip.ir import DeviceError, InputError, Model, Operation, UnsupportedError
+from crosschip.ir import (
+    ControlFlow,
+    DeviceError,
+    InputError,
+    Model,
+    Operation,
+    UnsupportedError,
+)
 from crosschip.passes import Specialize, simplify
 from crosschip.runtime.cache import Cache, Entry, default_folder
-from crosschip.runtime.compiled import CompiledModel, CompileReport
+from crosschip.runtime.compiled import CompiledModel, CompileReport, Execute, plan
+from crosschip.runtime.control import RUNTIME, program_for
 from crosschip.runtime.discovery import automatic, first_line, open_device
 from crosschip.runtime.key import cache_key
 from crosschip.runtime.placement import Placement, Supports, place
@@ -68,7 +76,7 @@ def compile(
         opened = _open(devices, properties or {}, owned)
         placement, built = _place_and_build(model, opened, options, store)
         owned.pop_all()
-    if any(segment.device != next(iter(opened)) for segment in placement.segments):
+    if any(d.device not in (next(iter(opened)), RUNTIME) for d in placement.every_decision()):
         logger.warning("%s: %s", model.name, placement.summary())
     report = CompileReport((time.perf_counter() - start) * 1e3, _cache_word(built))
     ours = [device for device in opened.values() if device not in _instances(devices)]
@@ -122,14 +130,14 @@ def _place_and_build(
                 raise
             raise DeviceError(str(error)) from error
         try:
-            return placement, _build_all(placement.segments, devices, options, cache)
+            return placement, _build_all(placement, devices, options, cache)
         except _CompileFailed as failure:
             if len(devices) == 1:
                 raise DeviceError(str(failure)) from failure.__cause__
             failed = set(failure.segment.model.operations)
             refused = {
                 (decision.device, decision.name): str(failure)
-                for decision in placement.decisions
+                for decision in placement.every_decision()
                 if not failed.isdisjoint(decision.parts)
             }
             refusals.update(refused)
@@ -149,14 +157,17 @@ def _questions(devices: Mapping[str, Device]) -> dict[str, Supports]:
 
 
 def _build_all(
-    segments: Sequence[Segment],
+    placement: Placement,
     devices: Mapping[str, Device],
     options: Options,
     cache: Cache | None,
 ) -> list[_Built]:
     """Compile every segment, in parallel; they do not depend on each other until they run."""
+    segments = placement.segments
 
     def build(segment: Segment) -> _Built:
+        if segment.device == RUNTIME:
+            return _build_control(segment, placement, devices, options, cache)
         return _build(segment, devices[segment.device], options, cache)
 
     if len(segments) < 2:
@@ -171,6 +182,32 @@ def _build_all(
                 one.program.close()
             raise error
     return built
+
+
+def _build_control(
+    segment: Segment,
+    placement: Placement,
+    devices: Mapping[str, Device],
+    options: Options,
+    cache: Cache | None,
+) -> _Built:
+    """Compile the bodies of control flow that the runtime runs."""
+    (operation,) = segment.model.operations
+    assert isinstance(operation, ControlFlow), "nothing else goes to the runtime"
+    built: list[_Built] = []
+    bodies: list[Execute] = []
+    with ExitStack() as failing:
+        for body in placement.bodies(operation):
+            parts = _build_all(body, devices, options, cache)
+            for part in parts:
+                failing.callback(part.program.close)
+            built += parts
+            bodies.append(plan(body, [part.program for part in parts], own=False))
+        failing.pop_all()
+    program = program_for(
+        operation, segment.inputs, segment.outputs, bodies, [part.program for part in built]
+    )
+    return _Built(program, _cache_word(built))
 
 
 def _build(segment: Segment, device: Device, options: Options, cache: Cache | None) -> _Built:
@@ -229,6 +266,8 @@ def _open(
             device = owned.enter_context(open_device(name, properties.get(name)))
         if name in opened:
             raise InputError(f"device {name!r} is given twice")
+        if name == RUNTIME:
+            raise InputError(f"no device can be called {name!r}: that is who runs control flow")
         opened[name] = device
     if not opened:
         raise InputError("no devices were given; name at least one (see `crosschip devices`)")
@@ -258,7 +297,7 @@ def _cache(argument: CacheArgument) -> Cache | None:
     return Cache(default_folder() if argument is True else Path(argument))
 
 
-def _cache_word(built: Sequence[_Built]) -> str:
+def _cache_word(built: Sequence[_Built]) -> Literal["hit", "miss", "off"]:
     words = {one.cache for one in built} - {"off"}
     if not words:
         return "off"

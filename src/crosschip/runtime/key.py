@@ -9,7 +9,7 @@ from importlib.metadata import version
 import numpy as np
 
 from crosschip.hal import Device, Options
-from crosschip.ir import Extension, Model, Operand
+from crosschip.ir import ControlFlow, Extension, Model, Operand
 from crosschip.ir.mapped import let_go
 from crosschip.runtime.cache import FORMAT_VERSION
 
@@ -39,24 +39,33 @@ def cache_key(model: Model, device_name: str, device: Device, options: Options) 
     )
     add(sorted(device.properties.items()))
     add(options.precision.value, options.threads)
-    number = {operand: i for i, operand in enumerate(model.inputs.values())}
-    for operand in model.inputs.values():
-        add_type(operand)
-    for operand in model.constants:
-        number[operand] = len(number)
-        add("constant")
-        add_type(operand)
-        assert operand.value is not None, "constants have values"
-        digest.update(np.ascontiguousarray(operand.value).reshape(-1).view(np.uint8).data)
-        let_go(operand.value)
-    for operation in model.operations:
-        add(operation.type, *_references(operation.inputs, number))
-        if isinstance(operation, Extension):
-            add(operation.payload.hex())
-        for output in operation.outputs:
-            number[output] = len(number)
-            add_type(output)
-    add("outputs", *_references(tuple(model.outputs.values()), number))
+
+    def add_model(model: Model) -> None:
+        number = {operand: i for i, operand in enumerate(model.inputs.values())}
+        for operand in model.inputs.values():
+            add_type(operand)
+        for operand in model.constants:
+            number[operand] = len(number)
+            add("constant")
+            add_type(operand)
+            assert operand.value is not None, "constants have values"
+            digest.update(np.ascontiguousarray(operand.value).reshape(-1).view(np.uint8).data)
+            let_go(operand.value)
+        for operation in model.operations:
+            add(operation.type, *_references(operation.inputs, number))
+            if isinstance(operation, Extension):
+                add(operation.payload.hex())
+            if isinstance(operation, ControlFlow):
+                add(sorted(operation.attributes.items()))
+                for body in operation.bodies:
+                    add("body")
+                    add_model(body)
+            for output in operation.outputs:
+                number[output] = len(number)
+                add_type(output)
+        add("outputs", *_references(tuple(model.outputs.values()), number))
+
+    add_model(model)
     return digest.hexdigest()
 
 

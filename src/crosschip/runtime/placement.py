@@ -1,13 +1,15 @@
 """Who runs what, and why.
 
 Each operation goes to the first device, in the caller's order, that supports it, or supports all
-parts of its decomposition. What goes to one device is then cut into segments.
+parts of its decomposition. What goes to one device is then cut into segments. Control flow goes
+whole to a device that supports it, unless devices before that one run all of its bodies; else the
+runtime runs it, and the bodies are placed like any model.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from crosschip.hal import Support
@@ -15,6 +17,7 @@ from crosschip.ir import Builder, Model, Operand, Operation, UnsupportedError
 from crosschip.ir.garbage import collection_paused
 from crosschip.ops import Operator
 from crosschip.ops.elementwise import Assign
+from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.segments import Segment, segments_of
 
 Supports = Callable[[Operation], Support]
@@ -32,6 +35,7 @@ class Decision:
         device: who runs it.
         reasons: what each device that was asked had to say.
         parts: the operations that run: the operation itself, or those of its decomposition.
+        bodies: where the bodies of control flow went that the runtime runs.
     """
 
     name: str
@@ -39,10 +43,13 @@ class Decision:
     device: str
     reasons: Mapping[str, str]
     parts: Sequence[Operation]
+    bodies: Sequence[Placement] = ()
 
     @property
     def refusals(self) -> Sequence[str]:
         """The reasons of the devices that would have come before the one that runs it."""
+        if self.device == RUNTIME:
+            return []
         before = list(self.reasons).index(self.device)
         return list(self.reasons.values())[:before]
 
@@ -55,13 +62,33 @@ class Placement:
     segments: tuple[Segment, ...]
     decisions: tuple[Decision, ...]
 
+    def every_decision(self) -> Iterator[Decision]:
+        """The decisions about the model's operations and, after each, those about its bodies'."""
+        for decision in self.decisions:
+            yield decision
+            for body in decision.bodies:
+                yield from body.every_decision()
+
+    def every_segment(self) -> Iterator[Segment]:
+        """The segments of the model, and those of bodies."""
+        yield from self.segments
+        for decision in self.decisions:
+            for body in decision.bodies:
+                yield from body.every_segment()
+
+    def bodies(self, operation: Operation) -> Sequence[Placement]:
+        """Where the bodies of an operation went that the runtime runs."""
+        return next(d.bodies for d in self.decisions if d.bodies and operation in d.parts)
+
     def summary(self) -> str:
         """One line: how much went where, and the main reason why not all to the first device."""
-        counts = Counter(decision.device for decision in self.decisions)
+        decisions = list(self.every_decision())
+        counts = Counter(decision.device for decision in decisions)
         shares = ", ".join(f"{device} runs {count}" for device, count in counts.most_common())
-        total = f"{len(self.decisions)} operations in {len(self.segments)} segments: {shares}"
+        segments = sum(1 for _ in self.every_segment())
+        total = f"{len(decisions)} operations in {segments} segments: {shares}"
         refusals = Counter(
-            _without_instance(reason) for decision in self.decisions for reason in decision.refusals
+            _without_instance(reason) for decision in decisions for reason in decision.refusals
         )
         if not refusals:
             return total
@@ -93,26 +120,47 @@ def place(
     owner: dict[Operation, str] = {}
     homeless: list[tuple[Operation, dict[str, str]]] = []
     for operation in model.operations:
+        bodies, used, missing = _bodies(operation, devices, refusals, ask_all)
         reasons: dict[str, str] = {}
         chosen: tuple[str, Sequence[Operation]] | None = None
         for name, supports in devices.items():
+            if used and used <= reasons.keys() and chosen is None:
+                chosen = RUNTIME, (operation,)  # devices before this one run it
+            if chosen is not None and not ask_all:
+                break
             refusal = (refusals or {}).get((name, operation.name), "")
             parts, reasons[name] = _parts(operation, supports, refusal)
             if parts is not None and chosen is None:
                 chosen = name, parts
-            if chosen is not None and not ask_all:
-                break
+        if chosen is None and bodies:
+            chosen = RUNTIME, (operation,)
         if chosen is None:
-            homeless.append((operation, reasons))
+            homeless.append((operation, {**reasons, **missing}))
             continue
         device, parts = chosen
-        decisions.append(Decision(operation.name, operation.type, device, reasons, parts))
+        inside = bodies if device == RUNTIME else ()
+        decisions.append(Decision(operation.name, operation.type, device, reasons, parts, inside))
         operations.extend(parts)
         owner.update(dict.fromkeys(parts, device))
     if homeless:
         raise UnsupportedError(_homeless_text(model, homeless))
     placed = Model(model.name, model.inputs, operations, model.outputs)
     return Placement(placed, segments_of(placed, owner), tuple(decisions))
+
+
+def _bodies(
+    operation: Operation,
+    devices: Mapping[str, Supports],
+    refusals: Refusals | None,
+    ask_all: bool,
+) -> tuple[Sequence[Placement], Set[str], Mapping[str, str]]:
+    """Where the bodies of an operation would go, the devices that run some of them, or why not."""
+    try:
+        placed = [place(body, devices, refusals, ask_all=ask_all) for body in operation.bodies]
+    except UnsupportedError as error:
+        return (), set(), {RUNTIME: str(error)}
+    used = {d.device for body in placed for d in body.every_decision()} - {RUNTIME}
+    return placed, used, {}
 
 
 def _parts(

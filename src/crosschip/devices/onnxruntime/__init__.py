@@ -27,12 +27,12 @@ class OnnxRuntimeDevice(Device):
         super().__init__(properties)
         try:
             import_engine()
-            from crosschip.devices.onnxruntime import converters, extensions, program
+            from crosschip.devices.onnxruntime import control, extensions, program
         except ImportError as error:
             raise DeviceError(
                 f"ONNX Runtime cannot be imported ({error}); pip install crosschip[onnxruntime]"
             ) from error
-        self._converters = converters.converters
+        self._control = control
         self._extensions = extensions
         self._engine = program
         self._spinning = self.properties.get("spinning", "1") != "0"
@@ -51,10 +51,10 @@ class OnnxRuntimeDevice(Device):
     def supports(self, operation: Operation) -> Support:
         if isinstance(operation, Extension):
             return self._extensions.supports(operation)
-        return self._converters.supports(operation)
+        return self._control.supports(operation)
 
     def operators(self) -> Collection[str]:
-        return self._converters.operators
+        return self._control.operators()
 
     def compile(self, model: Model, options: Options) -> Program:
         return self._engine.compile(model, options, spinning=self._spinning)

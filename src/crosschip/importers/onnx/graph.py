@@ -57,8 +57,8 @@ class _ModelImport:
         self._graph = proto.graph
         self._opsets = _opsets(path, proto)
         self._builder = Builder(text(self._graph.name) or path.stem)
-        self._shared = Shared(proto.ir_version, self._builder, reader, proto.functions)
-        self._scope = Scope(self._shared, self._opsets)
+        self._shared = Shared(proto.ir_version, reader, proto.functions)
+        self._scope = Scope(self._shared, self._opsets, self._builder)
 
     def model(self) -> Model:
         self._check()

@@ -8,14 +8,16 @@ from contextlib import contextmanager
 
 from onnx import FunctionProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto
 
+from crosschip.importers.onnx.body import OpenAxes
 from crosschip.importers.onnx.functions import STANDARD_DOMAINS
 from crosschip.importers.onnx.sizes import Sizes
 from crosschip.importers.onnx.tensors import TensorReader, text
-from crosschip.ir import Builder, ModelError, ModelFileError, Operand, UnsupportedError
+from crosschip.importers.onnx.unrolling import Unrolling
+from crosschip.ir import ModelError, ModelFileError, Operand, UnsupportedError
 from crosschip.ops.slots import ComputedParameter
 
 MAX_EXPANDED = 100_000
-"""So many nodes may come out of functions and of loops that are unrolled."""
+"""So many nodes may come out of functions."""
 
 
 class Shared:
@@ -23,24 +25,23 @@ class Shared:
 
     Attributes:
         ir_version: the version of the file format.
-        builder: grows the imported model.
         reader: reads tensors of the file.
         functions: the functions that the model brings with it.
         sizes: the named sizes of the model.
         strings: the tensors of strings that operands stand for. Strings are no constants of a
             model: what reads them are extension operations, and those bring them along.
         containers: the types of operands that are no tensors.
+        unrolling: keeps account of loops that are unrolled.
+        open_axes: the axes of the states of loops whose sizes change from time to time.
     """
 
     def __init__(
         self,
         ir_version: int,
-        builder: Builder,
         reader: TensorReader,
         functions: Iterable[FunctionProto],
     ) -> None:
         self.ir_version = ir_version
-        self.builder = builder
         self.reader = reader
         self.functions = {
             (text(function.domain), text(function.name), text(function.overload)): function
@@ -49,7 +50,10 @@ class Shared:
         self.sizes = Sizes()
         self.strings: dict[Operand, TensorProto] = {}
         self.containers: dict[Operand, TypeProto] = {}
+        self.unrolling = Unrolling()
+        self.open_axes: OpenAxes = {}
         self._taken: set[str] = set()
+        self._counts: dict[str, int] = {}
         self._expanded = 0
 
     def function(self, node: NodeProto) -> FunctionProto | None:
@@ -61,21 +65,27 @@ class Shared:
         """Names for the operations of a node: the node's own for the first."""
         if stem in self._taken or not stem or stem.endswith("/"):
             stem = f"{stem}_{number}"
-        for name in itertools.chain([stem], (f"{stem}.{i}" for i in itertools.count(1))):
+        if stem not in self._taken:
+            self._taken.add(stem)
+            yield stem
+        for count in itertools.count(self._counts.get(stem, 0) + 1):
+            name = f"{stem}.{count}"
+            self._counts[stem] = count
             if name not in self._taken:
                 self._taken.add(name)
                 yield name
 
     def expand(self, count: int) -> None:
-        """Account for nodes that come out of a function or a loop.
+        """Account for nodes that come out of a function.
 
         Raises:
             UnsupportedError: they have become too many.
         """
+        self.unrolling.add(count)
         self._expanded += count
         if self._expanded > MAX_EXPANDED:
             raise UnsupportedError(
-                f"its functions and loops make more than {MAX_EXPANDED} nodes of the model's"
+                f"its functions make more than {MAX_EXPANDED} nodes of the model's"
             )
 
 
