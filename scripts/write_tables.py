@@ -83,7 +83,7 @@ def _index(described: Sequence[Description]) -> str:
     ]
     return (
         "# Operators and who runs them\n\n"
-        "Written by `make docs` from the operators' definitions in `src/crosschip/ops`.\n"
+        "Written by `make docs` from the operators' definitions in `src/crosschip/ops/standard`.\n"
         "*core*: all others can be decomposed into these. *decomposed*: the runtime runs it there\n"
         "as simpler operators. A device may decline single uses of what it runs;\n"
         "`crosschip explain` says why.\n\n"

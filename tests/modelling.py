@@ -27,24 +27,17 @@ from crosschip.ir import (
     symbol,
 )
 from crosschip.ops import Operator
-from crosschip.ops.activation import HardSwish, Relu, Sigmoid
-from crosschip.ops.conversion import Cast
-from crosschip.ops.convolution import Conv2D, Conv2DTranspose
-from crosschip.ops.elementwise import Add, Assign, Mul
-from crosschip.ops.joining import Concat, Split
-from crosschip.ops.layout import (
-    Expand,
-    Flatten,
-    Reshape,
-    ShapeOf,
-    Squeeze,
-    Transpose,
-    Unsqueeze,
-)
-from crosschip.ops.matrix import FullyConnected, MatMul
-from crosschip.ops.normalization import BatchNormalization
-from crosschip.ops.slicing import Slice
-from crosschip.ops.slots import Fuse
+from crosschip.ops.definition.slots import Fuse
+from crosschip.ops.standard.activation import HardSwish, Relu, Sigmoid
+from crosschip.ops.standard.arithmetic import Add, Mul
+from crosschip.ops.standard.conversion import Assign, Cast
+from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.joining import Concat, Split
+from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.matrix import FullyConnected, MatMul
+from crosschip.ops.standard.normalization import BatchNormalization
+from crosschip.ops.standard.slicing import Slice
 
 ROOT = Path(__file__).parents[1]
 

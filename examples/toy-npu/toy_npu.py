@@ -10,7 +10,7 @@ import numpy as np
 
 from crosschip import hal
 from crosschip.ir import Array, DeviceError, ElementType, Model, Operand, Operation
-from crosschip.ops.activation import LeakyRelu
+from crosschip.ops.standard.activation import LeakyRelu
 
 SDK_INSTRUCTIONS: dict[str, Callable[[Array, float], Array]] = {
     "lrelu": lambda x, slope: np.where(x >= 0, x, np.float32(slope) * x),

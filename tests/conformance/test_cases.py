@@ -15,10 +15,10 @@ from crosschip.conformance.tolerance import difference, sensitivity, tolerance
 from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
 from crosschip.ir import Array, Builder, ElementType, InputError, Quantization, TensorType
 from crosschip.ops import operators
-from crosschip.ops.examples import Sample, samples
-from crosschip.ops.reduction import ReduceSum
-from crosschip.ops.smooth import Gelu
-from crosschip.ops.unary import Round
+from crosschip.ops.definition.examples import Sample, samples
+from crosschip.ops.standard.activation import Gelu
+from crosschip.ops.standard.reduction import ReduceSum
+from crosschip.ops.standard.unary import Round
 
 
 def test_there_are_at_least_ten_thousand_with_different_ids() -> None:

@@ -20,7 +20,7 @@ from crosschip.conformance.junit import to_junit
 from crosschip.conformance.page import to_html
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.ir import Array, DeviceError, InputError, Operand
-from crosschip.ops.saved_model import from_bytes
+from crosschip.ops.definition.serialization import from_bytes
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 
 from crosschip.ir import Array
 from crosschip.ops import Operator
-from crosschip.ops.activation import (
+from crosschip.ops.standard.activation import (
     HardSigmoid,
     HardSwish,
     LeakyRelu,
@@ -20,12 +20,13 @@ from crosschip.ops.activation import (
     Swish,
     Tanh,
 )
-from crosschip.ops.convolution import Conv2D
-from crosschip.ops.elementwise import Add, Assign, Clip, Div, Max, Min, Mul, Pow, Sub
-from crosschip.ops.matrix import FullyConnected, MatMul
-from crosschip.ops.normalization import BatchNormalization, LayerNormalization
-from crosschip.ops.reduction import ReduceMax, ReduceMean, ReduceSum
-from crosschip.ops.unary import Exp, Sqrt
+from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Mul, Pow, Sub
+from crosschip.ops.standard.conversion import Assign
+from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.matrix import FullyConnected, MatMul
+from crosschip.ops.standard.normalization import BatchNormalization, LayerNormalization
+from crosschip.ops.standard.reduction import ReduceMax, ReduceMean, ReduceSum
+from crosschip.ops.standard.unary import Exp, Sqrt
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker

@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 
 from crosschip.ir import Array
-from crosschip.ops.bilinear import Kernel
-from crosschip.ops.convolution import Conv2DTranspose
-from crosschip.ops.deformable_convolution import DeformableConv2D
-from crosschip.ops.padding import PadMode
-from crosschip.ops.pooling import MaxPool2D
-from crosschip.ops.resampling import AlignMode, Rounding
-from crosschip.ops.resizing import ResizeCubic, ResizeLinear, ResizeNearest
-from crosschip.ops.sampling import GridSample, RoiAlign, RoiMode
-from crosschip.ops.suppression import NonMaxSuppression, NonMaxSuppressionIndices
-from crosschip.ops.windows import AutoPad
+from crosschip.ops.definition.windows import AutoPad
+from crosschip.ops.numerics.bilinear import Kernel
+from crosschip.ops.numerics.resampling import AlignMode, Rounding
+from crosschip.ops.standard.convolution import Conv2DTranspose, DeformableConv2D
+from crosschip.ops.standard.padding import PadMode
+from crosschip.ops.standard.pooling import MaxPool2D
+from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
+from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
+from crosschip.ops.standard.suppression import NonMaxSuppression, NonMaxSuppressionIndices
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker

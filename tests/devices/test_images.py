@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from crosschip.ir import Array, ElementType
-from crosschip.ops.adaptive_pooling import AdaptiveAveragePool2D
-from crosschip.ops.convolution import Conv2D, Conv2DTranspose
-from crosschip.ops.pooling import AveragePool2D, MaxPool2D
-from crosschip.ops.resampling import AlignMode
-from crosschip.ops.resizing import ResizeLinear, ResizeNearest
-from crosschip.ops.windows import AutoPad
+from crosschip.ops.definition.windows import AutoPad
+from crosschip.ops.numerics.resampling import AlignMode
+from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D
+from crosschip.ops.standard.resizing import ResizeLinear, ResizeNearest
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker

@@ -8,18 +8,16 @@ import numpy as np
 import pytest
 
 from crosschip.ir import Builder, DeviceError
-from crosschip.ops.activation import HardSigmoid, HardSwish
-from crosschip.ops.convolution import Conv2D
-from crosschip.ops.magnitude import LRN
-from crosschip.ops.matrix import MatMul
-from crosschip.ops.normalization import GroupNormalization
-from crosschip.ops.padding import Pad, PadMode
-from crosschip.ops.pooling import AveragePool2D, MaxPool2D
-from crosschip.ops.recurrent import GRU, LSTM, RNN
-from crosschip.ops.reduction import ReduceMax
-from crosschip.ops.resizing import ResizeLinear, ResizeNearest
-from crosschip.ops.smooth import Celu, Selu
-from crosschip.ops.sorting import ArgMax, TopK
+from crosschip.ops.standard.activation import Celu, HardSigmoid, HardSwish, Selu
+from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.matrix import MatMul
+from crosschip.ops.standard.normalization import LRN, GroupNormalization
+from crosschip.ops.standard.padding import Pad, PadMode
+from crosschip.ops.standard.pooling import AveragePool2D, MaxPool2D
+from crosschip.ops.standard.recurrent import GRU, LSTM, RNN
+from crosschip.ops.standard.reduction import ReduceMax
+from crosschip.ops.standard.resizing import ResizeLinear, ResizeNearest
+from crosschip.ops.standard.searching import ArgMax, TopK
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Build, Checker

@@ -10,7 +10,7 @@ from tests.devices.test_types import COMPUTED, TOLERANCES, Example, sizes, value
 
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.ir import ModelError
-from crosschip.ops.blocks import (
+from crosschip.ops.standard.blocks import (
     BatchToSpaceND,
     ChannelShuffle,
     DepthOrder,
@@ -18,8 +18,9 @@ from crosschip.ops.blocks import (
     SpaceToBatchND,
     SpaceToDepth,
 )
-from crosschip.ops.creation import FillLike, OneHot, Range
-from crosschip.ops.indexing import (
+from crosschip.ops.standard.creation import FillLike, OneHot, Range
+from crosschip.ops.standard.indexing import (
+    Gather,
     GatherElements,
     GatherND,
     Scatter,
@@ -27,12 +28,12 @@ from crosschip.ops.indexing import (
     ScatterND,
     SparseToDense,
 )
-from crosschip.ops.joining import Gather, Meshgrid, Stack, Unstack
-from crosschip.ops.layout import Expand, Flatten
-from crosschip.ops.padding import Pad, PadMode
-from crosschip.ops.rearranging import ReverseSequence, Roll, Tile, Trilu
-from crosschip.ops.searching import NonZero, Unique
-from crosschip.ops.slicing import Crop, StridedSlice
+from crosschip.ops.standard.joining import Meshgrid, Stack, Unstack
+from crosschip.ops.standard.layout import Expand, Flatten
+from crosschip.ops.standard.padding import Pad, PadMode
+from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile, Trilu
+from crosschip.ops.standard.searching import NonZero, Unique
+from crosschip.ops.standard.slicing import Crop, StridedSlice
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker

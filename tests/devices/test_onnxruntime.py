@@ -10,10 +10,10 @@ from crosschip.devices.onnxruntime import OnnxRuntimeDevice
 from crosschip.devices.onnxruntime.saved import read
 from crosschip.hal import Options
 from crosschip.ir import Builder, DeviceError, ElementType, Model, Operand, Quantization, TensorType
-from crosschip.ops.conversion import Dequantize, Quantize
-from crosschip.ops.convolution import Conv2D
-from crosschip.ops.layout import Reshape
-from crosschip.ops.pooling import MaxPool2D
+from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.pooling import MaxPool2D
+from crosschip.ops.standard.quantization import Dequantize, Quantize
 
 
 def convolution(dtype: ElementType, zero_point: float) -> Model:

@@ -15,12 +15,13 @@ import pytest
 
 from crosschip.hal import Options, Precision
 from crosschip.ir import Array, DeviceError, Model
-from crosschip.ops.activation import Relu, Sigmoid
-from crosschip.ops.convolution import Conv2D
-from crosschip.ops.elementwise import Add, Assign, Mul
-from crosschip.ops.joining import Split
-from crosschip.ops.layout import Reshape, Transpose
-from crosschip.ops.matrix import MatMul
+from crosschip.ops.standard.activation import Relu, Sigmoid
+from crosschip.ops.standard.arithmetic import Add, Mul
+from crosschip.ops.standard.conversion import Assign
+from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.joining import Split
+from crosschip.ops.standard.layout import Reshape, Transpose
+from crosschip.ops.standard.matrix import MatMul
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker
@@ -281,7 +282,7 @@ def test_using_a_device_leaves_no_traces(name: str, tmp_path: Any) -> None:
         f"device = entry_points(group='crosschip.devices')[{name!r}].load()()\n"
         "from crosschip.hal import Options\n"
         "from crosschip.ir import Builder, ElementType, TensorType\n"
-        "from crosschip.ops.activation import Relu\n"
+        "from crosschip.ops.standard.activation import Relu\n"
         "b = Builder()\n"
         "b.output('y', b.add(Relu, b.input('x', TensorType(ElementType.FLOAT32, (2,)))))\n"
         "program = device.compile(b.build(), Options())\n"

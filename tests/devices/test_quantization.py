@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from crosschip.ir import Builder, ElementType, Operand, Quantization, TensorType
-from crosschip.ops.activation import Relu, Softmax
-from crosschip.ops.conversion import Dequantize, Quantize
-from crosschip.ops.layout import Reshape, Transpose
+from crosschip.ops.standard.activation import Relu, Softmax
+from crosschip.ops.standard.layout import Reshape, Transpose
+from crosschip.ops.standard.quantization import Dequantize, Quantize
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker

@@ -10,19 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crosschip.ir import Array, ElementType
-from crosschip.ops.conversion import Cast
-from crosschip.ops.creation import Fill
-from crosschip.ops.joining import Concat, Gather, Split
-from crosschip.ops.layout import (
-    Expand,
-    Flatten,
-    Reshape,
-    ShapeOf,
-    Squeeze,
-    Transpose,
-    Unsqueeze,
-)
-from crosschip.ops.slicing import Slice
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import Fill, ShapeOf
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat, Split
+from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.slicing import Slice
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker

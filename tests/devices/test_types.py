@@ -11,7 +11,7 @@ import pytest
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.ir import Array, Builder, ElementType, ModelError, Operand
 from crosschip.ir.types import ALL_TYPES, FLOATS, INTEGERS, NARROW_TYPES
-from crosschip.ops.activation import (
+from crosschip.ops.standard.activation import (
     HardSigmoid,
     HardSwish,
     LeakyRelu,
@@ -22,28 +22,20 @@ from crosschip.ops.activation import (
     Swish,
     Tanh,
 )
-from crosschip.ops.adaptive_pooling import AdaptiveAveragePool2D
-from crosschip.ops.conversion import Cast
-from crosschip.ops.convolution import Conv2D, Conv2DTranspose
-from crosschip.ops.creation import Fill
-from crosschip.ops.elementwise import Add, Assign, Clip, Div, Max, Min, Mul, Pow, Sub
-from crosschip.ops.joining import Concat, Gather, Split
-from crosschip.ops.layout import (
-    Expand,
-    Flatten,
-    Reshape,
-    ShapeOf,
-    Squeeze,
-    Transpose,
-    Unsqueeze,
-)
-from crosschip.ops.matrix import FullyConnected, MatMul
-from crosschip.ops.normalization import BatchNormalization, LayerNormalization
-from crosschip.ops.pooling import AveragePool2D, MaxPool2D
-from crosschip.ops.reduction import ReduceMax, ReduceMean, ReduceSum
-from crosschip.ops.resizing import ResizeLinear, ResizeNearest
-from crosschip.ops.slicing import Slice
-from crosschip.ops.unary import Exp, Sqrt
+from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Mul, Pow, Sub
+from crosschip.ops.standard.conversion import Assign, Cast
+from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.creation import Fill, ShapeOf
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat, Split
+from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.matrix import FullyConnected, MatMul
+from crosschip.ops.standard.normalization import BatchNormalization, LayerNormalization
+from crosschip.ops.standard.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D
+from crosschip.ops.standard.reduction import ReduceMax, ReduceMean, ReduceSum
+from crosschip.ops.standard.resizing import ResizeLinear, ResizeNearest
+from crosschip.ops.standard.slicing import Slice
+from crosschip.ops.standard.unary import Exp, Sqrt
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker

@@ -12,14 +12,28 @@ from crosschip.devices.reference import ReferenceDevice
 from crosschip.ir import Array, ElementType, ModelError
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator, operator_named
-from crosschip.ops.activation import LogSoftmax, PRelu, Shrink, ThresholdedRelu
-from crosschip.ops.bitwise import BitShift, Direction
-from crosschip.ops.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual
-from crosschip.ops.division import Mod
-from crosschip.ops.elementwise import Clip
-from crosschip.ops.logical import Where
-from crosschip.ops.smooth import Celu, Elu, Gelu, Selu, Softplus
-from crosschip.ops.unary import Abs, Ceil, Floor, IsInf, IsNaN, Neg, Round, Sign
+from crosschip.ops.standard.activation import (
+    Celu,
+    Elu,
+    Gelu,
+    LogSoftmax,
+    PRelu,
+    Selu,
+    Shrink,
+    Softplus,
+    ThresholdedRelu,
+)
+from crosschip.ops.standard.arithmetic import Clip, Mod
+from crosschip.ops.standard.comparison import (
+    Equal,
+    Greater,
+    GreaterEqual,
+    Less,
+    LessEqual,
+    NotEqual,
+)
+from crosschip.ops.standard.logical import BitShift, Direction, Where
+from crosschip.ops.standard.unary import Abs, Ceil, Floor, IsInf, IsNaN, Neg, Round, Sign
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker

@@ -41,11 +41,11 @@ def test_links_lead_somewhere(document: Path) -> None:
 
 
 def test_formats_page_has_the_versions_of_the_code() -> None:
-    from crosschip.ops import saved_model
+    from crosschip.ops.definition import serialization
     from crosschip.runtime import cache
 
     page = (ROOT / "docs" / "formats.md").read_text("utf-8")
     assert f"`{cache.SUFFIX}`" in page or f"<key>{cache.SUFFIX}" in page
     assert f"A cache entry (`<key>{cache.SUFFIX}`), format version {cache.FORMAT_VERSION}" in page
-    assert f"A saved model, format version {saved_model.FORMAT_VERSION}" in page
-    assert saved_model.MAGIC.hex(" ").upper() in page
+    assert f"A saved model, format version {serialization.FORMAT_VERSION}" in page
+    assert serialization.MAGIC.hex(" ").upper() in page

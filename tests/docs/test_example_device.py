@@ -14,8 +14,8 @@ import json, sys
 import numpy as np
 import crosschip as cc
 from crosschip.ir import Builder, ElementType, TensorType, symbol
-from crosschip.ops.activation import LeakyRelu
-from crosschip.ops.elementwise import Add
+from crosschip.ops.standard.activation import LeakyRelu
+from crosschip.ops.standard.arithmetic import Add
 
 b = Builder("mixed")
 x = b.input("x", TensorType(ElementType.FLOAT32, (symbol("N"), 4)))

@@ -10,13 +10,14 @@ from tests.modelling import float32
 
 from crosschip.ir import Builder, ElementType, ModelError, Operand, TensorType, symbol
 from crosschip.ir.types import NUMBERS
-from crosschip.ops.activation import LeakyRelu, Relu, Sigmoid, Softmax
-from crosschip.ops.conversion import Cast, Quantize
-from crosschip.ops.convolution import Conv2D
-from crosschip.ops.elementwise import Add
-from crosschip.ops.joining import Concat, Split
-from crosschip.ops.layout import Reshape, Squeeze, Transpose
-from crosschip.ops.slots import Fuse
+from crosschip.ops.definition.slots import Fuse
+from crosschip.ops.standard.activation import LeakyRelu, Relu, Sigmoid, Softmax
+from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.joining import Concat, Split
+from crosschip.ops.standard.layout import Reshape, Squeeze, Transpose
+from crosschip.ops.standard.quantization import Quantize
 
 N = symbol("N")
 UNKNOWN_RANK = TensorType(ElementType.FLOAT32, None)

@@ -14,8 +14,8 @@ from tests.modelling import Example, examples, float32, model_of
 from crosschip.ir import Builder, Model, Operation
 from crosschip.ir.dot import colours_of, to_dot
 from crosschip.ir.svg import to_svg
-from crosschip.ops.activation import Relu, Sigmoid
-from crosschip.ops.elementwise import Add
+from crosschip.ops.standard.activation import Relu, Sigmoid
+from crosschip.ops.standard.arithmetic import Add
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAMES = ["", 'say "hi"', "a\\b", "a\\", "<b> & </svg>", "x\ny", "\x00\x1b", "\ud800", "]]>", "名"]

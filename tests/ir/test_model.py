@@ -14,10 +14,10 @@ from tests.modelling import Example, examples, float32, model_of
 from crosschip.ir import Builder, ElementType, Model, ModelError, Operand, TensorType, symbol
 from crosschip.ir.dot import to_dot
 from crosschip.ir.svg import to_svg
-from crosschip.ops.activation import Relu
-from crosschip.ops.elementwise import Add
-from crosschip.ops.joining import Split
-from crosschip.ops.layout import Transpose
+from crosschip.ops.standard.activation import Relu
+from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.joining import Split
+from crosschip.ops.standard.layout import Transpose
 
 MANY = 20_000
 

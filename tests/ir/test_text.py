@@ -10,12 +10,12 @@ from tests.modelling import Example, examples, float32, model_of
 
 from crosschip.ir import Builder, ElementType, Model, Operand, TensorType, symbol
 from crosschip.ir.text import legible
-from crosschip.ops.activation import Relu
-from crosschip.ops.convolution import Conv2D
-from crosschip.ops.elementwise import Add, Clip
-from crosschip.ops.joining import Concat, Split
-from crosschip.ops.layout import Reshape
-from crosschip.ops.slicing import Slice
+from crosschip.ops.standard.activation import Relu
+from crosschip.ops.standard.arithmetic import Add, Clip
+from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.joining import Concat, Split
+from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.slicing import Slice
 
 
 def test_a_model_as_text() -> None:

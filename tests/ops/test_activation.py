@@ -9,9 +9,21 @@ import pytest
 from tests.ops.oracle import functional, of_torch, torch
 
 from crosschip.ir import Array
-from crosschip.ops.activation import LogSoftmax, PRelu, Relu, Shrink, Softsign, ThresholdedRelu
-from crosschip.ops.hardmax import Hardmax
-from crosschip.ops.smooth import Celu, Elu, Gelu, Mish, Selu, Softplus
+from crosschip.ops.standard.activation import (
+    Celu,
+    Elu,
+    Gelu,
+    Hardmax,
+    LogSoftmax,
+    Mish,
+    PRelu,
+    Relu,
+    Selu,
+    Shrink,
+    Softplus,
+    Softsign,
+    ThresholdedRelu,
+)
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker

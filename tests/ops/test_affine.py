@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from tests.ops.oracle import of_torch, torch
 
-from crosschip.ops.affine import BiasAdd, Scale
-from crosschip.ops.elementwise import SquaredDifference, Sum
-from crosschip.ops.slots import Fuse
+from crosschip.ops.definition.slots import Fuse
+from crosschip.ops.standard.arithmetic import BiasAdd, Scale, SquaredDifference, Sum
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker

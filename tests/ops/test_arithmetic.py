@@ -15,7 +15,8 @@ from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
 from crosschip.ir import Array, Builder, ElementType, Quantization, TensorType
 from crosschip.ops import Operator
-from crosschip.ops.activation import (
+from crosschip.ops.definition.slots import Fuse
+from crosschip.ops.standard.activation import (
     HardSigmoid,
     HardSwish,
     LeakyRelu,
@@ -26,12 +27,12 @@ from crosschip.ops.activation import (
     Swish,
     Tanh,
 )
-from crosschip.ops.elementwise import Add, Assign, Clip, Div, Max, Min, Mul, Pow, Sub
-from crosschip.ops.matrix import FullyConnected, MatMul
-from crosschip.ops.normalization import BatchNormalization, LayerNormalization
-from crosschip.ops.reduction import ReduceMax, ReduceMean, ReduceSum
-from crosschip.ops.slots import Fuse
-from crosschip.ops.unary import Exp, Sqrt
+from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Mul, Pow, Sub
+from crosschip.ops.standard.conversion import Assign
+from crosschip.ops.standard.matrix import FullyConnected, MatMul
+from crosschip.ops.standard.normalization import BatchNormalization, LayerNormalization
+from crosschip.ops.standard.reduction import ReduceMax, ReduceMean, ReduceSum
+from crosschip.ops.standard.unary import Exp, Sqrt
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker

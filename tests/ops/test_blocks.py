@@ -10,7 +10,7 @@ import pytest
 from tests.ops.oracle import functional, of_onnx, of_torch
 
 from crosschip.ir import Array
-from crosschip.ops.blocks import (
+from crosschip.ops.standard.blocks import (
     BatchToSpaceND,
     ChannelShuffle,
     DepthOrder,

@@ -13,12 +13,13 @@ from tests.ops.oracle import of_torch, torch
 
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.ir import Array, Builder, ElementType, Operand, Quantization, TensorType
-from crosschip.ops.casting import PowerRounding
-from crosschip.ops.conversion import BitCast, Cast, Dequantize, Quantize
-from crosschip.ops.joining import Concat, Split
-from crosschip.ops.layout import Flatten, Reshape, Squeeze, Transpose, Unsqueeze
-from crosschip.ops.padding import Pad, PadMode
-from crosschip.ops.slicing import Slice
+from crosschip.ops.numerics.casting import PowerRounding
+from crosschip.ops.standard.conversion import BitCast, Cast
+from crosschip.ops.standard.joining import Concat, Split
+from crosschip.ops.standard.layout import Flatten, Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.padding import Pad, PadMode
+from crosschip.ops.standard.quantization import Dequantize, Quantize
+from crosschip.ops.standard.slicing import Slice
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker

@@ -13,9 +13,9 @@ from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
 from crosschip.ir import Array, Builder, ElementType, ModelError, Operand, Quantization, TensorType
 from crosschip.ops import Operator
-from crosschip.ops.convolution import Conv2D, Conv2DTranspose
-from crosschip.ops.slots import Fuse
-from crosschip.ops.windows import AutoPad
+from crosschip.ops.definition.slots import Fuse
+from crosschip.ops.definition.windows import AutoPad
+from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker

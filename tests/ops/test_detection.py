@@ -12,11 +12,10 @@ from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
 from crosschip.ir import Array, Builder, ElementType, ModelError, Operand, TensorType
 from crosschip.ops import Operator
-from crosschip.ops.deformable_convolution import DeformableConv2D
-from crosschip.ops.detection import PriorBox, YoloBox
-from crosschip.ops.post_processing import DetectionPostProcess
-from crosschip.ops.sampling import GridSample, RoiAlign, RoiMode
-from crosschip.ops.suppression import NonMaxSuppression, NonMaxSuppressionIndices
+from crosschip.ops.standard.convolution import DeformableConv2D
+from crosschip.ops.standard.detection import DetectionPostProcess, PriorBox, YoloBox
+from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
+from crosschip.ops.standard.suppression import NonMaxSuppression, NonMaxSuppressionIndices
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from crosschip.ir import Array
-from crosschip.ops.division import FloorDiv, Mod
-from crosschip.ops.slots import Fuse
+from crosschip.ops.definition.slots import Fuse
+from crosschip.ops.standard.arithmetic import FloorDiv, Mod
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker

@@ -19,8 +19,8 @@ from crosschip.ir import Array, DeviceError, InputError, Model, Operation, Unsup
 from crosschip.ir.dimension import is_unknown, substitute
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator, operators
-from crosschip.ops.examples import Example, arrays_for, model_of, samples
-from crosschip.ops.slots import Fuse
+from crosschip.ops.definition.examples import Example, arrays_for, examples_of, model_of, samples
+from crosschip.ops.definition.slots import Fuse
 from crosschip.passes import Specialize
 from crosschip.runtime.discovery import open_device
 from crosschip.runtime.placement import place
@@ -28,7 +28,7 @@ from crosschip.runtime.placement import place
 CASES = {
     f"{name}-{index}": (operator, arguments)
     for name, operator in operators().items()
-    for index, arguments in enumerate(operator.examples)
+    for index, arguments in enumerate(examples_of(operator))
 }
 
 # Of the largest element; the engines' own approximations of functions are within it.

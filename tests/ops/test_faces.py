@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from crosschip.ops import operators
-from crosschip.ops.faces import NodeType
+from crosschip.ops import examples_of, faces_of, operators
+from crosschip.ops.definition.faces import NodeType
 
 # In the order of their codes, from 0: nnadapter.h of Paddle Lite.
 NNADAPTER = """
@@ -38,14 +38,14 @@ NNRT = """
 
 
 def test_nnadapter() -> None:
-    faces = {name: op.faces.nnadapter for name, op in operators().items() if op.faces.nnadapter}
+    faces = {name: face for name, op in operators().items() if (face := faces_of(op).nnadapter)}
     assert {face.code: name for name, face in faces.items()} == dict(enumerate(NNADAPTER.split()))
     for name, face in faces.items():
         assert set(face.operands) <= {slot.name for slot in operators()[name].slots}, name
 
 
 def test_nnrt() -> None:
-    faces = [(op, face) for op in operators().values() for face in op.faces.nnrt]
+    faces = [(op, face) for op in operators().values() for face in faces_of(op).nnrt]
     assert {face.code: face.name for _, face in faces} == dict(enumerate(NNRT.split(), 1))
     for op, face in faces:
         slots = {slot.name for slot in op.slots}
@@ -55,11 +55,11 @@ def test_nnrt() -> None:
 
 
 def test_the_driver_interface() -> None:
-    assert {node for op in operators().values() for node in op.faces.hdi} == set(NodeType)
+    assert {node for op in operators().values() for node in faces_of(op).hdi} == set(NodeType)
 
 
 def test_an_onnx_operator_that_several_stand_for_is_a_case_of_each() -> None:
-    found = Counter(name for op in operators().values() for name in op.faces.onnx)
+    found = Counter(name for op in operators().values() for name in faces_of(op).onnx)
     assert {name for name, count in found.items() if count > 1} <= {"Resize", "Upsample", "Cast"}
 
 
@@ -69,5 +69,5 @@ def test_the_core_is_small() -> None:
 
 def test_every_operator_is_documented_and_has_examples() -> None:
     for name, op in operators().items():
-        assert op.examples, name
+        assert examples_of(op), name
         assert len(op.__doc__ or "") > 30, name

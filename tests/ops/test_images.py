@@ -9,15 +9,19 @@ import pytest
 from tests.ops.oracle import functional, torch
 
 from crosschip.ir import Array, ElementType
-from crosschip.ops.adaptive_pooling import AdaptiveAveragePool2D, AdaptiveMaxPool2D
-from crosschip.ops.bilinear import Kernel
-from crosschip.ops.convolution import Conv2D, Conv2DTranspose
-from crosschip.ops.padding import PadMode
-from crosschip.ops.pooling import AveragePool2D, MaxPool2D
-from crosschip.ops.resampling import AlignMode
-from crosschip.ops.resizing import ResizeCubic, ResizeLinear, ResizeNearest
-from crosschip.ops.sampling import GridSample
-from crosschip.ops.windows import AutoPad
+from crosschip.ops.definition.windows import AutoPad
+from crosschip.ops.numerics.bilinear import Kernel
+from crosschip.ops.numerics.resampling import AlignMode
+from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.padding import PadMode
+from crosschip.ops.standard.pooling import (
+    AdaptiveAveragePool2D,
+    AdaptiveMaxPool2D,
+    AveragePool2D,
+    MaxPool2D,
+)
+from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
+from crosschip.ops.standard.sampling import GridSample
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker

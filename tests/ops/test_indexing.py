@@ -10,8 +10,8 @@ from scipy.sparse import coo_array
 from tests.ops.oracle import functional, of_onnx, of_torch, torch
 
 from crosschip.ir import Array
-from crosschip.ops.creation import OneHot
-from crosschip.ops.indexing import (
+from crosschip.ops.standard.creation import OneHot
+from crosschip.ops.standard.indexing import (
     GatherElements,
     GatherND,
     Scatter,
@@ -19,7 +19,7 @@ from crosschip.ops.indexing import (
     ScatterND,
     SparseToDense,
 )
-from crosschip.ops.searching import NonZero, Unique
+from crosschip.ops.standard.searching import NonZero, Unique
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker

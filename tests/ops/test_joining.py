@@ -12,10 +12,11 @@ from tests.ops.oracle import of_torch, torch
 
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.ir import Array, Builder, DeviceError, ElementType
-from crosschip.ops.assertion import Assert
-from crosschip.ops.creation import Fill, FillLike, Range
-from crosschip.ops.joining import Gather, Meshgrid, Stack, Unstack
-from crosschip.ops.layout import Rank, Reshape
+from crosschip.ops.standard.control import Assert
+from crosschip.ops.standard.creation import Fill, FillLike, Range, Rank
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Meshgrid, Stack, Unstack
+from crosschip.ops.standard.layout import Reshape
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker

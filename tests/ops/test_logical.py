@@ -13,16 +13,27 @@ from tests.ops.oracle import of_torch, torch
 
 from crosschip.ir import Array
 from crosschip.ops import Operator
-from crosschip.ops.bitwise import (
+from crosschip.ops.standard.comparison import (
+    Equal,
+    Greater,
+    GreaterEqual,
+    Less,
+    LessEqual,
+    NotEqual,
+)
+from crosschip.ops.standard.logical import (
+    And,
     BitShift,
     BitwiseAnd,
     BitwiseNot,
     BitwiseOr,
     BitwiseXor,
     Direction,
+    Not,
+    Or,
+    Where,
+    Xor,
 )
-from crosschip.ops.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual
-from crosschip.ops.logical import And, Not, Or, Where, Xor
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker

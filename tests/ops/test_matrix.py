@@ -14,9 +14,8 @@ from tests.ops.oracle import functional, of_torch, torch
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
 from crosschip.ir import Array, Builder, ElementType, ModelError, Operand, Quantization, TensorType
-from crosschip.ops.determinant import Det
-from crosschip.ops.matrix import FullyConnected, MatMul
-from crosschip.ops.slots import Fuse
+from crosschip.ops.definition.slots import Fuse
+from crosschip.ops.standard.matrix import Det, FullyConnected, MatMul
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker

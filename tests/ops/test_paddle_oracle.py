@@ -12,16 +12,20 @@ from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
 from crosschip.ir import Array, Builder, ElementType, TensorType
 from crosschip.ops import Operator
-from crosschip.ops.adaptive_pooling import AdaptiveAveragePool2D, AdaptiveMaxPool2D
-from crosschip.ops.bilinear import Kernel
-from crosschip.ops.deformable_convolution import DeformableConv2D
-from crosschip.ops.detection import PriorBox, YoloBox
-from crosschip.ops.padding import PadMode
-from crosschip.ops.pooling import AveragePool2D, MaxPool2D
-from crosschip.ops.resizing import ResizeCubic, ResizeLinear, ResizeNearest
-from crosschip.ops.sampling import GridSample, RoiAlign
-from crosschip.ops.suppression import NonMaxSuppression
-from crosschip.ops.windows import AutoPad
+from crosschip.ops.definition.windows import AutoPad
+from crosschip.ops.numerics.bilinear import Kernel
+from crosschip.ops.standard.convolution import DeformableConv2D
+from crosschip.ops.standard.detection import PriorBox, YoloBox
+from crosschip.ops.standard.padding import PadMode
+from crosschip.ops.standard.pooling import (
+    AdaptiveAveragePool2D,
+    AdaptiveMaxPool2D,
+    AveragePool2D,
+    MaxPool2D,
+)
+from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
+from crosschip.ops.standard.sampling import GridSample, RoiAlign
+from crosschip.ops.standard.suppression import NonMaxSuppression
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker

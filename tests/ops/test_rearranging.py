@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.ops.oracle import functional, of_onnx, of_torch, torch
 
 from crosschip.ir import Array
-from crosschip.ops.padding import Pad, PadMode
-from crosschip.ops.rearranging import ReverseSequence, Roll, Tile, Trilu
-from crosschip.ops.slicing import Crop, StridedSlice
+from crosschip.ops.standard.padding import Pad, PadMode
+from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile, Trilu
+from crosschip.ops.standard.slicing import Crop, StridedSlice
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker

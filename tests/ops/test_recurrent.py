@@ -13,8 +13,8 @@ from tests.ops.oracle import torch
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
 from crosschip.ir import Array, Builder, DeviceError, ElementType, ModelError, Operand, TensorType
-from crosschip.ops.cells import CellFunction
-from crosschip.ops.recurrent import GRU, LSTM, RNN, Direction, Recurrent
+from crosschip.ops.numerics.cells import CellFunction
+from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Direction, Recurrent
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker

@@ -10,8 +10,8 @@ from tests.ops.oracle import of_onnx
 
 from crosschip.ir import Array, Builder, ElementType, ModelError, TensorType
 from crosschip.ops import Operator
-from crosschip.ops.resampling import AlignMode, Rounding
-from crosschip.ops.resizing import ResizeCubic, ResizeLinear, ResizeNearest
+from crosschip.ops.numerics.resampling import AlignMode, Rounding
+from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker

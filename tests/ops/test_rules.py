@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 
 from crosschip.ir import Builder, ElementType, ModelError, Operand, TensorType
-from crosschip.ops.activation import LeakyRelu, Relu, Softmax
-from crosschip.ops.adaptive_pooling import AdaptiveAveragePool2D
-from crosschip.ops.conversion import Dequantize, Quantize
-from crosschip.ops.convolution import Conv2D, Conv2DTranspose
-from crosschip.ops.creation import Fill
-from crosschip.ops.elementwise import Add
-from crosschip.ops.joining import Concat, Gather, Split
-from crosschip.ops.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
-from crosschip.ops.matrix import FullyConnected, MatMul
-from crosschip.ops.normalization import BatchNormalization, LayerNormalization
-from crosschip.ops.pooling import AveragePool2D, MaxPool2D
-from crosschip.ops.reduction import ReduceMean
-from crosschip.ops.resizing import ResizeLinear, ResizeNearest
-from crosschip.ops.slicing import Slice
+from crosschip.ops.standard.activation import LeakyRelu, Relu, Softmax
+from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.creation import Fill
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat, Split
+from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.matrix import FullyConnected, MatMul
+from crosschip.ops.standard.normalization import BatchNormalization, LayerNormalization
+from crosschip.ops.standard.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D
+from crosschip.ops.standard.quantization import Dequantize, Quantize
+from crosschip.ops.standard.reduction import ReduceMean
+from crosschip.ops.standard.resizing import ResizeLinear, ResizeNearest
+from crosschip.ops.standard.slicing import Slice
 
 IMAGE, MATRIX = (1, 4, 8, 9), (3, 5)
 

@@ -18,17 +18,17 @@ from crosschip.ir import (
     Quantization,
     TensorType,
 )
-from crosschip.ops.assertion import Assert
-from crosschip.ops.blocks import (
+from crosschip.ops.standard.blocks import (
     BatchToSpaceND,
     ChannelShuffle,
     DepthToSpace,
     SpaceToBatchND,
     SpaceToDepth,
 )
-from crosschip.ops.conversion import BitCast, Dequantize, Quantize
-from crosschip.ops.creation import Fill, FillLike, OneHot, Range
-from crosschip.ops.indexing import (
+from crosschip.ops.standard.control import Assert
+from crosschip.ops.standard.conversion import BitCast
+from crosschip.ops.standard.creation import Fill, FillLike, OneHot, Range
+from crosschip.ops.standard.indexing import (
     GatherElements,
     GatherND,
     Scatter,
@@ -36,11 +36,12 @@ from crosschip.ops.indexing import (
     ScatterND,
     SparseToDense,
 )
-from crosschip.ops.joining import Meshgrid, Split, Stack, Unstack
-from crosschip.ops.padding import Pad, PadMode
-from crosschip.ops.rearranging import ReverseSequence, Roll, Tile, Trilu
-from crosschip.ops.searching import NonZero, Unique
-from crosschip.ops.slicing import Crop, StridedSlice
+from crosschip.ops.standard.joining import Meshgrid, Split, Stack, Unstack
+from crosschip.ops.standard.padding import Pad, PadMode
+from crosschip.ops.standard.quantization import Dequantize, Quantize
+from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile, Trilu
+from crosschip.ops.standard.searching import NonZero, Unique
+from crosschip.ops.standard.slicing import Crop, StridedSlice
 
 IMAGE = (2, 6, 4, 6)
 

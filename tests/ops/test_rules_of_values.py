@@ -11,14 +11,19 @@ import pytest
 
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.ir import Builder, DeviceError, ElementType, ModelError, Operand, TensorType
-from crosschip.ops.activation import LogSoftmax, PRelu, Sigmoid
-from crosschip.ops.affine import BiasAdd, Scale
-from crosschip.ops.bitwise import BitShift, BitwiseAnd, BitwiseNot
-from crosschip.ops.comparison import Equal, Less
-from crosschip.ops.division import FloorDiv, Mod
-from crosschip.ops.elementwise import Clip, SquaredDifference, Sum
-from crosschip.ops.logical import And, Not, Where
-from crosschip.ops.unary import Floor, IsNaN
+from crosschip.ops.standard.activation import LogSoftmax, PRelu, Sigmoid
+from crosschip.ops.standard.arithmetic import (
+    BiasAdd,
+    Clip,
+    FloorDiv,
+    Mod,
+    Scale,
+    SquaredDifference,
+    Sum,
+)
+from crosschip.ops.standard.comparison import Equal, Less
+from crosschip.ops.standard.logical import And, BitShift, BitwiseAnd, BitwiseNot, Not, Where
+from crosschip.ops.standard.unary import Floor, IsNaN
 
 
 def ones(*shape: int, dtype: Any = np.float32) -> Any:

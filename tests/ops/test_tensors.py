@@ -12,20 +12,14 @@ from tests.ops.oracle import torch
 
 from crosschip.ir import Array, ElementType, Quantization
 from crosschip.ir.types import ALL_TYPES
-from crosschip.ops.conversion import Cast, Dequantize, Quantize
-from crosschip.ops.creation import Fill
-from crosschip.ops.elementwise import Mul
-from crosschip.ops.joining import Concat, Gather, Split
-from crosschip.ops.layout import (
-    Expand,
-    Flatten,
-    Reshape,
-    ShapeOf,
-    Squeeze,
-    Transpose,
-    Unsqueeze,
-)
-from crosschip.ops.slicing import Slice
+from crosschip.ops.standard.arithmetic import Mul
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import Fill, ShapeOf
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat, Split
+from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.quantization import Dequantize, Quantize
+from crosschip.ops.standard.slicing import Slice
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker

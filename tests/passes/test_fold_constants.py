@@ -7,13 +7,15 @@ import pytest
 from tests.modelling import dedented, float32, model_of
 
 from crosschip.ir import Builder, ElementType, ModelError, Operand, Quantization, symbol
-from crosschip.ops.conversion import Cast, Dequantize
-from crosschip.ops.creation import Fill
-from crosschip.ops.elementwise import Add, Div, Mul
-from crosschip.ops.joining import Concat, Gather, Split
-from crosschip.ops.layout import Expand, Reshape, ShapeOf, Transpose
-from crosschip.ops.slicing import Slice
-from crosschip.ops.unary import Sqrt
+from crosschip.ops.standard.arithmetic import Add, Div, Mul
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import Fill, ShapeOf
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat, Split
+from crosschip.ops.standard.layout import Expand, Reshape, Transpose
+from crosschip.ops.standard.quantization import Dequantize
+from crosschip.ops.standard.slicing import Slice
+from crosschip.ops.standard.unary import Sqrt
 from crosschip.passes import FoldConstants
 
 fold = FoldConstants()

@@ -10,12 +10,12 @@ import pytest
 from tests.modelling import dedented, float32, model_of, outputs_of
 
 from crosschip.ir import Array, Builder, ElementType, Operand, TensorType, symbol
-from crosschip.ops.activation import Relu
-from crosschip.ops.convolution import Conv2D, Conv2DTranspose
-from crosschip.ops.elementwise import Add
-from crosschip.ops.matrix import FullyConnected, MatMul
-from crosschip.ops.normalization import BatchNormalization
-from crosschip.ops.slots import Fuse
+from crosschip.ops.definition.slots import Fuse
+from crosschip.ops.standard.activation import Relu
+from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.matrix import FullyConnected, MatMul
+from crosschip.ops.standard.normalization import BatchNormalization
 from crosschip.passes import FoldConstants, FoldIntoWeights, RemoveUnused, run
 
 N = symbol("N")

@@ -9,12 +9,11 @@ import pytest
 from tests.modelling import dedented, float32, model_of
 
 from crosschip.ir import Builder, ElementType, Operand, TensorType, symbol
-from crosschip.ops.activation import Relu
-from crosschip.ops.conversion import Cast
-from crosschip.ops.elementwise import Assign
-from crosschip.ops.joining import Concat
-from crosschip.ops.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
-from crosschip.ops.slicing import Slice
+from crosschip.ops.standard.activation import Relu
+from crosschip.ops.standard.conversion import Assign, Cast
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.slicing import Slice
 from crosschip.passes import CancelTransposes, RemoveIdentities, RemoveUnused
 
 N, M = symbol("N"), symbol("M")

@@ -11,11 +11,12 @@ from hypothesis import given
 from tests.modelling import Example, dedented, examples, float32, model_of, outputs_of
 
 from crosschip.ir import Builder, ElementType, InputError, Operand, TensorType, symbol, unknown
-from crosschip.ops.activation import Relu
-from crosschip.ops.convolution import Conv2D
-from crosschip.ops.elementwise import Add
-from crosschip.ops.layout import Reshape, ShapeOf
-from crosschip.ops.pooling import AveragePool2D
+from crosschip.ops.standard.activation import Relu
+from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.pooling import AveragePool2D
 from crosschip.passes import FoldConstants, Specialize, run
 from crosschip.passes.specialize import bind
 

@@ -24,10 +24,10 @@ from tests.modelling import (
 from crosschip import compile
 from crosschip.hal import Options, Program
 from crosschip.ir import Array, Builder, InputError, Model, Operand, symbol
-from crosschip.ops.activation import Relu, Sigmoid, Tanh
-from crosschip.ops.elementwise import Add, Mul
-from crosschip.ops.joining import Concat, Split
-from crosschip.ops.layout import Reshape, Transpose
+from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
+from crosschip.ops.standard.arithmetic import Add, Mul
+from crosschip.ops.standard.joining import Concat, Split
+from crosschip.ops.standard.layout import Reshape, Transpose
 from crosschip.runtime.compiled import CompiledModel
 
 N = symbol("N")

@@ -22,8 +22,8 @@ from crosschip.ir import (
     UnsupportedError,
     symbol,
 )
-from crosschip.ops.activation import HardSwish, Relu, Sigmoid, Swish, Tanh
-from crosschip.ops.unary import Exp
+from crosschip.ops.standard.activation import HardSwish, Relu, Sigmoid, Swish, Tanh
+from crosschip.ops.standard.unary import Exp
 
 Warnings = Callable[[], list[str]]
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ from crosschip.ir import (
     CacheError,
     Model,
 )
-from crosschip.ops.activation import Relu, Sigmoid, Tanh
+from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
 from crosschip.runtime.cache import Cache
 
 Warnings = Callable[[], list[str]]
@@ -195,7 +195,7 @@ COMPILING = """
 import sys
 import numpy as np
 from tests.runtime.test_compiler_cache import DelegatingDevice, chain, compile
-from crosschip.ops.activation import Relu, Tanh
+from crosschip.ops.standard.activation import Relu, Tanh
 
 sys.stdin.readline()
 device = DelegatingDevice(name="npu")

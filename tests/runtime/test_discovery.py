@@ -18,7 +18,7 @@ from tests.modelling import DelegatingDevice, chain
 import crosschip
 from crosschip.hal import Kind
 from crosschip.ir import DeviceError
-from crosschip.ops.activation import Relu
+from crosschip.ops.standard.activation import Relu
 from crosschip.runtime import discovery
 
 # What a vendor ships, in modules of one package; all but the first are broken.
@@ -142,7 +142,7 @@ def test_a_vendors_device_runs_models(installed: Mapping[str, str]) -> None:
     program = """if True:
         import crosschip, numpy
         from crosschip.ir import Builder, ElementType, TensorType
-        from crosschip.ops.activation import Relu
+        from crosschip.ops.standard.activation import Relu
 
         b = Builder()
         x = b.input("x", TensorType(ElementType.FLOAT32, (2,)))
@@ -177,7 +177,7 @@ def test_compiling_for_one_device_loads_no_other() -> None:
         import sys
         import crosschip
         from tests.modelling import chain
-        from crosschip.ops.activation import Relu
+        from crosschip.ops.standard.activation import Relu
         crosschip.compile(chain(Relu), "reference", cache=False)
         print({"onnxruntime", "openvino", "onnx", "typer", "rich"} & set(sys.modules))
     """

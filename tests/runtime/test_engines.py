@@ -13,8 +13,8 @@ from tests.modelling import Example, at_once, close, examples, float32, model_of
 import crosschip
 from crosschip.hal import Device
 from crosschip.ir import Builder, Operand, symbol
-from crosschip.ops.elementwise import Add
-from crosschip.ops.matrix import MatMul
+from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.matrix import MatMul
 from crosschip.runtime.cache import Cache
 from crosschip.runtime.discovery import open_device
 
@@ -61,7 +61,7 @@ import sys
 import numpy as np
 import crosschip
 from crosschip.ir import Builder, ElementType, TensorType
-from crosschip.ops.convolution import Conv2D
+from crosschip.ops.standard.convolution import Conv2D
 
 b = Builder()
 x = b.input("x", TensorType(ElementType.FLOAT32, (1, 1, 4, 4)))

@@ -24,9 +24,9 @@ from crosschip.ir import (
     symbol,
     unknown,
 )
-from crosschip.ops.activation import LeakyRelu, Relu, Sigmoid
-from crosschip.ops.conversion import Dequantize
-from crosschip.ops.elementwise import Add, Sub
+from crosschip.ops.standard.activation import LeakyRelu, Relu, Sigmoid
+from crosschip.ops.standard.arithmetic import Add, Sub
+from crosschip.ops.standard.quantization import Dequantize
 from crosschip.runtime.key import cache_key
 
 ROOT = Path(__file__).parents[2]

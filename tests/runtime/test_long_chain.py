@@ -7,8 +7,8 @@ from tests.modelling import DelegatingDevice, float32, model_of
 
 import crosschip
 from crosschip.ir import Builder, Operand, symbol
-from crosschip.ops.activation import Relu, Tanh
-from crosschip.ops.elementwise import Assign
+from crosschip.ops.standard.activation import Relu, Tanh
+from crosschip.ops.standard.conversion import Assign
 
 MANY = 100_000
 

@@ -23,13 +23,14 @@ from crosschip.ir import (
 )
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
-from crosschip.ops.activation import HardSwish, LeakyRelu, Relu, Sigmoid, Swish, Tanh
-from crosschip.ops.convolution import Conv2D
-from crosschip.ops.elementwise import Add, Elementwise
-from crosschip.ops.layout import Flatten
-from crosschip.ops.matrix import FullyConnected
-from crosschip.ops.normalization import BatchNormalization
-from crosschip.ops.slots import Fuse, tensor
+from crosschip.ops.definition.kinds import Elementwise
+from crosschip.ops.definition.slots import Fuse, tensor
+from crosschip.ops.standard.activation import HardSwish, LeakyRelu, Relu, Sigmoid, Swish, Tanh
+from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.layout import Flatten
+from crosschip.ops.standard.matrix import FullyConnected
+from crosschip.ops.standard.normalization import BatchNormalization
 from crosschip.runtime.placement import Placement, Supports, place
 
 

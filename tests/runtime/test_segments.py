@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.modelling import Example, examples, float32
 
 from crosschip.ir import Builder, Model, Operand, Operation
-from crosschip.ops.joining import Concat
+from crosschip.ops.standard.joining import Concat
 from crosschip.runtime.segments import Segment, cut, segments_of
 
 Sources = Sequence[Sequence[int]]

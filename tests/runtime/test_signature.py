@@ -21,8 +21,8 @@ from crosschip.ir import (
     unknown,
 )
 from crosschip.ir.types import ALL_TYPES
-from crosschip.ops.activation import Relu
-from crosschip.ops.elementwise import Add
+from crosschip.ops.standard.activation import Relu
+from crosschip.ops.standard.arithmetic import Add
 from crosschip.runtime.signature import Signature
 
 N, S = symbol("N"), symbol("S")

@@ -17,7 +17,7 @@ from crosschip.conformance.mutations import mutations
 from crosschip.conformance.variations import Variation, variations
 from crosschip.ir import ModelError
 from crosschip.ops import Operator, operators
-from crosschip.ops.examples import model_of, samples
+from crosschip.ops.definition.examples import examples_of, model_of, samples
 
 DEVICE = "DEVICE"
 """What stands in the place of an operator in the ids of checks."""
@@ -82,7 +82,7 @@ def _by_id(operator: str) -> dict[str, Case]:
 
 
 def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
-    for index, arguments in enumerate(operator.examples):
+    for index, arguments in enumerate(examples_of(operator)):
         for variation in variations(operator, arguments):
             if quick and variation.words not in _QUICK[: 4 if index < 2 else 1]:
                 continue

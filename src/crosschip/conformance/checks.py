@@ -17,9 +17,9 @@ from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Device, Options, Program
 from crosschip.ir import Array, Builder, DeviceError, ElementType, Model, Operand, TensorType
 from crosschip.ops import Operator, operators
-from crosschip.ops.elementwise import Add, Mul
-from crosschip.ops.examples import model_of, samples
-from crosschip.ops.matrix import MatMul
+from crosschip.ops.definition.examples import examples_of, model_of, samples
+from crosschip.ops.standard.arithmetic import Add, Mul
+from crosschip.ops.standard.matrix import MatMul
 
 Check = Callable[[Device], None]
 
@@ -244,7 +244,7 @@ def known_properties(device: Device) -> None:
 def answers(device: Device) -> None:
     """`supports` gives the same answer twice, and a reason with every no."""
     for operator in operators().values():
-        for arguments in operator.examples[:2]:
+        for arguments in examples_of(operator)[:2]:
             (operation,) = model_of(operator, arguments).operations
             first, second = device.supports(operation), device.supports(operation)
             if first != second:
@@ -358,7 +358,7 @@ def _weighted(device: Device) -> tuple[Model, list[Array]]:
 
 def _supported(device: Device) -> Iterator[tuple[type[Operator], dict[str, Any], Model]]:
     for operator in operators().values():
-        for arguments in operator.examples:
+        for arguments in examples_of(operator):
             model = model_of(operator, arguments)
             if device.supports(model.operations[0]):
                 yield operator, dict(arguments), model

@@ -13,8 +13,8 @@ from crosschip.devices.reference import ReferenceProgram
 from crosschip.ir import Array, InputError
 from crosschip.ir.types import NARROW_TYPES, ElementType
 from crosschip.ops import operator_named
-from crosschip.ops.examples import arrays_for, model_of
-from crosschip.ops.saved_model import to_bytes
+from crosschip.ops.definition.examples import arrays_for, model_of
+from crosschip.ops.definition.serialization import to_bytes
 
 
 def export(case: Case, seed: int, path: Path) -> None:

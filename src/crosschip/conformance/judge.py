@@ -16,7 +16,7 @@ from crosschip.hal import Device, Options, Program
 from crosschip.ir import Array, DeviceError, Model, ModelError
 from crosschip.ir.types import FLOATS
 from crosschip.ops import operator_named
-from crosschip.ops.examples import arrays_for, model_of, samples
+from crosschip.ops.definition.examples import arrays_for, examples_of, model_of, samples
 
 
 class Verdict(Enum):
@@ -149,7 +149,7 @@ def _refusal(case: Case, device: Device) -> str:
     """
     assert case.variation is not None, "only checks have none"
     operator = operator_named(case.operator)
-    example = operator.examples[int(case.id.split("/")[1])]
+    example = examples_of(operator)[int(case.id.split("/")[1])]
     answer = device.supports(model_of(operator, example).operations[0])
     if not answer:
         raise Declined(answer.reason)

@@ -9,8 +9,8 @@ import numpy as np
 
 from crosschip.ir import ElementType, TensorType
 from crosschip.ops import Operator
-from crosschip.ops.examples import Example, Sample, samples
-from crosschip.ops.slots import Parameter, Slot
+from crosschip.ops.definition.examples import Example, Sample, samples
+from crosschip.ops.definition.slots import Parameter, Slot
 
 Mutation = tuple[str, str, Example]
 """What is wrong, in a word; the slot that the message must name; and the arguments."""

@@ -16,9 +16,9 @@ import numpy as np
 from crosschip.ir import ElementType, Quantization, TensorType
 from crosschip.ir.types import BOOLEANS, FLOATS
 from crosschip.ops import Operator
-from crosschip.ops.examples import Example, Sample, given, samples
-from crosschip.ops.quantized import limits
-from crosschip.ops.slots import Parameter
+from crosschip.ops.definition.examples import Example, Sample, given, samples
+from crosschip.ops.definition.quantized import limits
+from crosschip.ops.definition.slots import Parameter
 
 
 @dataclass(frozen=True, slots=True)

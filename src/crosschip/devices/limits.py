@@ -9,18 +9,18 @@ from __future__ import annotations
 import math
 from operator import truediv
 
-from crosschip.ops.convolution import Conv2DTranspose
-from crosschip.ops.matrix import FullyConnected
-from crosschip.ops.operator import Operator
-from crosschip.ops.padding import Pad, PadMode
-from crosschip.ops.pooling import Pool2D
-from crosschip.ops.recurrent import Recurrent
-from crosschip.ops.reduction import Reduction
-from crosschip.ops.resampling import AlignMode, Rounding
-from crosschip.ops.resizing import ResizeCubic, ResizeLinear, ResizeNearest
-from crosschip.ops.slicing import Slice
-from crosschip.ops.slots import ComputedParameter
-from crosschip.ops.windows import AutoPad
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.definition.slots import ComputedParameter
+from crosschip.ops.definition.windows import AutoPad
+from crosschip.ops.numerics.resampling import AlignMode, Rounding
+from crosschip.ops.standard.convolution import Conv2DTranspose
+from crosschip.ops.standard.matrix import FullyConnected
+from crosschip.ops.standard.padding import Pad, PadMode
+from crosschip.ops.standard.pooling import Pool2D
+from crosschip.ops.standard.recurrent import Recurrent
+from crosschip.ops.standard.reduction import Reduction
+from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
+from crosschip.ops.standard.slicing import Slice
 
 
 def known_weight(op: FullyConnected) -> str | None:

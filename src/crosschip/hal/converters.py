@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar, cast
 from crosschip.hal.support import YES, Support
 from crosschip.ir import ElementType, Operation
 from crosschip.ops import Operator
-from crosschip.ops.slots import Fuse
+from crosschip.ops.definition.slots import Fuse
 
 Graph = TypeVar("Graph")
 Value = TypeVar("Value")

@@ -30,7 +30,7 @@ class Builder:
 
     Example:
         >>> from crosschip.ir import Builder, ElementType, TensorType, symbol
-        >>> from crosschip.ops.activation import LeakyRelu
+        >>> from crosschip.ops.standard.activation import LeakyRelu
         >>> b = Builder("tiny")
         >>> x = b.input("x", TensorType(ElementType.FLOAT32, (symbol("N"), 3)))
         >>> b.output("y", b.add(LeakyRelu, x, alpha=0.1))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from crosschip.ir import Model, Operand
-from crosschip.ops.layout import Transpose
-from crosschip.ops.slots import ComputedParameter
+from crosschip.ops.definition.slots import ComputedParameter
+from crosschip.ops.standard.layout import Transpose
 from crosschip.passes.base import Keeps, Pass
 from crosschip.passes.rewriter import Rewriter
 

@@ -7,7 +7,7 @@ import numpy as np
 from crosschip.ir import Array, Model, Operation
 from crosschip.ir.dimension import product
 from crosschip.ops import Operator
-from crosschip.ops.layout import ShapeOf
+from crosschip.ops.standard.creation import ShapeOf
 from crosschip.passes.base import Keeps, Pass
 from crosschip.passes.rewriter import Rewriter
 

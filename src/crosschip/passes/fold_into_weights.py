@@ -10,11 +10,11 @@ import numpy as np
 from crosschip.ir import Array, Model, Operand, Operation, constant
 from crosschip.ir.mapped import let_go
 from crosschip.ir.types import FLOATS
-from crosschip.ops.convolution import Conv2D, Conv2DTranspose
-from crosschip.ops.elementwise import Add
-from crosschip.ops.matrix import FullyConnected, MatMul
-from crosschip.ops.normalization import BatchNormalization
-from crosschip.ops.slots import Fuse
+from crosschip.ops.definition.slots import Fuse
+from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.matrix import FullyConnected, MatMul
+from crosschip.ops.standard.normalization import BatchNormalization
 from crosschip.passes.base import Keeps, Pass
 from crosschip.passes.fold_constants import FoldConstants
 from crosschip.passes.rewriter import Rewriter

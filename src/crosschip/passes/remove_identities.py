@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from crosschip.ir import Model, Operand, Operation
 from crosschip.ir.dimension import is_unknown
-from crosschip.ops.conversion import Cast
-from crosschip.ops.elementwise import Assign
-from crosschip.ops.joining import Concat
-from crosschip.ops.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
-from crosschip.ops.slicing import Slice
-from crosschip.ops.slots import ComputedParameter
+from crosschip.ops.definition.slots import ComputedParameter
+from crosschip.ops.standard.conversion import Assign, Cast
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.slicing import Slice
 from crosschip.passes.base import Keeps, Pass
 from crosschip.passes.rewriter import Rewriter
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from crosschip.ir import ControlFlow, If, Loop, Model, Operand, Operation, Scan, constant
 from crosschip.ops import Operator
-from crosschip.ops.joining import Concat, Gather
-from crosschip.ops.layout import Unsqueeze
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Unsqueeze
 from crosschip.passes.base import Keeps, Pass
 from crosschip.passes.fold_constants import FoldConstants, known_outputs
 from crosschip.passes.rewriter import Rewriter

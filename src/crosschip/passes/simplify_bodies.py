@@ -8,7 +8,6 @@ from typing import Any
 from crosschip.ir import ControlFlow, Loop, Model, Operand, Scan
 from crosschip.ir.control import substituted
 from crosschip.passes.base import Keeps, Pass
-from crosschip.passes.resolve_control_flow import ResolveControlFlow
 from crosschip.passes.rewriter import Rewriter
 
 
@@ -24,7 +23,6 @@ class SimplifyBodies(Pass):
         simplify: what is done to a body.
     """
 
-    requires = (ResolveControlFlow,)
     keeps = Keeps.MEANING
 
     def __init__(self, simplify: Callable[[Model], Model]) -> None:

@@ -10,8 +10,8 @@ from inspect import cleandoc, getdoc
 from typing import Any
 
 from crosschip.hal import Device
-from crosschip.ops import Operator
-from crosschip.ops.slots import Parameter, Slot
+from crosschip.ops import Operator, faces_of
+from crosschip.ops.definition.slots import Parameter, Slot
 from crosschip.runtime.coverage import coverage, parts_of
 
 
@@ -24,7 +24,7 @@ def describe(operator: type[Operator], devices: Sequence[Device]) -> dict[str, A
         `slots`; `core`; `decomposes` (the operators that an example becomes, empty if it does not);
         and `devices`: for each, `yes`, `decomposed`, or the reason why it does not run it.
     """
-    faces = operator.faces
+    faces = faces_of(operator)
     return {
         "name": operator.type,
         "summary": " ".join(documentation(operator).split("\n\n")[0].split()),

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from crosschip.hal import Device
 from crosschip.ir import Builder, UnsupportedError
 from crosschip.ops import Operator
-from crosschip.ops.examples import model_of
-from crosschip.ops.slots import Fuse
+from crosschip.ops.definition.examples import examples_of, model_of
+from crosschip.ops.definition.slots import Fuse
 from crosschip.runtime.placement import Decision, place
 
 NATIVE = "yes"
@@ -21,7 +21,7 @@ def coverage(operator: type[Operator], device: Device) -> str:
     It is `yes` if the device runs one of the operator's examples as it is, and `decomposed` if it
     runs one as simpler operators; a device may still decline other uses.
     """
-    decisions = [decide(operator, index, device) for index in range(len(operator.examples))]
+    decisions = [decide(operator, index, device) for index in range(len(examples_of(operator)))]
     if any(isinstance(d, Decision) and d.parts[0].type == operator.type for d in decisions):
         return NATIVE
     if any(isinstance(decision, Decision) for decision in decisions):
@@ -31,7 +31,7 @@ def coverage(operator: type[Operator], device: Device) -> str:
 
 def decide(operator: type[Operator], index: int, device: Device) -> Decision | str:
     """What placement decides about an example on one device; the device's reason if it declines."""
-    model = model_of(operator, operator.examples[index])
+    model = model_of(operator, examples_of(operator)[index])
     try:
         return place(model, {device.name: device.supports}).decisions[0]
     except UnsupportedError:
@@ -43,7 +43,7 @@ def parts_of(operator: type[Operator]) -> Sequence[str]:
 
     A result that is a constant or an input is handed on by ASSIGN.
     """
-    for arguments in operator.examples:
+    for arguments in examples_of(operator):
         (operation,) = model_of(operator, arguments).operations
         assert isinstance(operation, Operator), "examples are of standard operators"
         if operation.quantized_inputs() or operation.fused is not Fuse.NONE:

@@ -11,7 +11,7 @@ from numpy.lib.format import read_array as read_npy
 from crosschip.ir import Array, Dim, ElementType, InputError, Model, TensorType
 from crosschip.ir.dimension import name_of
 from crosschip.ir.types import INTEGERS, NARROW_INTEGERS
-from crosschip.ops.quantized import limits
+from crosschip.ops.definition.quantized import limits
 from crosschip.passes.specialize import bind, concrete
 
 _WORDS = ("one", "chip", "runs", "any", "model", "été", "日本")

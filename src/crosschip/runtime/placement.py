@@ -16,7 +16,7 @@ from crosschip.hal import Support
 from crosschip.ir import Builder, Model, Operand, Operation, UnsupportedError
 from crosschip.ir.garbage import collection_paused
 from crosschip.ops import Operator
-from crosschip.ops.elementwise import Assign
+from crosschip.ops.standard.conversion import Assign
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.segments import Segment, segments_of
 
@@ -118,7 +118,7 @@ def place(
     decisions: list[Decision] = []
     operations: list[Operation] = []
     owner: dict[Operation, str] = {}
-    homeless: list[tuple[Operation, dict[str, str]]] = []
+    unplaced: list[tuple[Operation, dict[str, str]]] = []
     for operation in model.operations:
         bodies, used, missing = _bodies(operation, devices, refusals, ask_all)
         reasons: dict[str, str] = {}
@@ -135,15 +135,15 @@ def place(
         if chosen is None and bodies:
             chosen = RUNTIME, (operation,)
         if chosen is None:
-            homeless.append((operation, {**reasons, **missing}))
+            unplaced.append((operation, {**reasons, **missing}))
             continue
         device, parts = chosen
         inside = bodies if device == RUNTIME else ()
         decisions.append(Decision(operation.name, operation.type, device, reasons, parts, inside))
         operations.extend(parts)
         owner.update(dict.fromkeys(parts, device))
-    if homeless:
-        raise UnsupportedError(_homeless_text(model, homeless))
+    if unplaced:
+        raise UnsupportedError(_unplaced_text(model, unplaced))
     placed = Model(model.name, model.inputs, operations, model.outputs)
     return Placement(placed, segments_of(placed, owner), tuple(decisions))
 
@@ -218,16 +218,16 @@ def _making(
     ]
 
 
-def _homeless_text(model: Model, homeless: Sequence[tuple[Operation, dict[str, str]]]) -> str:
+def _unplaced_text(model: Model, unplaced: Sequence[tuple[Operation, dict[str, str]]]) -> str:
     by_reasons = Counter(
         "; ".join(f"{device}: {reason}" for device, reason in reasons.items())
-        for _, reasons in homeless
+        for _, reasons in unplaced
     )
     lines = [f"  {count} x {reasons}" for reasons, count in by_reasons.most_common(10)]
     if len(by_reasons) > 10:
         lines.append(f"  and {len(by_reasons) - 10} more kinds")
     return (
-        f"{model.name}: none of the devices runs {len(homeless)} of its operations; "
+        f"{model.name}: none of the devices runs {len(unplaced)} of its operations; "
         f"add a device that does (`reference` runs every standard operator):\n" + "\n".join(lines)
     )
 

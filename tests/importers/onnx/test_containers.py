@@ -22,7 +22,7 @@ from tests.importers.onnx.backend_cases import Case, container_cases
 import crosschip
 from crosschip.importers import load
 from crosschip.ir import DeviceError, InputError, Model, UnsupportedError
-from crosschip.ops.saved_model import from_bytes, to_bytes
+from crosschip.ops.definition.serialization import from_bytes, to_bytes
 from crosschip.runtime.inputs import random_inputs, write_array
 
 HEADER = '<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]>'

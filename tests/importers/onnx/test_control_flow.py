@@ -19,7 +19,7 @@ from crosschip.importers import load
 from crosschip.importers.onnx import unrolling
 from crosschip.ir import ControlFlow, If, Loop, Model, ModelFileError, Scan
 from crosschip.ir.control import every_operation
-from crosschip.ops.saved_model import from_bytes, to_bytes
+from crosschip.ops.definition.serialization import from_bytes, to_bytes
 
 Array = NDArray[Any]
 Arrays = dict[str, Array]

@@ -18,7 +18,7 @@ from crosschip.importers import load
 from crosschip.importers.onnx import shared
 from crosschip.importers.onnx.operators import TABLE
 from crosschip.ir import DeviceError, Error, Extension, Model, UnsupportedError
-from crosschip.ops.saved_model import from_bytes, to_bytes
+from crosschip.ops.definition.serialization import from_bytes, to_bytes
 
 HEADER = '<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1, "local" : 1]>'
 X = np.arange(6, dtype=np.float32).reshape(2, 3) - 2.5

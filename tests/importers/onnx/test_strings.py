@@ -29,8 +29,8 @@ from crosschip.ir import (
     TensorType,
     UnsupportedError,
 )
-from crosschip.ops.elementwise import Assign
-from crosschip.ops.saved_model import from_bytes, to_bytes
+from crosschip.ops.definition.serialization import from_bytes, to_bytes
+from crosschip.ops.standard.conversion import Assign
 from crosschip.runtime.inputs import random_inputs
 
 Array = NDArray[Any]

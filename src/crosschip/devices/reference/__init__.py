@@ -13,8 +13,8 @@ import numpy as np
 from crosschip.hal import YES, Device, Kind, Options, Precision, Program, Support
 from crosschip.ir import Array, DeviceError, Extension, Model, ModelFileError, Operation
 from crosschip.ops import Operator, operators
-from crosschip.ops.kernel import Kernel
-from crosschip.ops.saved_model import from_bytes, to_bytes
+from crosschip.ops.definition.kernel import Kernel
+from crosschip.ops.definition.serialization import from_bytes, to_bytes
 
 
 class ReferenceDevice(Device):

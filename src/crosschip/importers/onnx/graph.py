@@ -7,8 +7,8 @@ from pathlib import Path
 from google.protobuf.message import DecodeError
 from onnx import ModelProto, NodeProto, ValueInfoProto
 
-from crosschip.importers.onnx.foreign import CONTAINER, is_container
 from crosschip.importers.onnx.functions import STANDARD_DOMAINS, is_same, schema_of
+from crosschip.importers.onnx.opaque import CONTAINER, is_container
 from crosschip.importers.onnx.operators import TABLE
 from crosschip.importers.onnx.scope import Scope
 from crosschip.importers.onnx.shared import Shared, full_name, located, opsets_of

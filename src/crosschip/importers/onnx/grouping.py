@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from onnx import FunctionProto, NodeProto, TypeProto
 
-from crosschip.importers.onnx.foreign import free_names
 from crosschip.importers.onnx.functions import all_nodes
+from crosschip.importers.onnx.opaque import free_names
 from crosschip.importers.onnx.tensors import text
 
 _MAKERS = frozenset(

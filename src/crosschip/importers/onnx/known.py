@@ -8,7 +8,7 @@ import numpy as np
 
 from crosschip.ir import Array, Operand, Operation, constant
 from crosschip.ops import Operator
-from crosschip.ops.layout import ShapeOf
+from crosschip.ops.standard.creation import ShapeOf
 
 _SMALL = 4096
 """Up to so many elements are read and made; what is larger is left to the usual passes."""

@@ -22,7 +22,7 @@ from crosschip.ir import (
     constant,
 )
 from crosschip.ops import Operator
-from crosschip.ops.shapes import axis_in
+from crosschip.ops.definition.shapes import axis_in
 
 T = TypeVar("T")
 

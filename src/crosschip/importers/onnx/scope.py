@@ -23,8 +23,6 @@ from onnx import (
 )
 
 from crosschip.importers.onnx.body import Body, Captures, with_settled_state
-from crosschip.importers.onnx.foreign import Foreign, free_names, type_proto, type_text
-from crosschip.importers.onnx.foreign_types import TypeInference
 from crosschip.importers.onnx.functions import (
     STANDARD_DOMAINS,
     allows,
@@ -33,6 +31,8 @@ from crosschip.importers.onnx.functions import (
 )
 from crosschip.importers.onnx.grouping import makes_no_tensor, units
 from crosschip.importers.onnx.node import Node
+from crosschip.importers.onnx.opaque import OpaqueSubgraph, free_names, type_proto, type_text
+from crosschip.importers.onnx.opaque_types import TypeInference
 from crosschip.importers.onnx.operators import TABLE
 from crosschip.importers.onnx.shared import Shared, full_name, located, opsets_of, place
 from crosschip.importers.onnx.tensors import text
@@ -48,8 +48,8 @@ from crosschip.ir import (
     constant,
 )
 from crosschip.ir.control import CONDITION, ITERATION
-from crosschip.ops.layout import Unsqueeze
-from crosschip.ops.slots import ComputedParameter
+from crosschip.ops.definition.slots import ComputedParameter
+from crosschip.ops.standard.layout import Unsqueeze
 
 _MAX_DEPTH = 32
 
@@ -217,8 +217,8 @@ class Scope:
         makes = [text(name) for node in nodes for name in node.output if name]
         outputs = [name for name in makes if name in read]
         names = self._shared.names(f"{self._prefix}{text(nodes[0].op_type)}_{number}", number)
-        foreign = self._foreign(nodes, outputs)
-        extension = foreign.extension(next(names), "what passes between its parts is no tensor")
+        subgraph = self._opaque_subgraph(nodes, outputs)
+        extension = subgraph.extension(next(names), "what passes between its parts is no tensor")
         self._builder.append(extension)
         for name, operand in zip(outputs, extension.outputs, strict=True):
             self.define(name, operand)
@@ -366,7 +366,7 @@ class Scope:
                 raise
             refusal = UnsupportedError(str(error))
         self._undo(before)
-        if not self._foreign([proto], _made(proto)).is_sound():
+        if not self._opaque_subgraph([proto], _made(proto)).is_sound():
             raise refusal
         types = [TypeProto() if o is None else self.type_of(o) for o in inputs]
         body = standard_body(proto, self._opset(proto), types)
@@ -467,14 +467,16 @@ class Scope:
         Raises:
             UnsupportedError: it breaks a rule of ONNX, or it is not known what it makes.
         """
-        extension = self._foreign([proto], _made(proto)).extension(name, reason)
+        extension = self._opaque_subgraph([proto], _made(proto)).extension(name, reason)
         self._builder.append(extension)
         made = iter(extension.outputs)
         return [next(made) if output else None for output in proto.output]
 
-    def _foreign(self, nodes: Sequence[NodeProto], outputs: Sequence[str]) -> Foreign:
+    def _opaque_subgraph(
+        self, nodes: Sequence[NodeProto], outputs: Sequence[str]
+    ) -> OpaqueSubgraph:
         shared = self._shared
-        return Foreign(
+        return OpaqueSubgraph(
             nodes,
             outputs,
             self,

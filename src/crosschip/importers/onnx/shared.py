@@ -14,7 +14,7 @@ from crosschip.importers.onnx.sizes import Sizes
 from crosschip.importers.onnx.tensors import TensorReader, text
 from crosschip.importers.onnx.unrolling import Unrolling
 from crosschip.ir import ModelError, ModelFileError, Operand, UnsupportedError
-from crosschip.ops.slots import ComputedParameter
+from crosschip.ops.definition.slots import ComputedParameter
 
 MAX_EXPANDED = 100_000
 """So many nodes may come out of functions."""

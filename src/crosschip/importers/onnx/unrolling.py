@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from crosschip.ir import UnsupportedError
-from crosschip.ops.slots import ComputedParameter
+from crosschip.ops.definition.slots import ComputedParameter
 
 MAX_TRIPS = 64
 """So many times a loop runs at most that is unrolled."""

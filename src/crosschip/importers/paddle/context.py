@@ -11,9 +11,10 @@ from crosschip.importers.paddle.program import Operator, Scalar
 from crosschip.importers.paddle.values import MAX_ELEMENTS, Entries, Values, elements
 from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError, constant
 from crosschip.ops import Operator as StandardOperator
-from crosschip.ops.conversion import Cast
-from crosschip.ops.joining import Concat
-from crosschip.ops.layout import Reshape, ShapeOf
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Reshape
 
 _KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "a text"}
 

@@ -12,14 +12,14 @@ from crosschip.devices.onnxruntime.converters.table import (
 )
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.ir import ElementType
-from crosschip.ops import activation, smooth
-from crosschip.ops.hardmax import Hardmax
+from crosschip.ops.standard import activation
+from crosschip.ops.standard.activation import Hardmax
 
 converts(activation.Sigmoid)(same("Sigmoid"))
 converts(activation.Tanh)(same("Tanh"))
 converts(activation.Relu, types=FLOAT_TYPES | {ElementType.INT8, ElementType.INT32})(same("Relu"))
 converts(activation.Softsign, types=NARROW_FLOATS)(same("Softsign"))
-converts(smooth.Mish, types=NARROW_FLOATS)(same("Mish"))
+converts(activation.Mish, types=NARROW_FLOATS)(same("Mish"))
 
 
 @converts(activation.Relu6)
@@ -58,38 +58,38 @@ def swish(g: Graph, op: activation.Swish) -> str:
     return g.add("Mul", g[op.input], g.add("Sigmoid", g[op.input]))
 
 
-@converts(smooth.Gelu, types=NARROW_FLOATS)
-def gelu(g: Graph, op: smooth.Gelu) -> str:
+@converts(activation.Gelu, types=NARROW_FLOATS)
+def gelu(g: Graph, op: activation.Gelu) -> str:
     return g.add("Gelu", g[op.input], approximate="tanh" if op.approximate else "none")
 
 
-def _plain(op: smooth.Softplus) -> str | None:
+def _plain(op: activation.Softplus) -> str | None:
     if op.beta != 1:
         return f"beta: {op.beta} is not 1"
     # From there on, 1 more than the power makes no difference to a float32.
     return None if op.threshold >= 20 else f"threshold: {op.threshold} is less than 20"
 
 
-converts(smooth.Softplus, types=NARROW_FLOATS, limit=_plain)(same("Softplus"))
+converts(activation.Softplus, types=NARROW_FLOATS, limit=_plain)(same("Softplus"))
 
 
-@converts(smooth.Elu, types=NARROW_FLOATS)
-def elu(g: Graph, op: smooth.Elu) -> str:
+@converts(activation.Elu, types=NARROW_FLOATS)
+def elu(g: Graph, op: activation.Elu) -> str:
     return g.add("Elu", g[op.input], alpha=op.alpha)
 
 
-def _dividing(op: smooth.Celu) -> str | None:
+def _dividing(op: activation.Celu) -> str | None:
     # ONNX Runtime divides the positive elements by it, too.
     return "alpha: is 0" if op.alpha == 0 else None
 
 
-@converts(smooth.Celu, types={ElementType.FLOAT32}, limit=_dividing)
-def celu(g: Graph, op: smooth.Celu) -> str:
+@converts(activation.Celu, types={ElementType.FLOAT32}, limit=_dividing)
+def celu(g: Graph, op: activation.Celu) -> str:
     return g.add("Celu", g[op.input], alpha=op.alpha)
 
 
-@converts(smooth.Selu, types=NARROW_FLOATS)
-def selu(g: Graph, op: smooth.Selu) -> str:
+@converts(activation.Selu, types=NARROW_FLOATS)
+def selu(g: Graph, op: activation.Selu) -> str:
     return g.add("Selu", g[op.input], alpha=op.alpha, gamma=op.gamma)
 
 

@@ -8,8 +8,8 @@ from crosschip.devices.onnxruntime.converters.table import FLOAT_TYPES, MOVABLE,
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import INTEGERS
-from crosschip.ops.division import Mod
-from crosschip.ops.elementwise import Add, Assign, Clip, Div, Max, Min, Mul, Pow, Sub, Sum
+from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Mod, Mul, Pow, Sub, Sum
+from crosschip.ops.standard.conversion import Assign
 
 _NUMBERS = FLOAT_TYPES | INTEGERS
 _COMPARABLE = _NUMBERS - {ElementType.INT16, ElementType.UINT16}

@@ -8,9 +8,9 @@ from crosschip.devices.limits import BORDERS
 from crosschip.devices.onnxruntime.converters.table import converts
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.ir import ElementType
-from crosschip.ops.bilinear import Kernel
-from crosschip.ops.sampling import GridSample, RoiAlign, RoiMode
-from crosschip.ops.suppression import NonMaxSuppressionIndices
+from crosschip.ops.numerics.bilinear import Kernel
+from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
+from crosschip.ops.standard.suppression import NonMaxSuppressionIndices
 
 _MODES = {Kernel.BILINEAR: "linear", Kernel.NEAREST: "nearest", Kernel.BICUBIC: "cubic"}
 _FLOAT32 = {ElementType.FLOAT32}

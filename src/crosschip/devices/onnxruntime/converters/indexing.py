@@ -8,14 +8,14 @@ from crosschip.devices.onnxruntime.converters.table import MOVABLE, converts
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS, INDICES
-from crosschip.ops.indexing import (
+from crosschip.ops.standard.indexing import (
     GatherElements,
     GatherND,
     Scatter,
     ScatterElements,
     ScatterND,
 )
-from crosschip.ops.searching import NonZero, Unique
+from crosschip.ops.standard.searching import NonZero, Unique
 
 _REDUCTIONS = {
     Scatter.NONE: "none",

@@ -8,8 +8,8 @@ from crosschip.devices.onnxruntime.converters.table import MOVABLE, converts, sa
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS, INTEGERS
-from crosschip.ops import bitwise, comparison, logical
-from crosschip.ops.operator import Operator
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.standard import comparison, logical
 
 _ORDERINGS: dict[type[comparison.Comparison], str] = {
     comparison.Less: "Less",
@@ -24,10 +24,10 @@ _OF_BOOLEANS: dict[type[Operator], str] = {
     logical.Xor: "Xor",
 }
 _OF_BITS: dict[type[Operator], str] = {
-    bitwise.BitwiseNot: "BitwiseNot",
-    bitwise.BitwiseAnd: "BitwiseAnd",
-    bitwise.BitwiseOr: "BitwiseOr",
-    bitwise.BitwiseXor: "BitwiseXor",
+    logical.BitwiseNot: "BitwiseNot",
+    logical.BitwiseAnd: "BitwiseAnd",
+    logical.BitwiseOr: "BitwiseOr",
+    logical.BitwiseXor: "BitwiseXor",
 }
 
 
@@ -62,7 +62,7 @@ def where(g: Graph, op: logical.Where) -> str:
     return g.cast(g.add("Where", g[op.condition], yes, no), own.dtype)
 
 
-def _places(op: bitwise.BitShift) -> str | None:
+def _places(op: logical.BitShift) -> str | None:
     bits = 8 * op.input0.type.element_type.dtype.itemsize
     if op.input1.value is None or (op.input1.value >= bits).any():
         return f"input1: must be known to be less than {bits}"
@@ -70,9 +70,9 @@ def _places(op: bitwise.BitShift) -> str | None:
 
 
 @converts(
-    bitwise.BitShift,
+    logical.BitShift,
     types={ElementType.UINT8, ElementType.UINT32, ElementType.UINT64},
     limit=_places,
 )
-def bit_shift(g: Graph, op: bitwise.BitShift) -> str:
+def bit_shift(g: Graph, op: logical.BitShift) -> str:
     return g.add("BitShift", g[op.input0], g[op.input1], direction=op.direction.name)

@@ -12,7 +12,7 @@ from crosschip.devices.onnxruntime.converters.table import (
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import INDICES
-from crosschip.ops import determinant, matrix
+from crosschip.ops.standard import matrix
 
 
 def _transposed(op: matrix.MatMul) -> str | None:
@@ -51,6 +51,6 @@ def fully_connected(g: Graph, op: matrix.FullyConnected) -> str:
     return g.add("Gemm", rows, g[op.weight], g[op.bias] if op.bias else "", transB=1)
 
 
-@converts(determinant.Det, types={ElementType.FLOAT32})
-def det(g: Graph, op: determinant.Det) -> str:
+@converts(matrix.Det, types={ElementType.FLOAT32})
+def det(g: Graph, op: matrix.Det) -> str:
     return g.add("Det", g[op.input])

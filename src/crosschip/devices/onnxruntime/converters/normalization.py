@@ -13,14 +13,14 @@ from crosschip.devices.onnxruntime.converters.table import (
 )
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.ir import ElementType, Operand
-from crosschip.ops.magnitude import LRN
-from crosschip.ops.normalization import (
+from crosschip.ops.definition.operator import shape_of
+from crosschip.ops.standard.normalization import (
+    LRN,
     BatchNormalization,
     GroupNormalization,
     InstanceNormalization,
     LayerNormalization,
 )
-from crosschip.ops.operator import shape_of
 
 
 @converts(BatchNormalization, limit=one_type)

@@ -8,7 +8,7 @@ from crosschip.devices.onnxruntime.converters.table import NARROW_FLOATS, conver
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import NARROW_TYPES, QUANTIZABLE
-from crosschip.ops.conversion import Dequantize, Quantize
+from crosschip.ops.standard.quantization import Dequantize, Quantize
 
 _INTEGERS = QUANTIZABLE - NARROW_TYPES
 

@@ -13,10 +13,10 @@ from crosschip.devices.onnxruntime.converters.table import (
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
-from crosschip.ops.blocks import DepthToSpace, SpaceToDepth
-from crosschip.ops.creation import Range
-from crosschip.ops.padding import Pad, PadMode
-from crosschip.ops.rearranging import ReverseSequence, Tile, Trilu
+from crosschip.ops.standard.blocks import DepthToSpace, SpaceToDepth
+from crosschip.ops.standard.creation import Range
+from crosschip.ops.standard.padding import Pad, PadMode
+from crosschip.ops.standard.rearranging import ReverseSequence, Tile, Trilu
 
 _MODES = {
     PadMode.REFLECT: "reflect",

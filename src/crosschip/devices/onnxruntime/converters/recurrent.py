@@ -12,9 +12,9 @@ from crosschip.devices.onnxruntime.converters.table import converts
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
-from crosschip.ops.cells import CellFunction
-from crosschip.ops.operator import shape_of
-from crosschip.ops.recurrent import GRU, LSTM, RNN, Recurrent
+from crosschip.ops.definition.operator import shape_of
+from crosschip.ops.numerics.cells import CellFunction
+from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Recurrent
 
 _FUNCTIONS = {
     CellFunction.SIGMOID: ("Sigmoid", 0),

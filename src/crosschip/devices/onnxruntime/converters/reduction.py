@@ -14,13 +14,17 @@ from crosschip.devices.onnxruntime.converters.table import (
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS, INDICES
-from crosschip.ops.norms import ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceSumSquare
-from crosschip.ops.reduction import (
+from crosschip.ops.standard.reduction import (
+    ReduceL1,
+    ReduceL2,
+    ReduceLogSum,
+    ReduceLogSumExp,
     ReduceMax,
     ReduceMean,
     ReduceMin,
     ReduceProd,
     ReduceSum,
+    ReduceSumSquare,
     Reduction,
 )
 

@@ -8,7 +8,7 @@ from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.hal import Converters
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import BOOLEANS, FLOATS, INTEGERS
-from crosschip.ops.operator import Operator
+from crosschip.ops.definition.operator import Operator
 
 FLOAT_TYPES = FLOATS - {ElementType.BFLOAT16}
 NARROW_FLOATS = FLOAT_TYPES - {ElementType.FLOAT64}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from crosschip.devices.limits import backward_start
 from crosschip.devices.onnxruntime.converters.table import MOVABLE, converts, needs_rank, rank_of
 from crosschip.devices.onnxruntime.graph import Graph
-from crosschip.ops import conversion, creation, joining, layout, slicing
+from crosschip.ops.standard import conversion, creation, indexing, joining, layout, slicing
 
 
 @converts(conversion.Cast, types=MOVABLE)
@@ -30,8 +30,8 @@ def split(g: Graph, op: joining.Split) -> list[str]:
     return g.add_all("Split", len(op.outputs), g[op.input], sizes, axis=op.axis)
 
 
-@converts(joining.Gather, types=MOVABLE)
-def gather(g: Graph, op: joining.Gather) -> str:
+@converts(indexing.Gather, types=MOVABLE)
+def gather(g: Graph, op: indexing.Gather) -> str:
     return g.add("Gather", g[op.input], g[op.indices], axis=op.axis)
 
 
@@ -86,8 +86,8 @@ def expand(g: Graph, op: layout.Expand) -> str:
     return g.add("Expand", g[op.input], g.add("Abs", g.indices(op.operand("shape"))))
 
 
-@converts(layout.ShapeOf, types=MOVABLE)
-def shape_of(g: Graph, op: layout.ShapeOf) -> str:
+@converts(creation.ShapeOf, types=MOVABLE)
+def shape_of(g: Graph, op: creation.ShapeOf) -> str:
     return g.cast(g.add("Shape", g[op.input]), op.dtype.dtype)
 
 

@@ -11,8 +11,8 @@ from crosschip.devices.onnxruntime.converters.table import (
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS, INTEGERS
-from crosschip.ops import trigonometry, unary
-from crosschip.ops.operator import Operator
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.standard import unary
 
 _SIGNED = {ElementType.INT8, ElementType.INT16, ElementType.INT32, ElementType.INT64}
 
@@ -24,20 +24,20 @@ _OF_FLOATS: dict[type[Operator], str] = {
     unary.Floor: "Floor",
     unary.Ceil: "Ceil",
     unary.Round: "Round",
-    trigonometry.Sin: "Sin",
-    trigonometry.Cos: "Cos",
+    unary.Sin: "Sin",
+    unary.Cos: "Cos",
 }
 _OF_NARROW_FLOATS: dict[type[Operator], str] = {
     unary.Erf: "Erf",
-    trigonometry.Tan: "Tan",
-    trigonometry.Asin: "Asin",
-    trigonometry.Acos: "Acos",
-    trigonometry.Atan: "Atan",
-    trigonometry.Sinh: "Sinh",
-    trigonometry.Cosh: "Cosh",
-    trigonometry.Asinh: "Asinh",
-    trigonometry.Acosh: "Acosh",
-    trigonometry.Atanh: "Atanh",
+    unary.Tan: "Tan",
+    unary.Asin: "Asin",
+    unary.Acos: "Acos",
+    unary.Atan: "Atan",
+    unary.Sinh: "Sinh",
+    unary.Cosh: "Cosh",
+    unary.Asinh: "Asinh",
+    unary.Acosh: "Acosh",
+    unary.Atanh: "Atanh",
 }
 
 for _operator, _node in _OF_FLOATS.items():

@@ -10,14 +10,14 @@ from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.table import converts, same
 from crosschip.devices.openvino.graph import TYPES, Graph
-from crosschip.ops import activation, smooth
-from crosschip.ops.operator import Operator
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.standard import activation
 
 converts(activation.Relu)(same(ops.relu))
 converts(activation.Sigmoid)(same(ops.sigmoid))
 converts(activation.Tanh)(same(ops.tanh))
 converts(activation.Softsign)(same(ops.softsign))
-converts(smooth.Mish)(same(ops.mish))
+converts(activation.Mish)(same(ops.mish))
 
 
 @converts(activation.Relu6)
@@ -66,28 +66,28 @@ def swish(g: Graph, op: activation.Swish) -> Node:
     return ops.swish(g[op.input], g.number(1, op.input))
 
 
-@converts(smooth.Gelu)
-def gelu(g: Graph, op: smooth.Gelu) -> Node:
+@converts(activation.Gelu)
+def gelu(g: Graph, op: activation.Gelu) -> Node:
     return ops.gelu(g[op.input], "tanh" if op.approximate else "erf")
 
 
-def _plain(op: smooth.Softplus) -> str | None:
+def _plain(op: activation.Softplus) -> str | None:
     if op.beta != 1:
         return f"beta: {op.beta} is not 1"
     # From there on, 1 more than the power makes no difference to a float32.
     return None if op.threshold >= 20 else f"threshold: {op.threshold} is less than 20"
 
 
-converts(smooth.Softplus, limit=_plain)(same(ops.softplus))
+converts(activation.Softplus, limit=_plain)(same(ops.softplus))
 
 
-@converts(smooth.Elu)
-def elu(g: Graph, op: smooth.Elu) -> Node:
+@converts(activation.Elu)
+def elu(g: Graph, op: activation.Elu) -> Node:
     return ops.elu(g[op.input], op.alpha)
 
 
-@converts(smooth.Selu, limit=_not_zero("alpha", "gamma"))
-def selu(g: Graph, op: smooth.Selu) -> Node:
+@converts(activation.Selu, limit=_not_zero("alpha", "gamma"))
+def selu(g: Graph, op: activation.Selu) -> Node:
     return ops.selu(g[op.input], g.number(op.alpha, op.input), g.number(op.gamma, op.input))
 
 

@@ -19,20 +19,20 @@ from crosschip.devices.openvino.converters.table import (
 )
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.ir import ElementType, Operand
-from crosschip.ops.division import Mod
-from crosschip.ops.elementwise import (
+from crosschip.ops.definition.kinds import Broadcast
+from crosschip.ops.standard.arithmetic import (
     Add,
-    Assign,
-    Broadcast,
     Clip,
     Div,
     Max,
     Min,
+    Mod,
     Mul,
     Pow,
     SquaredDifference,
     Sub,
 )
+from crosschip.ops.standard.conversion import Assign
 
 _NUMBERS = FLOAT_TYPES | INTEGER_TYPES
 

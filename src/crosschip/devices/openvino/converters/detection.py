@@ -10,8 +10,8 @@ from crosschip.devices.limits import BORDERS
 from crosschip.devices.openvino.converters.table import converts
 from crosschip.devices.openvino.graph import Graph
 from crosschip.ir import ElementType, Operand
-from crosschip.ops.sampling import GridSample, RoiAlign, RoiMode
-from crosschip.ops.suppression import NonMaxSuppression, NonMaxSuppressionIndices
+from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
+from crosschip.ops.standard.suppression import NonMaxSuppression, NonMaxSuppressionIndices
 
 _FLOAT32 = {ElementType.FLOAT32}
 _INDEXED = _FLOAT32 | {ElementType.INT32, ElementType.INT64}

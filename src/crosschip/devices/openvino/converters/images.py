@@ -12,11 +12,15 @@ from crosschip.devices.openvino.converters.table import FLOAT_TYPES, converts
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
-from crosschip.ops.adaptive_pooling import AdaptiveAveragePool2D, AdaptiveMaxPool2D
-from crosschip.ops.convolution import Conv2D, Conv2DTranspose
-from crosschip.ops.deformable_convolution import DeformableConv2D
-from crosschip.ops.pooling import AveragePool2D, MaxPool2D, Pool2D
-from crosschip.ops.windows import AutoPad
+from crosschip.ops.definition.windows import AutoPad
+from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
+from crosschip.ops.standard.pooling import (
+    AdaptiveAveragePool2D,
+    AdaptiveMaxPool2D,
+    AveragePool2D,
+    MaxPool2D,
+    Pool2D,
+)
 
 _BYTES = {ElementType.INT8, ElementType.UINT8}
 _AUTO_PAD = {

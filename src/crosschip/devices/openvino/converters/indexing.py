@@ -10,15 +10,15 @@ from crosschip.devices.openvino.converters.table import FLOAT_TYPES, MOVABLE, co
 from crosschip.devices.openvino.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
-from crosschip.ops.creation import OneHot
-from crosschip.ops.indexing import (
+from crosschip.ops.standard.creation import OneHot
+from crosschip.ops.standard.indexing import (
     GatherElements,
     GatherND,
     Scatter,
     ScatterElements,
     ScatterND,
 )
-from crosschip.ops.searching import NonZero, Unique
+from crosschip.ops.standard.searching import NonZero, Unique
 
 _REDUCTIONS = {
     Scatter.NONE: "none",

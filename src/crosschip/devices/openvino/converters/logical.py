@@ -18,8 +18,8 @@ from crosschip.devices.openvino.converters.table import (
 from crosschip.devices.openvino.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS
-from crosschip.ops import bitwise, comparison, logical
-from crosschip.ops.operator import Operator
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.standard import comparison, logical
 
 # The processor plug-in takes uint32 for int32.
 _ORDERED = FLOAT_TYPES | INTEGER_TYPES | BOOLEANS | {ElementType.INT8, ElementType.UINT8}
@@ -32,10 +32,10 @@ _OF_BOOLEANS: dict[type[Operator], Callable[..., Node]] = {
     logical.Xor: ops.logical_xor,
 }
 _OF_BITS: dict[type[Operator], Callable[..., Node]] = {
-    bitwise.BitwiseNot: ops.bitwise_not,
-    bitwise.BitwiseAnd: ops.bitwise_and,
-    bitwise.BitwiseOr: ops.bitwise_or,
-    bitwise.BitwiseXor: ops.bitwise_xor,
+    logical.BitwiseNot: ops.bitwise_not,
+    logical.BitwiseAnd: ops.bitwise_and,
+    logical.BitwiseOr: ops.bitwise_or,
+    logical.BitwiseXor: ops.bitwise_xor,
 }
 
 converts(comparison.Equal, types=MOVABLE, limit=sizes_only)(same(ops.equal))
@@ -62,7 +62,7 @@ def greater_equal(g: Graph, op: comparison.GreaterEqual) -> Node:
 converts(logical.Where, types=MOVABLE, limit=sizes_only)(same(ops.select))
 
 
-def _places(op: bitwise.BitShift) -> str | None:
+def _places(op: logical.BitShift) -> str | None:
     bits = 8 * op.input0.type.element_type.dtype.itemsize
     places = op.input1.value
     if places is None or (places < 0).any() or (places >= bits).any():
@@ -70,8 +70,8 @@ def _places(op: bitwise.BitShift) -> str | None:
     return None
 
 
-@converts(bitwise.BitShift, types=_BITS - {ElementType.UINT32, ElementType.INT64}, limit=_places)
-def bit_shift(g: Graph, op: bitwise.BitShift) -> Node:
-    is_left = op.direction is bitwise.Direction.LEFT
+@converts(logical.BitShift, types=_BITS - {ElementType.UINT32, ElementType.INT64}, limit=_places)
+def bit_shift(g: Graph, op: logical.BitShift) -> Node:
+    is_left = op.direction is logical.Direction.LEFT
     function = ops.bitwise_left_shift if is_left else ops.bitwise_right_shift
     return function(g[op.input0], g[op.input1])

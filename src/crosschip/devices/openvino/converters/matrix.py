@@ -10,7 +10,7 @@ from openvino import opset15 as ops
 from crosschip.devices.limits import known_weight
 from crosschip.devices.openvino.converters.table import converts, rank_of
 from crosschip.devices.openvino.graph import Graph
-from crosschip.ops import matrix
+from crosschip.ops.standard import matrix
 
 
 def _batches(op: matrix.MatMul) -> str | None:

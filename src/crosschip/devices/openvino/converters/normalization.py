@@ -11,8 +11,8 @@ from crosschip.devices.limits import one_type
 from crosschip.devices.openvino.converters.table import FLOAT_TYPES, converts, rank_of
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.ir import ElementType, Operand
-from crosschip.ops.magnitude import LRN
-from crosschip.ops.normalization import (
+from crosschip.ops.standard.normalization import (
+    LRN,
     BatchNormalization,
     GroupNormalization,
     InstanceNormalization,

@@ -17,7 +17,7 @@ from crosschip.devices.openvino.converters.table import (
 from crosschip.devices.openvino.graph import TYPES, Graph
 from crosschip.ir import ElementType, Operand, Quantization
 from crosschip.ir.types import NARROW_TYPES, QUANTIZABLE
-from crosschip.ops.conversion import Dequantize, Quantize
+from crosschip.ops.standard.quantization import Dequantize, Quantize
 
 _INTEGERS = QUANTIZABLE - NARROW_TYPES
 

@@ -10,10 +10,10 @@ from crosschip.devices.openvino.converters.table import MOVABLE, converts, rank_
 from crosschip.devices.openvino.graph import TYPES, Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
-from crosschip.ops.blocks import ChannelShuffle
-from crosschip.ops.creation import Range
-from crosschip.ops.padding import Pad, PadMode
-from crosschip.ops.rearranging import ReverseSequence, Roll, Tile
+from crosschip.ops.standard.blocks import ChannelShuffle
+from crosschip.ops.standard.creation import Range
+from crosschip.ops.standard.padding import Pad, PadMode
+from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile
 
 _MODES = {
     PadMode.REFLECT: "reflect",

@@ -14,8 +14,8 @@ from crosschip.devices.openvino.converters.table import converts
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.ir import Array, ElementType, Operand
 from crosschip.ir.types import INDICES
-from crosschip.ops.operator import shape_of
-from crosschip.ops.recurrent import GRU, LSTM, RNN, Recurrent
+from crosschip.ops.definition.operator import shape_of
+from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Recurrent
 
 _TYPES = INDICES | {ElementType.FLOAT32}
 

@@ -18,10 +18,11 @@ from crosschip.devices.openvino.converters.table import (
 from crosschip.devices.openvino.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS
-from crosschip.ops.norms import ReduceL1, ReduceL2
-from crosschip.ops.reduction import (
+from crosschip.ops.standard.reduction import (
     ReduceAll,
     ReduceAny,
+    ReduceL1,
+    ReduceL2,
     ReduceMax,
     ReduceMean,
     ReduceMin,

@@ -12,7 +12,7 @@ from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Converters
 from crosschip.ir import Array, ElementType, Operand
 from crosschip.ir.types import BOOLEANS, FLOATS, INDICES, INTEGERS
-from crosschip.ops.operator import Operator
+from crosschip.ops.definition.operator import Operator
 
 # The processor plug-in computes float64 in float32, and 64-bit integers in 32 bits.
 FLOAT_TYPES = FLOATS - {ElementType.FLOAT64}

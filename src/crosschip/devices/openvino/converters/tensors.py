@@ -15,8 +15,8 @@ from crosschip.devices.openvino.converters.table import (
 )
 from crosschip.devices.openvino.graph import TYPES, Graph
 from crosschip.ir import ElementType
-from crosschip.ops import conversion, creation, joining, layout, slicing
-from crosschip.ops.operator import Operator
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.standard import conversion, creation, indexing, joining, layout, slicing
 
 
 def _known_empty(op: Operator) -> str | None:
@@ -61,12 +61,12 @@ def split(g: Graph, op: joining.Split) -> list[Output]:
     return pieces
 
 
-def _picked(op: joining.Gather) -> str | None:
+def _picked(op: indexing.Gather) -> str | None:
     return _known_empty(op) or sizes_only(op, but="indices")
 
 
-@converts(joining.Gather, types=MOVABLE, limit=_picked)
-def gather(g: Graph, op: joining.Gather) -> Node:
+@converts(indexing.Gather, types=MOVABLE, limit=_picked)
+def gather(g: Graph, op: indexing.Gather) -> Node:
     return ops.gather(g[op.input], g[op.indices], g.scalar(op.axis))
 
 
@@ -114,8 +114,8 @@ def expand(g: Graph, op: layout.Expand) -> Node:
     return ops.broadcast(g[op.input], shape, broadcast_spec="bidirectional")
 
 
-@converts(layout.ShapeOf, types=MOVABLE | {ElementType.FLOAT64, ElementType.UINT64})
-def shape_of(g: Graph, op: layout.ShapeOf) -> Node:
+@converts(creation.ShapeOf, types=MOVABLE | {ElementType.FLOAT64, ElementType.UINT64})
+def shape_of(g: Graph, op: creation.ShapeOf) -> Node:
     return ops.convert(ops.shape_of(g[op.input]), TYPES[op.dtype])
 
 

@@ -17,8 +17,8 @@ from crosschip.devices.openvino.converters.table import (
 from crosschip.devices.openvino.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS
-from crosschip.ops import trigonometry, unary
-from crosschip.ops.operator import Operator
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.standard import unary
 
 _OF_FLOATS: dict[type[Operator], Callable[..., Node]] = {
     unary.Sqrt: ops.sqrt,
@@ -27,17 +27,17 @@ _OF_FLOATS: dict[type[Operator], Callable[..., Node]] = {
     unary.Erf: ops.erf,
     unary.Floor: ops.floor,
     unary.Ceil: ops.ceiling,
-    trigonometry.Sin: ops.sin,
-    trigonometry.Cos: ops.cos,
-    trigonometry.Tan: ops.tan,
-    trigonometry.Asin: ops.asin,
-    trigonometry.Acos: ops.acos,
-    trigonometry.Atan: ops.atan,
-    trigonometry.Sinh: ops.sinh,
-    trigonometry.Cosh: ops.cosh,
-    trigonometry.Asinh: ops.asinh,
-    trigonometry.Acosh: ops.acosh,
-    trigonometry.Atanh: ops.atanh,
+    unary.Sin: ops.sin,
+    unary.Cos: ops.cos,
+    unary.Tan: ops.tan,
+    unary.Asin: ops.asin,
+    unary.Acos: ops.acos,
+    unary.Atan: ops.atan,
+    unary.Sinh: ops.sinh,
+    unary.Cosh: ops.cosh,
+    unary.Asinh: ops.asinh,
+    unary.Acosh: ops.acosh,
+    unary.Atanh: ops.atanh,
 }
 
 for _operator, _function in _OF_FLOATS.items():

@@ -4,27 +4,33 @@ from __future__ import annotations
 
 from crosschip.importers.onnx.node import Node, imports, only
 from crosschip.ir import Dimension, Operand, Shape
-from crosschip.ops.activation import (
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.standard.activation import (
+    Celu,
+    Elu,
+    Gelu,
+    Hardmax,
     HardSigmoid,
     HardSwish,
     LeakyRelu,
     LogSoftmax,
+    Mish,
     Relu,
+    Selu,
     Shrink,
     Sigmoid,
     Softmax,
+    Softplus,
     Softsign,
     Swish,
     Tanh,
     ThresholdedRelu,
 )
-from crosschip.ops.comparison import Less
-from crosschip.ops.elementwise import Mul
-from crosschip.ops.hardmax import Hardmax
-from crosschip.ops.layout import Flatten, Reshape, ShapeOf
-from crosschip.ops.logical import Where
-from crosschip.ops.operator import Operator
-from crosschip.ops.smooth import Celu, Elu, Gelu, Mish, Selu, Softplus
+from crosschip.ops.standard.arithmetic import Mul
+from crosschip.ops.standard.comparison import Less
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.layout import Flatten, Reshape
+from crosschip.ops.standard.logical import Where
 
 _PLAIN: dict[str, type[Operator]] = {
     "HardSwish": HardSwish,

@@ -9,9 +9,9 @@ import numpy as np
 from crosschip.importers.onnx.node import Node, bounded, imports
 from crosschip.importers.onnx.operators.convolution import fixed
 from crosschip.ir import Array, ModelError, Operand, UnsupportedError
-from crosschip.ops.indexing import Scatter, ScatterND
-from crosschip.ops.layout import Reshape, Transpose
-from crosschip.ops.slicing import Slice
+from crosschip.ops.standard.indexing import Scatter, ScatterND
+from crosschip.ops.standard.layout import Reshape, Transpose
+from crosschip.ops.standard.slicing import Slice
 
 
 @imports("Col2Im")

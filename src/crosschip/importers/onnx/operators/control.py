@@ -16,8 +16,9 @@ from crosschip.importers.onnx.unrolling import MAX_TRIPS
 from crosschip.ir import If, Loop, ModelError, Operand, Scan, UnsupportedError
 from crosschip.ir.control import CONDITION, ITERATION
 from crosschip.ir.widening import without_axis
-from crosschip.ops.joining import Concat, Gather
-from crosschip.ops.layout import Unsqueeze
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Unsqueeze
 
 
 @imports("If")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from crosschip.importers.onnx.node import Node, imports, only
 from crosschip.importers.onnx.tensors import element_type
 from crosschip.ir import ElementType, Operand, UnsupportedError
-from crosschip.ops.casting import SATURATING, PowerRounding
-from crosschip.ops.conversion import Cast
+from crosschip.ops.numerics.casting import SATURATING, PowerRounding
+from crosschip.ops.standard.conversion import Cast
 
 
 @imports("Cast", "CastLike")

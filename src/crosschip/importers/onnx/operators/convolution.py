@@ -16,14 +16,13 @@ from crosschip.importers.onnx.operators.windows import (
     windows_of,
 )
 from crosschip.ir import Dim, ModelError, Operand, UnsupportedError
-from crosschip.ops.convolution import Conv2D, Conv2DTranspose
-from crosschip.ops.deformable_convolution import DeformableConv2D
-from crosschip.ops.elementwise import Add
-from crosschip.ops.joining import Gather
-from crosschip.ops.layout import Reshape, Squeeze, Transpose, Unsqueeze
-from crosschip.ops.matrix import MatMul
-from crosschip.ops.padding import Pad
-from crosschip.ops.windows import AutoPad
+from crosschip.ops.definition.windows import AutoPad
+from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.layout import Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.matrix import MatMul
+from crosschip.ops.standard.padding import Pad
 
 
 @imports("Conv")

@@ -7,13 +7,14 @@ import numpy as np
 from crosschip.importers.onnx.node import Node, bounded, imports, only
 from crosschip.importers.onnx.operators.convolution import fixed
 from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
-from crosschip.ops.comparison import Equal
-from crosschip.ops.conversion import Cast
-from crosschip.ops.elementwise import Add
-from crosschip.ops.joining import Concat, Gather
-from crosschip.ops.layout import Reshape, Unsqueeze
-from crosschip.ops.matrix import MatMul
-from crosschip.ops.reduction import ReduceMin, ReduceSum
+from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.comparison import Equal
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Reshape, Unsqueeze
+from crosschip.ops.standard.matrix import MatMul
+from crosschip.ops.standard.reduction import ReduceMin, ReduceSum
 
 
 @imports("TfIdfVectorizer")

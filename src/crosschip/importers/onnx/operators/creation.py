@@ -11,14 +11,14 @@ from crosschip.importers.onnx.tensors import element_type
 from crosschip.ir import Array, ElementType, ModelError, Operand
 from crosschip.ir import constant as constant_operand
 from crosschip.ir.types import INDICES
-from crosschip.ops.comparison import Equal
-from crosschip.ops.conversion import Cast
-from crosschip.ops.creation import Fill, OneHot, Range
-from crosschip.ops.elementwise import Sub
-from crosschip.ops.joining import Gather
-from crosschip.ops.layout import Reshape, ShapeOf
-from crosschip.ops.rearranging import Trilu
-from crosschip.ops.slicing import Slice
+from crosschip.ops.standard.arithmetic import Sub
+from crosschip.ops.standard.comparison import Equal
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import Fill, OneHot, Range, ShapeOf
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.rearranging import Trilu
+from crosschip.ops.standard.slicing import Slice
 
 _VALUES: dict[str, Callable[[Node, str], Array]] = {
     "sparse_value": Node.sparse_tensor,

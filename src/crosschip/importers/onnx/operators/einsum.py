@@ -10,11 +10,11 @@ import numpy as np
 
 from crosschip.importers.onnx.node import Node, imports
 from crosschip.ir import Dim, ModelError, Operand, UnsupportedError
-from crosschip.ops.elementwise import Mul
-from crosschip.ops.joining import Gather
-from crosschip.ops.layout import Reshape, Transpose, Unsqueeze
-from crosschip.ops.matrix import MatMul
-from crosschip.ops.reduction import ReduceSum
+from crosschip.ops.standard.arithmetic import Mul
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.layout import Reshape, Transpose, Unsqueeze
+from crosschip.ops.standard.matrix import MatMul
+from crosschip.ops.standard.reduction import ReduceSum
 
 
 @dataclass(frozen=True)

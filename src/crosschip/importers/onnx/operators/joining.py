@@ -9,12 +9,19 @@ import numpy as np
 
 from crosschip.importers.onnx.node import Node, axis_from_front, bounded, imports, only
 from crosschip.ir import Array, ModelError, Operand, UnsupportedError
-from crosschip.ops.division import Mod
-from crosschip.ops.elementwise import Add, Div, Mul, Sub
-from crosschip.ops.indexing import GatherElements, GatherND, Scatter, ScatterElements, ScatterND
-from crosschip.ops.joining import Concat, Gather, Split
-from crosschip.ops.layout import Expand, Reshape, ShapeOf, Unsqueeze
-from crosschip.ops.searching import NonZero, Unique
+from crosschip.ops.standard.arithmetic import Add, Div, Mod, Mul, Sub
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.indexing import (
+    Gather,
+    GatherElements,
+    GatherND,
+    Scatter,
+    ScatterElements,
+    ScatterND,
+)
+from crosschip.ops.standard.joining import Concat, Split
+from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
+from crosschip.ops.standard.searching import NonZero, Unique
 
 
 @imports("Concat")

@@ -7,15 +7,15 @@ import numpy as np
 from crosschip.importers.onnx.node import Node, axis_from_front, imports, only
 from crosschip.importers.onnx.tensors import element_type
 from crosschip.ir import Operand, Shape, UnsupportedError
-from crosschip.ops.blocks import DepthOrder, DepthToSpace, SpaceToDepth
-from crosschip.ops.conversion import BitCast
-from crosschip.ops.creation import Fill
-from crosschip.ops.joining import Gather
-from crosschip.ops.layout import Expand, Flatten, Reshape, ShapeOf, Squeeze, Transpose, Unsqueeze
-from crosschip.ops.operator import Operator
-from crosschip.ops.rearranging import ReverseSequence, Tile
-from crosschip.ops.reduction import ReduceProd
-from crosschip.ops.slicing import Slice
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.standard.blocks import DepthOrder, DepthToSpace, SpaceToDepth
+from crosschip.ops.standard.conversion import BitCast
+from crosschip.ops.standard.creation import Fill, ShapeOf
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.rearranging import ReverseSequence, Tile
+from crosschip.ops.standard.reduction import ReduceProd
+from crosschip.ops.standard.slicing import Slice
 
 _TO_THE_END = 2**31 - 1
 _AXES: dict[str, type[Operator]] = {"Squeeze": Squeeze, "Unsqueeze": Unsqueeze}

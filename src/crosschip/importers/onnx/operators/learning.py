@@ -6,10 +6,10 @@ import numpy as np
 
 from crosschip.importers.onnx.node import Node, imports
 from crosschip.ir import Operand
-from crosschip.ops.comparison import Less
-from crosschip.ops.conversion import Cast
-from crosschip.ops.joining import Gather
-from crosschip.ops.layout import Reshape
+from crosschip.ops.standard.comparison import Less
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.layout import Reshape
 
 
 @imports("ai.onnx.ml.Binarizer")

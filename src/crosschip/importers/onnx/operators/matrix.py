@@ -5,9 +5,8 @@ from __future__ import annotations
 from crosschip.importers.onnx.node import Node, imports
 from crosschip.ir import Operand
 from crosschip.ir.types import FLOATS
-from crosschip.ops.determinant import Det
-from crosschip.ops.elementwise import Add, Mul
-from crosschip.ops.matrix import FullyConnected, MatMul
+from crosschip.ops.standard.arithmetic import Add, Mul
+from crosschip.ops.standard.matrix import Det, FullyConnected, MatMul
 
 
 @imports("MatMul")

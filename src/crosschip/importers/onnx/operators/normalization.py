@@ -5,17 +5,19 @@ from __future__ import annotations
 from crosschip.importers.onnx.node import Node, axis_from_front, imports, only
 from crosschip.importers.onnx.tensors import element_type
 from crosschip.ir import Operand, UnsupportedError
-from crosschip.ops.conversion import Cast
-from crosschip.ops.elementwise import Add, Mul, Sub
-from crosschip.ops.magnitude import LRN, LpNormalization, RMSNormalization
-from crosschip.ops.normalization import (
+from crosschip.ops.standard.arithmetic import Add, Mul, Sub
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.normalization import (
+    LRN,
     BatchNormalization,
     GroupNormalization,
     InstanceNormalization,
     LayerNormalization,
+    LpNormalization,
+    RMSNormalization,
 )
-from crosschip.ops.reduction import ReduceMean
-from crosschip.ops.unary import Reciprocal, Sqrt, Square
+from crosschip.ops.standard.reduction import ReduceMean
+from crosschip.ops.standard.unary import Reciprocal, Sqrt, Square
 
 
 @imports("BatchNormalization")

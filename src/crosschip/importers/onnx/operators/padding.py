@@ -6,11 +6,11 @@ import numpy as np
 
 from crosschip.importers.onnx.node import Node, imports, only
 from crosschip.ir import ElementType, Operand, UnsupportedError
-from crosschip.ops.conversion import Cast
-from crosschip.ops.division import Mod
-from crosschip.ops.indexing import ScatterND
-from crosschip.ops.layout import Reshape, Transpose
-from crosschip.ops.padding import Pad, PadMode
+from crosschip.ops.standard.arithmetic import Mod
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.indexing import ScatterND
+from crosschip.ops.standard.layout import Reshape, Transpose
+from crosschip.ops.standard.padding import Pad, PadMode
 
 _MODES = {
     "constant": PadMode.CONSTANT,

@@ -11,16 +11,14 @@ from crosschip.importers.onnx.node import Node, bounded, imports
 from crosschip.importers.onnx.operators.convolution import fixed
 from crosschip.importers.onnx.operators.windows import Windows, image_of, positive, windows_of
 from crosschip.ir import ElementType, Operand, UnsupportedError
-from crosschip.ops.adaptive_pooling import AdaptiveAveragePool2D
-from crosschip.ops.division import Mod
-from crosschip.ops.elementwise import Add, Div, Mul, Pow, Sub
-from crosschip.ops.indexing import ScatterElements
-from crosschip.ops.joining import Concat
-from crosschip.ops.layout import Reshape, Squeeze, Unsqueeze
-from crosschip.ops.padding import Pad
-from crosschip.ops.pooling import AveragePool2D, MaxPool2D
-from crosschip.ops.reduction import ReduceMax, ReduceMean, ReduceSum
-from crosschip.ops.unary import Abs
+from crosschip.ops.standard.arithmetic import Add, Div, Mod, Mul, Pow, Sub
+from crosschip.ops.standard.indexing import ScatterElements
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Reshape, Squeeze, Unsqueeze
+from crosschip.ops.standard.padding import Pad
+from crosschip.ops.standard.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D
+from crosschip.ops.standard.reduction import ReduceMax, ReduceMean, ReduceSum
+from crosschip.ops.standard.unary import Abs
 
 Pool = Callable[[Operand, Windows], Operand]
 """Pools images of two axes."""

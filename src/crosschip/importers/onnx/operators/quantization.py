@@ -22,13 +22,14 @@ from crosschip.ir import (
     constant,
 )
 from crosschip.ir.types import QUANTIZABLE
-from crosschip.ops.conversion import Cast, Dequantize, Quantize
-from crosschip.ops.elementwise import Add, Clip, Div, Mul, Sub
-from crosschip.ops.layout import Expand, Reshape, Unsqueeze
-from crosschip.ops.matrix import MatMul
-from crosschip.ops.quantized import limits
-from crosschip.ops.slicing import Slice
-from crosschip.ops.unary import Round
+from crosschip.ops.definition.quantized import limits
+from crosschip.ops.standard.arithmetic import Add, Clip, Div, Mul, Sub
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
+from crosschip.ops.standard.matrix import MatMul
+from crosschip.ops.standard.quantization import Dequantize, Quantize
+from crosschip.ops.standard.slicing import Slice
+from crosschip.ops.standard.unary import Round
 
 FLOAT32 = ElementType.FLOAT32
 

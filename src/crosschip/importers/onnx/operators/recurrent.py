@@ -6,10 +6,10 @@ import math
 
 from crosschip.importers.onnx.node import Node, imports, only
 from crosschip.ir import Operand
-from crosschip.ops.cells import CellFunction
-from crosschip.ops.layout import Transpose
-from crosschip.ops.operator import Operator
-from crosschip.ops.recurrent import GRU, LSTM, RNN, Direction
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.numerics.cells import CellFunction
+from crosschip.ops.standard.layout import Transpose
+from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Direction
 
 _OPERATORS: dict[str, type[Operator]] = {"RNN": RNN, "GRU": GRU, "LSTM": LSTM}
 _DEFAULTS = {

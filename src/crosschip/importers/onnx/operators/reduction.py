@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from crosschip.importers.onnx.node import Node, imports
 from crosschip.ir import ElementType, Operand, UnsupportedError
-from crosschip.ops.layout import Reshape
-from crosschip.ops.norms import ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceSumSquare
-from crosschip.ops.operator import Operator
-from crosschip.ops.reduction import ReduceMax, ReduceMean, ReduceMin, ReduceProd, ReduceSum
-from crosschip.ops.sorting import ArgMax, ArgMin, CumProd, CumSum, TopK
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.reduction import (
+    CumProd,
+    CumSum,
+    ReduceL1,
+    ReduceL2,
+    ReduceLogSum,
+    ReduceLogSumExp,
+    ReduceMax,
+    ReduceMean,
+    ReduceMin,
+    ReduceProd,
+    ReduceSum,
+    ReduceSumSquare,
+)
+from crosschip.ops.standard.searching import ArgMax, ArgMin, TopK
 
 _REDUCTIONS: dict[str, tuple[type[Operator], int]] = {
     "ReduceL1": (ReduceL1, 18),

@@ -14,16 +14,18 @@ import numpy as np
 
 from crosschip.importers.onnx.node import Node, axis_from_front, imports, only
 from crosschip.ir import Dim, Dimension, ElementType, ModelError, Operand, UnsupportedError
-from crosschip.ops.conversion import Cast
-from crosschip.ops.elementwise import Add, Div, Mul
-from crosschip.ops.joining import Concat, Gather
-from crosschip.ops.layout import Reshape, ShapeOf, Transpose
-from crosschip.ops.operator import Operator
-from crosschip.ops.reduction import ReduceMax, ReduceMin
-from crosschip.ops.resampling import AlignMode, Rounding
-from crosschip.ops.resizing import ResizeCubic, ResizeLinear, ResizeNearest
-from crosschip.ops.slicing import Slice
-from crosschip.ops.unary import Floor
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.numerics.resampling import AlignMode, Rounding
+from crosschip.ops.standard.arithmetic import Add, Div, Mul
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Reshape, Transpose
+from crosschip.ops.standard.reduction import ReduceMax, ReduceMin
+from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
+from crosschip.ops.standard.slicing import Slice
+from crosschip.ops.standard.unary import Floor
 
 _ALIGNMENTS = {
     "half_pixel": AlignMode.HALF_PIXEL,

@@ -6,15 +6,14 @@ import numpy as np
 
 from crosschip.importers.onnx.node import Node, axis_from_front, bounded, imports
 from crosschip.ir import Array, ModelError, Operand, UnsupportedError
-from crosschip.ops.comparison import Equal
-from crosschip.ops.creation import Range
-from crosschip.ops.division import Mod
-from crosschip.ops.elementwise import Add, Mul
-from crosschip.ops.joining import Gather
-from crosschip.ops.layout import Reshape, Transpose, Unsqueeze
-from crosschip.ops.logical import Where
-from crosschip.ops.matrix import MatMul
-from crosschip.ops.slicing import Slice
+from crosschip.ops.standard.arithmetic import Add, Mod, Mul
+from crosschip.ops.standard.comparison import Equal
+from crosschip.ops.standard.creation import Range
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.layout import Reshape, Transpose, Unsqueeze
+from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.matrix import MatMul
+from crosschip.ops.standard.slicing import Slice
 
 
 @imports("DFT")

@@ -7,17 +7,18 @@ import numpy as np
 from crosschip.importers.onnx.node import Node, imports, only
 from crosschip.importers.onnx.operators.volumes import sample_volume
 from crosschip.ir import ElementType, Operand, UnsupportedError
-from crosschip.ops.bilinear import Kernel
-from crosschip.ops.conversion import Cast
-from crosschip.ops.creation import Fill, Range
-from crosschip.ops.elementwise import Add, Div, Mul, Sub
-from crosschip.ops.joining import Concat, Gather
-from crosschip.ops.layout import Expand, Reshape, ShapeOf
-from crosschip.ops.matrix import MatMul
-from crosschip.ops.padding import PadMode
-from crosschip.ops.sampling import GridSample, RoiAlign, RoiMode
-from crosschip.ops.slicing import Slice
-from crosschip.ops.suppression import NonMaxSuppressionIndices
+from crosschip.ops.numerics.bilinear import Kernel
+from crosschip.ops.standard.arithmetic import Add, Div, Mul, Sub
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import Fill, Range, ShapeOf
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Expand, Reshape
+from crosschip.ops.standard.matrix import MatMul
+from crosschip.ops.standard.padding import PadMode
+from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
+from crosschip.ops.standard.slicing import Slice
+from crosschip.ops.standard.suppression import NonMaxSuppressionIndices
 
 _KERNELS = {
     "bilinear": Kernel.BILINEAR,

@@ -11,15 +11,13 @@ import numpy as np
 from crosschip.importers.onnx.node import Node
 from crosschip.importers.onnx.operators.convolution import fixed
 from crosschip.ir import ElementType, Operand, UnsupportedError
-from crosschip.ops.comparison import Equal
-from crosschip.ops.conversion import Cast
-from crosschip.ops.division import Mod
-from crosschip.ops.elementwise import Add, Clip, Min, Mul, Sub
-from crosschip.ops.indexing import GatherElements
-from crosschip.ops.joining import Gather
-from crosschip.ops.layout import Expand, Reshape, Unsqueeze
-from crosschip.ops.logical import Where
-from crosschip.ops.unary import Floor, Neg, Round
+from crosschip.ops.standard.arithmetic import Add, Clip, Min, Mod, Mul, Sub
+from crosschip.ops.standard.comparison import Equal
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.indexing import Gather, GatherElements
+from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
+from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.unary import Floor, Neg, Round
 
 Place = tuple[Operand, Operand | None, Operand | None]
 """The pixels on one axis that a place is at, how much each counts, and whether it is inside."""

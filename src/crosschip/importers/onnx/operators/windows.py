@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from crosschip.importers.onnx.node import Node, only
 from crosschip.ir import Dim, ModelError, Operand, UnsupportedError, unknown
-from crosschip.ops.windows import AutoPad, extent
+from crosschip.ops.definition.windows import AutoPad, extent
 
 _AUTO_PADS = {
     "NOTSET": AutoPad.NONE,

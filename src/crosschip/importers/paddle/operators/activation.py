@@ -9,27 +9,32 @@ from crosschip.importers.paddle.operators.images import Images
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError
 from crosschip.ops import Operator
-from crosschip.ops.activation import (
+from crosschip.ops.standard.activation import (
+    Celu,
+    Elu,
+    Gelu,
     HardSigmoid,
     HardSwish,
     LeakyRelu,
     LogSoftmax,
+    Mish,
     PRelu,
     Relu,
     Relu6,
+    Selu,
     Shrink,
     Sigmoid,
     Softmax,
+    Softplus,
     Softsign,
     Swish,
     Tanh,
     ThresholdedRelu,
 )
-from crosschip.ops.comparison import Less
-from crosschip.ops.elementwise import Add, Clip, Div, Mul
-from crosschip.ops.layout import Reshape
-from crosschip.ops.logical import Where
-from crosschip.ops.smooth import Celu, Elu, Gelu, Mish, Selu, Softplus
+from crosschip.ops.standard.arithmetic import Add, Clip, Div, Mul
+from crosschip.ops.standard.comparison import Less
+from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.logical import Where
 
 _PLAIN: dict[str, type[Operator]] = {
     "relu": Relu,

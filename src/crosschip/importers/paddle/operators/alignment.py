@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosschip.importers.paddle.context import Context
 from crosschip.ir import ModelError, Operand
-from crosschip.ops.layout import Unsqueeze
+from crosschip.ops.standard.layout import Unsqueeze
 
 
 def aligned(op: Context) -> tuple[Operand, Operand]:

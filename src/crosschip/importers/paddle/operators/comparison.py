@@ -9,8 +9,15 @@ from crosschip.importers.paddle.operators.alignment import aligned
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, Operand
 from crosschip.ops import Operator
-from crosschip.ops.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual
-from crosschip.ops.logical import And, Not, Or, Where, Xor
+from crosschip.ops.standard.comparison import (
+    Equal,
+    Greater,
+    GreaterEqual,
+    Less,
+    LessEqual,
+    NotEqual,
+)
+from crosschip.ops.standard.logical import And, Not, Or, Where, Xor
 
 _COMPARISONS: dict[str, type[Operator]] = {
     "equal": Equal,

@@ -7,8 +7,9 @@ import numpy as np
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType
-from crosschip.ops.conversion import Cast, Dequantize, Quantize
-from crosschip.ops.elementwise import Mul
+from crosschip.ops.standard.arithmetic import Mul
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.quantization import Dequantize, Quantize
 
 
 @imports("cast")

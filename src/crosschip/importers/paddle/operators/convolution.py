@@ -8,9 +8,8 @@ from crosschip.importers.paddle.operators.images import Images
 from crosschip.importers.paddle.operators.windows import padding
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, Operand, UnsupportedError
-from crosschip.ops.convolution import Conv2D, Conv2DTranspose
-from crosschip.ops.deformable_convolution import DeformableConv2D
-from crosschip.ops.windows import AutoPad
+from crosschip.ops.definition.windows import AutoPad
+from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
 
 
 @imports("conv2d", "depthwise_conv2d")

@@ -11,9 +11,9 @@ from crosschip.importers.paddle.table import imports
 from crosschip.importers.paddle.values import MAX_ELEMENTS
 from crosschip.ir import ElementType, ModelError, Operand
 from crosschip.ir.types import INTEGERS
-from crosschip.ops.creation import Fill, Range
-from crosschip.ops.joining import Concat, Meshgrid
-from crosschip.ops.slicing import Slice
+from crosschip.ops.standard.creation import Fill, Range
+from crosschip.ops.standard.joining import Concat, Meshgrid
+from crosschip.ops.standard.slicing import Slice
 
 Number = int | float
 

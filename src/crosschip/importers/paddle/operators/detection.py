@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
-from crosschip.ops.detection import PriorBox, YoloBox
-from crosschip.ops.suppression import NonMaxSuppression
+from crosschip.ops.standard.detection import PriorBox, YoloBox
+from crosschip.ops.standard.suppression import NonMaxSuppression
 
 
 @imports("prior_box")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from crosschip.importers.paddle.context import Context
 from crosschip.ir import UnsupportedError
-from crosschip.ops.slots import Fuse
+from crosschip.ops.definition.slots import Fuse
 
 _FUSED = {"": Fuse.NONE, "relu": Fuse.RELU, "relu1": Fuse.RELU1, "relu6": Fuse.RELU6}
 

@@ -7,7 +7,7 @@ from typing import Any
 from crosschip.importers.paddle.context import Context
 from crosschip.ir import ModelError, Operand
 from crosschip.ops import Operator
-from crosschip.ops.layout import Transpose
+from crosschip.ops.standard.layout import Transpose
 
 _CHANNELS_FIRST = ("NCHW", "NCL", "NCDHW", "NC", "AnyLayout", "Undefined(AnyLayout)")
 _CHANNELS_LAST = ("NHWC", "NLC", "NDHWC")

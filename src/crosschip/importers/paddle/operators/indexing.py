@@ -7,12 +7,11 @@ import numpy as np
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, Operand
-from crosschip.ops.comparison import Equal
-from crosschip.ops.indexing import GatherElements, GatherND, Scatter, ScatterND
-from crosschip.ops.joining import Gather
-from crosschip.ops.layout import Squeeze, Transpose, Unsqueeze
-from crosschip.ops.logical import Where
-from crosschip.ops.searching import NonZero
+from crosschip.ops.standard.comparison import Equal
+from crosschip.ops.standard.indexing import Gather, GatherElements, GatherND, Scatter, ScatterND
+from crosschip.ops.standard.layout import Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.searching import NonZero
 
 
 @imports("gather")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, UnsupportedError
-from crosschip.ops.joining import Concat, Split, Stack, Unstack
+from crosschip.ops.standard.joining import Concat, Split, Stack, Unstack
 
 
 @imports("concat")

@@ -8,9 +8,10 @@ from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.operators.images import Images
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
-from crosschip.ops.blocks import ChannelShuffle, DepthOrder, DepthToSpace
-from crosschip.ops.layout import Flatten, Reshape, ShapeOf, Squeeze, Transpose, Unsqueeze
-from crosschip.ops.rearranging import Trilu
+from crosschip.ops.standard.blocks import ChannelShuffle, DepthOrder, DepthToSpace
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.layout import Flatten, Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.rearranging import Trilu
 
 
 @imports("reshape", "reshape2")

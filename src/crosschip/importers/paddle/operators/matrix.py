@@ -9,13 +9,13 @@ from crosschip.importers.paddle.operators.fusing import fused
 from crosschip.importers.paddle.operators.layout import as_matrix
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import Operand
-from crosschip.ops.determinant import Det
-from crosschip.ops.elementwise import Add, Clip, Mul
-from crosschip.ops.joining import Concat
-from crosschip.ops.layout import Flatten, Reshape, ShapeOf
-from crosschip.ops.matrix import MatMul
-from crosschip.ops.slicing import Slice
-from crosschip.ops.slots import Fuse
+from crosschip.ops.definition.slots import Fuse
+from crosschip.ops.standard.arithmetic import Add, Clip, Mul
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Flatten, Reshape
+from crosschip.ops.standard.matrix import Det, MatMul
+from crosschip.ops.standard.slicing import Slice
 
 
 @imports("matmul_v2", "bmm")

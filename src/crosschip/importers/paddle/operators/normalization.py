@@ -8,19 +8,19 @@ from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.operators.images import Images
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, Operand, UnsupportedError
-from crosschip.ops.creation import Fill
-from crosschip.ops.elementwise import Add, Div
-from crosschip.ops.layout import Reshape
-from crosschip.ops.magnitude import LRN
-from crosschip.ops.normalization import (
+from crosschip.ops.standard.arithmetic import Add, Div
+from crosschip.ops.standard.creation import Fill
+from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.normalization import (
+    LRN,
     BatchNormalization,
     GroupNormalization,
     InstanceNormalization,
     LayerNormalization,
 )
-from crosschip.ops.reduction import ReduceSum
-from crosschip.ops.slicing import Slice
-from crosschip.ops.unary import Sqrt, Square
+from crosschip.ops.standard.reduction import ReduceSum
+from crosschip.ops.standard.slicing import Slice
+from crosschip.ops.standard.unary import Sqrt, Square
 
 
 @imports("batch_norm")

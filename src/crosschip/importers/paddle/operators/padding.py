@@ -9,8 +9,9 @@ import numpy as np
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, Operand
-from crosschip.ops.joining import Concat, Gather
-from crosschip.ops.padding import Pad, PadMode
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.padding import Pad, PadMode
 
 _MODES = {
     "constant": PadMode.CONSTANT,

@@ -12,11 +12,15 @@ from crosschip.importers.paddle.operators.images import Images
 from crosschip.importers.paddle.operators.windows import padding
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
-from crosschip.ops.adaptive_pooling import AdaptiveAveragePool2D, AdaptiveMaxPool2D
-from crosschip.ops.elementwise import Clip, Mul
-from crosschip.ops.pooling import AveragePool2D, MaxPool2D
-from crosschip.ops.reduction import ReduceMax
-from crosschip.ops.windows import AutoPad
+from crosschip.ops.definition.windows import AutoPad
+from crosschip.ops.standard.arithmetic import Clip, Mul
+from crosschip.ops.standard.pooling import (
+    AdaptiveAveragePool2D,
+    AdaptiveMaxPool2D,
+    AveragePool2D,
+    MaxPool2D,
+)
+from crosschip.ops.standard.reduction import ReduceMax
 
 _LOWEST = float(np.finfo(np.float32).min)
 """The maximum that Paddle has of nothing."""

@@ -8,18 +8,18 @@ from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import Operand
 from crosschip.ops import Operator
-from crosschip.ops.layout import Reshape
-from crosschip.ops.norms import ReduceLogSumExp
-from crosschip.ops.reduction import (
+from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.reduction import (
+    CumSum,
     ReduceAll,
     ReduceAny,
+    ReduceLogSumExp,
     ReduceMax,
     ReduceMean,
     ReduceMin,
     ReduceProd,
     ReduceSum,
 )
-from crosschip.ops.sorting import CumSum
 
 _REDUCTIONS: dict[str, type[Operator]] = {
     "reduce_mean": ReduceMean,

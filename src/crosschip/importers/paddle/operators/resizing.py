@@ -11,13 +11,13 @@ from crosschip.importers.paddle.operators.images import Images
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, ModelError, Operand
 from crosschip.ops import Operator
-from crosschip.ops.conversion import Cast
-from crosschip.ops.elementwise import Mul
-from crosschip.ops.joining import Concat
-from crosschip.ops.layout import ShapeOf
-from crosschip.ops.resampling import AlignMode
-from crosschip.ops.resizing import ResizeCubic, ResizeLinear, ResizeNearest
-from crosschip.ops.slicing import Slice
+from crosschip.ops.numerics.resampling import AlignMode
+from crosschip.ops.standard.arithmetic import Mul
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
+from crosschip.ops.standard.slicing import Slice
 
 _MAX_SIZE = 2**31
 

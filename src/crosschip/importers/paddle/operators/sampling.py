@@ -7,16 +7,15 @@ import numpy as np
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, Operand, UnsupportedError
-from crosschip.ops.bilinear import Kernel
-from crosschip.ops.comparison import LessEqual
-from crosschip.ops.conversion import Cast
-from crosschip.ops.creation import Range
-from crosschip.ops.layout import ShapeOf, Unsqueeze
-from crosschip.ops.padding import PadMode
-from crosschip.ops.reduction import ReduceSum
-from crosschip.ops.sampling import GridSample, RoiAlign
-from crosschip.ops.slicing import Slice
-from crosschip.ops.sorting import CumSum
+from crosschip.ops.numerics.bilinear import Kernel
+from crosschip.ops.standard.comparison import LessEqual
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import Range, ShapeOf
+from crosschip.ops.standard.layout import Unsqueeze
+from crosschip.ops.standard.padding import PadMode
+from crosschip.ops.standard.reduction import CumSum, ReduceSum
+from crosschip.ops.standard.sampling import GridSample, RoiAlign
+from crosschip.ops.standard.slicing import Slice
 
 _MODES = {"bilinear": Kernel.BILINEAR, "nearest": Kernel.NEAREST}
 _PADDINGS = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import Operand, UnsupportedError
-from crosschip.ops.layout import Squeeze
-from crosschip.ops.slicing import Slice
+from crosschip.ops.standard.layout import Squeeze
+from crosschip.ops.standard.slicing import Slice
 
 _BEFORE_ALL = -(2**31)
 """The end of a slice that goes backwards to the first element and includes it."""

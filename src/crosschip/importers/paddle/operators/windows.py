@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosschip.importers.paddle.context import Context
 from crosschip.ir import ModelError
-from crosschip.ops.windows import AutoPad
+from crosschip.ops.definition.windows import AutoPad
 
 _ALGORITHMS = {"EXPLICIT": AutoPad.NONE, "SAME": AutoPad.SAME, "VALID": AutoPad.VALID}
 

@@ -1,0 +1,105 @@
+"""Resampling of [N, C, H, W] images."""
+
+from __future__ import annotations
+
+import numpy as np
+from openvino import Node
+from openvino import opset15 as ops
+
+from crosschip.devices.limits import divides_exactly, places, smooth, usual_pixels
+from crosschip.devices.openvino.converters.table import converts, exact_quotient
+from crosschip.devices.openvino.graph import Graph
+from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
+
+
+def _scaled(op: ResizeCubic | ResizeLinear) -> str | None:
+    scales = op.operand("scales")
+    if op.operand("shape") is None and scales is not None and scales.value is not None:
+        old, new = op.input.type.shape or (), op.outputs[0].type.shape or ()
+        for axis, scale in enumerate(op.scales or (), 2):
+            # OpenVINO takes an axis that keeps its size for one that is not resampled.
+            known = isinstance(old[axis], int)
+            if scale != 1 and (old[axis] == new[axis] if known else 1 < scale < 1.5):
+                return f"scales: {scale} may leave a size of {old[axis]} as it is"
+    return smooth(op)
+
+
+@converts(ResizeLinear, computed=["shape", "scales"], limit=_scaled, nonempty=True)
+def resize_linear(g: Graph, op: ResizeLinear) -> Node:
+    return _interpolate(g, op, "linear_onnx", places(op))
+
+
+def _excluding(op: ResizeCubic) -> str | None:
+    return "exclude_outside: is set" if op.exclude_outside else _scaled(op)
+
+
+@converts(ResizeCubic, computed=["shape", "scales"], limit=_excluding, nonempty=True)
+def resize_cubic(g: Graph, op: ResizeCubic) -> Node:
+    return _interpolate(g, op, "cubic", places(op), cube_coeff=op.coefficient)
+
+
+def _some_pixels(op: ResizeNearest) -> str | None:
+    # An empty image ends the process.
+    return "shape: has no pixels" if 0 in (op.outputs[0].type.shape or ()) else usual_pixels(op)
+
+
+@converts(ResizeNearest, computed=["shape", "scales"], limit=_some_pixels, nonempty=True)
+def resize_nearest(g: Graph, op: ResizeNearest) -> Node:
+    if divides_exactly(op):
+        return _interpolate(g, op, "nearest", "asymmetric")
+    image = g[op.input]
+    for axis in (2, 3):
+        image = ops.gather(image, _sources(g, op, axis), g.int64([axis]))
+    return image
+
+
+def _interpolate(
+    g: Graph,
+    op: ResizeCubic | ResizeLinear | ResizeNearest,
+    mode: str,
+    places: str,
+    **attributes: float,
+) -> Node:
+    shape, scales = op.operand("shape"), op.operand("scales")
+    if shape:
+        sizes = g.indices(shape)
+    else:
+        assert scales, "inference asks for one of the two"
+        sizes = ops.convert(g[scales], "f32")
+    return ops.interpolate(
+        g[op.input],
+        sizes,
+        mode,
+        "sizes" if shape else "scales",
+        coordinate_transformation_mode=places,
+        nearest_mode="floor",
+        axes=g.int64([2, 3]),
+        **attributes,
+    )
+
+
+def _sources(g: Graph, op: ResizeNearest, axis: int) -> Node:
+    """The row (axis 2) or column (axis 3) of the source that each one of the target shows."""
+
+    def number(value: float) -> Node:
+        return g.constant(np.array(value, np.float32))
+
+    def at(values: Node, place: int) -> Node:
+        return ops.gather(ops.convert(values, "f32"), g.scalar(place), g.scalar(0))
+
+    size = at(ops.shape_of(g[op.input]), axis)
+    shape, scales = op.operand("shape"), op.operand("scales")
+    if shape:
+        new = at(g.indices(shape), axis - 2)
+        ratio = exact_quotient(size, new)
+    else:
+        assert scales, "inference asks for one of the two"
+        scale = at(g[scales], axis - 2)
+        new, ratio = ops.floor(ops.multiply(size, scale)), exact_quotient(number(1), scale)
+    last = ops.subtract(size, number(1))
+    if op.align_corners:
+        ratio = exact_quotient(last, ops.maximum(ops.subtract(new, number(1)), number(1)))
+    places = ops.multiply(ops.range(number(0), new, number(1), "f32"), ratio)
+    if op.align_corners:
+        places = ops.add(places, number(0.5))
+    return ops.convert(ops.minimum(ops.floor(places), last), "i32")

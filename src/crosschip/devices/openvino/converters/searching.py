@@ -1,0 +1,61 @@
+"""Greatest and least elements, and running sums."""
+
+from __future__ import annotations
+
+from openvino import Node, Output
+from openvino import opset15 as ops
+
+from crosschip.devices.openvino.converters.table import (
+    FLOAT_TYPES,
+    INTEGER_TYPES,
+    converts,
+    rank_of,
+    sizes_only,
+)
+from crosschip.devices.openvino.graph import TYPES, Graph, Value
+from crosschip.ir import ElementType
+from crosschip.ops.standard.reduction import CumSum
+from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, TopK
+
+_NUMBERS = FLOAT_TYPES | INTEGER_TYPES
+
+
+def _narrow(op: ArgExtreme | TopK) -> str | None:
+    """The rule for an int64 input; indices may have any shape."""
+    shape = op.input.type.shape
+    if op.input.type.element_type is ElementType.INT64 and (shape is None or len(shape) > 1):
+        return "input: int64 is computed in int32, which is for lists of sizes only"
+    return None
+
+
+def _first(op: ArgExtreme) -> str | None:
+    return "select_last: must be false" if op.select_last else _narrow(op)
+
+
+@converts(ArgMax, ArgMin, types=_NUMBERS, limit=_first)
+def arg_extreme(g: Graph, op: ArgExtreme) -> Value:
+    mode, axis = "max" if isinstance(op, ArgMax) else "min", op.axis % rank_of(op.input)
+    found = ops.topk(
+        g[op.input], g.scalar(1), axis, mode, "value", TYPES[op.dtype].to_string(), stable=True
+    )
+    return found.output(1) if op.keepdim else ops.squeeze(found.output(1), g.int64([axis]))
+
+
+def _some(op: TopK) -> str | None:
+    count = op.operand("k")
+    is_zero = count is not None and count.value is not None and not op.k
+    return "k: is 0" if is_zero else _narrow(op)
+
+
+@converts(TopK, types=_NUMBERS, computed=["k"], limit=_some)
+def top_k(g: Graph, op: TopK) -> list[Output]:
+    mode, axis = "max" if op.largest else "min", op.axis % rank_of(op.input)
+    count = ops.reshape(g.indices(op.operand("k")), g.int64([]), False)
+    index_type = TYPES[op.return_indices_dtype]
+    found = ops.topk(g[op.input], count, axis, mode, "value", index_type.to_string(), stable=True)
+    return [found.output(0), found.output(1)]
+
+
+@converts(CumSum, types=_NUMBERS, limit=sizes_only)
+def cum_sum(g: Graph, op: CumSum) -> Node:
+    return ops.cum_sum(g[op.input], g.scalar(op.axis), op.exclusive, op.reverse)

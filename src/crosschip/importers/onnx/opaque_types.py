@@ -1,0 +1,292 @@
+"""Types of what opaque subgraphs make, as far as their operators say: no shapes.
+
+ONNX has an inference of its own, but it is not safe from nodes that break its rules.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    NodeProto,
+    TensorProto,
+    TypeProto,
+    defs,
+    helper,
+)
+
+from crosschip.importers.onnx.functions import STANDARD_DOMAINS, schema_of
+from crosschip.importers.onnx.tensors import ELEMENT_TYPES, OPERAND_TYPES, text
+from crosschip.ir import UnsupportedError
+from crosschip.ir.types import FLOATS
+
+Types = dict[str, TypeProto]
+"""The types of values, by name; one that is not known is missing."""
+
+MAX_DEPTH = 32
+MAX_NODES = 100_000
+"""So deep may functions be nested, and so many nodes may come out of them."""
+
+_DTYPE_ATTRIBUTES = ("dtype", "to", "output_dtype", "output_datatype")
+_LEARNING = "ai.onnx.ml"
+_PAIRS = ("cats_strings", "classes_strings")
+_LABELS = {
+    "classlabels_int64s": TensorProto.INT64,
+    "classlabels_ints": TensorProto.INT64,
+    "classlabels_strings": TensorProto.STRING,
+    "values_floats": TensorProto.FLOAT,
+    "values_int64s": TensorProto.INT64,
+    "values_strings": TensorProto.STRING,
+}
+_TENSOR = re.compile(r"tensor\((\w+)\)")
+_ONNX_NAMES = {
+    "float": "float32",
+    "double": "float64",
+    "float8e4m3fn": "float8_e4m3fn",
+    "float8e4m3fnuz": "float8_e4m3fnuz",
+    "float8e5m2": "float8_e5m2",
+    "float8e5m2fnuz": "float8_e5m2fnuz",
+    "float8e8m0": "float8_e8m0fnu",
+    "float4e2m1": "float4_e2m1fn",
+}
+
+
+class TypeInference:
+    """Infers the types of what nodes make, from those of what they read.
+
+    Args:
+        opsets: the versions of the operator sets that the nodes are written in.
+        functions: those of the model.
+    """
+
+    def __init__(self, opsets: Mapping[str, int], functions: Iterable[FunctionProto]) -> None:
+        self._opsets = opsets
+        self._functions = {(text(f.domain), text(f.name)): f for f in functions}
+        self._depth = 0
+        self._count = 0
+
+    def extend(
+        self, types: Types, nodes: Iterable[NodeProto], declared: Mapping[str, TypeProto]
+    ) -> None:
+        """Add the types of what nodes make, with the shapes that the file declares.
+
+        Raises:
+            UnsupportedError: functions are nested too deep, or make too many nodes.
+        """
+        for node in nodes:
+            self._count += 1
+            if self._depth > MAX_DEPTH or self._count > MAX_NODES:
+                raise UnsupportedError("its functions are nested too deep, or make too many nodes")
+            made = self._made(node, types)
+            for name, type_ in itertools.zip_longest(map(text, node.output), made):
+                known = declared.get(name or "")
+                if not name:
+                    continue
+                if known is not None and known.WhichOneof("value") and _agree(known, type_):
+                    types[name] = known
+                elif type_ is not None:
+                    types[name] = _without_shape(type_)
+
+    def _made(self, node: NodeProto, types: Types) -> list[TypeProto | None]:
+        inputs = [types.get(text(name)) for name in node.input]
+        graphs = [a.g for a in node.attribute if a.HasField("g")]
+        function = self._functions.get((text(node.domain), text(node.op_type)))
+        if function is not None:
+            inner = {n: t for n, t in zip(function.input, inputs, strict=False) if t is not None}
+            self._depth += 1
+            self.extend(inner, function.node, {})
+            self._depth -= 1
+            return [inner.get(text(name)) for name in function.output]
+        if node.op_type in _CONTROL and graphs and node.domain in STANDARD_DOMAINS:
+            return self._by_graph(node, graphs[0], inputs, types)
+        if node.op_type in _CONTAINERS and node.domain in (*STANDARD_DOMAINS, _LEARNING):
+            return [_CONTAINERS[node.op_type](inputs, node)]
+        schema = schema_of(node, self._opsets.get(text(node.domain), 1))
+        return _like_inputs(node, inputs) if schema is None else _by_schema(schema, node, inputs)
+
+    def _by_graph(
+        self, node: NodeProto, graph: GraphProto, inputs: list[TypeProto | None], types: Types
+    ) -> list[TypeProto | None]:
+        """The states of a loop are what it is given, all else is what its body makes.
+
+        A state that may not be there at first is there afterwards.
+        """
+        skipped, states = _CONTROL[node.op_type](node, graph)
+        inner = dict(types)
+        given = inputs[len(inputs) - len(graph.input) :] if node.op_type == "Scan" else inputs
+        for value, type_ in zip(graph.input, given, strict=False):
+            known = value.type if value.type.WhichOneof("value") else type_
+            if known is not None:
+                inner[text(value.name)] = _without_shape(known)
+        declared = {text(v.name): v.type for v in [*graph.value_info, *graph.output]}
+        self.extend(inner, graph.node, declared)
+        made = [inner.get(text(value.name)) for value in graph.output][skipped:]
+        first = inputs[len(inputs) - states :] if node.op_type == "Loop" else inputs
+        pairs = zip(first[:states], made, strict=False)
+        kept = [own if _is_optional(given) else given for given, own in pairs]
+        return [*kept, *made[states:]]
+
+
+def _is_optional(type_: TypeProto | None) -> bool:
+    return type_ is not None and type_.HasField("optional_type")
+
+
+_CONTROL: dict[str, Callable[[NodeProto, GraphProto], tuple[int, int]]] = {
+    "If": lambda node, graph: (0, 0),
+    "Loop": lambda node, graph: (1, max(0, len(node.input) - 2)),
+    "Scan": lambda node, graph: (0, _scan_states(node)),
+}
+"""How many outputs of the graph are no outputs of the node, and how many values are its state."""
+
+
+def _scan_states(node: NodeProto) -> int:
+    scanned = next((a.i for a in node.attribute if a.name == "num_scan_inputs"), 0)
+    return max(0, len(node.input) - scanned)
+
+
+def _sequence_of(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
+    first = inputs[0] if inputs else None
+    return None if first is None else helper.make_sequence_type_proto(first)
+
+
+def _element(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
+    """What a sequence or an optional value holds; a tensor stands for itself."""
+    first = inputs[0] if inputs else None
+    if first is None or first.HasField("tensor_type"):
+        return first
+    inner = first.sequence_type if first.HasField("sequence_type") else first.optional_type
+    return inner.elem_type
+
+
+def _same(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
+    return inputs[0] if inputs else None
+
+
+def _empty(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto:
+    code = next((a.i for a in node.attribute if a.name == "dtype"), 1)
+    return helper.make_sequence_type_proto(helper.make_tensor_type_proto(code, None))
+
+
+def _optional(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
+    declared = next((a.tp for a in node.attribute if a.name == "type"), None)
+    held = declared or (inputs[0] if inputs else None)
+    return None if held is None else helper.make_optional_type_proto(held)
+
+
+def _zip_map(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto:
+    has_texts = any(a.name == "classlabels_strings" and a.strings for a in node.attribute)
+    key = TensorProto.STRING if has_texts else TensorProto.INT64
+    value = helper.make_tensor_type_proto(TensorProto.FLOAT, [])
+    return helper.make_sequence_type_proto(helper.make_map_type_proto(key, value))
+
+
+_CONTAINERS: dict[str, Callable[[list[TypeProto | None], NodeProto], TypeProto | None]] = {
+    "ConcatFromSequence": _element,
+    "Optional": _optional,
+    "OptionalGetElement": _element,
+    "SequenceAt": _element,
+    "SequenceConstruct": _sequence_of,
+    "SequenceEmpty": _empty,
+    "SequenceErase": _same,
+    "SequenceInsert": _same,
+    "SplitToSequence": _sequence_of,
+    "ZipMap": _zip_map,
+}
+"""What the operators on sequences, optional values and maps make."""
+
+
+def _like_inputs(node: NodeProto, inputs: list[TypeProto | None]) -> list[TypeProto | None]:
+    """For an operator that ONNX does not know: the first real type that it reads, if any.
+
+    That holds for most; where it does not, the device that runs the node says so.
+    """
+    known = [t for t in inputs if t is not None and t.HasField("tensor_type")]
+    reals = [t for t in known if ELEMENT_TYPES.get(t.tensor_type.elem_type) in FLOATS]
+    found = next(iter([*reals, *known]), None)
+    return [found] * len(node.output)
+
+
+def _by_schema(
+    schema: defs.OpSchema, node: NodeProto, inputs: list[TypeProto | None]
+) -> list[TypeProto | None]:
+    """By the operator's declaration: a fixed type, that of an input, or what an attribute says."""
+    bound: dict[str, TypeProto] = {}
+    for index, type_ in enumerate(inputs):
+        if type_ is not None and schema.inputs:
+            formal = schema.inputs[min(index, len(schema.inputs) - 1)]
+            bound.setdefault(formal.type_str, type_)
+    constraints = {c.type_param_str: c.allowed_type_strs for c in schema.type_constraints}
+    made: list[TypeProto | None] = []
+    for index in range(len(node.output)):
+        formal = schema.outputs[min(index, len(schema.outputs) - 1)]
+        allowed = constraints.get(formal.type_str, [formal.type_str])
+        if formal.type_str in bound:
+            made.append(bound[formal.type_str])
+        elif len(allowed) == 1:
+            made.append(_from_text(allowed[0]))
+        elif all(map(_TENSOR.fullmatch, allowed)):
+            made.append(_asked(schema, node, inputs))
+        else:
+            made.append(None)
+    return made
+
+
+def _asked(
+    schema: defs.OpSchema, node: NodeProto, inputs: list[TypeProto | None]
+) -> TypeProto | None:
+    """The type that an attribute asks for; without one, and without a default, the input's."""
+    if schema.domain == _LEARNING:
+        return helper.make_tensor_type_proto(_label_type(node, inputs), None)
+    name = next((name for name in _DTYPE_ATTRIBUTES if name in schema.attributes), None)
+    if name is None:
+        return None
+    given = next((a for a in node.attribute if a.name == name), None)
+    chosen = schema.attributes[name].default_value if given is None else given
+    if chosen.type != AttributeProto.INT:
+        return inputs[0] if inputs else None
+    return helper.make_tensor_type_proto(chosen.i, None) if chosen.i in OPERAND_TYPES else None
+
+
+def _label_type(node: NodeProto, inputs: list[TypeProto | None]) -> int:
+    """The data type of labels that an operator of ONNX-ML makes.
+
+    They are of the type that the attribute has which lists them; what lists pairs of a string and
+    an integer turns the one into the other.
+    """
+    for attribute in node.attribute:
+        if attribute.name == "values_tensor":
+            return attribute.t.data_type
+        if attribute.name in _LABELS:
+            return _LABELS[attribute.name]
+        if attribute.name in _PAIRS and inputs and inputs[0] is not None:
+            is_text = inputs[0].tensor_type.elem_type == TensorProto.STRING
+            return TensorProto.INT64 if is_text else TensorProto.STRING
+    return TensorProto.INT64
+
+
+def _from_text(written: str) -> TypeProto | None:
+    """The type of a tensor as schemas write it."""
+    found = _TENSOR.fullmatch(written)
+    if found is None:
+        return None
+    name = _ONNX_NAMES.get(found[1], found[1])
+    code = next((c for c, known in OPERAND_TYPES.items() if known.value == name), None)
+    return None if code is None else helper.make_tensor_type_proto(code, None)
+
+
+def _agree(declared: TypeProto, inferred: TypeProto | None) -> bool:
+    """Whether what the file declares may be true."""
+    if inferred is None or not inferred.HasField("tensor_type"):
+        return inferred is None or declared.WhichOneof("value") == inferred.WhichOneof("value")
+    return declared.tensor_type.elem_type == inferred.tensor_type.elem_type
+
+
+def _without_shape(type_: TypeProto) -> TypeProto:
+    if not type_.HasField("tensor_type"):
+        return type_
+    return helper.make_tensor_type_proto(type_.tensor_type.elem_type, None)

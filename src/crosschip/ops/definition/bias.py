@@ -1,0 +1,71 @@
+"""Rules for the bias that an operator adds to a product."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.ir import Dim, ElementType, Operand, Quantization, Shape
+from crosschip.ops.definition.shapes import of_rank, same
+
+
+def check_bias(shape: Shape | None, channels: Dim) -> None:
+    """`ValueError` if a bias is known not to be one number a channel."""
+    if shape is not None:
+        same(of_rank(shape, 1, "bias")[0], channels, "bias: its size, and the output's channels")
+
+
+_ROUNDING = 2.0**-22
+"""Two float32 scales multiplied, rounded and written out are as far off as this."""
+
+
+def check_quantized_bias(
+    input: Operand, weight: Operand, bias: Operand | None, channel_axis: int = 0
+) -> None:
+    """Check that a quantized bias counts in the unit of the products that it is added to.
+
+    Then integers can be accumulated without rescaling: the bias is int32 and symmetric, and
+    `scale_bias[i] = scale_input * scale_weight[i]` within the rounding of float32, for the whole
+    tensor or for each output channel `i`. A bias of floating-point numbers keeps no rule.
+
+    Args:
+        input: what the weight is multiplied with.
+        weight: the weight or filter.
+        bias: one number for each output channel, if there is one.
+        channel_axis: the axis of the weight that runs along output channels.
+
+    Raises:
+        ValueError: it does not; the message starts with the slot.
+    """
+    stored = None if bias is None else bias.type.quantization
+    if bias is None or stored is None:
+        return
+    unit, scales = input.type.quantization, weight.type.quantization
+    if bias.type.element_type is not ElementType.INT32 or not stored.symmetric:
+        raise ValueError(f"bias: a quantized one must be symmetric int32, not {bias.type}")
+    if unit is None or scales is None:
+        raise ValueError("bias: is quantized, but input and weight are not both")
+    if unit.axis is not None:
+        raise ValueError("bias: is quantized, but the input has a scale for each index of an axis")
+    _check_axis(weight, scales, channel_axis)
+    expected = np.float64(np.float32(unit.scale[0])) * np.array(scales.scale, np.float32)
+    if len(stored.scale) != len(scales.scale):
+        raise ValueError(
+            f"bias: has {len(stored.scale)} scales, but the weight has {len(scales.scale)}"
+        )
+    wrong = ~np.isclose(stored.scale, expected, rtol=_ROUNDING, atol=0)
+    if wrong.any():
+        channel = int(wrong.argmax())
+        raise ValueError(
+            f"bias: its scale {stored.scale[channel]:g} is not {expected[channel]:g}, that of "
+            f"the input times that of the weight"
+        )
+
+
+def _check_axis(weight: Operand, scales: Quantization, channel_axis: int) -> None:
+    if scales.axis is None or weight.type.shape is None:
+        return
+    if scales.axis % len(weight.type.shape) != channel_axis:
+        raise ValueError(
+            f"bias: is quantized, but the weight's scales run along axis {scales.axis}, not along "
+            f"the output channels on axis {channel_axis}"
+        )

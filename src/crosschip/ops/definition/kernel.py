@@ -1,0 +1,123 @@
+"""Running an operator's reference on arrays in the form that a model holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from crosschip.ir import Array, ElementType, Operand, Quantization, TensorType
+from crosschip.ops.definition import quantized
+from crosschip.ops.definition.slots import ComputedParameter, Fuse, Parameter, Slot, Tensors
+
+if TYPE_CHECKING:
+    from crosschip.ops.definition.operator import Operator
+
+Kernel = Callable[[Sequence[Array | None]], tuple[Array, ...]]
+"""Computes an operation's outputs from the arrays that fill its slots, in slot order."""
+
+_REALS = (np.dtype(np.float32), np.dtype(np.float64))
+_NARROW_FLOATS = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
+
+
+def kernel_of(operation: Operator) -> Kernel:
+    """The operation's reference computation, with every constant parameter decoded beforehand.
+
+    Elements of the narrow float types are computed in float32, quantized ones in float64, and
+    rounded once, at the end.
+    """
+    static, computed = _parameters(operation)
+    tensor_slots = [slot for slot in operation.slots if not slot.parameter]
+    types = [output.type for output in operation.outputs]
+    scales = _scales(operation)
+    widen = any(
+        operand.type.element_type in _NARROW_FLOATS
+        for slot, operand in operation.filled()
+        if not slot.parameter
+    )
+    bounds = None if operation.fused is Fuse.NONE else operation.fused.bounds
+
+    def run(arrays: Sequence[Array | None]) -> tuple[Array, ...]:
+        values = dict(static)
+        known = _with_values(operation, computed, arrays) if computed else operation
+        if scales:
+            arrays = _dequantized(arrays, scales)
+        for slot in tensor_slots:
+            values[slot.name] = _pick(slot, arrays, widen)
+        for slot in computed:
+            values[slot.name] = slot.decode(cast(Array, arrays[slot.index]))
+        with np.errstate(all="ignore"):
+            result = known.reference(**values)
+            results = [result] if isinstance(result, np.ndarray | np.generic) else result
+            if bounds:
+                results = [np.clip(result, *bounds) for result in results]
+            return tuple(map(_stored, results, types))
+
+    return run
+
+
+def _parameters(operation: Operator) -> tuple[dict[str, Any], list[Parameter[Any]]]:
+    """The values of the parameters that are known, and the parameters that are not."""
+    static: dict[str, Any] = {}
+    computed: list[Parameter[Any]] = []
+    for slot in operation.slots:
+        if isinstance(slot, Parameter) and slot.name != "fuse_code":
+            try:
+                static[slot.name] = slot.__get__(operation, type(operation))
+            except ComputedParameter:
+                computed.append(slot)
+    return static, computed
+
+
+def _with_values(
+    operation: Operator, computed: Sequence[Slot], arrays: Sequence[Array | None]
+) -> Operator:
+    """The operation as it is in one run, so that a reference may read any parameter from it."""
+    inputs = list(operation.inputs)
+    for slot in computed:
+        operand = inputs[slot.index]
+        assert operand is not None, "it is computed"
+        inputs[slot.index] = Operand(operand.name, operand.type, arrays[slot.index])
+    return cast("Operator", operation.with_inputs(tuple(inputs)))
+
+
+def _scales(operation: Operator) -> list[tuple[int, Quantization]]:
+    """The inputs that are quantized, by their place, and how."""
+    sources = operation.quantized_inputs()
+    return [
+        (index, operand.type.quantization)
+        for index, operand in enumerate(operation.inputs)
+        if operand in sources and operand is not None and operand.type.quantization is not None
+    ]
+
+
+def _pick(slot: Slot, arrays: Sequence[Array | None], widen: bool) -> Any:
+    if isinstance(slot, Tensors):
+        many = arrays[slot.index : len(arrays) - slot.after]
+        return [_widened(cast(Array, array)) if widen else array for array in many]
+    array = arrays[slot.index]
+    return _widened(array) if widen and array is not None else array
+
+
+def _dequantized(
+    arrays: Sequence[Array | None], scales: Sequence[tuple[int, Quantization]]
+) -> list[Array | None]:
+    """The arrays, with reals in place of the integers that stand for them."""
+    values = list(arrays)
+    for index, quantization in scales:
+        values[index] = quantized.reals(cast(Array, values[index]), quantization)
+    return values
+
+
+def _stored(result: Array, type_: TensorType) -> Array:
+    """A result in the form that its operand has."""
+    array = np.asarray(result)
+    if type_.quantization is not None and array.dtype in _REALS:
+        array = np.asarray(quantized.stored(array, type_.quantization, type_.element_type))
+    return array.astype(type_.element_type.dtype, copy=False)
+
+
+def _widened(array: Array) -> Array:
+    is_narrow = array.dtype in (ElementType.FLOAT16.dtype, ElementType.BFLOAT16.dtype)
+    return array.astype(np.float32) if is_narrow else array

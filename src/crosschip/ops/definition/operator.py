@@ -1,0 +1,414 @@
+"""The class of all operators: one declaration, from which everything else is derived.
+
+An operator is a subclass of `Operator` with a name, slots, a docstring that says what it computes,
+shape inference and a NumPy reference:
+
+    @operator("LEAKY_RELU")
+    class LeakyRelu(Elementwise):
+        '''`output = input` where `input >= 0`, else `alpha * input`.'''
+
+        input = tensor(FLOATS)
+        alpha = real(0.01)
+
+        def reference(self, input: Array, alpha: float) -> Array:
+            return np.where(input >= 0, input, alpha * input)
+
+Binding of arguments, validation and its messages, execution and documentation follow from it.
+Examples of it are in `crosschip.ops.examples`, its names elsewhere in `crosschip.ops.faces`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import ClassVar, TypeVar, cast
+
+import numpy as np
+
+from crosschip.ir import (
+    Array,
+    Builder,
+    Dim,
+    ElementType,
+    ElementTypeError,
+    ModelError,
+    Operand,
+    Operation,
+    Quantization,
+    Shape,
+    TensorType,
+    constant,
+)
+from crosschip.ir.types import FLOATS, INDICES
+from crosschip.ops.definition.kernel import Kernel, kernel_of
+from crosschip.ops.definition.shapes import MAX_RANK
+from crosschip.ops.definition.slots import ComputedParameter, Fuse, Slot, Tensors
+
+_registry: dict[str, type[Operator]] = {}
+
+
+class UnknownRank(Exception):
+    """Shape inference met an operand of which not even the rank is known."""
+
+
+class Operator(Operation):
+    """A standard operator; an instance is one use of it in a model.
+
+    Attributes:
+        slots: its slots, in order.
+        core: whether it is one of the few that all others can be decomposed into.
+        moves: whether it only moves elements, so that its output keeps a quantization.
+    """
+
+    __slots__ = ()
+
+    core: ClassVar[bool] = False
+    moves: ClassVar[bool] = False
+    slots: ClassVar[tuple[Slot, ...]] = ()
+    variadic: ClassVar[Tensors | None] = None
+    reference: Callable[..., Array | Sequence[Array]]
+
+    def __init_subclass__(cls) -> None:
+        found = {
+            name: slot
+            for base in reversed(cls.__mro__)
+            for name, slot in vars(base).items()
+            if isinstance(slot, Slot) and slot.name == name  # and not `variadic`
+        }
+        for name in found.keys() - vars(cls).keys():
+            # Where it is in the inputs differs between the classes that inherit it.
+            found[name] = copy(found[name])
+            setattr(cls, name, found[name])
+        cls.slots = tuple(found.values())
+        cls.variadic = next((s for s in cls.slots if isinstance(s, Tensors)), None)
+        _number(cls.slots)
+
+    @classmethod
+    def bind(
+        cls, name: str, arguments: Sequence[object], named: Mapping[str, object]
+    ) -> tuple[Operand | None, ...]:
+        """Fill the slots, in order, with operands; plain values become constants.
+
+        Raises:
+            ModelError: a slot is unknown, filled twice, or required and left out.
+        """
+        given = dict(zip((slot.name for slot in cls.slots), arguments, strict=False))
+        if len(arguments) > len(cls.slots):
+            raise ModelError(f"{cls.type}: takes {len(cls.slots)} arguments, not {len(arguments)}")
+        for slot_name in named:
+            if slot_name in given:
+                raise ModelError(f"{cls.type}.{slot_name}: is given twice")
+            if all(slot.name != slot_name for slot in cls.slots):
+                known = ", ".join(slot.name for slot in cls.slots)
+                raise ModelError(f"{cls.type}.{slot_name}: no such slot; there are {known}")
+        given.update(named)
+        inputs: list[Operand | None] = []
+        for slot in cls.slots:
+            value = given.get(slot.name)
+            if isinstance(slot, Tensors):
+                parts = () if value is None else value
+                if not isinstance(parts, Sequence) or any(
+                    not isinstance(part, Operand) for part in parts
+                ):
+                    raise ModelError(
+                        f"{cls.type}.{slot.name}: takes a list of operands, not {value!r}"
+                    )
+                inputs.extend(parts)
+            elif value is None or isinstance(value, Operand):
+                inputs.append(value)
+            else:
+                try:
+                    inputs.append(_constant(f"{name}.{slot.name}", slot, value, inputs))
+                except (ValueError, TypeError) as error:
+                    raise ModelError(f"{cls.type}.{slot.name}: {error}") from None
+        return tuple(inputs)
+
+    def named_inputs(self) -> Iterator[tuple[str, Operand]]:
+        for slot, operand in self.filled():
+            yield slot.name, operand
+
+    def infer(self) -> tuple[TensorType, ...]:
+        self.validate()
+        try:
+            shapes = self._shapes()
+            element_types = self._element_types(len(shapes))
+        except ValueError as error:
+            raise ModelError(f"{self.type}.{error}") from None
+        except ComputedParameter as error:
+            raise ModelError(f"{self.type}.{error}, but must be constant") from None
+        return self._with_sizes(self.storage(tuple(map(TensorType, element_types, shapes))))
+
+    def validate(self) -> None:
+        """Check every operand against its slot.
+
+        Raises:
+            ModelError: the message names the operator, the slot and the rule.
+        """
+        for slot in self.slots:
+            if not slot.optional and not self._operands(slot):
+                raise ModelError(f"{self.type}.{slot.name}: is required")
+        first: dict[str, Operand] = {}
+        for slot, operand in self.filled():
+            try:
+                slot.accept(operand)
+            except ModelError as error:
+                raise type(error)(f"{self.type}.{error}") from None
+            other = first.setdefault(slot.like or slot.name, operand)
+            found, wanted = slot.element_type(operand), slot.element_type(other)
+            if (slot.like or slot.variadic) and found is not wanted:
+                raise ElementTypeError(
+                    f"{self.type}.{slot.name}: is {found}, but must be "
+                    f"{wanted} like {slot.like or 'the first of them'}"
+                )
+
+    def infer_shape(self) -> Shape | Sequence[Shape | None]:
+        """The shape of the output, or a list with the shape of each output.
+
+        Raises:
+            ValueError: the inputs break a rule; the message starts with the slot.
+            ComputedParameter, UnknownRank: the shape depends on what is not known yet.
+        """
+        raise NotImplementedError(f"{self.type} does not infer its shape")
+
+    def infer_element_type(self) -> ElementType | Sequence[ElementType]:
+        """The element type of all outputs, or of each; that of the first input unless said."""
+        slot, operand = next(self.filled())
+        return slot.element_type(operand)
+
+    def infer_sizes(self) -> Sequence[Dim] | None:
+        """The elements of the output, if they are sizes that follow from the inputs' types.
+
+        Raises:
+            ValueError, ComputedParameter, UnknownRank: they do not.
+        """
+        return None
+
+    def output_count(self) -> int:
+        """How many outputs there are, where that does not need the shapes to be known."""
+        return 1
+
+    def decompose(self, b: Builder) -> Operand | Sequence[Operand] | None:
+        """Build the same computation from simpler operators.
+
+        Returns:
+            The operands that take the place of the outputs; `None` if there is no such way.
+        """
+        return None
+
+    def decomposition(self, b: Builder) -> tuple[Operand, ...] | None:
+        """Like `decompose`, with what is quantized and a fused activation split off first."""
+        if self.quantized_inputs():
+            return (self._decomposed(b) if self.moves_integers else None) or self._on_reals(b)
+        if self.fused is not Fuse.NONE:
+            plain = self._without_fuse()
+            b.append(plain)
+            low, high = self.fused.bounds
+            return (b.add(operator_named("CLIP"), plain.outputs[0], low, high),)
+        return self._decomposed(b)
+
+    def _decomposed(self, b: Builder) -> tuple[Operand, ...] | None:
+        try:
+            result = self.decompose(b)
+        except (UnknownRank, ComputedParameter):
+            return None
+        if result is None:
+            return None
+        return (result,) if isinstance(result, Operand) else tuple(result)
+
+    @property
+    def fused(self) -> Fuse:
+        """The activation that the operation applies to its result; `NONE` for most operators."""
+        return cast(Fuse, getattr(self, "fuse_code", Fuse.NONE))
+
+    def operand(self, slot: str) -> Operand | None:
+        """The operand that fills a slot; `None` where it is left out."""
+        return next((o for s, o in self.filled() if s.name == slot), None)
+
+    def kernel(self) -> Kernel:
+        """The reference computation, with every constant parameter decoded beforehand."""
+        return kernel_of(self)
+
+    def quantized_inputs(self) -> Sequence[Operand]:
+        """The operands of which it reads the reals that they stand for."""
+        return [operand for slot, operand in self.filled() if slot.reads_reals(operand)]
+
+    def moved_quantization(self) -> Quantization | None:
+        """The quantization that elements keep when they are moved, if there is one for all."""
+        found = {operand.type.quantization for slot, operand in self.filled() if slot.takes_reals}
+        common = found.pop() if len(found) == 1 else None
+        return common if common and common.axis is None else None
+
+    @property
+    def moves_integers(self) -> bool:
+        """Whether it may move the integers of quantized tensors without knowing what they mean."""
+        moved = self.moved_quantization() if self.moves else None
+        reals = [o.type for o in self.outputs if o.type.quantization or _is_float32(o)]
+        return moved is not None and all(type_.quantization == moved for type_ in reals)
+
+    def storage(self, plain: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+        """The outputs' types: reals as integers where a quantization is declared or kept."""
+        sources = self.quantized_inputs()
+        if not sources:
+            if any(output.type.quantization for output in self.outputs):
+                raise ModelError(f"{self.type}: declares a quantization, but no input has one")
+            return plain
+        stored = []
+        for index, type_ in enumerate(plain):
+            declared = None
+            if self.outputs:
+                declared = self.outputs[min(index, len(self.outputs) - 1)].type.quantization
+            if declared is None and self.moves:
+                declared = self.moved_quantization()
+            if declared and type_.element_type is ElementType.FLOAT32:
+                type_ = TensorType(sources[0].type.element_type, type_.shape, declared)
+            stored.append(type_)
+        return tuple(stored)
+
+    def _on_reals(self, b: Builder) -> tuple[Operand, ...]:
+        """The operation between what makes reals of its inputs and integers of its outputs."""
+        dequantize, quantize = operator_named("DEQUANTIZE"), operator_named("QUANTIZE")
+        sources = self.quantized_inputs()
+        inputs = tuple(b.add(dequantize, o) if o in sources else o for o in self.inputs)
+        plain = type(self)(self.name, inputs)
+        plain.outputs = tuple(
+            Operand(f"{output.name}.real", type_)
+            for output, type_ in zip(self.outputs, plain.infer(), strict=True)
+        )
+        b.append(plain)
+        results = []
+        for real, output in zip(plain.outputs, self.outputs, strict=True):
+            stored = output.type.quantization
+            if stored is not None:
+                axis, dtype = stored.axis or 0, output.type.element_type
+                real = b.add(quantize, real, axis, stored.scale, stored.zero_point, dtype)
+            results.append(real)
+        return tuple(results)
+
+    def _without_fuse(self) -> Operator:
+        slot = next(slot for slot in self.slots if slot.name == "fuse_code")
+        inputs = list(self.inputs)
+        inputs[slot.index] = None
+        outputs = tuple(Operand(f"{o.name}.unfused", o.type) for o in self.outputs)
+        return type(self)(self.name, tuple(inputs), outputs)
+
+    def _operands(self, slot: Slot) -> Sequence[Operand]:
+        if isinstance(slot, Tensors):
+            return slot.__get__(self, type(self))
+        operand = self.inputs[slot.index]
+        return () if operand is None else (operand,)
+
+    def filled(self) -> Iterator[tuple[Slot, Operand]]:
+        """Each operand that is present, with the slot it fills."""
+        for slot in self.slots:
+            for operand in self._operands(slot):
+                yield slot, operand
+
+    def _first(self) -> Operand:
+        return next(operand for _, operand in self.filled())
+
+    def _with_sizes(self, types: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+        first = types[0]
+        shape = first.static_shape
+        if first.element_type not in INDICES or shape is None or math.prod(shape) > MAX_RANK:
+            return types
+        try:
+            sizes = self.infer_sizes()
+        except (UnknownRank, ComputedParameter, ValueError):
+            return types
+        if sizes is None or len(sizes) != math.prod(shape):
+            return types
+        return (replace(first, sizes=tuple(sizes)), *types[1:])
+
+    def _shapes(self) -> Sequence[Shape | None]:
+        try:
+            shape = self.infer_shape()
+        except (UnknownRank, ComputedParameter):
+            return (None,) * self.output_count()
+        return shape if isinstance(shape, list) else [cast(Shape, shape)]
+
+    def _element_types(self, count: int) -> Sequence[ElementType]:
+        element_type = self.infer_element_type()
+        return [element_type] * count if isinstance(element_type, ElementType) else element_type
+
+
+OperatorT = TypeVar("OperatorT", bound=type[Operator])
+
+
+def operator(name: str, *, core: bool = False) -> Callable[[OperatorT], OperatorT]:
+    """Class decorator: register an operator under its standard name.
+
+    Args:
+        name: NNAdapter's name for it if there is one, else NNRt's, else one in their style.
+        core: whether all operators that are not core can be decomposed into this and its like.
+    """
+
+    def register(cls: OperatorT) -> OperatorT:
+        if name in _registry:
+            raise ValueError(f"there are two operators called {name}")
+        cls.type = name
+        cls.core = core
+        _registry[name] = cls
+        return cls
+
+    return register
+
+
+def operator_named(name: str) -> type[Operator]:
+    """The operator of a standard name; `KeyError` if there is none."""
+    return _registry[name]
+
+
+def operators() -> Mapping[str, type[Operator]]:
+    """All operators that have been registered, by name."""
+    return dict(sorted(_registry.items()))
+
+
+def shape_of(operand: Operand) -> Shape:
+    """The shape of an operand; `UnknownRank` where not even the rank is known."""
+    if operand.type.shape is None:
+        raise UnknownRank
+    return operand.type.shape
+
+
+def _is_float32(operand: Operand) -> bool:
+    return operand.type.element_type is ElementType.FLOAT32
+
+
+def sizes_in(operand: Operand) -> tuple[Dim, ...]:
+    """The elements of a small tensor of integers; `UnknownRank` where nothing is known of them."""
+    if operand.value is not None and operand.value.size <= MAX_RANK:
+        return tuple(operand.value.ravel().tolist())
+    if operand.type.sizes is None:
+        raise UnknownRank
+    return operand.type.sizes
+
+
+def _number(slots: Sequence[Slot]) -> None:
+    """Give each slot its place in `Operation.inputs`, counted from the end after a variadic one."""
+    after_variadic = False
+    for index, slot in enumerate(slots):
+        slot.index = index - len(slots) if after_variadic else index
+        if isinstance(slot, Tensors):
+            slot.after = len(slots) - 1 - index
+            after_variadic = True
+
+
+def _constant(name: str, slot: Slot, value: object, before: Sequence[Operand | None]) -> Operand:
+    array = slot.encode(value)
+    if not slot.parameter and not isinstance(value, np.ndarray | np.generic):
+        array = _like(array, before)
+    return constant(array, name)
+
+
+def _like(plain: Array, before: Sequence[Operand | None]) -> Array:
+    """Plain numbers as the element type of the first operand; `ValueError` if they do not fit."""
+    first = next((operand for operand in before if operand is not None), None)
+    if first is None:
+        raise ValueError("a plain value has no operand before it to be like; pass an operand")
+    element_type = first.type.element_type
+    array = plain.astype(element_type.dtype)
+    if element_type not in FLOATS and not np.array_equal(array, plain):
+        raise ValueError(f"{plain.tolist()} is not of the element type {element_type}")
+    return array

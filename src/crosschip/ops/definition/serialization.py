@@ -1,0 +1,257 @@
+"""A model as bytes: structure as JSON, weights as they are.
+
+The format is specified in docs/formats.md. Only what cannot be inferred is stored; reading infers
+all other types anew, so a model that is read has been validated like one that is built.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import xxhash
+
+from crosschip.ir import (
+    Array,
+    ControlFlow,
+    Dim,
+    ElementType,
+    Extension,
+    Model,
+    ModelError,
+    ModelFileError,
+    Operand,
+    Operation,
+    Quantization,
+    TensorType,
+    unknown,
+)
+from crosschip.ir.control import KINDS
+from crosschip.ir.dimension import from_terms, is_unknown, terms_of
+from crosschip.ops.definition.operator import operator_named
+
+FORMAT_VERSION = 3
+MAGIC = b"\x93CHIPM\r\n"
+
+_PREAMBLE = struct.Struct("<8sIIQQ")
+_ALIGNMENT = 64
+
+
+def to_bytes(model: Model) -> bytes:
+    """The model in the saved form."""
+    writer = _Writer()
+    header = json.dumps(writer.model(model), separators=(",", ":")).encode()
+    start = _PREAMBLE.size + len(header)
+    body = header + bytes(-start % _ALIGNMENT) + writer.data
+    digest = xxhash.xxh3_64_intdigest(body)
+    return _PREAMBLE.pack(MAGIC, FORMAT_VERSION, len(header), len(writer.data), digest) + body
+
+
+def from_bytes(saved: bytes | memoryview, where: str = "saved model") -> Model:
+    """The model that was saved; its constants are views of the bytes.
+
+    Args:
+        saved: what `to_bytes` returned.
+        where: what messages call it.
+
+    Raises:
+        ModelFileError: the bytes are not a saved model, or are damaged.
+    """
+    view = memoryview(saved)
+    try:
+        header, data = _sections(view)
+        return _Reader(header, data).model()
+    except ModelError as error:
+        raise ModelFileError(f"{where}: {error}") from None
+    except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
+        # The checksum held, so this was written by something else that calls itself crosschip.
+        raise ModelFileError(f"{where}: is not laid out as a saved model: {error!r}") from None
+
+
+def _sections(view: memoryview) -> tuple[Mapping[str, Any], memoryview]:
+    if len(view) < _PREAMBLE.size:
+        raise ModelError("is cut off in its first bytes")
+    magic, version, header_size, data_size, digest = _PREAMBLE.unpack_from(view)
+    if magic != MAGIC:
+        raise ModelError("is not a saved model")
+    if version != FORMAT_VERSION:
+        raise ModelError(f"has format version {version}, not {FORMAT_VERSION}; save it again")
+    body = view[_PREAMBLE.size :]
+    padding = -(_PREAMBLE.size + header_size) % _ALIGNMENT
+    if len(body) != header_size + padding + data_size:
+        raise ModelError(f"has {len(view)} bytes, which is not what its beginning says")
+    if xxhash.xxh3_64_intdigest(body) != digest:
+        raise ModelError("has damaged bytes: its checksum does not hold")
+    return json.loads(bytes(body[:header_size])), body[header_size + padding :]
+
+
+class _Writer:
+    """Describes models; the elements of constants gather in one place, each array once."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self._offsets: dict[int, int] = {}
+
+    def model(self, model: Model) -> dict[str, object]:
+        """The description of a model, or of the body of an operation."""
+        number: dict[Operand, int] = {}
+        inputs = []
+        for name, operand in model.inputs.items():
+            number[operand] = len(number)
+            inputs.append([name, operand.name, _encode_type(operand.type)])
+        constants = []
+        for operand in model.constants:
+            number[operand] = len(number)
+            assert operand.value is not None, "constants have values"
+            constants.append([operand.name, _encode_type(operand.type), self._add(operand.value)])
+        operations = []
+        for operation in model.operations:
+            reads = [None if o is None else number[o] for o in operation.inputs]
+            for output in operation.outputs:
+                number[output] = len(number)
+            entry = [operation.type, operation.name, reads, _encode_outputs(operation)]
+            operations.append([*entry, *self._particulars(operation)])
+        return {
+            "name": model.name,
+            "inputs": inputs,
+            "constants": constants,
+            "operations": operations,
+            "outputs": [[name, number[operand]] for name, operand in model.outputs.items()],
+        }
+
+    def _particulars(self, operation: Operation) -> list[object]:
+        """What else there is to say about an operation that is not of the standard set."""
+        if isinstance(operation, Extension):
+            types = [_encode_type(type_) for type_ in operation.declared]
+            return [[b64encode(operation.payload).decode("ascii"), types, operation.reason]]
+        if isinstance(operation, ControlFlow):
+            bodies = [self.model(body) for body in operation.bodies]
+            return [[bodies, dict(operation.attributes)]]
+        return []
+
+    def _add(self, array: Array) -> int:
+        """Where the elements of an array begin."""
+        offset = self._offsets.get(id(array))
+        if offset is None:
+            self.data.extend(bytes(-len(self.data) % _ALIGNMENT))
+            offset = self._offsets[id(array)] = len(self.data)
+            self.data.extend(np.ascontiguousarray(array).tobytes())
+        return offset
+
+
+class _Reader:
+    """Builds the model that a header describes; operands are numbered as they come."""
+
+    def __init__(self, header: Mapping[str, Any], data: memoryview) -> None:
+        self.header = header
+        self.data = data
+        self.operands: list[Operand] = []
+
+    def model(self) -> Model:
+        inputs = {}
+        for name, operand_name, type_ in self.header["inputs"]:
+            inputs[name] = self._number(Operand(operand_name, _decode_type(type_)))
+        for name, type_, offset in self.header["constants"]:
+            self._number(self._constant(name, _decode_type(type_), offset))
+        operations = [self._operation(*entry) for entry in self.header["operations"]]
+        outputs = {name: self.operands[index] for name, index in self.header["outputs"]}
+        return Model(self.header["name"], inputs, operations, outputs)
+
+    def _constant(self, name: str, type_: TensorType, offset: int) -> Operand:
+        shape = type_.static_shape
+        if shape is None:
+            raise ModelError(f"constant {name!r} has no fixed shape")
+        dtype = type_.element_type.dtype
+        size = int(np.prod(shape, dtype=object)) * dtype.itemsize
+        if offset < 0 or offset + size > len(self.data):
+            raise ModelError(f"constant {name!r} lies outside the data")
+        value = np.frombuffer(self.data[offset : offset + size], dtype).reshape(shape)
+        return Operand(name, type_, value)
+
+    def _operation(
+        self,
+        type_: str,
+        name: str,
+        reads: Sequence[int | None],
+        outputs: Sequence[Sequence[Any]],
+        particulars: Sequence[Any] | None = None,
+    ) -> Operation:
+        inputs = tuple(None if index is None else self.operands[index] for index in reads)
+        operation: Operation
+        if type_ in KINDS and particulars:
+            bodies, attributes = particulars
+            held = [_Reader(body, self.data).model() for body in bodies]
+            operation = KINDS[type_](name, inputs, bodies=held, **attributes)
+            operation = operation.with_bodies(operation.fitted(widening=False))
+        elif particulars:
+            payload, types, reason = particulars
+            operation = Extension(
+                name,
+                inputs,
+                type=type_,
+                payload=b64decode(payload, validate=True),
+                declared=tuple(map(_decode_type, types)),
+                reason=reason,
+            )
+        else:
+            operation = operator_named(type_)(name, inputs)
+        operation.outputs = tuple(
+            Operand(output, TensorType(ElementType.FLOAT32, None, _decode_quantization(scales)))
+            for output, scales in outputs
+        )
+        operation.outputs = tuple(
+            self._number(Operand(operand.name, inferred))
+            for operand, inferred in zip(operation.outputs, operation.infer(), strict=True)
+        )
+        return operation
+
+    def _number(self, operand: Operand) -> Operand:
+        self.operands.append(operand)
+        return operand
+
+
+def _encode_outputs(operation: Operation) -> list[object]:
+    """Names and quantizations, the part of the outputs' types that may not be inferred."""
+    return [[o.name, _encode_quantization(o.type.quantization)] for o in operation.outputs]
+
+
+def _encode_type(type_: TensorType) -> list[object]:
+    shape = None if type_.shape is None else [_encode_size(size) for size in type_.shape]
+    return [type_.element_type.value, shape, _encode_quantization(type_.quantization)]
+
+
+def _encode_quantization(quantization: Quantization | None) -> object:
+    return quantization and [quantization.scale, quantization.zero_point, quantization.axis]
+
+
+def _decode_quantization(encoded: Sequence[Any] | None) -> Quantization | None:
+    return None if encoded is None else Quantization(*map(_as_tuple, encoded))
+
+
+def _decode_type(encoded: Sequence[Any]) -> TensorType:
+    element_type, shape, quantization = encoded
+    return TensorType(
+        ElementType(element_type),
+        None if shape is None else tuple(_decode_size(size) for size in shape),
+        _decode_quantization(quantization),
+    )
+
+
+def _encode_size(size: Dim) -> object:
+    if isinstance(size, int):
+        return size
+    return None if is_unknown(size) else terms_of(size, _encode_size)
+
+
+def _decode_size(encoded: object) -> Dim:
+    if encoded is None:
+        return unknown()
+    return encoded if isinstance(encoded, int) else from_terms(cast(Any, encoded), _decode_size)
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

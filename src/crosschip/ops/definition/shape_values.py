@@ -1,0 +1,143 @@
+"""Sizes that follow from shapes: known by name as a model is built, computed as it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, Dim, Operand, Shape
+from crosschip.ir.dimension import symbol, terms_of
+from crosschip.ops.definition.operator import (
+    Operator,
+    UnknownRank,
+    operator_named,
+    shape_of,
+    sizes_in,
+)
+
+
+class Sizes:
+    """The sizes of an operand, for use in a decomposition.
+
+    Attributes:
+        shape: its shape, with a name of its own for each size that is known only at run time.
+
+    Args:
+        b: where computations of sizes are added.
+        source: whose sizes they are.
+
+    Raises:
+        UnknownRank: not even the rank of the operand is known.
+    """
+
+    def __init__(self, b: Builder, source: Operand) -> None:
+        self._b = b
+        self._source = source
+        self._list: Operand | None = None
+        self.shape: Shape = tuple(
+            size if isinstance(size, int) else symbol(str(axis))
+            for axis, size in enumerate(shape_of(source))
+        )
+
+    def __call__(self, shape: Sequence[Dim]) -> tuple[int, ...] | Operand:
+        """A list of expressions over `self.shape`: as it is if known, else computed, in int64."""
+        known = tuple(size for size in shape if isinstance(size, int))
+        if len(known) == len(shape):
+            return known
+        return self._add("CONCAT", [self.computed(size) for size in shape], 0)
+
+    def computed(self, size: Dim) -> Operand:
+        """An expression over `self.shape`, as a list of one int64."""
+        if isinstance(size, int):
+            return self._b.constant(np.array([size]))
+        total: Operand | None = None
+        for term in terms_of(size, self.computed):
+            value = self._product(term)
+            total = value if total is None else self._add("ADD", total, value)
+        assert total is not None, "an expression that is no number has terms"
+        return total
+
+    def _product(self, term: Any) -> Operand:
+        coefficient, *factors = term
+        value = self.computed(coefficient)
+        for index, factor in enumerate(factors):
+            if isinstance(factor, str):
+                places = self._b.constant(np.array([int(factor)]))
+                part = self._add("GATHER", self._all(), places, 0)
+            else:
+                part = self._add("DIV", *factor)
+            is_first = index == 0 and coefficient == 1
+            value = part if is_first else self._add("MUL", value, part)
+        return value
+
+    def _all(self) -> Operand:
+        if self._list is None:
+            self._list = self._add("SHAPE", self._source)
+        return self._list
+
+    def _add(self, name: str, *arguments: object) -> Operand:
+        return self._b.add(operator_named(name), *arguments)
+
+
+def reshaped(
+    b: Builder, input: Operand, sizes: Sizes, own: Sequence[Dim], shape: Sequence[Dim]
+) -> Operand:
+    """An operand in another shape of as many elements.
+
+    RESHAPE takes a 0 for a size of its input's. So a tensor that is known to be empty is made anew,
+    and sizes that stay are not computed; one that changes and turns out to be 0 is refused.
+
+    Args:
+        b: where the operation is added.
+        input: the operand.
+        sizes: what computes the sizes of the shapes.
+        own: the shape that it has, by expressions over `sizes.shape`.
+        shape: the shape that it gets.
+    """
+    if 0 in shape:
+        nothing = np.zeros((), input.type.element_type.dtype)
+        return b.add(operator_named("FILL"), sizes(shape), nothing)
+    wanted = [
+        0 if not isinstance(size, int) and axis < len(own) and size == own[axis] else size
+        for axis, size in enumerate(shape)
+    ]
+    computed = [axis for axis, size in enumerate(wanted) if not isinstance(size, int)]
+    if len(computed) == 1:
+        wanted[computed[0]] = -1
+    return b.add(operator_named("RESHAPE"), input, sizes(wanted))
+
+
+def moved_sizes(operation: Operator) -> Sequence[Dim]:
+    """The elements of the output of an operator that only moves elements, where they are sizes.
+
+    Raises:
+        UnknownRank: nothing is known of the elements of an input, or there is no such element.
+        ComputedParameter: where they move to is known only when the model runs.
+    """
+    values: dict[str, Any] = {}
+    for slot in operation.slots:
+        if slot.parameter:
+            values[slot.name] = getattr(operation, slot.name)
+        elif slot.variadic:
+            values[slot.name] = [_elements(part) for part in getattr(operation, slot.name)]
+        else:
+            operand = operation.operand(slot.name)
+            values[slot.name] = None if operand is None else _elements(operand)
+    try:
+        moved: list[Dim] = np.asarray(operation.reference(**values)).ravel().tolist()
+    except IndexError:
+        # An index out of range is an error of the run, if there is one.
+        raise UnknownRank from None
+    return moved
+
+
+def _elements(operand: Operand) -> Array:
+    """The elements of a small tensor, sizes known by name among them."""
+    if operand.value is not None:
+        return operand.value
+    shape = operand.type.static_shape
+    if shape is None:
+        raise UnknownRank
+    return np.array(sizes_in(operand), object).reshape(shape)

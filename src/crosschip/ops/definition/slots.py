@@ -1,0 +1,380 @@
+"""What an operator's class body is written in: tensor slots and parameter slots.
+
+A slot is declared once, as a class attribute, and read from an operation by the same name. A tensor
+slot reads as the operand that fills it. A parameter slot reads as a plain Python value; where the
+operand that fills it is computed when the model runs, reading raises `ComputedParameter`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from enum import Enum, IntEnum
+from typing import Generic, Self, TypeVar, cast, overload
+
+import numpy as np
+
+from crosschip.ir import (
+    Array,
+    ElementType,
+    ElementTypeError,
+    Error,
+    ModelError,
+    Operand,
+    Operation,
+    TensorType,
+)
+from crosschip.ir.types import BOOLEANS, FLOATS, INDICES, QUANTIZABLE
+from crosschip.ops.definition.quantized import value_type
+
+T = TypeVar("T")
+E = TypeVar("E", bound=Enum)
+
+_INT32_RANGE = range(-(2**31), 2**31)
+
+
+class ComputedParameter(Error):
+    """A parameter's value was asked for, but it is known only when the model runs."""
+
+    def __init__(self, slot: Slot) -> None:
+        super().__init__(f"{slot.name} is computed when the model runs")
+        self.slot = slot
+
+
+class Slot:
+    """A named place for an operand.
+
+    Attributes:
+        name: the attribute of the operator's class that it is.
+        index: where in `Operation.inputs` it is; from the end if a slot before it takes many.
+        types: the element types that it takes.
+        optional: whether it may be left out.
+        kind: what fills it, in a word or two.
+        like: the slot whose element type it must share, if any.
+    """
+
+    name: str
+    index: int
+    variadic = False
+    parameter = False
+    kind = "tensor"
+
+    def __init__(
+        self, types: Collection[ElementType], optional: bool, like: str | None = None
+    ) -> None:
+        self.types = frozenset(types)
+        self.optional = optional
+        self.like = like
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def accept(self, operand: Operand) -> None:
+        """Check an operand that is to fill the slot.
+
+        Raises:
+            ModelError: it does not fit; the message says what the slot takes.
+        """
+        if self.reads_reals(operand):
+            if operand.type.element_type not in QUANTIZABLE:
+                raise ElementTypeError(
+                    f"{self.name}: {operand.type.element_type} cannot be quantized"
+                )
+            if not _scales_fit(operand.type):
+                raise ModelError(
+                    f"{self.name}: {operand.type} does not have a scale for each index"
+                )
+        elif operand.type.element_type not in self.types:
+            taken = ", ".join(sorted(map(str, self.types)))
+            raise ElementTypeError(f"{self.name}: takes {taken}, not {operand.type.element_type}")
+
+    def reads_reals(self, operand: Operand) -> bool:
+        """Whether it reads what a quantized operand's integers stand for."""
+        return operand.type.quantization is not None and self.takes_reals
+
+    @property
+    def takes_reals(self) -> bool:
+        """Whether it is a tensor that may be real, and so quantized."""
+        return not self.parameter and ElementType.FLOAT32 in self.types
+
+    def element_type(self, operand: Operand) -> ElementType:
+        """The type of the elements that it reads from an operand."""
+        return value_type(operand) if self.reads_reals(operand) else operand.type.element_type
+
+    def encode(self, value: object) -> Array:
+        """The array that stands for a plain value."""
+        return np.asarray(value)
+
+
+def _scales_fit(type_: TensorType) -> bool:
+    """Whether there are as many scales as the axis that they run along is long, if it is known."""
+    axis = type_.quantization.axis if type_.quantization else None
+    if type_.quantization is None or axis is None or type_.shape is None:
+        return True
+    size = type_.shape[axis] if -len(type_.shape) <= axis < len(type_.shape) else 0
+    return not isinstance(size, int) or size == len(type_.quantization.scale)
+
+
+class Tensor(Slot):
+    """A slot that one tensor must fill."""
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: Operation, owner: type) -> Operand: ...
+    def __get__(self, instance: Operation | None, owner: type) -> Self | Operand:
+        return self if instance is None else cast(Operand, instance.inputs[self.index])
+
+
+class OptionalTensor(Slot):
+    """A slot that one tensor may fill; `None` where it is left out."""
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: Operation, owner: type) -> Operand | None: ...
+    def __get__(self, instance: Operation | None, owner: type) -> Self | Operand | None:
+        return self if instance is None else instance.inputs[self.index]
+
+
+class Tensors(Slot):
+    """A slot that any number of tensors fill, at least one; an operator has one at most."""
+
+    variadic = True
+    kind = "tensors"
+    after: int
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: Operation, owner: type) -> tuple[Operand, ...]: ...
+    def __get__(self, instance: Operation | None, owner: type) -> Self | tuple[Operand, ...]:
+        if instance is None:
+            return self
+        stop = len(instance.inputs) - self.after
+        return cast(tuple[Operand, ...], instance.inputs[self.index : stop])
+
+
+class Parameter(Slot, Generic[T]):
+    """A slot that says how to compute; reads as a value of type `T`.
+
+    Attributes:
+        default: the value where it is left out.
+        options: the values that there are, if it is a choice.
+        rank: 0 for one number (a tensor of one element will do), 1 for a list.
+        length: how many numbers a list must have, if that is fixed.
+    """
+
+    parameter = True
+
+    def __init__(
+        self,
+        types: Collection[ElementType],
+        decode: Callable[[Array], T],
+        default: T | None,
+        *,
+        kind: str,
+        optional: bool,
+        options: type[Enum] | None = None,
+        rank: int = 0,
+        length: int | None = None,
+    ) -> None:
+        super().__init__(types, optional)
+        self.kind = kind
+        self.decode = decode
+        self.default = default
+        self.options = options
+        self.rank = rank
+        self.length = length
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: Operation, owner: type) -> T: ...
+    def __get__(self, instance: Operation | None, owner: type) -> Self | T:
+        if instance is None:
+            return self
+        operand = instance.inputs[self.index]
+        if operand is None:
+            return cast(T, self.default)
+        if operand.value is None:
+            raise ComputedParameter(self)
+        return self.decode(operand.value)
+
+    def accept(self, operand: Operand) -> None:
+        super().accept(operand)
+        shape = operand.type.static_shape
+        if shape is not None:
+            size = int(np.prod(shape))
+            if self.rank == 0 and size != 1:
+                raise ModelError(f"{self.name}: takes one value, not a tensor of shape {shape}")
+            if self.rank == 1 and len(shape) > 1:
+                raise ModelError(f"{self.name}: takes a list, not a tensor of shape {shape}")
+            if self.length is not None and size != self.length:
+                raise ModelError(f"{self.name}: takes {self.length} values, not {size}")
+        if operand.value is not None:
+            try:
+                self.decode(operand.value)
+            except ValueError as error:
+                raise ModelError(f"{self.name}: {error}") from None
+
+    def encode(self, value: object) -> Array:
+        if isinstance(value, ElementType):
+            value = value.code
+        array = np.asarray(value)
+        real = self.types == FLOATS
+        if array.size == 0 or (real and array.dtype.kind in "fi"):
+            return array.astype(np.float32 if real else np.int32)
+        if array.dtype.kind == "i" and all(int(v) in _INT32_RANGE for v in array.flat):
+            return array.astype(np.int32)
+        return array
+
+
+def tensor(types: Collection[ElementType], like: str | None = None) -> Tensor:
+    """A tensor of one of the element types, the same as that of the slot `like` if given."""
+    return Tensor(types, False, like)
+
+
+def optional_tensor(types: Collection[ElementType], like: str | None = None) -> OptionalTensor:
+    """A tensor that may be left out."""
+    return OptionalTensor(types, True, like)
+
+
+def tensors(types: Collection[ElementType]) -> Tensors:
+    """One or more tensors, all of one element type."""
+    return Tensors(types, False)
+
+
+def real(default: float | None = None, *, least: float = -np.inf) -> Parameter[float]:
+    """One real number, at least `least`; required if there is no default."""
+
+    def decode(array: Array) -> float:
+        number = float(array.item())
+        if number < least:
+            raise ValueError(f"{number:g} is less than {least:g}")
+        return number
+
+    return Parameter(
+        FLOATS,
+        decode,
+        default,
+        kind="real number",
+        optional=default is not None,
+    )
+
+
+def integer(default: int | None = None) -> Parameter[int]:
+    """One integer; required if there is no default."""
+    return Parameter(
+        INDICES, lambda a: int(a.item()), default, kind="integer", optional=default is not None
+    )
+
+
+def flag(default: bool | None = None) -> Parameter[bool]:
+    """Yes or no; required if there is no default."""
+    return Parameter(
+        BOOLEANS, lambda a: bool(a.item()), default, kind="flag", optional=default is not None
+    )
+
+
+def choice(options: type[E], default: E | None = None) -> Parameter[E]:
+    """One of an enumeration's members, stored as its number."""
+    return Parameter(
+        INDICES,
+        lambda a: options(int(a.item())),
+        default,
+        kind="choice",
+        optional=default is not None,
+        options=options,
+    )
+
+
+def element_type(default: ElementType | None = None) -> Parameter[ElementType]:
+    """An element type, stored as its code."""
+    return Parameter(
+        INDICES,
+        lambda a: ElementType.from_code(int(a.item())),
+        default,
+        kind="element type",
+        optional=default is not None,
+    )
+
+
+def integers(
+    default: tuple[int, ...] | None = None, length: int | None = None
+) -> Parameter[tuple[int, ...]]:
+    """A list of integers; required if there is no default."""
+    return Parameter(
+        INDICES,
+        lambda a: tuple(a.ravel().tolist()),
+        default,
+        kind="list of integers",
+        optional=default is not None,
+        rank=1,
+        length=length,
+    )
+
+
+def optional_integer() -> Parameter[int | None]:
+    """One integer that may be left out; reads as `None` then."""
+    return Parameter(INDICES, lambda a: int(a.item()), None, kind="integer", optional=True)
+
+
+def optional_integers(length: int | None = None) -> Parameter[tuple[int, ...] | None]:
+    """A list of integers that may be left out; reads as `None` then."""
+
+    def decode(array: Array) -> tuple[int, ...] | None:
+        return tuple(array.ravel().tolist())
+
+    return Parameter(
+        INDICES, decode, None, kind="list of integers", optional=True, rank=1, length=length
+    )
+
+
+def optional_reals(length: int | None = None) -> Parameter[tuple[float, ...] | None]:
+    """A list of real numbers that may be left out; reads as `None` then."""
+
+    def decode(array: Array) -> tuple[float, ...] | None:
+        return tuple(array.ravel().tolist())
+
+    return Parameter(
+        FLOATS, decode, None, kind="list of real numbers", optional=True, rank=1, length=length
+    )
+
+
+def reals(default: tuple[float, ...] | None = None) -> Parameter[tuple[float, ...]]:
+    """A list of real numbers; required if there is no default."""
+    return Parameter(
+        FLOATS,
+        lambda a: tuple(a.ravel().tolist()),
+        default,
+        kind="list of real numbers",
+        optional=default is not None,
+        rank=1,
+    )
+
+
+class Fuse(IntEnum):
+    """The activation applied to an operation's result (NNAdapterFuseCode)."""
+
+    NONE = 0
+    RELU = 1
+    RELU1 = 2
+    RELU6 = 3
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The interval that the result is clipped to."""
+        return _FUSE_BOUNDS[self]
+
+
+_FUSE_BOUNDS: dict[Fuse, tuple[float, float]] = {
+    Fuse.NONE: (-np.inf, np.inf),
+    Fuse.RELU: (0.0, np.inf),
+    Fuse.RELU1: (-1.0, 1.0),
+    Fuse.RELU6: (0.0, 6.0),
+}
+
+
+def fuse() -> Parameter[Fuse]:
+    """The fused activation, none by default; an operator declares it as `fuse_code`."""
+    return choice(Fuse, Fuse.NONE)

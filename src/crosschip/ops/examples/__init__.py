@@ -1,0 +1,1 @@
+"""Examples of the standard operators, a file for each family of `crosschip.ops.standard`."""

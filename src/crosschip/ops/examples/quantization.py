@@ -1,0 +1,54 @@
+"""Examples of quantization."""
+
+from __future__ import annotations
+
+from crosschip.ir import ElementType, Quantization
+from crosschip.ops.definition.examples import example, examples, random
+from crosschip.ops.standard.quantization import Dequantize, Quantize
+
+examples(
+    Quantize,
+    example(input=random(2, 3, low=-10, high=10), scale=(0.05,)),
+    example(
+        input=random(2, 3),
+        scale=(0.01,),
+        zero_point=(128.0,),
+        dtype=ElementType.UINT8,
+    ),
+    example(input=random(2, 3, 2), axis=-2, scale=(0.02, 0.01, 0.5)),
+    example(
+        input=random(2, 3),
+        axis=0,
+        scale=(0.01, 0.005),
+        zero_point=(10.0, 200.0),
+        dtype=ElementType.UINT8,
+    ),
+    *(
+        example(input=random(2, 9), scale=(0.25,), dtype=dtype)
+        for dtype in (
+            *(ElementType.INT16, ElementType.UINT16, ElementType.INT32),
+            *(ElementType.INT4, ElementType.UINT4, ElementType.INT2, ElementType.UINT2),
+            *(ElementType.FLOAT8E4M3FN, ElementType.FLOAT8E5M2, ElementType.FLOAT4E2M1),
+        )
+    ),
+)
+
+examples(
+    Dequantize,
+    *(
+        example(input=random(2, 4, dtype=dtype, low=low, high=high, quantization=quantization))
+        for dtype, low, high, quantization in (
+            (ElementType.INT8, -128, 128, Quantization((0.05,))),
+            (ElementType.INT8, -128, 128, Quantization((0.05, 0.2), axis=0)),
+            (ElementType.UINT8, 0, 256, Quantization((0.05,), (128,))),
+            (ElementType.UINT8, 0, 256, Quantization((1, 2, 3, 4), (0, 1, 128, 255), axis=1)),
+            (ElementType.INT16, -999, 999, Quantization((0.001,))),
+            (ElementType.INT32, -(10**6), 10**6, Quantization((0.001, 0.5), axis=0)),
+            (ElementType.INT4, -8, 8, Quantization((0.5,), (1,))),
+            (ElementType.UINT4, 0, 16, Quantization((0.5,), (8,))),
+            (ElementType.INT2, -2, 2, Quantization((0.5,))),
+            (ElementType.UINT2, 0, 4, Quantization((0.5,), (1,))),
+            (ElementType.FLOAT8E4M3FN, -9, 9, Quantization((0.5,))),
+        )
+    ),
+)

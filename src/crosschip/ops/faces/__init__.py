@@ -1,0 +1,1 @@
+"""Names and codes of the standard operators in other systems, a file for each family."""

@@ -1,0 +1,80 @@
+"""Names and codes of logical and bitwise operators in other systems."""
+
+from __future__ import annotations
+
+from crosschip.ops.definition.faces import NNAdapter, NNRt, faces
+from crosschip.ops.faces.common import PROMOTED
+from crosschip.ops.standard.logical import (
+    And,
+    BitShift,
+    BitwiseAnd,
+    BitwiseNot,
+    BitwiseOr,
+    BitwiseXor,
+    Not,
+    Or,
+    Where,
+    Xor,
+)
+
+faces(
+    Not,
+    nnadapter=NNAdapter(53),
+    nnrt=(NNRt(82, "LOGICAL_NOT"),),
+    onnx=("Not",),
+)
+
+faces(
+    And,
+    nnadapter=NNAdapter(4),
+    nnrt=(NNRt(81, "LOGICAL_AND", ("input0", "input1")),),
+    onnx=("And",),
+)
+
+faces(
+    Or,
+    nnadapter=NNAdapter(55),
+    nnrt=(NNRt(89, "LOGICAL_OR", ("input0", "input1")),),
+    onnx=("Or",),
+)
+
+faces(
+    Xor,
+    nnadapter=NNAdapter(93),
+    onnx=("Xor",),
+)
+
+faces(
+    Where,
+    nnadapter=NNAdapter(92),
+    nnrt=(
+        NNRt(62, "SELECT", ("condition", "input0", "input1"), translation=PROMOTED),
+        NNRt(87, "WHERE", ("condition", "input0", "input1"), translation=PROMOTED),
+    ),
+    onnx=("Where",),
+)
+
+faces(
+    BitwiseAnd,
+    onnx=("BitwiseAnd",),
+)
+
+faces(
+    BitwiseOr,
+    onnx=("BitwiseOr",),
+)
+
+faces(
+    BitwiseXor,
+    onnx=("BitwiseXor",),
+)
+
+faces(
+    BitwiseNot,
+    onnx=("BitwiseNot",),
+)
+
+faces(
+    BitShift,
+    onnx=("BitShift",),
+)

@@ -1,0 +1,47 @@
+"""Names and codes of slicing in other systems."""
+
+from __future__ import annotations
+
+from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.standard.slicing import Crop, Slice, StridedSlice
+
+faces(
+    Slice,
+    nnadapter=NNAdapter(76),
+    nnrt=(
+        NNRt(
+            *(29, "SLICE", ("input", "starts", "ends")),
+            parameters={"AXES": "axes"},
+            translation="The third input is a size; `ends` is `starts` plus that.",
+        ),
+    ),
+    hdi=(NodeType.SLICE_FUSION,),
+    onnx=("Slice",),
+)
+
+faces(
+    StridedSlice,
+    nnrt=(
+        NNRt(
+            *(37, "STRIDED_SLICE", ("input", "begin", "end", "strides")),
+            parameters={
+                "BEGIN_MASK": "begin_mask",
+                "END_MASK": "end_mask",
+                "ELLIPSIS_MASK": "ellipsis_mask",
+                "NEW_AXIS_MASK": "new_axis_mask",
+                "SHRINK_AXIS_MASK": "shrink_axis_mask",
+            },
+        ),
+    ),
+    hdi=(NodeType.STRIDED_SLICE,),
+)
+
+faces(
+    Crop,
+    nnrt=(
+        NNRt(
+            *(91, "CROP", ("input", "shape")),
+            parameters={"AXIS": "axis", "OFFSET": "offset"},
+        ),
+    ),
+)

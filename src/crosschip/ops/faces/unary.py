@@ -1,0 +1,192 @@
+"""Names and codes of functions of one number in other systems."""
+
+from __future__ import annotations
+
+from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.standard.unary import (
+    Abs,
+    Acos,
+    Acosh,
+    Asin,
+    Asinh,
+    Atan,
+    Atanh,
+    Ceil,
+    Cos,
+    Cosh,
+    Erf,
+    Exp,
+    Floor,
+    IsInf,
+    IsNaN,
+    Log,
+    Neg,
+    Reciprocal,
+    Round,
+    Rsqrt,
+    Sign,
+    Sin,
+    Sinh,
+    Sqrt,
+    Square,
+    Tan,
+)
+
+faces(
+    Abs,
+    nnadapter=NNAdapter(0),
+    nnrt=(NNRt(58, "ABS"),),
+    hdi=(NodeType.ACTIVATION,),
+    onnx=("Abs",),
+)
+
+faces(
+    Neg,
+    nnrt=(NNRt(84, "NEG"),),
+    onnx=("Neg",),
+)
+
+faces(
+    Sign,
+    hdi=(NodeType.ACTIVATION,),
+    onnx=("Sign",),
+)
+
+faces(
+    Square,
+    nnadapter=NNAdapter(80),
+    nnrt=(NNRt(63, "SQUARE"),),
+)
+
+faces(
+    Sqrt,
+    nnrt=(NNRt(33, "SQRT"),),
+    hdi=(NodeType.SQRT,),
+    onnx=("Sqrt",),
+)
+
+faces(
+    Rsqrt,
+    nnadapter=NNAdapter(72),
+    nnrt=(NNRt(44, "RSQRT"),),
+    hdi=(NodeType.RSQRT,),
+)
+
+faces(
+    Reciprocal,
+    nnrt=(NNRt(85, "RECIPROCAL"),),
+    onnx=("Reciprocal",),
+)
+
+faces(
+    Exp,
+    nnadapter=NNAdapter(22),
+    nnrt=(
+        NNRt(
+            *(60, "EXP", ("input",), {"BASE": "", "SCALE": "", "SHIFT": ""}),
+            "base ** (scale * input + shift), base -1 standing for e: the exponent times ln(base)",
+        ),
+    ),
+    onnx=("Exp",),
+)
+
+faces(
+    Log,
+    nnadapter=NNAdapter(43),
+    nnrt=(NNRt(80, "LOG"),),
+    onnx=("Log",),
+)
+
+faces(
+    Erf,
+    nnrt=(NNRt(59, "ERF"),),
+    onnx=("Erf",),
+)
+
+faces(
+    Floor,
+    nnadapter=NNAdapter(27),
+    nnrt=(NNRt(93, "FLOOR"),),
+    onnx=("Floor",),
+)
+
+faces(
+    Ceil,
+    nnrt=(NNRt(90, "CEIL"),),
+    onnx=("Ceil",),
+)
+
+faces(
+    Round,
+    nnrt=(NNRt(102, "ROUND"),),
+    onnx=("Round",),
+)
+
+faces(
+    IsNaN,
+    onnx=("IsNaN",),
+)
+
+faces(
+    IsInf,
+    onnx=("IsInf",),
+)
+
+faces(
+    Sin,
+    nnadapter=NNAdapter(75),
+    nnrt=(NNRt(86, "SIN"),),
+    onnx=("Sin",),
+)
+
+faces(
+    Cos,
+    nnadapter=NNAdapter(16),
+    nnrt=(NNRt(79, "COS"),),
+    onnx=("Cos",),
+)
+
+faces(
+    Tan,
+    onnx=("Tan",),
+)
+
+faces(
+    Asin,
+    onnx=("Asin",),
+)
+
+faces(
+    Acos,
+    onnx=("Acos",),
+)
+
+faces(
+    Atan,
+    onnx=("Atan",),
+)
+
+faces(
+    Sinh,
+    onnx=("Sinh",),
+)
+
+faces(
+    Cosh,
+    onnx=("Cosh",),
+)
+
+faces(
+    Asinh,
+    onnx=("Asinh",),
+)
+
+faces(
+    Acosh,
+    onnx=("Acosh",),
+)
+
+faces(
+    Atanh,
+    onnx=("Atanh",),
+)

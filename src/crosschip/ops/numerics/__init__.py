@@ -1,0 +1,1 @@
+"""Computations that several operators share, on arrays or as simpler operators."""

@@ -1,0 +1,276 @@
+"""The cells of recurrent networks, written once for arrays and for operands.
+
+A cell's formula uses nothing but `+`, `-`, `*`, `@` and what an `Algebra` has, so that the same
+formula is the reference (on NumPy's arrays) and the decomposition (on operands, where every step
+adds an operation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import IntEnum
+from typing import Any, Protocol
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, Operand
+from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.standard.activation import (
+    Elu,
+    HardSigmoid,
+    LeakyRelu,
+    Relu,
+    Sigmoid,
+    Softplus,
+    Softsign,
+    Tanh,
+    ThresholdedRelu,
+)
+from crosschip.ops.standard.arithmetic import Add, Clip, Mul, Sub
+from crosschip.ops.standard.comparison import Less
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat, Split
+from crosschip.ops.standard.layout import Reshape, Transpose, Unsqueeze
+from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.matrix import MatMul
+
+
+class CellFunction(IntEnum):
+    """An activation function of a recurrent cell, of x and its own alpha and beta."""
+
+    SIGMOID = 0
+    TANH = 1
+    RELU = 2
+    AFFINE = 3
+    LEAKY_RELU = 4
+    THRESHOLDED_RELU = 5
+    SCALED_TANH = 6
+    HARD_SIGMOID = 7
+    ELU = 8
+    SOFTSIGN = 9
+    SOFTPLUS = 10
+
+    @property
+    def alpha(self) -> float:
+        """What alpha is where it is not given."""
+        return _ALPHA.get(self, 1.0)
+
+    @property
+    def beta(self) -> float:
+        """What beta is where it is not given."""
+        return _BETA.get(self, 0.0)
+
+
+_ALPHA = {CellFunction.LEAKY_RELU: 0.01, CellFunction.HARD_SIGMOID: 0.2}
+_BETA = {CellFunction.SCALED_TANH: 1.0, CellFunction.HARD_SIGMOID: 0.5}
+
+Gate = Callable[[Any], Any]
+"""An activation function with its parameters and the clipping before it."""
+
+
+class Algebra(Protocol):
+    """What a cell's formula needs beyond arithmetic; values are arrays, or `Term`s."""
+
+    def pick(self, value: Any, index: int) -> Any:
+        """`value[index]`."""
+
+    def split(self, value: Any, count: int) -> list[Any]:
+        """A value cut into equal parts along its first axis."""
+
+    def transposed(self, value: Any) -> Any:
+        """A matrix with its axes swapped."""
+
+    def stack(self, values: Sequence[Any], axis: int) -> Any:
+        """Values side by side along a new axis."""
+
+    def before(self, step: int, lengths: Any, value: Any, other: Any) -> Any:
+        """`value` for what is longer than `step`, `other` for the rest."""
+
+    def gate(self, function: CellFunction, alpha: float, beta: float, clip: float) -> Gate:
+        """An activation function, with what goes into it clipped to `[-clip, clip]`."""
+
+
+class Arrays:
+    """The algebra of arrays."""
+
+    def pick(self, value: Array, index: int) -> Array:
+        return np.asarray(value[index])
+
+    def split(self, value: Array, count: int) -> list[Array]:
+        return np.split(value, count)
+
+    def transposed(self, value: Array) -> Array:
+        return value.T
+
+    def stack(self, values: Sequence[Array], axis: int) -> Array:
+        return np.stack(values, axis)
+
+    def before(self, step: int, lengths: Array, value: Array, other: Array) -> Array:
+        return np.where(lengths[:, None] > step, value, other)
+
+    def gate(self, function: CellFunction, alpha: float, beta: float, clip: float) -> Gate:
+        return lambda x: _FORMULAS[function](np.clip(x, -clip, clip), alpha, beta)
+
+
+_FORMULAS: dict[CellFunction, Callable[[Array, float, float], Array]] = {
+    CellFunction.SIGMOID: lambda x, alpha, beta: 1 / (1 + np.exp(-x)),
+    CellFunction.TANH: lambda x, alpha, beta: np.tanh(x),
+    CellFunction.RELU: lambda x, alpha, beta: np.maximum(x, 0),
+    CellFunction.AFFINE: lambda x, alpha, beta: alpha * x + beta,
+    CellFunction.LEAKY_RELU: lambda x, alpha, beta: np.where(x >= 0, x, alpha * x),
+    CellFunction.THRESHOLDED_RELU: lambda x, alpha, beta: np.where(x > alpha, x, 0),
+    CellFunction.SCALED_TANH: lambda x, alpha, beta: alpha * np.tanh(beta * x),
+    CellFunction.HARD_SIGMOID: lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1),
+    CellFunction.ELU: lambda x, alpha, beta: np.where(x >= 0, x, alpha * np.expm1(x)),
+    CellFunction.SOFTSIGN: lambda x, alpha, beta: x / (1 + np.abs(x)),
+    CellFunction.SOFTPLUS: lambda x, alpha, beta: np.logaddexp(x, 0),
+}
+
+
+class Term:
+    """An operand that arithmetic makes operations of."""
+
+    def __init__(self, b: Builder, operand: Operand) -> None:
+        self.b = b
+        self.operand = operand
+
+    def __add__(self, other: Term | float) -> Term:
+        return Term(self.b, self.b.add(Add, self.operand, _plain(other)))
+
+    def __mul__(self, other: Term | float) -> Term:
+        return Term(self.b, self.b.add(Mul, self.operand, _plain(other)))
+
+    def __matmul__(self, other: Term) -> Term:
+        return Term(self.b, self.b.add(MatMul, self.operand, other.operand))
+
+    def __rsub__(self, other: float) -> Term:
+        dtype = self.operand.type.element_type.dtype
+        return Term(self.b, self.b.add(Sub, self.b.constant(np.array(other, dtype)), self.operand))
+
+
+class Terms:
+    """The algebra of operands, each operation added to a builder."""
+
+    def __init__(self, b: Builder) -> None:
+        self._b = b
+
+    def pick(self, value: Term, index: int) -> Term:
+        return self._made(Gather, value, self._b.constant(np.array(index, np.int32)), 0)
+
+    def split(self, value: Term, count: int) -> list[Term]:
+        size = shape_of(value.operand)[0]
+        parts = self._b.add_all(Split, value.operand, 0, (size // count,) * count)
+        return [Term(self._b, part) for part in parts]
+
+    def transposed(self, value: Term) -> Term:
+        return self._made(Transpose, value, (1, 0))
+
+    def stack(self, values: Sequence[Term], axis: int) -> Term:
+        parts = [self._b.add(Unsqueeze, value.operand, (axis,)) for value in values]
+        return Term(self._b, self._b.add(Concat, parts, axis=axis))
+
+    def before(self, step: int, lengths: Term, value: Term, other: Term) -> Term:
+        column = self._b.add(Reshape, lengths.operand, (-1, 1))
+        limit = self._b.constant(np.array(step, column.type.element_type.dtype))
+        longer = self._b.add(Less, limit, column)
+        return Term(self._b, self._b.add(Where, longer, value.operand, other.operand))
+
+    def gate(self, function: CellFunction, alpha: float, beta: float, clip: float) -> Gate:
+        def call(x: Term) -> Term:
+            clipped = x if np.isinf(clip) else self._made(Clip, x, -clip, clip)
+            if function is CellFunction.AFFINE:
+                return clipped * alpha + beta
+            if function is CellFunction.SCALED_TANH:
+                return self._made(Tanh, clipped * beta) * alpha
+            operator, parameters = _OPERATORS[function]
+            return self._made(operator, clipped, *(alpha, beta)[:parameters])
+
+        return call
+
+    def _made(self, operator: type[Operator], value: Term, *parameters: object) -> Term:
+        return Term(self._b, self._b.add(operator, value.operand, *parameters))
+
+
+_OPERATORS: dict[CellFunction, tuple[type[Operator], int]] = {
+    CellFunction.SIGMOID: (Sigmoid, 0),
+    CellFunction.TANH: (Tanh, 0),
+    CellFunction.RELU: (Relu, 0),
+    CellFunction.LEAKY_RELU: (LeakyRelu, 1),
+    CellFunction.THRESHOLDED_RELU: (ThresholdedRelu, 1),
+    CellFunction.HARD_SIGMOID: (HardSigmoid, 2),
+    CellFunction.ELU: (Elu, 1),
+    CellFunction.SOFTSIGN: (Softsign, 0),
+    CellFunction.SOFTPLUS: (Softplus, 0),
+}
+"""The operator of each function, and how many of alpha and beta it takes."""
+
+
+def _plain(value: Term | float) -> Operand | float:
+    return value.operand if isinstance(value, Term) else value
+
+
+class ScanDirection:
+    """The weights and functions of a scan over the time steps in one direction.
+
+    Attributes:
+        values: the arguments of the operation, by slot.
+        inputs: for each gate, its weights times the whole input, plus `Wb`.
+        functions: the activation functions.
+        peephole: the weights of the cell values for three gates; empty if there are none.
+    """
+
+    def __init__(
+        self,
+        algebra: Algebra,
+        values: Mapping[str, Any],
+        index: int,
+        gates: int,
+        functions: Sequence[CellFunction],
+    ) -> None:
+        self.values = values
+        self._algebra = algebra
+        self._index = index
+        self._recurrence = self._weights("recurrence_weight", gates)
+        bias = self._parts("bias", 2 * gates) or [None] * (2 * gates)
+        self._bias = bias[gates:]
+        self.inputs = [
+            _plus(values["input"] @ weight, addend)
+            for weight, addend in zip(self._weights("weight", gates), bias, strict=False)
+        ]
+        self.functions = list(self._functions(functions))
+        self.peephole = self._parts("peephole", 3)
+
+    def recurrent(self, gate: int, hidden: Any) -> Any:
+        """The weights of a gate times hidden values, plus `Rb`."""
+        return _plus(hidden @ self._recurrence[gate], self._bias[gate])
+
+    def unless_over(self, step: int, value: Any, other: Any) -> Any:
+        """`value` for sequences that a step belongs to, `other` for those that ended before."""
+        lengths = self.values["sequence_lengths"]
+        return value if lengths is None else self._algebra.before(step, lengths, value, other)
+
+    def _weights(self, slot: str, count: int) -> list[Any]:
+        return [self._algebra.transposed(part) for part in self._parts(slot, count)]
+
+    def _parts(self, slot: str, count: int) -> list[Any]:
+        """What is given for each gate; nothing if the slot is left out."""
+        value = self.values.get(slot)
+        if value is None:
+            return []
+        return self._algebra.split(self._algebra.pick(value, self._index), count)
+
+    def _functions(self, standard: Sequence[CellFunction]) -> Iterator[Gate]:
+        first = self._index * len(standard)
+        alpha, beta = self.values["activation_alpha"], self.values["activation_beta"]
+        for place, own in enumerate(standard, first):
+            function = self.values["activations"][place] if self.values["activations"] else own
+            yield self._algebra.gate(
+                function,
+                alpha[place] if alpha else function.alpha,
+                beta[place] if beta else function.beta,
+                self.values["clip"],
+            )
+
+
+def _plus(value: Any, addend: Any | None) -> Any:
+    return value if addend is None else value + addend

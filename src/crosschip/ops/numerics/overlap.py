@@ -1,0 +1,49 @@
+"""Ranking of boxes, their overlaps, and the choice of those that do not overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from crosschip.ir import Array
+
+
+def ranked(
+    scores: Array, threshold: float, enough: Callable[[Array, Array], Array] = np.greater
+) -> Array:
+    """The indices of scores beyond a threshold, the highest first, equal ones in order."""
+    found = np.flatnonzero(enough(scores, np.array(threshold, scores.dtype)))
+    return found[np.argsort(-scores[found], kind="stable")]
+
+
+def overlaps(boxes: Array, pixel: float) -> Array:
+    """The common area of each two of [M, 4] boxes over the area of either.
+
+    Args:
+        boxes: two corners of each, the lesser one first.
+        pixel: how much more than the difference of its coordinates a side is.
+    """
+    one = np.array(pixel, boxes.dtype)
+    low = np.maximum(boxes[:, None, :2], boxes[None, :, :2])
+    high = np.minimum(boxes[:, None, 2:], boxes[None, :, 2:])
+    common = np.where((high < low).any(axis=2), 0, (high - low + one).prod(axis=2))
+    sides = boxes[:, 2:] - boxes[:, :2]
+    areas = np.where((sides < 0).any(axis=1), 0, (sides + one).prod(axis=1))
+    either = areas[:, None] + areas - common
+    return np.where((common > 0) & (either > 0), common / either, 0)
+
+
+def suppressed(
+    order: Array, overlap: Array, threshold: float, eta: float, most: int | None = None
+) -> list[int]:
+    """The first of the boxes, in their order, that do not overlap one before them that is kept."""
+    kept: list[int] = []
+    for box in order:
+        if most is not None and len(kept) >= most:
+            break
+        if not (overlap[box, kept] > threshold).any():
+            kept.append(int(box))
+            if eta < 1 and threshold > 0.5:
+                threshold *= eta
+    return kept

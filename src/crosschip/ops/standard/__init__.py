@@ -1,0 +1,1 @@
+"""The standard operators: a file a family, a class an operator."""

@@ -1,0 +1,456 @@
+"""Activation functions."""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, ElementType, Operand, Shape
+from crosschip.ir.types import NUMBERS
+from crosschip.ops.definition.kinds import Elementwise, Unary, number
+from crosschip.ops.definition.operator import operator, operator_named, shape_of
+from crosschip.ops.definition.shape_values import Sizes
+from crosschip.ops.definition.shapes import axis_in, broadcast
+from crosschip.ops.definition.slots import flag, integer, real, tensor
+from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Mul, Sub
+from crosschip.ops.standard.comparison import Less
+from crosschip.ops.standard.conversion import Assign
+from crosschip.ops.standard.creation import OneHot
+from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.searching import ArgMax
+from crosschip.ops.standard.unary import (
+    Abs,
+    Erf,
+    Exp,
+    Log,
+    Neg,
+    Reciprocal,
+    error_function,
+    log_1_plus,
+)
+
+
+class Activation(Unary):
+    """Base of functions of reals that networks use between their layers."""
+
+    __slots__ = ()
+
+
+@operator("RELU")
+class Relu(Elementwise):
+    """`output = max(0, input)`; NaN stays NaN."""
+
+    __slots__ = ()
+    input = tensor(NUMBERS)
+
+    def reference(self, input: Array) -> Array:
+        return np.maximum(input, 0)
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(Clip, self.input, min=0)
+
+
+@operator("RELU6")
+class Relu6(Activation):
+    """`output = min(6, max(0, input))`; NaN stays NaN."""
+
+    __slots__ = ()
+
+    def reference(self, input: Array) -> Array:
+        return np.clip(input, 0, 6)
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(Clip, self.input, 0, 6)
+
+
+@operator("LEAKY_RELU")
+class LeakyRelu(Activation):
+    """`output = input` where `input >= 0`, else `alpha * input`; NaN stays NaN."""
+
+    __slots__ = ()
+    alpha = real(0.01)
+
+    def reference(self, input: Array, alpha: float) -> Array:
+        return np.where(input >= 0, input, alpha * input)
+
+    def decompose(self, b: Builder) -> Operand:
+        is_negative = b.add(Less, self.input, 0.0)
+        return b.add(Where, is_negative, b.add(Mul, self.input, self.alpha), self.input)
+
+
+@operator("PRELU")
+class PRelu(Elementwise):
+    """`output = input` where `input >= 0`, else `slope * input`; NaN stays NaN.
+
+    A slope of one axis runs along axis 1 of the input, the channels, if that has two axes or more.
+    Any other slope is broadcast to the input as NumPy does, which it must not change the shape of.
+    """
+
+    __slots__ = ()
+    input = tensor(NUMBERS)
+    slope = tensor(NUMBERS, like="input")
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        slope = shape_of(self.slope)
+        laid = slope + (1,) * self._axes_after(len(shape), len(slope))
+        try:
+            stretched = broadcast(shape, laid)
+        except ValueError:
+            stretched = ()
+        grown = any(
+            isinstance(new, int) and isinstance(old, int) and new != old
+            for new, old in zip(stretched, shape, strict=False)
+        )
+        if grown or len(stretched) != len(shape):
+            sizes = ", ".join(map(str, slope))
+            raise ValueError(f"slope: its shape [{sizes}] cannot be broadcast to the input's")
+        return shape
+
+    def reference(self, input: Array, slope: Array) -> Array:
+        after = self._axes_after(input.ndim, slope.ndim)
+        return np.where(input >= 0, input, slope.reshape(slope.shape + (1,) * after) * input)
+
+    def decompose(self, b: Builder) -> Operand:
+        slope = self.slope
+        after = self._axes_after(len(shape_of(self.input)), len(shape_of(slope)))
+        if after:
+            slope = b.add(operator_named("RESHAPE"), slope, (-1,) + (1,) * after)
+        is_negative = b.add(Less, self.input, number(0, self.input))
+        return b.add(Where, is_negative, b.add(Mul, self.input, slope), self.input)
+
+    @staticmethod
+    def _axes_after(rank: int, slope_rank: int) -> int:
+        """How many axes come after the one that a slope runs along."""
+        return max(0, rank - 2) if slope_rank == 1 else 0
+
+
+@operator("SIGMOID")
+class Sigmoid(Activation):
+    """`output = 1 / (1 + e ** -input)`, between 0 and 1."""
+
+    __slots__ = ()
+
+    def reference(self, input: Array) -> Array:
+        return 1 / (1 + np.exp(-input))
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(Reciprocal, b.add(Add, b.add(Exp, b.add(Neg, self.input)), 1.0))
+
+
+@operator("TANH", core=True)
+class Tanh(Activation):
+    """`output = (e ** input - e ** -input) / (e ** input + e ** -input)`, between -1 and 1."""
+
+    __slots__ = ()
+
+    def reference(self, input: Array) -> Array:
+        return np.tanh(input)
+
+
+@operator("HARD_SIGMOID")
+class HardSigmoid(Activation):
+    """`output = max(0, min(1, alpha * input + beta))`; NaN stays NaN."""
+
+    __slots__ = ()
+    alpha = real(0.2)
+    beta = real(0.5)
+
+    def reference(self, input: Array, alpha: float, beta: float) -> Array:
+        return np.clip(alpha * input + beta, 0, 1)
+
+    def decompose(self, b: Builder) -> Operand:
+        line = b.add(Add, b.add(Mul, self.input, self.alpha), self.beta)
+        return b.add(Clip, line, 0, 1)
+
+
+@operator("HARD_SWISH")
+class HardSwish(Activation):
+    """`output = input * max(0, min(1, alpha * input + beta))`; NaN stays NaN."""
+
+    __slots__ = ()
+    alpha = real(1 / 6)
+    beta = real(0.5)
+
+    def reference(self, input: Array, alpha: float, beta: float) -> Array:
+        return input * np.clip(alpha * input + beta, 0, 1)
+
+    def decompose(self, b: Builder) -> Operand:
+        alpha, beta = (self.operand(slot) for slot in ("alpha", "beta"))
+        gate = b.add(HardSigmoid, self.input, alpha or self.alpha, beta or self.beta)
+        return b.add(Mul, self.input, gate)
+
+
+@operator("SWISH")
+class Swish(Activation):
+    """`output = input / (1 + e ** -input)`, also known as SiLU; NaN of -infinity."""
+
+    __slots__ = ()
+
+    def reference(self, input: Array) -> Array:
+        return input / (1 + np.exp(-input))
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(Mul, self.input, b.add(Sigmoid, self.input))
+
+
+@operator("SOFTSIGN")
+class Softsign(Activation):
+    """`output = input / (1 + |input|)`, between -1 and 1; NaN of an infinity."""
+
+    __slots__ = ()
+
+    def reference(self, input: Array) -> Array:
+        return input / (1 + np.abs(input))
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(Div, self.input, b.add(Add, b.add(Abs, self.input), 1.0))
+
+
+@operator("THRESHOLDED_RELU")
+class ThresholdedRelu(Activation):
+    """`output = input` where `input > alpha`, else 0, of NaN, too."""
+
+    __slots__ = ()
+    alpha = real(1.0)
+
+    def reference(self, input: Array, alpha: float) -> Array:
+        return np.where(input > alpha, input, np.zeros_like(input))
+
+    def decompose(self, b: Builder) -> Operand:
+        is_above = b.add(Less, number(self.alpha, self.input), self.input)
+        return b.add(Where, is_above, self.input, number(0, self.input))
+
+
+@operator("SHRINK")
+class Shrink(Activation):
+    """`input + bias` where `input < -lambd`, `input - bias` where `input > lambd`, else 0.
+
+    The first that is true holds; of NaN, neither is.
+    """
+
+    __slots__ = ()
+    bias = real(0.0)
+    lambd = real(0.5)
+
+    def reference(self, input: Array, bias: float, lambd: float) -> Array:
+        upper = np.where(input > lambd, input - bias, np.zeros_like(input))
+        return np.where(input < -lambd, input + bias, upper)
+
+    def decompose(self, b: Builder) -> Operand:
+        x = self.input
+        is_below = b.add(Less, x, -self.lambd)
+        is_above = b.add(Less, number(self.lambd, x), x)
+        upper = b.add(Where, is_above, b.add(Sub, x, self.bias), number(0, x))
+        return b.add(Where, is_below, b.add(Add, x, self.bias), upper)
+
+
+class AlongAxis(Activation):
+    """Base of functions of all the numbers along an axis; axis -1 is the last one."""
+
+    __slots__ = ()
+    axis = integer(1)
+
+    def infer_shape(self) -> Shape:
+        axis_in(self.axis, len(shape_of(self.input)))
+        return shape_of(self.input)
+
+    def below_greatest(self, b: Builder) -> Operand:
+        """How far each number is below the greatest along the axis, which no power overflows of."""
+        greatest = b.add(operator_named("REDUCE_MAX"), self.input, (self.axis,), True)
+        return b.add(Sub, self.input, greatest)
+
+
+@operator("SOFTMAX")
+class Softmax(AlongAxis):
+    """`output = e ** input / sum(e ** input)` along `axis`; the greatest input is taken off first.
+
+    Where that is infinite, or there is a NaN, all is NaN.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input: Array, axis: int) -> Array:
+        powers = np.exp(input - input.max(axis, keepdims=True, initial=-np.inf))
+        return powers / powers.sum(axis, keepdims=True)
+
+    def decompose(self, b: Builder) -> Operand:
+        powers = b.add(Exp, self.below_greatest(b))
+        total = b.add(operator_named("REDUCE_SUM"), powers, (self.axis,), True)
+        return b.add(Div, powers, total)
+
+
+@operator("LOG_SOFTMAX")
+class LogSoftmax(AlongAxis):
+    """`output = input - log(sum(e ** input))` along `axis`; the greatest is taken off first.
+
+    Where that is infinite, or there is a NaN, all is NaN.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input: Array, axis: int) -> Array:
+        below = input - input.max(axis, keepdims=True, initial=-np.inf)
+        return below - np.log(np.exp(below).sum(axis, keepdims=True))
+
+    def decompose(self, b: Builder) -> Operand:
+        below = self.below_greatest(b)
+        total = b.add(operator_named("REDUCE_SUM"), b.add(Exp, below), (self.axis,), True)
+        return b.add(Sub, below, b.add(Log, total))
+
+
+@operator("GELU")
+class Gelu(Activation):
+    """`output = input * P(X <= input)` for a standard normal `X`; NaN of -infinity.
+
+    That is `input * (1 + erf(input / sqrt(2))) / 2`; with `approximate`, it is
+    `input * (1 + tanh(sqrt(2 / pi) * (input + 0.044715 * input ** 3))) / 2` instead. See Hendrycks
+    and Gimpel, Gaussian Error Linear Units (https://arxiv.org/abs/1606.08415).
+    """
+
+    __slots__ = ()
+    approximate = flag(False)
+
+    def reference(self, input: Array, approximate: bool) -> Array:
+        wide = input.astype(np.float64)
+        if approximate:
+            return wide / 2 * (1 + np.tanh(sqrt(2 / pi) * (wide + 0.044715 * wide**3)))
+        return wide / 2 * (1 + error_function(wide / sqrt(2)))
+
+    def decompose(self, b: Builder) -> Operand:
+        x = self.input
+        if self.approximate:
+            cube = b.add(Mul, b.add(Mul, x, x), x)
+            inner = b.add(Add, x, b.add(Mul, cube, 0.044715))
+            curve = b.add(Tanh, b.add(Mul, inner, sqrt(2 / pi)))
+        else:
+            curve = b.add(Erf, b.add(Mul, x, sqrt(1 / 2)))
+        return b.add(Mul, b.add(Mul, x, 0.5), b.add(Add, curve, 1.0))
+
+
+@operator("SOFTPLUS")
+class Softplus(Activation):
+    """`output = log(1 + e ** (beta * input)) / beta`, or `input` if `beta * input > threshold`.
+
+    The power is never computed where it would be beyond the element type.
+    """
+
+    __slots__ = ()
+    beta = real(1.0)
+    threshold = real(20.0)
+
+    def reference(self, input: Array, beta: float, threshold: float) -> Array:
+        scaled = beta * input
+        return np.where(scaled > threshold, input, np.logaddexp(0, scaled) / beta)
+
+    def decompose(self, b: Builder) -> Operand:
+        scaled = b.add(Mul, self.input, self.beta)
+        power = b.add(Exp, b.add(Neg, b.add(Abs, scaled)))
+        curve = b.add(Add, b.add(Max, scaled, 0.0), log_1_plus(b, power))
+        is_line = b.add(Less, number(self.threshold, scaled), scaled)
+        return b.add(Where, is_line, self.input, b.add(Div, curve, self.beta))
+
+
+@operator("MISH")
+class Mish(Activation):
+    """`output = input * tanh(log(1 + e ** input))`; NaN of -infinity."""
+
+    __slots__ = ()
+
+    def reference(self, input: Array) -> Array:
+        return input * np.tanh(np.logaddexp(0, input))
+
+    def decompose(self, b: Builder) -> Operand:
+        gate = b.add(Tanh, b.add(Softplus, self.input, threshold=np.inf))
+        return b.add(Mul, self.input, gate)
+
+
+@operator("ELU")
+class Elu(Activation):
+    """`output = input` where `input > 0`, else `alpha * (e ** input - 1)`; NaN stays NaN.
+
+    See Clevert et al., Exponential Linear Units (https://arxiv.org/abs/1511.07289).
+    """
+
+    __slots__ = ()
+    alpha = real(1.0)
+
+    def reference(self, input: Array, alpha: float) -> Array:
+        return np.where(input > 0, input, alpha * np.expm1(input))
+
+    def decompose(self, b: Builder) -> Operand:
+        curve = b.add(Mul, exp_minus_1(b, b.add(Min, self.input, 0.0)), self.alpha)
+        return b.add(Where, b.add(Less, number(0, self.input), self.input), self.input, curve)
+
+
+@operator("SELU")
+class Selu(Activation):
+    """`output = gamma * input` where `input > 0`, else `gamma * alpha * (e ** input - 1)`.
+
+    NaN stays NaN. See Klambauer et al., Self-Normalizing Neural Networks
+    (https://arxiv.org/abs/1706.02515), for the defaults, too.
+    """
+
+    __slots__ = ()
+    alpha = real(1.6732632423543772)
+    gamma = real(1.0507009873554805)
+
+    def reference(self, input: Array, alpha: float, gamma: float) -> Array:
+        return gamma * np.where(input > 0, input, alpha * np.expm1(input))
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(Mul, b.add(Elu, self.input, self.alpha), self.gamma)
+
+
+@operator("CELU")
+class Celu(Activation):
+    """`output = input` where `input > 0`, else `alpha * (e ** (input / alpha) - 1)`.
+
+    NaN stays NaN. See Barron, Continuously Differentiable Exponential Linear Units
+    (https://arxiv.org/abs/1704.07483).
+    """
+
+    __slots__ = ()
+    alpha = real(1.0)
+
+    def reference(self, input: Array, alpha: float) -> Array:
+        return np.where(input > 0, input, alpha * np.expm1(input / alpha))
+
+    def decompose(self, b: Builder) -> Operand:
+        scaled = b.add(Div, b.add(Min, self.input, 0.0), self.alpha)
+        curve = b.add(Mul, exp_minus_1(b, scaled), self.alpha)
+        return b.add(Where, b.add(Less, number(0, self.input), self.input), self.input, curve)
+
+
+def exp_minus_1(b: Builder, x: Operand) -> Operand:
+    """`e ** x - 1` from core operators, with all digits for a small `x`, too."""
+    half = b.add(Tanh, b.add(Mul, x, 0.5))
+    return b.add(Mul, half, b.add(Add, b.add(Exp, x), 1.0))
+
+
+@operator("HARDMAX")
+class Hardmax(AlongAxis):
+    """1 at the greatest number along `axis`, the first of several, and 0 elsewhere.
+
+    NaN counts as greatest. Along an axis of size 0, the output is empty like the input.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input: Array, axis: int) -> Array:
+        output = np.zeros_like(input)
+        if input.size:
+            places = np.expand_dims(np.argmax(input, axis), axis)
+            np.put_along_axis(output, places, 1, axis)
+        return output
+
+    def decompose(self, b: Builder) -> Operand:
+        sizes = Sizes(b, self.input)
+        axis = axis_in(self.axis, len(sizes.shape))
+        if shape_of(self.input)[axis] == 0:
+            return b.add(Assign, self.input)
+        depth = sizes((sizes.shape[axis],))
+        places = b.add(ArgMax, self.input, axis, False, ElementType.INT64)
+        one, zero = number(1, self.input), number(0, self.input)
+        return b.add(OneHot, places, depth, one, zero, axis)

@@ -1,0 +1,363 @@
+"""Element by element arithmetic on two tensors or more, and on one with a scale or bounds.
+
+Where a tensor is quantized, what is said of reals holds: see `crosschip.ops.definition.quantized`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, ElementType, Operand, Shape
+from crosschip.ir.types import FLOATS, NUMBERS
+from crosschip.ops.definition.kinds import Binary, Broadcast, Elementwise
+from crosschip.ops.definition.operator import Operator, operator, operator_named, shape_of
+from crosschip.ops.definition.quantized import limits
+from crosschip.ops.definition.shapes import axis_in, broadcast, same
+from crosschip.ops.definition.slots import (
+    Parameter,
+    flag,
+    fuse,
+    integer,
+    optional_tensor,
+    tensor,
+    tensors,
+)
+from crosschip.ops.standard.conversion import Assign
+
+
+@operator("ADD", core=True)
+class Add(Binary):
+    """`output = input0 + input1`, the two broadcast to one shape as NumPy does.
+
+    Integers wrap around on overflow.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input0: Array, input1: Array) -> Array:
+        return np.add(input0, input1)
+
+
+@operator("SUB", core=True)
+class Sub(Binary):
+    """`output = input0 - input1`, the two broadcast to one shape as NumPy does.
+
+    Integers wrap around on overflow.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input0: Array, input1: Array) -> Array:
+        return np.subtract(input0, input1)
+
+
+@operator("MUL", core=True)
+class Mul(Binary):
+    """`output = input0 * input1`, the two broadcast to one shape as NumPy does.
+
+    Integers wrap around on overflow.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input0: Array, input1: Array) -> Array:
+        return np.multiply(input0, input1)
+
+
+@operator("DIV", core=True)
+class Div(Binary):
+    """`output = input0 / input1`, the two broadcast to one shape as NumPy does.
+
+    Reals follow IEEE 754: by 0, they give an infinity, and 0 by 0 NaN. Integers are divided
+    towards zero; by 0 they give 0, and the least integer by -1 gives itself.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input0: Array, input1: Array) -> Array:
+        if input0.dtype.kind not in "iu":
+            return np.divide(input0, input1)
+        safe = np.where(input1 == 0, 1, input1)
+        quotient = np.floor_divide(input0, safe)
+        inexact = quotient * safe != input0
+        towards_zero = quotient + (inexact & ((input0 < 0) != (safe < 0)))
+        return np.where(input1 == 0, 0, towards_zero)
+
+
+@operator("POW", core=True)
+class Pow(Binary):
+    """`output = input0 ** input1`, the two broadcast to one shape as NumPy does.
+
+    Reals follow IEEE 754's `pow`: a negative base to a fractional power is NaN, anything to the
+    power 0 is 1. Integers wrap around on overflow; to a negative power the result is truncated
+    towards zero, which leaves 0 but for the bases 1 and -1.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input0: Array, input1: Array) -> Array:
+        if input0.dtype.kind not in "iu":
+            return np.power(input0, input1)
+        inverse = np.where(np.abs(input0) == 1, input0 ** (np.abs(input1) % 2), 0)
+        return np.where(input1 < 0, inverse, np.power(input0, np.maximum(input1, 0)))
+
+
+@operator("MAX", core=True)
+class Max(Binary):
+    """`output = max(input0, input1)`, the two broadcast to one shape as NumPy does.
+
+    NaN if either is NaN; which zero is the greater one is open.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input0: Array, input1: Array) -> Array:
+        return np.maximum(input0, input1)
+
+
+@operator("MIN", core=True)
+class Min(Binary):
+    """`output = min(input0, input1)`, the two broadcast to one shape as NumPy does.
+
+    NaN if either is NaN; which zero is the lesser one is open.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input0: Array, input1: Array) -> Array:
+        return np.minimum(input0, input1)
+
+
+@operator("SQUARED_DIFFERENCE")
+class SquaredDifference(Broadcast):
+    """`output = (input0 - input1) ** 2`, the two broadcast to one shape as NumPy does.
+
+    Integers wrap around on overflow.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input0: Array, input1: Array) -> Array:
+        return np.square(np.subtract(input0, input1))
+
+    def decompose(self, b: Builder) -> Operand:
+        difference = b.add(Sub, self.input0, self.input1)
+        return b.add(Mul, difference, difference)
+
+
+@operator("SUM")
+class Sum(Operator):
+    """The sum of one or more tensors of one element type, broadcast as NumPy does.
+
+    Tensors are added from the first to the last, each sum rounded to the element type (that of
+    narrow types: float32, and quantized ones: float64). Integers wrap around on overflow.
+    """
+
+    __slots__ = ()
+    terms = tensors(NUMBERS)
+
+    def infer_shape(self) -> Shape:
+        return broadcast(*map(shape_of, self.terms), slot="terms")
+
+    def reference(self, terms: Sequence[Array]) -> Array:
+        return reduce(np.add, terms)
+
+    def decompose(self, b: Builder) -> Operand:
+        first, *others = self.terms
+        if not others:
+            return b.add(Assign, first)
+        return reduce(lambda total, term: b.add(Add, total, term), others, first)
+
+
+def _limit(default: float) -> Parameter[float]:
+    """A bound: one number of any type, so that integers are exact; refused if NaN."""
+
+    def decode(array: Array) -> float:
+        number: float = array.item()
+        if number != number:
+            raise ValueError("NaN bounds nothing")
+        return number
+
+    return Parameter(NUMBERS, decode, default, kind="number", optional=True)
+
+
+@operator("CLIP")
+class Clip(Elementwise):
+    """`output = min(max(input, min), max)`; NaN stays NaN.
+
+    The upper bound wins where it is below the lower one. Bounds of any type become one of the
+    input's: rounded for reals; for integers truncated towards zero and limited to what the type
+    holds. A bound that is NaN is refused.
+    """
+
+    __slots__ = ()
+    input = tensor(NUMBERS)
+    min = _limit(-np.inf)
+    max = _limit(np.inf)
+
+    def reference(self, input: Array, min: float, max: float) -> Array:
+        low, high = (_bound(number, input.dtype) for number in (min, max))
+        return np.minimum(np.maximum(input, low), high)
+
+    def decompose(self, b: Builder) -> Operand:
+        low, high = self._operand_of(b, "min"), self._operand_of(b, "max")
+        raised = b.add(Max, self.input, low) if low else self.input
+        if high:
+            return b.add(Min, raised, high)
+        return raised if low else b.add(Assign, raised)
+
+    def _operand_of(self, b: Builder, slot: str) -> Operand | None:
+        """A bound as a scalar of the input's element type; `None` if there is none."""
+        bound, own = self.operand(slot), self.input.type.element_type
+        if bound is not None and bound.value is None and bound.type.element_type is own:
+            return b.add(operator_named("RESHAPE"), bound, ())
+        number: float = getattr(self, slot)
+        return None if np.isinf(number) else b.constant(_bound(number, own.dtype))
+
+
+def _bound(number: float, dtype: np.dtype) -> Array:
+    """A bound as one of the elements that it bounds."""
+    if dtype.kind in "iu":
+        low, high = limits(ElementType.of(dtype))
+        number = low if number <= low else high if number >= high else int(number)
+    with np.errstate(over="ignore"):
+        return np.asarray(number).astype(dtype)
+
+
+class Affine(Elementwise):
+    """Base of arithmetic with tensors whose axes run along those of the input from `axis` on."""
+
+    __slots__ = ()
+    input = tensor(NUMBERS)
+
+    def check_along(self, slot: str, operand: Operand, axis: int) -> None:
+        """`ValueError` if an operand has not the sizes of the input's axes from `axis` on."""
+        shape, laid = shape_of(self.input), shape_of(operand)
+        start = axis_in(axis, len(shape))
+        if _axes_after(len(shape), len(laid), axis) < 0:
+            raise ValueError(
+                f"{slot}: has {len(laid)} axes, but the input has {len(shape) - start} from axis "
+                f"{axis} on"
+            )
+        for along, size in enumerate(laid):
+            same(shape[start + along], size, f"{slot}: the sizes of the input's axis and its own")
+
+    def laid(self, b: Builder, operand: Operand, axis: int) -> Operand:
+        """An operand in a shape that broadcasts to the input's."""
+        rank = len(shape_of(operand))
+        after = _axes_after(len(shape_of(self.input)), rank, axis)
+        if not after:
+            return operand
+        return b.add(operator_named("RESHAPE"), operand, (0,) * rank + (1,) * after)
+
+
+@operator("BIAS_ADD")
+class BiasAdd(Affine):
+    """`output = input + bias`, where the one axis of the bias runs along `axis` of the input.
+
+    A negative axis counts from the end. Integers wrap around on overflow.
+    """
+
+    __slots__ = ()
+    bias = tensor(NUMBERS, like="input")
+    axis = integer(-1)
+
+    def infer_shape(self) -> Shape:
+        axes = len(shape_of(self.bias))
+        if axes != 1:
+            raise ValueError(f"bias: has {axes} axes, not 1")
+        self.check_along("bias", self.bias, self.axis)
+        return shape_of(self.input)
+
+    def reference(self, input: Array, bias: Array, axis: int) -> Array:
+        return input + _spread(bias, input.ndim, axis)
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(Add, self.input, self.laid(b, self.bias, self.axis))
+
+
+@operator("SCALE")
+class Scale(Affine):
+    """`output = input * scale + bias`, where both run along the axes of the input from `axis` on.
+
+    Scale and bias have one or more axes of the sizes that the input has there, and repeat along the
+    others; without a bias, none is added. A negative axis counts from the end. Integers wrap around
+    on overflow. The activation `fuse_code` is applied to the result.
+    """
+
+    __slots__ = ()
+    scale = tensor(NUMBERS, like="input")
+    bias = optional_tensor(NUMBERS, like="input")
+    axis = integer()
+    fuse_code = fuse()
+
+    def infer_shape(self) -> Shape:
+        for slot, operand in (("scale", self.scale), ("bias", self.bias)):
+            if operand:
+                self.check_along(slot, operand, self.axis)
+        return shape_of(self.input)
+
+    def reference(self, input: Array, scale: Array, bias: Array | None, axis: int) -> Array:
+        scaled = input * _spread(scale, input.ndim, axis)
+        return scaled if bias is None else scaled + _spread(bias, input.ndim, axis)
+
+    def decompose(self, b: Builder) -> Operand:
+        scaled = b.add(Mul, self.input, self.laid(b, self.scale, self.axis))
+        return b.add(Add, scaled, self.laid(b, self.bias, self.axis)) if self.bias else scaled
+
+
+def _axes_after(rank: int, laid_rank: int, axis: int) -> int:
+    """How many axes of an input come after those that a tensor runs along."""
+    return rank - axis % max(rank, 1) - laid_rank
+
+
+def _spread(array: Array, rank: int, axis: int) -> Array:
+    """An array in a shape that broadcasts to an input's."""
+    return array.reshape(array.shape + (1,) * _axes_after(rank, array.ndim, axis))
+
+
+@operator("FLOOR_DIV")
+class FloorDiv(Binary):
+    """`output = floor(input0 / input1)`, the two broadcast to one shape as NumPy does.
+
+    For reals the quotient is rounded to the element type first, so that 1 by 0.1 is 10; by 0 it is
+    an infinity or NaN, which stay as they are. Integers are divided exactly and rounded downwards;
+    by 0 they give 0, and the least integer by -1 gives itself.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input0: Array, input1: Array) -> Array:
+        if input0.dtype.kind in "iu":
+            return np.floor_divide(input0, input1)
+        return np.floor(np.divide(input0, input1))
+
+    def decompose(self, b: Builder) -> Operand:
+        quotient = b.add(Div, self.input0, self.input1)
+        if self.input0.type.element_type in FLOATS:
+            return b.add(operator_named("FLOOR"), quotient)
+        downwards, to_zero = (b.add(Mod, self.input0, self.input1, f) for f in (False, True))
+        rounded_up = b.add(operator_named("NOT_EQUAL"), downwards, to_zero)
+        one = b.add(operator_named("CAST"), rounded_up, self.input0.type.element_type)
+        return b.add(Sub, quotient, one)
+
+
+@operator("MOD", core=True)
+class Mod(Broadcast):
+    """The remainder of `input0 / input1`, the two broadcast to one shape as NumPy does.
+
+    It is exact: `input0 - n * input1` for an integer `n`. With `fmod`, `n` is the quotient rounded
+    towards zero, and the remainder has the sign of `input0`; without, `n` is rounded downwards, and
+    the remainder has the sign of `input1`, so that a finite `input0` by an infinite `input1` gives
+    `input0` or, if the signs differ, that infinity. By 0, integers give 0 and reals NaN; so does an
+    infinite `input0`.
+    """
+
+    __slots__ = ()
+    fmod = flag(False)
+
+    def reference(self, input0: Array, input1: Array, fmod: bool) -> Array:
+        return np.fmod(input0, input1) if fmod else np.mod(input0, input1)

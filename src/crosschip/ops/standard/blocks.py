@@ -1,0 +1,261 @@
+"""Operators that move blocks of images between axes; images are [N, C, H, W].
+
+All of them take axes apart, reorder the parts, and put them together again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from itertools import chain
+from typing import Any, ClassVar, NamedTuple, cast
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, Dim, Operand, Shape
+from crosschip.ir.dimension import exact_quotient, product
+from crosschip.ops.definition.kinds import Layout
+from crosschip.ops.definition.operator import operator, shape_of
+from crosschip.ops.definition.shape_values import Sizes, reshaped
+from crosschip.ops.definition.slots import choice, integer, integers
+from crosschip.ops.standard.layout import Transpose
+from crosschip.ops.standard.padding import Pad
+from crosschip.ops.standard.slicing import Slice
+
+
+class Plan(NamedTuple):
+    """How blocks move.
+
+    Attributes:
+        apart: the shape with axes taken apart.
+        perm: the order of those axes in the output.
+        together: the shape with axes put together again.
+    """
+
+    apart: Shape
+    perm: Sequence[int]
+    together: Shape
+
+
+class _Blocks(Layout):
+    """Base of operators that carry out a plan.
+
+    Attributes:
+        plan: the plan for an input of a shape, by the values of the operator's parameters;
+            `ValueError` if the blocks do not fit.
+    """
+
+    __slots__ = ()
+    plan: ClassVar[Callable[..., Plan]]
+
+    def parameters(self) -> dict[str, Any]:
+        """The values of the parameters, by slot."""
+        return {slot.name: getattr(self, slot.name) for slot in self.slots if slot.parameter}
+
+    def infer_shape(self) -> Shape:
+        return type(self).plan(shape_of(self.input), **self.parameters()).together
+
+    def reference(self, input: Array, **parameters: Any) -> Array:
+        apart, perm, together = type(self).plan(input.shape, **parameters)
+        parts = input.reshape(cast(Any, apart)).transpose(perm)
+        return parts.reshape(cast(Any, together))
+
+    def decompose(self, b: Builder) -> Operand:
+        return self.moved(b, self.input)
+
+    def moved(self, b: Builder, input: Operand) -> Operand:
+        """The plan, carried out by core operators."""
+        sizes = Sizes(b, input)
+        apart, perm, together = type(self).plan(sizes.shape, **self.parameters())
+        parts = reshaped(b, input, sizes, sizes.shape, apart)
+        reordered = [apart[axis] for axis in perm]
+        return reshaped(b, b.add(Transpose, parts, perm), sizes, reordered, together)
+
+
+@operator("CHANNEL_SHUFFLE")
+class ChannelShuffle(_Blocks):
+    """Interleaves `group` groups of channels (axis 1), of equal size.
+
+    `output[:, k * group + g] = input[:, g * size + k]`, with `size` channels in a group. The input
+    has two axes or more. Source: ShuffleNet, arXiv:1707.01083.
+    """
+
+    __slots__ = ()
+    group = integer()
+
+    @staticmethod
+    def plan(shape: Shape, group: int) -> Plan:
+        if len(shape) < 2:
+            raise ValueError(f"input: has {len(shape)} axes, but must have 2 at least")
+        batch, channels, *rest = shape
+        size = _divided(channels, group, "group")
+        pixels = product(tuple(rest))
+        return Plan((batch, group, size, pixels), (0, 2, 1, 3), shape)
+
+
+class DepthOrder(IntEnum):
+    """Which part of the channels is the place in the block."""
+
+    DCR = 0
+    """The first: channel `(row * size + column) * C + c`."""
+    CRD = 1
+    """The last: channel `c * size ** 2 + row * size + column`."""
+
+
+@operator("DEPTH_TO_SPACE")
+class DepthToSpace(_Blocks):
+    """Lays the channels of each pixel out as a block of `block_size` rows and columns of pixels.
+
+    `[N, C * size ** 2, H, W]` becomes `[N, C, H * size, W * size]`; `mode` says which channel goes
+    where. Source: ONNX's DepthToSpace.
+    """
+
+    __slots__ = ()
+    block_size = integer()
+    mode = choice(DepthOrder, DepthOrder.DCR)
+
+    @staticmethod
+    def plan(shape: Shape, block_size: int, mode: DepthOrder) -> Plan:
+        batch, channels, height, width = _image(shape)
+        block = (block_size, block_size)
+        depth = _divided(channels, block_size**2, "block_size: its square")
+        first = mode is DepthOrder.DCR
+        apart = (batch, *(block if first else (depth,)), *((depth,) if first else block))
+        perm = (0, 3, 4, 1, 5, 2) if first else (0, 1, 4, 2, 5, 3)
+        together = (batch, depth, height * block_size, width * block_size)
+        return Plan((*apart, height, width), perm, together)
+
+
+@operator("SPACE_TO_DEPTH")
+class SpaceToDepth(_Blocks):
+    """Lays each block of `block_size` rows and columns of pixels out as channels of one pixel.
+
+    `[N, C, H * size, W * size]` becomes `[N, C * size ** 2, H, W]`: channel `c` of the pixel in row
+    `i`, column `j` of a block becomes channel `(i * size + j) * C + c`. It undoes DEPTH_TO_SPACE in
+    mode `DCR`. Source: ONNX's SpaceToDepth.
+    """
+
+    __slots__ = ()
+    block_size = integer()
+
+    @staticmethod
+    def plan(shape: Shape, block_size: int) -> Plan:
+        batch, channels, height, width = _image(shape)
+        rows, columns = (_divided(size, block_size, "block_size") for size in (height, width))
+        apart = (batch, channels, rows, block_size, columns, block_size)
+        together = (batch, channels * block_size**2, rows, columns)
+        return Plan(apart, (0, 3, 5, 1, 2, 4), together)
+
+
+@operator("BATCH_TO_SPACE_ND")
+class BatchToSpaceND(_Blocks):
+    """Lays entries of the batch out as blocks of pixels, then crops the images.
+
+    The input is `[N * B, C, H, W]`, with `B` the product of `block_shape`, `[rows, columns]`. Entry
+    `(i * columns + j) * N + n` becomes row `i`, column `j` of all blocks of image `n`. `crops` are
+    the pixels to take away: above, below, left, right. The output is
+    `[N, C, H * rows - above - below, W * columns - left - right]`. There may be any number of axes
+    after the channels, with a block size and two crops for each. Source: TensorFlow's
+    `batch_to_space_nd`, which NNRt's is.
+    """
+
+    __slots__ = ()
+    block_shape = integers()
+    crops = integers()
+
+    @staticmethod
+    def plan(shape: Shape, block_shape: Sequence[int], crops: Sequence[int]) -> Plan:
+        batch, channels, *space = _spatial(shape, block_shape, crops, "crops")
+        images = _divided(batch, int(np.prod(block_shape)), "block_shape: its product")
+        grown = tuple(size * block for size, block in zip(space, block_shape, strict=True))
+        for size, before, after in zip(grown, crops[::2], crops[1::2], strict=True):
+            if isinstance(size, int) and before + after > size:
+                raise ValueError(f"crops: {before} and {after} are more than the {size} there are")
+        rank = len(block_shape)
+        places = chain.from_iterable((rank + 2 + axis, axis) for axis in range(rank))
+        apart = (*block_shape, images, channels, *space)
+        return Plan(apart, (rank, rank + 1, *places), (images, channels, *grown))
+
+    def infer_shape(self) -> Shape:
+        batch, channels, *space = super().infer_shape()
+        crops = zip(space, self.crops[::2], self.crops[1::2], strict=True)
+        return (batch, channels, *(size - before - after for size, before, after in crops))
+
+    def reference(self, input: Array, **parameters: Any) -> Array:
+        grown, crops = super().reference(input, **parameters), parameters["crops"]
+        ends = np.array(grown.shape[2:]) - crops[1::2]
+        box = [slice(None), slice(None), *map(slice, crops[::2], ends.tolist())]
+        return grown[tuple(box)]
+
+    def decompose(self, b: Builder) -> Operand:
+        grown, crops = self.moved(b, self.input), self.crops
+        if not any(crops):
+            return grown
+        ends = tuple(-after or 2**31 - 1 for after in crops[1::2])
+        return b.add(Slice, grown, range(2, 2 + len(ends)), crops[::2], ends)
+
+
+@operator("SPACE_TO_BATCH_ND")
+class SpaceToBatchND(_Blocks):
+    """Pads the images with 0, then lays the pixels of each block out as entries of the batch.
+
+    The input is `[N, C, H, W]`, `block_shape` is `[rows, columns]`, and `pads` are the pixels to
+    add: above, below, left, right. The padded sizes are multiples of the block's. The pixel in row
+    `i`, column `j` of a block of image `n` becomes one of entry `(i * columns + j) * N + n`. There
+    may be any number of axes after the channels, with a block size and two pads for each. Source:
+    TensorFlow's `space_to_batch_nd`, which NNRt's is.
+    """
+
+    __slots__ = ()
+    block_shape = integers()
+    pads = integers()
+
+    @staticmethod
+    def plan(shape: Shape, block_shape: Sequence[int], pads: Sequence[int]) -> Plan:
+        batch, channels, *space = _spatial(shape, block_shape, pads, "pads")
+        small = tuple(
+            _divided(size, block, "block_shape")
+            for size, block in zip(space, block_shape, strict=True)
+        )
+        rank = len(block_shape)
+        apart = (batch, channels, *chain.from_iterable(zip(small, block_shape, strict=True)))
+        perm = (*range(3, 3 + 2 * rank, 2), 0, 1, *range(2, 2 + 2 * rank, 2))
+        return Plan(apart, perm, (batch * int(np.prod(block_shape)), channels, *small))
+
+    def infer_shape(self) -> Shape:
+        shape = _spatial(shape_of(self.input), self.block_shape, self.pads, "pads")
+        padded = zip(shape[2:], self.pads[::2], self.pads[1::2], strict=True)
+        grown = (*shape[:2], *(size + before + after for size, before, after in padded))
+        return self.plan(grown, **self.parameters()).together
+
+    def reference(self, input: Array, **parameters: Any) -> Array:
+        pads = np.reshape((0, 0, 0, 0, *parameters["pads"]), (-1, 2))
+        return super().reference(np.pad(input, pads), **parameters)
+
+    def decompose(self, b: Builder) -> Operand:
+        padded = b.add(Pad, self.input, (0, 0, 0, 0, *self.pads)) if any(self.pads) else self.input
+        return self.moved(b, padded)
+
+
+def _image(shape: Shape) -> Shape:
+    if len(shape) != 4:
+        raise ValueError(f"input: has {len(shape)} axes, but must be [N, C, H, W]")
+    return shape
+
+
+def _spatial(shape: Shape, block_shape: Sequence[int], sides: Sequence[int], slot: str) -> Shape:
+    """The shape; `ValueError` if the parameters are not for as many axes after the channels."""
+    if len(shape) != 2 + len(block_shape):
+        raise ValueError(f"block_shape: {list(block_shape)} is not for {len(shape) - 2} axes")
+    if len(sides) != 2 * len(block_shape) or min(sides, default=0) < 0:
+        raise ValueError(f"{slot}: {list(sides)} must be two numbers an axis, none negative")
+    return shape
+
+
+def _divided(size: Dim, divisor: int, what: str) -> Dim:
+    """The quotient; `ValueError` if there is known to be a remainder."""
+    if divisor < 1:
+        raise ValueError(f"{what}: {divisor} is not positive")
+    if isinstance(size, int) and size % divisor:
+        raise ValueError(f"{what}: {divisor} does not divide {size}")
+    return exact_quotient(size, divisor)

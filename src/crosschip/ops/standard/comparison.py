@@ -1,0 +1,117 @@
+"""Comparisons of two tensors, element by element; the results are true or false."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, ElementType, Operand
+from crosschip.ir.types import BOOLEANS, NUMBERS
+from crosschip.ops.definition.kinds import Broadcast
+from crosschip.ops.definition.operator import operator
+from crosschip.ops.definition.slots import tensor
+from crosschip.ops.standard.logical import Not, Or
+
+
+class Comparison(Broadcast):
+    """Base of comparisons of numbers, or of truth values, where false is less than true.
+
+    NaN is neither equal to, nor less, nor greater than anything, itself included; 0 equals -0.
+    Quantized tensors compare by the reals that they stand for.
+    """
+
+    __slots__ = ()
+    input0 = tensor(NUMBERS | BOOLEANS)
+    input1 = tensor(NUMBERS | BOOLEANS, like="input0")
+
+    def infer_element_type(self) -> ElementType:
+        return ElementType.BOOL
+
+
+@operator("EQUAL", core=True)
+class Equal(Comparison):
+    """`output = input0 == input1`, the two broadcast to one shape as NumPy does.
+
+    False of NaN, which nothing equals, itself included; 0 equals -0.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input0: Array, input1: Array) -> Array:
+        return np.equal(input0, input1)
+
+
+@operator("NOT_EQUAL")
+class NotEqual(Comparison):
+    """`output = input0 != input1`, the two broadcast to one shape as NumPy does.
+
+    True of NaN, which nothing equals, itself included; 0 equals -0.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input0: Array, input1: Array) -> Array:
+        return np.not_equal(input0, input1)
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(Not, b.add(Equal, self.input0, self.input1))
+
+
+@operator("LESS", core=True)
+class Less(Comparison):
+    """`output = input0 < input1`, the two broadcast to one shape as NumPy does.
+
+    False of NaN; false is less than true, and 0 is not less or greater than -0.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input0: Array, input1: Array) -> Array:
+        return np.less(input0, input1)
+
+
+@operator("LESS_EQUAL")
+class LessEqual(Comparison):
+    """`output = input0 <= input1`, the two broadcast to one shape as NumPy does.
+
+    False of NaN; false is less than true, and 0 equals -0.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input0: Array, input1: Array) -> Array:
+        return np.less_equal(input0, input1)
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(Or, *(b.add(part, self.input0, self.input1) for part in (Less, Equal)))
+
+
+@operator("GREATER")
+class Greater(Comparison):
+    """`output = input0 > input1`, the two broadcast to one shape as NumPy does.
+
+    False of NaN; true is greater than false, and 0 is not less or greater than -0.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input0: Array, input1: Array) -> Array:
+        return np.greater(input0, input1)
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(Less, self.input1, self.input0)
+
+
+@operator("GREATER_EQUAL")
+class GreaterEqual(Comparison):
+    """`output = input0 >= input1`, the two broadcast to one shape as NumPy does.
+
+    False of NaN; true is greater than false, and 0 equals -0.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input0: Array, input1: Array) -> Array:
+        return np.greater_equal(input0, input1)
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(LessEqual, self.input1, self.input0)

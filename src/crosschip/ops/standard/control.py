@@ -1,0 +1,44 @@
+"""The operator that stops a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from crosschip.ir import Array, ElementType, Shape
+from crosschip.ir.types import ALL_TYPES, BOOLEANS
+from crosschip.ops.definition.operator import Operator, operator
+from crosschip.ops.definition.slots import integer, tensor, tensors
+
+
+@operator("ASSERT", core=True)
+class Assert(Operator):
+    """Passes the data on, or stops the model with an error if the condition does not hold.
+
+    The condition holds if all its elements are true, so also if it has none. There is an output for
+    each tensor of the data, which is that tensor. An assertion is checked if one of its outputs is
+    used: what depends on the condition is to read the data from here. The error shows the first
+    `summarize` elements of each tensor, all if that is negative.
+    """
+
+    __slots__ = ()
+    condition = tensor(BOOLEANS)
+    data = tensors(ALL_TYPES)
+    summarize = integer(3)
+
+    def output_count(self) -> int:
+        return len(self.data)
+
+    def infer_element_type(self) -> ElementType:
+        return type(self).data.element_type(self.data[0])
+
+    def infer_shape(self) -> Sequence[Shape | None]:
+        return [operand.type.shape for operand in self.data]
+
+    def reference(self, condition: Array, data: Sequence[Array], summarize: int) -> Sequence[Array]:
+        if not np.all(condition):
+            shown = (array.ravel()[: None if summarize < 0 else summarize] for array in data)
+            texts = "; ".join(str(array.tolist()) for array in shown)
+            raise ValueError(f"condition: does not hold; the data begin with {texts}")
+        return list(data)

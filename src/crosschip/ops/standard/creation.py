@@ -1,0 +1,237 @@
+"""Operators that make a tensor from a description of it, or describe one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
+from crosschip.ir.types import ALL_TYPES, INDICES, NUMBERS, ElementType
+from crosschip.ops.definition.kinds import Layout, shape_asked
+from crosschip.ops.definition.operator import Operator, UnknownRank, operator, shape_of, sizes_in
+from crosschip.ops.definition.shapes import axis_in
+from crosschip.ops.definition.slots import element_type, integer, integers, tensor
+from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.comparison import Equal, Less
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.layout import Reshape, Unsqueeze
+from crosschip.ops.standard.logical import Where
+
+
+@operator("SHAPE", core=True)
+class ShapeOf(Layout):
+    """The input's shape, as a list of integers of type `dtype`, int64 or int32."""
+
+    __slots__ = ()
+    dtype = element_type(ElementType.INT64)
+
+    def infer_element_type(self) -> ElementType:
+        return self.dtype
+
+    def infer_shape(self) -> Shape:
+        return (len(shape_of(self.input)),)
+
+    def infer_sizes(self) -> Shape:
+        return shape_of(self.input)
+
+    def reference(self, input: Array, dtype: ElementType) -> Array:
+        return np.array(input.shape, dtype.dtype)
+
+
+@operator("RANK")
+class Rank(Layout):
+    """How many axes the input has, as a tensor without axes of type int32."""
+
+    __slots__ = ()
+
+    def infer_element_type(self) -> ElementType:
+        return ElementType.INT32
+
+    def infer_shape(self) -> Shape:
+        return ()
+
+    def infer_sizes(self) -> Shape:
+        return (len(shape_of(self.input)),)
+
+    def reference(self, input: Array) -> Array:
+        return np.array(input.ndim, np.int32)
+
+    def decompose(self, b: Builder) -> Operand:
+        shape = b.add(ShapeOf, self.input, ElementType.INT32)
+        return b.add(Reshape, b.add(ShapeOf, shape, ElementType.INT32), ())
+
+
+@operator("FILL", core=True)
+class Fill(Operator):
+    """A tensor of the given shape in which every element is `value`, one element.
+
+    A size of 0 gives an empty tensor, an empty shape one without axes. A negative size is refused.
+    """
+
+    __slots__ = ()
+    moves = True
+    shape = integers()
+    value = tensor(ALL_TYPES)
+
+    def infer_element_type(self) -> ElementType:
+        return type(self).value.element_type(self.value)
+
+    def infer_shape(self) -> Shape:
+        check_single("value", self.value)
+        sizes = tuple(shape_asked(self, "shape"))
+        if any(isinstance(size, int) and size < 0 for size in sizes):
+            raise ValueError(f"shape: {list(sizes)} has a negative size")
+        return sizes
+
+    def infer_sizes(self) -> Sequence[Dim]:
+        return sizes_in(self.value) * math.prod(self.shape)
+
+    def reference(self, shape: Sequence[int], value: Array) -> Array:
+        return np.full(shape, value.reshape(()), value.dtype)
+
+
+@operator("FILL_LIKE")
+class FillLike(Operator):
+    """A tensor of the input's shape in which every element is `value`, one element of any type.
+
+    The input's elements and their type do not matter.
+    """
+
+    __slots__ = ()
+    input = tensor(ALL_TYPES)
+    value = tensor(ALL_TYPES)
+
+    def infer_element_type(self) -> ElementType:
+        return type(self).value.element_type(self.value)
+
+    def infer_shape(self) -> Shape:
+        check_single("value", self.value)
+        return shape_of(self.input)
+
+    def reference(self, input: Array, value: Array) -> Array:
+        return np.full(input.shape, value.reshape(()), value.dtype)
+
+    def decompose(self, b: Builder) -> Operand:
+        shape = self.input.type.static_shape
+        known = b.add(ShapeOf, self.input) if shape is None else shape
+        return b.add(Fill, known, self.value)
+
+
+@operator("RANGE", core=True)
+class Range(Operator):
+    """`start`, `start + step`, `start + 2 * step`, … up to `end`, which is left out.
+
+    There are `max(0, ceil((end - start) / step))` elements: exactly that for integers, computed in
+    float64 for floats. Element `i` is `start + i * step`, of floats in float64 and rounded once.
+    The three are one element each. A step of 0 is refused, and so is anything infinite or NaN.
+    """
+
+    __slots__ = ()
+    start = tensor(NUMBERS)
+    end = tensor(NUMBERS, like="start")
+    step = tensor(NUMBERS, like="start")
+
+    def infer_shape(self) -> Shape:
+        parts = (self.start, self.end, self.step)
+        for slot, part in zip(("start", "end", "step"), parts, strict=True):
+            check_single(slot, part)
+        values = [part.value for part in parts if part.value is not None]
+        if len(values) == len(parts):
+            return (_count(*(value.item() for value in values)),)
+        return (self._named_count(),)
+
+    def _named_count(self) -> Dim:
+        """The end, where that is a size known by name and the range runs to it from 0 by 1."""
+        if self.start.type.element_type not in INDICES:
+            return unknown()
+        try:
+            (start,), (end,), (step,) = map(sizes_in, (self.start, self.end, self.step))
+        except UnknownRank:
+            return unknown()
+        return end if (start, step) == (0, 1) and not isinstance(end, int) else unknown()
+
+    def infer_sizes(self) -> Sequence[Dim]:
+        (start,), (end,), (step,) = map(sizes_in, (self.start, self.end, self.step))
+        bounds = [size for size in (start, end, step) if isinstance(size, int)]
+        if len(bounds) < 3:
+            raise UnknownRank
+        return range(*bounds)
+
+    def reference(self, start: Array, end: Array, step: Array) -> Array:
+        first, last, by = start.item(), end.item(), step.item()
+        places = np.arange(_count(first, last, by))
+        if start.dtype.kind in "iu":
+            return (first + places * by).astype(start.dtype)
+        return np.float64(first) + places * np.float64(by)
+
+
+def _count(start: float, end: float, step: float) -> int:
+    if not all(map(math.isfinite, (start, end, step))):
+        raise ValueError(f"start: {start} to {end} by {step} never ends")
+    if step == 0:
+        raise ValueError("step: must not be 0")
+    if isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
+        return max(0, -((start - end) // step))
+    return max(0, math.ceil((end - start) / step))
+
+
+def check_single(slot: str, operand: Operand) -> None:
+    """`ValueError` if an operand is known not to have exactly one element."""
+    shape = operand.type.static_shape
+    if shape is not None and math.prod(shape) != 1:
+        raise ValueError(f"{slot}: takes one element, not a tensor of {operand.type}")
+
+
+@operator("ONE_HOT")
+class OneHot(Operator):
+    """For each index, a list of `depth` elements: `on_value` at the index, `off_value` elsewhere.
+
+    The lists run along a new axis at `axis` of the output; a negative one counts from the output's
+    last. A negative index counts from the end of the list. One out of `[-depth, depth)` gives
+    `off_value` everywhere. Indices that are no integers lose their fraction. The two values are one
+    element each, of one type, which is the output's. Source: ONNX's OneHot.
+    """
+
+    __slots__ = ()
+    indices = tensor(NUMBERS)
+    depth = integer()
+    on_value = tensor(ALL_TYPES)
+    off_value = tensor(ALL_TYPES, like="on_value")
+    axis = integer(-1)
+
+    def infer_element_type(self) -> ElementType:
+        return type(self).on_value.element_type(self.on_value)
+
+    def infer_shape(self) -> Shape:
+        check_single("on_value", self.on_value)
+        check_single("off_value", self.off_value)
+        sizes = list(shape_of(self.indices))
+        (depth,) = shape_asked(self, "depth")
+        if isinstance(depth, int) and depth < 0:
+            raise ValueError(f"depth: {depth} is negative")
+        sizes.insert(axis_in(self.axis, len(sizes) + 1), depth)
+        return tuple(sizes)
+
+    def reference(
+        self, indices: Array, depth: int, on_value: Array, off_value: Array, axis: int
+    ) -> Array:
+        whole = np.trunc(indices).astype(np.int64)
+        places = np.where(whole < 0, whole + depth, whole)
+        hot = np.moveaxis(places[..., None] == np.arange(depth), -1, axis)
+        return np.where(hot, on_value.reshape(()), off_value.reshape(()))
+
+    def decompose(self, b: Builder) -> Operand:
+        rank = len(shape_of(self.indices)) + 1
+        axis = axis_in(self.axis, rank)
+        indices = b.add(Cast, self.indices, ElementType.INT64)
+        depth = b.add(Cast, self.operand("depth"), ElementType.INT64)
+        zero, one = b.constant(np.array(0)), b.constant(np.array(1))
+        from_end = b.add(Less, indices, zero)
+        places = b.add(Where, from_end, b.add(Add, indices, b.add(Reshape, depth, ())), indices)
+        line = b.add(Range, zero, depth, one)
+        along = b.add(Reshape, line, [-1 if i == axis else 1 for i in range(rank)])
+        hot = b.add(Equal, b.add(Unsqueeze, places, (axis,)), along)
+        on, off = (b.add(Reshape, value, ()) for value in (self.on_value, self.off_value))
+        return b.add(Where, hot, on, off)

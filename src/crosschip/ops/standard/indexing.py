@@ -1,0 +1,304 @@
+"""Operators that read and write elements at places that other tensors give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
+from crosschip.ir.types import ALL_TYPES, INDICES, NUMBERS
+from crosschip.ops.definition.kinds import shape_asked
+from crosschip.ops.definition.operator import Operator, UnknownRank, operator, shape_of
+from crosschip.ops.definition.shape_values import Sizes, moved_sizes
+from crosschip.ops.definition.shapes import axis_in, same
+from crosschip.ops.definition.slots import choice, integer, integers, optional_tensor, tensor
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import Fill, Range
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
+
+
+class Scatter(IntEnum):
+    """What becomes of an element that is written to."""
+
+    NONE = 0
+    """It is replaced; by which update, where several go to one place, is not specified."""
+    ADD = 1
+    MUL = 2
+    MAX = 3
+    MIN = 4
+
+
+_COMBINE: dict[Scatter, Callable[[Array, tuple[Array, ...], Array], None]] = {
+    Scatter.NONE: lambda target, places, updates: target.__setitem__(places, updates),
+    Scatter.ADD: np.add.at,
+    Scatter.MUL: np.multiply.at,
+    Scatter.MAX: np.maximum.at,
+    Scatter.MIN: np.minimum.at,
+}
+
+
+class _Picking(Operator):
+    """Base of operators that move elements of the input to where indices say."""
+
+    __slots__ = ()
+    moves = True
+    input = tensor(ALL_TYPES)
+    indices = tensor(INDICES)
+
+
+@operator("GATHER_ND", core=True)
+class GatherND(_Picking):
+    """What the input holds at the places that the rows of `indices` give.
+
+    The last axis of `indices` is a place: an index for each of as many axes of the input, after the
+    first `batch_dims`, which both have in common:
+
+        output[b…, i…] = input[b…][indices[b…, i…, 0], indices[b…, i…, 1], …]
+
+    so that the output's shape is that of `indices` without its last axis, and then the axes of the
+    input that no index is for. A negative index counts from the end of the axis; one out of
+    `[-size, size)` is refused. Source: ONNX's GatherND.
+    """
+
+    __slots__ = ()
+    batch_dims = integer(0)
+
+    def infer_shape(self) -> Shape:
+        shape, places, batch = shape_of(self.input), shape_of(self.indices), self.batch_dims
+        if not 0 <= batch < min(len(shape), len(places)):
+            raise ValueError(f"batch_dims: {batch} is not less than the axes of both inputs")
+        for own, other in zip(shape[:batch], places[:batch], strict=True):
+            same(own, other, "indices: sizes of the axes in common")
+        count = places[-1]
+        if not isinstance(count, int):
+            raise UnknownRank
+        if count > len(shape) - batch:
+            raise ValueError(f"indices: places have {count} indices for {len(shape) - batch} axes")
+        return (*places[:-1], *shape[batch + count :])
+
+    def reference(self, input: Array, indices: Array, batch_dims: int) -> Array:
+        batch = np.ix_(*map(np.arange, input.shape[:batch_dims]))
+        more = (1,) * (indices.ndim - 1 - batch_dims)
+        places = tuple(np.reshape(i, i.shape + more) for i in batch)
+        return input[(*places, *np.moveaxis(indices, -1, 0))]
+
+
+@operator("GATHER_ELEMENTS")
+class GatherElements(_Picking):
+    """Each element from the place of its own but on `axis`, where `indices` gives the index.
+
+    For rank 3 and axis 1: `output[i, j, k] = input[i, indices[i, j, k], k]`. The output has the
+    shape of `indices`, which on other axes is not larger than the input. A negative index or axis
+    counts from the end; an index out of `[-size, size)` is refused. Source: ONNX's GatherElements.
+    """
+
+    __slots__ = ()
+    axis = integer(0)
+
+    def infer_shape(self) -> Shape:
+        return _same_rank(self.input, self.indices, self.axis)
+
+    def reference(self, input: Array, indices: Array, axis: int) -> Array:
+        return input[_elementwise_places(indices, axis)]
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(GatherND, self.input, _coordinates(b, self.indices, self.axis))
+
+
+class _Writing(Operator):
+    """Base of operators that write to a copy of the input where indices say."""
+
+    __slots__ = ()
+    input = tensor(ALL_TYPES)
+    indices = tensor(INDICES)
+    updates = tensor(ALL_TYPES, like="input")
+
+    def check_reduction(self, reduction: Scatter) -> None:
+        """`ValueError` if elements of the type cannot be combined so."""
+        if reduction is not Scatter.NONE and self.input.type.element_type not in NUMBERS:
+            raise ValueError(f"reduction: {reduction.name} is not for {self.input.type}")
+
+
+@operator("SCATTER_ND", core=True)
+class ScatterND(_Writing):
+    """The input, with `updates` written at the places that the rows of `indices` give.
+
+    The last axis of `indices` is a place: an index for each of the input's first axes. `updates`
+    has the shape of `indices` without its last axis, and then the axes of the input that no index
+    is for. `reduction` says how an update and what is there become one; `ADD` and `MUL` of integers
+    wrap around, `MAX` and `MIN` of NaN and a number are not specified. A negative index counts from
+    the end of the axis; one out of `[-size, size)` is refused. Source: ONNX's ScatterND.
+    """
+
+    __slots__ = ()
+    reduction = choice(Scatter, Scatter.NONE)
+
+    def infer_shape(self) -> Shape:
+        self.check_reduction(self.reduction)
+        shape, places = shape_of(self.input), shape_of(self.indices)
+        count = places[-1] if places else 0
+        if isinstance(count, int):
+            if not places or count > len(shape):
+                raise ValueError(f"indices: places have {count} indices for {len(shape)} axes")
+            wanted = (*places[:-1], *shape[count:])
+            given = self.updates.type.shape
+            if given is not None and len(given) != len(wanted):
+                raise ValueError(f"updates: has {len(given)} axes, not {len(wanted)}")
+            for size, other in zip(given or (), wanted, strict=False):
+                same(size, other, "updates: sizes of it and of what indices name")
+        return shape
+
+    def reference(self, input: Array, indices: Array, updates: Array, reduction: Scatter) -> Array:
+        output = input.copy()
+        _COMBINE[reduction](output, tuple(np.moveaxis(indices, -1, 0)), updates)
+        return output
+
+
+@operator("SCATTER_ELEMENTS")
+class ScatterElements(_Writing):
+    """The input, with each update written at its own place but on `axis`, where `indices` says.
+
+    For rank 3 and axis 1: `output[i, indices[i, j, k], k] = updates[i, j, k]`. `updates` has the
+    shape of `indices`, which on other axes is not larger than the input. `reduction` says how an
+    update and what is there become one, as in SCATTER_ND. A negative index or axis counts from the
+    end; an index out of `[-size, size)` is refused. Source: ONNX's ScatterElements.
+    """
+
+    __slots__ = ()
+    axis = integer(0)
+    reduction = choice(Scatter, Scatter.NONE)
+
+    def infer_shape(self) -> Shape:
+        self.check_reduction(self.reduction)
+        places = _same_rank(self.input, self.indices, self.axis)
+        updates = self.updates.type.shape
+        if updates is not None and len(updates) != len(places):
+            raise ValueError(f"updates: has {len(updates)} axes, but indices has {len(places)}")
+        for size, other in zip(updates or (), places, strict=False):
+            same(size, other, "updates: sizes of it and of indices")
+        return shape_of(self.input)
+
+    def reference(
+        self, input: Array, indices: Array, updates: Array, axis: int, reduction: Scatter
+    ) -> Array:
+        output = input.copy()
+        _COMBINE[reduction](output, _elementwise_places(indices, axis), updates)
+        return output
+
+    def decompose(self, b: Builder) -> Operand:
+        places = _coordinates(b, self.indices, self.axis)
+        return b.add(ScatterND, self.input, places, self.updates, self.reduction)
+
+
+@operator("SPARSE_TO_DENSE")
+class SparseToDense(Operator):
+    """A tensor of the given shape that holds `values[i]` at the place that row `i` of `indices` is.
+
+    `indices` has the shape `[count, rank]`, `values` the shape `[count]`. Everywhere else is
+    `default_value`, one element of the type of the values, 0 if left out. Where two values go to
+    one place, which of them is there is not specified. A negative index counts from the end of the
+    axis; one out of `[-size, size)` is refused.
+    """
+
+    __slots__ = ()
+    indices = tensor(INDICES)
+    values = tensor(ALL_TYPES)
+    shape = integers()
+    default_value = optional_tensor(ALL_TYPES, like="values")
+
+    def infer_element_type(self) -> ElementType:
+        return type(self).values.element_type(self.values)
+
+    def infer_shape(self) -> Shape:
+        shape = tuple(shape_asked(self, "shape"))
+        if any(isinstance(size, int) and size < 0 for size in shape):
+            raise ValueError(f"shape: {list(shape)} has a negative size")
+        places, values = self.indices.type.shape, self.values.type.shape
+        if places is not None and len(places) != 2:
+            raise ValueError(f"indices: has {len(places)} axes, not 2")
+        if values is not None and len(values) != 1:
+            raise ValueError(f"values: has {len(values)} axes, not 1")
+        if places is not None:
+            same(places[1], len(shape), "indices: indices in a place, and axes of the output")
+        if places is not None and values is not None:
+            same(places[0], values[0], "values: as many as places")
+        return shape
+
+    def reference(
+        self, indices: Array, values: Array, shape: Sequence[int], default_value: Array | None
+    ) -> Array:
+        default = np.zeros((), values.dtype) if default_value is None else default_value
+        output = np.full(shape, default.reshape(()), values.dtype)
+        output[tuple(indices.T)] = values
+        return output
+
+    def decompose(self, b: Builder) -> Operand:
+        zero = b.constant(np.zeros((), self.values.type.element_type.dtype))
+        everywhere = b.add(Fill, self.operand("shape"), self.default_value or zero)
+        return b.add(ScatterND, everywhere, self.indices, self.values)
+
+
+def _same_rank(input: Operand, indices: Operand, axis: int) -> Shape:
+    """The shape of the indices; `ValueError` if they cannot stand for elements of the input."""
+    shape, places = shape_of(input), shape_of(indices)
+    if not shape or len(shape) != len(places):
+        raise ValueError(f"indices: has {len(places)} axes, but the input has {len(shape)}")
+    along = axis_in(axis, len(shape))
+    for other, (size, count) in enumerate(zip(shape, places, strict=True)):
+        if other != along and isinstance(size, int) and isinstance(count, int) and count > size:
+            raise ValueError(f"indices: has size {count} on axis {other}, the input only {size}")
+    return places
+
+
+def _elementwise_places(indices: Array, axis: int) -> tuple[Array, ...]:
+    places: list[Array] = list(np.indices(indices.shape, sparse=True))
+    places[axis] = indices
+    return tuple(places)
+
+
+def _coordinates(b: Builder, indices: Operand, axis: int) -> Operand:
+    """All indices of the places that indices on one axis stand for, along a new last axis."""
+    sizes = Sizes(b, indices)
+    rank = len(sizes.shape)
+    zero, one = b.constant(np.array(0)), b.constant(np.array(1))
+    columns = []
+    for other, size in enumerate(sizes.shape):
+        if other == axis % rank:
+            column = b.add(Cast, indices, ElementType.INT64)
+        else:
+            line = b.add(Range, zero, sizes.computed(size), one)
+            along = b.add(Reshape, line, [-1 if i == other else 1 for i in range(rank)])
+            column = b.add(Expand, along, sizes(sizes.shape))
+        columns.append(b.add(Unsqueeze, column, (rank,)))
+    return b.add(Concat, columns, rank)
+
+
+@operator("GATHER", core=True)
+class Gather(Operator):
+    """The entries of `axis` that `indices` name; a negative index or axis counts from the end.
+
+    The output's shape is the input's with `axis` replaced by the shape of `indices`. An index out
+    of `[-size, size)` is refused.
+    """
+
+    __slots__ = ()
+    moves = True
+    input = tensor(ALL_TYPES)
+    indices = tensor(INDICES)
+    axis = integer(0)
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        axis = axis_in(self.axis, len(shape))
+        if self.indices.type.shape is None:
+            raise UnknownRank
+        return (*shape[:axis], *self.indices.type.shape, *shape[axis + 1 :])
+
+    def infer_sizes(self) -> Sequence[Dim]:
+        return moved_sizes(self)
+
+    def reference(self, input: Array, indices: Array, axis: int) -> Array:
+        return np.take(input, indices, axis)

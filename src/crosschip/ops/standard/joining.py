@@ -1,0 +1,227 @@
+"""Operators that put tensors together or take them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape, unknown
+from crosschip.ir.types import ALL_TYPES
+from crosschip.ops.definition.kinds import Layout
+from crosschip.ops.definition.operator import Operator, operator, operator_named, shape_of
+from crosschip.ops.definition.shape_values import moved_sizes
+from crosschip.ops.definition.shapes import axis_in, same
+from crosschip.ops.definition.slots import (
+    ComputedParameter,
+    integer,
+    integers,
+    optional_integer,
+    tensors,
+)
+from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
+from crosschip.ops.standard.slicing import Slice
+
+
+class _Joining(Operator):
+    """Base of operators that move the elements of several tensors, all of one element type."""
+
+    __slots__ = ()
+    moves = True
+    parts = tensors(ALL_TYPES)
+
+    def infer_sizes(self) -> Sequence[Dim]:
+        return moved_sizes(self)
+
+
+@operator("CONCAT", core=True)
+class Concat(_Joining):
+    """The parts, one after the other along `axis`; their other sizes are equal.
+
+    A negative axis counts from the last one. A part may be empty along the axis. Quantized parts
+    give a quantized output if all have one quantization, for the whole tensor.
+    """
+
+    __slots__ = ()
+    axis = integer()
+
+    def infer_shape(self) -> Shape:
+        shapes = [shape_of(operand) for operand in self.parts]
+        first = shapes[0]
+        axis = axis_in(self.axis, len(first))
+        total: Dim = 0
+        sizes = list(first)
+        for shape in shapes:
+            if len(shape) != len(first):
+                raise ValueError(f"parts: one has {len(shape)} axes, another {len(first)}")
+            for other in range(len(first)):
+                if other != axis:
+                    sizes[other] = same(sizes[other], shape[other], "parts: sizes of two of them")
+            total = shape[axis] + total
+        sizes[axis] = total
+        return tuple(sizes)
+
+    def reference(self, parts: Sequence[Array], axis: int) -> Array:
+        return np.concatenate(parts, axis)
+
+
+@operator("STACK")
+class Stack(_Joining):
+    """The parts, which have one shape, one after the other along a new axis.
+
+    The new axis is at `axis` of the output; a negative one counts from the output's last.
+    """
+
+    __slots__ = ()
+    axis = integer(0)
+
+    def infer_shape(self) -> Shape:
+        shapes = [shape_of(operand) for operand in self.parts]
+        if len({len(shape) for shape in shapes}) > 1:
+            raise ValueError(f"parts: have {sorted({*map(len, shapes)})} axes, which differ")
+        sizes = list(shapes[0])
+        for shape in shapes[1:]:
+            for axis, size in enumerate(shape):
+                sizes[axis] = same(sizes[axis], size, "parts: sizes of two of them")
+        sizes.insert(axis_in(self.axis, len(sizes) + 1), len(shapes))
+        return tuple(sizes)
+
+    def reference(self, parts: Sequence[Array], axis: int) -> Array:
+        return np.stack(parts, axis)
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(Concat, [b.add(Unsqueeze, p, (self.axis,)) for p in self.parts], self.axis)
+
+
+@operator("SPLIT")
+class Split(Layout):
+    """Cuts the input along `axis` into pieces of the sizes that `split` lists.
+
+    The sizes sum up to that of the axis; one may be 0. A negative axis counts from the last one.
+    There are as many outputs as sizes.
+    """
+
+    __slots__ = ()
+    axis = integer()
+    split = integers()
+
+    def output_count(self) -> int:
+        operand = self.operand("split")
+        shape = operand.type.static_shape if operand else None
+        if not shape:
+            raise ValueError("split: must be a list of known length")
+        return shape[0]
+
+    def infer_shape(self) -> Sequence[Shape]:
+        shape = list(shape_of(self.input))
+        axis = axis_in(self.axis, len(shape))
+        try:
+            sizes: Sequence[Dim] = self.split
+        except ComputedParameter:
+            sizes = [unknown() for _ in range(self.output_count())]
+        else:
+            if any(size < 0 for size in self.split):
+                raise ValueError(f"split: {list(self.split)} has a negative size")
+            same(shape[axis], sum(self.split), "split: its sum, and the size of the axis")
+        return [(*shape[:axis], size, *shape[axis + 1 :]) for size in sizes]
+
+    def reference(self, input: Array, axis: int, split: Sequence[int]) -> Sequence[Array]:
+        if min(split) < 0 or sum(split) != input.shape[axis]:
+            raise ValueError(f"split: {list(split)} does not sum up to {input.shape[axis]}")
+        return np.split(input, np.cumsum(split)[:-1], axis)
+
+    def decompose(self, b: Builder) -> Sequence[Operand]:
+        return [
+            b.add(Slice, self.input, (self.axis,), start, end) for start, end in self._bounds(b)
+        ]
+
+    def _bounds(self, b: Builder) -> Sequence[tuple[object, object]]:
+        """Where each piece starts and ends: lists of one number, computed if the sizes are."""
+        try:
+            ends = np.cumsum(self.split).tolist()
+        except ComputedParameter:
+            sizes = b.add(Cast, self.operand("split"), ElementType.INT64)
+            bounds: list[Operand] = [b.constant(np.array([0]))]
+            for place in range(self.output_count()):
+                size = b.add(Slice, sizes, (0,), (place,), (place + 1,))
+                bounds.append(b.add(Add, bounds[-1], size))
+            return list(pairwise(bounds))
+        return [((start,), (end,)) for start, end in pairwise([0, *ends])]
+
+
+@operator("UNSTACK")
+class Unstack(Layout):
+    """The entries of the input along `axis`, an output each, without that axis.
+
+    A negative axis counts from the last one. There are `num` outputs, which is the size of the
+    axis; it may be left out where that size is known.
+    """
+
+    __slots__ = ()
+    axis = integer(0)
+    num = optional_integer()
+
+    def output_count(self) -> int:
+        shape = self.input.type.shape
+        size = None if shape is None else shape[axis_in(self.axis, len(shape))]
+        if isinstance(size, int) and size < 1:
+            raise ValueError(f"input: axis {self.axis} has nothing to take apart")
+        if self.num is None and not isinstance(size, int):
+            raise ValueError("num: must be given, since the size of the axis is not known")
+        if self.num is not None and isinstance(size, int):
+            same(self.num, size, "num: it, and the size of the axis")
+        count = self.num if self.num is not None else size
+        assert isinstance(count, int), "one of the two is known"
+        return count
+
+    def infer_shape(self) -> Sequence[Shape]:
+        count, shape = self.output_count(), shape_of(self.input)
+        axis = axis_in(self.axis, len(shape))
+        return [(*shape[:axis], *shape[axis + 1 :])] * count
+
+    def reference(self, input: Array, axis: int, num: int | None) -> Sequence[Array]:
+        if num not in (None, input.shape[axis]):
+            raise ValueError(f"num: {num}, but the axis has size {input.shape[axis]}")
+        return list(np.moveaxis(input, axis, 0))
+
+    def decompose(self, b: Builder) -> Sequence[Operand]:
+        places = (b.constant(np.array(place)) for place in range(len(self.outputs)))
+        return [b.add(operator_named("GATHER"), self.input, place, self.axis) for place in places]
+
+
+@operator("MESHGRID")
+class Meshgrid(Operator):
+    """The coordinates of a grid: output `i` holds the elements of part `i` along axis `i`.
+
+    The parts are lists of sizes `d0 … dn`, and all outputs have the shape `[d0, …, dn]`:
+    `output_i[j0, …, jn] = part_i[ji]`.
+    """
+
+    __slots__ = ()
+    moves = True
+    parts = tensors(ALL_TYPES)
+
+    def output_count(self) -> int:
+        return len(self.parts)
+
+    def infer_shape(self) -> Sequence[Shape]:
+        shapes = [shape_of(part) for part in self.parts]
+        if any(len(shape) != 1 for shape in shapes):
+            raise ValueError(f"parts: have {[*map(len, shapes)]} axes, but must have 1 each")
+        return [tuple(size for (size,) in shapes)] * len(shapes)
+
+    def reference(self, parts: Sequence[Array]) -> Sequence[Array]:
+        return list(np.meshgrid(*parts, indexing="ij"))
+
+    def decompose(self, b: Builder) -> Sequence[Operand]:
+        shape = b.add(Concat, [b.add(ShapeOf, part) for part in self.parts], 0)
+        rank = len(self.parts)
+        along = [tuple(-1 if i == axis else 1 for i in range(rank)) for axis in range(rank)]
+        return [
+            b.add(Expand, b.add(Reshape, part, places), shape)
+            for part, places in zip(self.parts, along, strict=True)
+        ]

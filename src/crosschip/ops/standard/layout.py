@@ -1,0 +1,204 @@
+"""Operators that change a tensor's shape or the order of its axes, never its elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
+from crosschip.ir.dimension import exact_quotient, product
+from crosschip.ops.definition.kinds import Layout
+from crosschip.ops.definition.operator import operator, shape_of
+from crosschip.ops.definition.shape_values import Sizes, reshaped
+from crosschip.ops.definition.shapes import axes_in, axis_in, broadcast
+from crosschip.ops.definition.slots import integer, integers
+
+
+@operator("RESHAPE", core=True)
+class Reshape(Layout):
+    """The same elements, in C order, in another shape.
+
+    In `shape`, 0 keeps the size that the input has on that axis, and one -1 at most stands for the
+    product of the sizes of the input that are not kept, divided by that of the others in `shape`.
+    """
+
+    __slots__ = ()
+    shape = integers()
+
+    def infer_shape(self) -> Shape:
+        asked = self.sizes_asked("shape")
+        if sum(size == -1 for size in asked) > 1:
+            raise ValueError(f"shape: {list(asked)} has more than one -1")
+        if any(isinstance(size, int) and size < -1 for size in asked):
+            raise ValueError(f"shape: {list(asked)} has a negative size")
+        if self.input.type.shape is None:
+            return tuple(unknown() if size in (0, -1) else size for size in asked)
+        own = self.input.type.shape
+        if any(size == 0 and axis >= len(own) for axis, size in enumerate(asked)):
+            raise ValueError(f"shape: {list(asked)} keeps a size that the input does not have")
+        sizes = _filled(asked, own)
+        made, had = product(sizes), product(own)
+        if isinstance(made, int) and isinstance(had, int) and made != had:
+            raise ValueError(f"shape: {list(asked)} does not hold the input's {had} elements")
+        return sizes
+
+    def reference(self, input: Array, shape: Sequence[int]) -> Array:
+        return input.reshape(cast(tuple[int, ...], _filled(shape, input.shape)))
+
+
+def _filled(asked: Sequence[Dim], own: Shape) -> Shape:
+    """The sizes asked for, with numbers for 0 and -1."""
+    moved = product(tuple(n for i, n in enumerate(own) if i >= len(asked) or asked[i] != 0))
+    given = product(tuple(n for n in asked if n not in (0, -1)))
+    rest = exact_quotient(moved, given) if -1 in asked else 1
+    return tuple(own[i] if n == 0 else rest if n == -1 else n for i, n in enumerate(asked))
+
+
+@operator("TRANSPOSE", core=True)
+class Transpose(Layout):
+    """Reorders the axes: axis `i` of the output is axis `perm[i]` of the input.
+
+    `perm` names each axis once; a negative number counts from the last axis.
+    """
+
+    __slots__ = ()
+    perm = integers()
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        perm = axes_in(self.perm, len(shape), "perm")
+        if len(perm) != len(shape):
+            raise ValueError(f"perm: has {len(perm)} axes, but the input has {len(shape)}")
+        return tuple(shape[axis] for axis in perm)
+
+    def reference(self, input: Array, perm: Sequence[int]) -> Array:
+        return input.transpose(perm)
+
+    def moved_axis(self, axis: int, rank: int) -> int:
+        return axes_in(self.perm, rank).index(axis)
+
+
+@operator("SQUEEZE")
+class Squeeze(Layout):
+    """Removes axes of size 1: those in `axes`, or all of them if it is empty.
+
+    A negative axis counts from the last one. An axis in `axes` whose size is not 1 is refused.
+    """
+
+    __slots__ = ()
+    axes = integers(())
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        removed = self._removed(shape)
+        for axis in removed:
+            if isinstance(shape[axis], int) and shape[axis] != 1:
+                raise ValueError(f"axes: axis {axis} has size {shape[axis]}, not 1")
+        return tuple(size for axis, size in enumerate(shape) if axis not in removed)
+
+    def reference(self, input: Array, axes: Sequence[int]) -> Array:
+        return np.squeeze(input, tuple(axes) or None)
+
+    def decompose(self, b: Builder) -> Operand:
+        sizes = Sizes(b, self.input)
+        removed = self._removed(sizes.shape)
+        kept = [size for axis, size in enumerate(sizes.shape) if axis not in removed]
+        return reshaped(b, self.input, sizes, sizes.shape, kept)
+
+    def moved_axis(self, axis: int, rank: int) -> int | None:
+        removed = self._removed(shape_of(self.input))
+        return None if axis in removed else axis - sum(other < axis for other in removed)
+
+    def _removed(self, shape: Shape) -> tuple[int, ...]:
+        axes = axes_in(self.axes, len(shape))
+        if not axes and not all(isinstance(size, int) for size in shape):
+            raise ValueError("axes: must be given, since not every size of the input is known")
+        return axes or tuple(axis for axis, size in enumerate(shape) if size == 1)
+
+
+@operator("UNSQUEEZE")
+class Unsqueeze(Layout):
+    """Inserts axes of size 1 so that they are at `axes` of the output.
+
+    A negative axis counts from the last one of the output.
+    """
+
+    __slots__ = ()
+    axes = integers()
+
+    def infer_shape(self) -> Shape:
+        return self._inserted(shape_of(self.input))
+
+    def reference(self, input: Array, axes: Sequence[int]) -> Array:
+        return np.expand_dims(input, tuple(axes))
+
+    def decompose(self, b: Builder) -> Operand:
+        sizes = Sizes(b, self.input)
+        return reshaped(b, self.input, sizes, sizes.shape, self._inserted(sizes.shape))
+
+    def moved_axis(self, axis: int, rank: int) -> int:
+        inserted = axes_in(self.axes, rank + len(self.axes))
+        return [other for other in range(rank + len(inserted)) if other not in inserted][axis]
+
+    def _inserted(self, shape: Shape) -> Shape:
+        sizes = list(shape)
+        for axis in sorted(axes_in(self.axes, len(shape) + len(self.axes))):
+            sizes.insert(axis, 1)
+        return tuple(sizes)
+
+
+@operator("FLATTEN")
+class Flatten(Layout):
+    """Merges the axes from `start_axis` to `end_axis`, both included, into one.
+
+    A negative axis counts from the last one. A tensor without axes becomes one of one element.
+    """
+
+    __slots__ = ()
+    start_axis = integer(1)
+    end_axis = integer(-1)
+
+    def infer_shape(self) -> Shape:
+        return self._merged(shape_of(self.input))
+
+    def reference(self, input: Array, start_axis: int, end_axis: int) -> Array:
+        if not input.ndim:
+            return input.reshape(1)
+        start, end = start_axis % input.ndim, end_axis % input.ndim
+        merged = int(np.prod(input.shape[start : end + 1]))
+        return input.reshape(*input.shape[:start], merged, *input.shape[end + 1 :])
+
+    def decompose(self, b: Builder) -> Operand:
+        sizes = Sizes(b, self.input)
+        return reshaped(b, self.input, sizes, sizes.shape, self._merged(sizes.shape))
+
+    def _merged(self, shape: Shape) -> Shape:
+        if not shape:
+            return (1,)
+        start = axis_in(self.start_axis, len(shape), "start_axis")
+        end = axis_in(self.end_axis, len(shape), "end_axis")
+        if end < start:
+            raise ValueError(f"end_axis: {self.end_axis} is before start_axis {self.start_axis}")
+        return (*shape[:start], product(shape[start : end + 1]), *shape[end + 1 :])
+
+
+@operator("EXPAND", core=True)
+class Expand(Layout):
+    """Repeats axes of size 1 until the shape is that of the input and `shape` broadcast.
+
+    Broadcasting is NumPy's: shapes are compared from the last axis, and what is missing at the
+    front counts as 1. A size of 1 or -1 in `shape` keeps the input's, and `shape` may be shorter.
+    """
+
+    __slots__ = ()
+    shape = integers()
+
+    def infer_shape(self) -> Shape:
+        asked = self.sizes_asked("shape")
+        return broadcast(shape_of(self.input), tuple(1 if size == -1 else size for size in asked))
+
+    def reference(self, input: Array, shape: Sequence[int]) -> Array:
+        wanted = tuple(1 if size == -1 else size for size in shape)
+        return np.broadcast_to(input, np.broadcast_shapes(input.shape, wanted))

@@ -1,0 +1,193 @@
+"""Truth values and bits: what combines them, and what they choose between.
+
+Integers are rows of bits here; negative ones in two's complement.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, ElementType, Operand, Shape
+from crosschip.ir.types import ALL_TYPES, BOOLEANS, INTEGERS
+from crosschip.ops.definition.kinds import Broadcast, Elementwise
+from crosschip.ops.definition.operator import Operator, operator, operator_named, shape_of
+from crosschip.ops.definition.shapes import broadcast
+from crosschip.ops.definition.slots import choice, tensor
+from crosschip.ops.standard.arithmetic import Add, Sub
+
+
+class Logical(Broadcast):
+    """Base of operators on two tensors of truth values, broadcast as NumPy does."""
+
+    __slots__ = ()
+    input0 = tensor(BOOLEANS)
+    input1 = tensor(BOOLEANS)
+
+
+@operator("NOT", core=True)
+class Not(Elementwise):
+    """`output = not input`: true where the input is false."""
+
+    __slots__ = ()
+    input = tensor(BOOLEANS)
+
+    def reference(self, input: Array) -> Array:
+        return np.logical_not(input)
+
+
+@operator("AND", core=True)
+class And(Logical):
+    """True where both inputs are, the two broadcast to one shape as NumPy does."""
+
+    __slots__ = ()
+
+    def reference(self, input0: Array, input1: Array) -> Array:
+        return np.logical_and(input0, input1)
+
+
+@operator("OR")
+class Or(Logical):
+    """True where an input is, or both are, the two broadcast to one shape as NumPy does."""
+
+    __slots__ = ()
+
+    def reference(self, input0: Array, input1: Array) -> Array:
+        return np.logical_or(input0, input1)
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(Not, b.add(And, b.add(Not, self.input0), b.add(Not, self.input1)))
+
+
+@operator("XOR")
+class Xor(Logical):
+    """True where one input is and the other is not.
+
+    The two are broadcast to one shape as NumPy does.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input0: Array, input1: Array) -> Array:
+        return np.logical_xor(input0, input1)
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(operator_named("NOT_EQUAL"), self.input0, self.input1)
+
+
+@operator("WHERE", core=True)
+class Where(Operator):
+    """The element of `input0` where `condition` is true, that of `input1` where it is not.
+
+    All three are broadcast as NumPy does. Elements are chosen bit by bit, whatever their type; what
+    is not chosen has no influence, not even if it is NaN.
+    """
+
+    __slots__ = ()
+    moves = True
+    condition = tensor(BOOLEANS)
+    input0 = tensor(ALL_TYPES)
+    input1 = tensor(ALL_TYPES, like="input0")
+
+    def infer_element_type(self) -> ElementType:
+        return type(self).input0.element_type(self.input0)
+
+    def infer_shape(self) -> Shape:
+        return broadcast(*map(shape_of, (self.condition, self.input0, self.input1)))
+
+    def reference(self, condition: Array, input0: Array, input1: Array) -> Array:
+        return np.where(condition, input0, input1)
+
+
+class Bitwise(Broadcast):
+    """Base of operators on two tensors of integers of one type, broadcast as NumPy does."""
+
+    __slots__ = ()
+    input0 = tensor(INTEGERS)
+    input1 = tensor(INTEGERS, like="input0")
+
+
+@operator("BITWISE_AND", core=True)
+class BitwiseAnd(Bitwise):
+    """The bits that are set in both inputs, broadcast to one shape as NumPy does."""
+
+    __slots__ = ()
+
+    def reference(self, input0: Array, input1: Array) -> Array:
+        return np.bitwise_and(input0, input1)
+
+
+@operator("BITWISE_OR")
+class BitwiseOr(Bitwise):
+    """The bits that are set in either input, or in both.
+
+    The two are broadcast to one shape as NumPy does.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input0: Array, input1: Array) -> Array:
+        return np.bitwise_or(input0, input1)
+
+    def decompose(self, b: Builder) -> Operand:
+        only0 = b.add(Sub, self.input0, b.add(BitwiseAnd, self.input0, self.input1))
+        return b.add(Add, only0, self.input1)
+
+
+@operator("BITWISE_XOR")
+class BitwiseXor(Bitwise):
+    """The bits that are set in one input and not in the other.
+
+    The two are broadcast to one shape as NumPy does.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input0: Array, input1: Array) -> Array:
+        return np.bitwise_xor(input0, input1)
+
+    def decompose(self, b: Builder) -> Operand:
+        both = b.add(BitwiseAnd, self.input0, self.input1)
+        return b.add(Add, b.add(Sub, self.input0, both), b.add(Sub, self.input1, both))
+
+
+@operator("BITWISE_NOT")
+class BitwiseNot(Elementwise):
+    """The bits that are not set: `-1 - input`, or the greatest integer less the input."""
+
+    __slots__ = ()
+    input = tensor(INTEGERS)
+
+    def reference(self, input: Array) -> Array:
+        return np.invert(input)
+
+    def decompose(self, b: Builder) -> Operand:
+        every_bit = np.array(-1).astype(self.input.type.element_type.dtype)
+        return b.add(Sub, b.constant(every_bit), self.input)
+
+
+class Direction(IntEnum):
+    """Which way bits are shifted."""
+
+    LEFT = 0
+    RIGHT = 1
+
+
+@operator("BIT_SHIFT", core=True)
+class BitShift(Broadcast):
+    """`input0 * 2 ** input1` to the left, `floor(input0 / 2 ** input1)` to the right.
+
+    The two are broadcast to one shape as NumPy does. Bits that are shifted out are lost. By as many
+    places as there are bits, by more, or by a negative number of them, everything is: 0 is left, or
+    -1 of a negative integer to the right.
+    """
+
+    __slots__ = ()
+    input0 = tensor(INTEGERS)
+    input1 = tensor(INTEGERS, like="input0")
+    direction = choice(Direction, Direction.LEFT)
+
+    def reference(self, input0: Array, input1: Array, direction: Direction) -> Array:
+        shift = np.left_shift if direction is Direction.LEFT else np.right_shift
+        return shift(input0, input1)

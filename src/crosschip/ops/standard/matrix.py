@@ -1,0 +1,183 @@
+"""Matrix products and the determinant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, ElementType, Operand, Shape
+from crosschip.ir.dimension import exact_quotient, product
+from crosschip.ir.types import FLOATS, NUMBERS
+from crosschip.ops.definition.bias import check_bias, check_quantized_bias
+from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.shapes import broadcast, same
+from crosschip.ops.definition.slots import flag, fuse, optional_tensor, tensor
+from crosschip.ops.standard.arithmetic import Add, Div, Mul, Sub
+from crosschip.ops.standard.comparison import Equal, Less
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.reduction import ReduceProd, ReduceSum
+from crosschip.ops.standard.searching import ArgMax
+from crosschip.ops.standard.slicing import Slice
+from crosschip.ops.standard.unary import Abs
+
+
+@operator("MAT_MUL", core=True)
+class MatMul(Operator):
+    """The matrix product of the last two axes: `output[…, i, j] = sum(x[…, i, k] * y[…, k, j])`.
+
+    The axes before the last two broadcast, as in NumPy. `transpose_x` and `transpose_y` swap the
+    last two axes of an input first. An input of one axis is a row (`x`) or a column (`y`), which
+    transposing leaves alone, and the output lacks its axis. A scalar is an error.
+
+    The output has the element type of the inputs: integers wrap around on overflow. Sums over no
+    elements are 0. In which order products are added is free.
+
+    Source: `numpy.matmul`, https://numpy.org/doc/stable/reference/generated/numpy.matmul.html.
+    """
+
+    __slots__ = ()
+    x = tensor(NUMBERS)
+    y = tensor(NUMBERS, like="x")
+    transpose_x = flag(False)
+    transpose_y = flag(False)
+
+    def infer_shape(self) -> Shape:
+        x, y = shape_of(self.x), shape_of(self.y)
+        if not x or not y:
+            raise ValueError(f"{'y' if x else 'x'}: a scalar has no matrix product")
+        left = (1, *x) if len(x) == 1 else x
+        right = (*y, 1) if len(y) == 1 else y
+        rows, inner = _matrix(left, self.transpose_x and len(x) > 1)
+        inner_y, columns = _matrix(right, self.transpose_y and len(y) > 1)
+        same(inner, inner_y, "y: the inner sizes of x and y")
+        batch = broadcast(left[:-2], right[:-2]) if len(left) + len(right) > 4 else ()
+        return (*batch, *(() if len(x) == 1 else (rows,)), *(() if len(y) == 1 else (columns,)))
+
+    def reference(self, x: Array, y: Array, transpose_x: bool, transpose_y: bool) -> Array:
+        left = x.swapaxes(-1, -2) if transpose_x and x.ndim > 1 else x
+        right = y.swapaxes(-1, -2) if transpose_y and y.ndim > 1 else y
+        return np.matmul(left, right)
+
+
+@operator("FULLY_CONNECTED")
+class FullyConnected(Operator):
+    """`output = input @ transposed weight + bias`, with `weight` of [num_units, input_size].
+
+    An input of more than two axes is first flattened to [elements / input_size, input_size]; the
+    output is [elements / input_size, num_units]. The bias, if there is one, has one number a unit.
+    The activation `fuse_code` is applied to the result.
+
+    A quantized bias is int32, symmetric, and its scale is that of the input times that of the
+    weight, within the rounding of float32: one for the tensor, or where the weight has a scale for
+    each unit (its axis 0), one for each unit.
+    """
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+    weight = tensor(FLOATS, like="input")
+    bias = optional_tensor(FLOATS, like="input")
+    fuse_code = fuse()
+
+    def infer_shape(self) -> Shape:
+        check_quantized_bias(self.input, self.weight, self.bias)
+        input, weight = shape_of(self.input), shape_of(self.weight)
+        if len(weight) != 2:
+            raise ValueError(f"weight: has {len(weight)} axes, but must have 2")
+        if len(input) < 2:
+            raise ValueError(f"input: has {len(input)} axes, but must have at least 2")
+        check_bias(self.bias.type.shape if self.bias else None, weight[0])
+        if len(input) == 2:
+            same(input[1], weight[1], "weight: its second size, and the input's")
+            return (input[0], weight[0])
+        elements, size = product(input), weight[1]
+        if size == 0 or (isinstance(elements, int) and isinstance(size, int) and elements % size):
+            raise ValueError(f"weight: {elements} elements do not make rows of {size}")
+        return (exact_quotient(elements, size), weight[0])
+
+    def reference(self, input: Array, weight: Array, bias: Array | None) -> Array:
+        rows = input if input.ndim == 2 else input.reshape(-1, weight.shape[1])
+        output = rows @ weight.T
+        return output if bias is None else output + bias
+
+    def decompose(self, b: Builder) -> Operand | None:
+        rows = self.input
+        if len(shape_of(rows)) > 2:
+            size = shape_of(self.weight)[1]
+            if not isinstance(size, int):
+                return None
+            rows = b.add(Reshape, rows, (-1, size))
+        output = b.add(MatMul, rows, self.weight, transpose_y=True)
+        return output if self.bias is None else b.add(Add, output, self.bias)
+
+
+def _matrix(shape: Shape, transpose: bool) -> Shape:
+    return (shape[-1], shape[-2]) if transpose else (shape[-2], shape[-1])
+
+
+@operator("DET")
+class Det(Operator):
+    """The determinant of the square matrix on the last two axes; the axes before are kept.
+
+    That of a matrix of no rows is 1. A NaN makes it NaN. It is computed by elimination with
+    partial pivoting, whose rounding errors grow with the size of the matrix' elements.
+    """
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        if len(shape) < 2:
+            raise ValueError(f"input: has {len(shape)} axes, but must have at least 2")
+        same(shape[-2], shape[-1], "input: its last two sizes")
+        return shape[:-2]
+
+    def reference(self, input: Array) -> Array:
+        return np.asarray(np.linalg.det(input))
+
+    def decompose(self, b: Builder) -> Operand | None:
+        size = shape_of(self.input)[-1]
+        if not isinstance(size, int):
+            return None
+        if size < 2:
+            return b.add(ReduceProd, self.input, (-2, -1), keepdim=False)
+        rest, rows, pivots = self.input, [], []
+        for column in range(size):
+            row, pivot, rest = _eliminated(b, rest, column, size)
+            rows.append(row)
+            pivots.append(pivot)
+        product = b.add(ReduceProd, b.add(Concat, pivots, axis=-1), (-2, -1), keepdim=False)
+        return b.add(Mul, product, _sign(b, rows, self.input.type.element_type))
+
+
+def _eliminated(
+    b: Builder, matrix: Operand, column: int, size: int
+) -> tuple[Operand, Operand, Operand]:
+    """Which row has the greatest element in a column, that element, and the rest.
+
+    The rest is the matrix minus multiples of that row, so that the column becomes 0, and so does
+    the row: it will not be found again unless all elements left are 0.
+    """
+    dtype = matrix.type.element_type.dtype
+    elements = b.add(Slice, matrix, (-1,), (column,), (column + 1,))
+    place = b.add(ArgMax, b.add(Abs, elements), -2)
+    found = b.add(Equal, place, np.arange(size).reshape(-1, 1))
+    zero, one = b.constant(np.zeros((), dtype)), b.constant(np.ones((), dtype))
+    row = b.add(ReduceSum, b.add(Where, found, matrix, zero), (-2,))
+    pivot = b.add(Slice, row, (-1,), (column,), (column + 1,))
+    divisor = b.add(Where, b.add(Equal, pivot, zero), one, pivot)
+    multiples = b.add(Mul, b.add(Div, elements, divisor), row)
+    return place, pivot, b.add(Sub, matrix, multiples)
+
+
+def _sign(b: Builder, rows: Sequence[Operand], dtype: ElementType) -> Operand:
+    """1 if rows are an even permutation, else -1: the sign of all differences' product."""
+    size = len(rows)
+    later, earlier = b.add(Concat, rows, axis=-1), b.add(Concat, rows, axis=-2)
+    one = b.constant(np.ones((), dtype.dtype))
+    descending = b.constant((1 - 2 * np.triu(np.ones((size, size)), 1)).astype(dtype.dtype))
+    signs = b.add(Where, b.add(Less, earlier, later), one, descending)
+    return b.add(ReduceProd, signs, (-2, -1), keepdim=False)

@@ -1,0 +1,326 @@
+"""Normalization by given or computed statistics, or by magnitude alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, Operand, Shape
+from crosschip.ir.types import FLOATS
+from crosschip.ops.definition.kinds import Elementwise
+from crosschip.ops.definition.operator import operator, shape_of
+from crosschip.ops.definition.shapes import axis_in
+from crosschip.ops.definition.slots import integer, optional_tensor, real, tensor
+from crosschip.ops.numerics.statistics import (
+    affine,
+    check_broadcast,
+    check_channels,
+    deviation,
+    mean,
+    normal,
+    normalized,
+    rank,
+    scaled,
+)
+from crosschip.ops.standard.arithmetic import Add, Div, Mul, Pow, Sub, Sum
+from crosschip.ops.standard.comparison import Equal
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.padding import Pad
+from crosschip.ops.standard.reduction import ReduceL1, ReduceL2, ReduceMean
+from crosschip.ops.standard.slicing import Slice
+
+
+@operator("BATCH_NORMALIZATION")
+class BatchNormalization(Elementwise):
+    """`output = scale * (input - mean) / sqrt(variance + epsilon) + bias`, a channel (axis 1) each.
+
+    The input is [N, C, …]; `scale`, `bias`, `mean` and `variance` are [C] and given, not computed
+    from the input. It may be computed as `input * factor + (bias - mean * factor)`, where
+    `factor = scale / sqrt(variance + epsilon)`. A variance below `-epsilon` gives NaN.
+
+    Source: Ioffe and Szegedy, "Batch Normalization", https://arxiv.org/abs/1502.03167 (inference).
+    """
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+    scale = tensor(FLOATS)
+    bias = tensor(FLOATS, like="scale")
+    mean = tensor(FLOATS, like="scale")
+    variance = tensor(FLOATS, like="scale")
+    epsilon = real(1e-5, least=0)
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        if len(shape) < 2:
+            raise ValueError(f"input: has {len(shape)} axes, but must have at least 2")
+        for slot in ("scale", "bias", "mean", "variance"):
+            check_channels(slot, self.operand(slot), shape[1])
+        return shape
+
+    def reference(
+        self,
+        input: Array,
+        scale: Array,
+        bias: Array,
+        mean: Array,
+        variance: Array,
+        epsilon: float,
+    ) -> Array:
+        factor = scale / np.sqrt(variance + epsilon)
+        along = (-1,) + (1,) * (input.ndim - 2)
+        return input * factor.reshape(along) + (bias - mean * factor).reshape(along)
+
+    def decompose(self, b: Builder) -> Operand:
+        factor = b.add(Div, self.scale, deviation(b, self.variance, self.epsilon))
+        shift = b.add(Sub, self.bias, b.add(Mul, self.mean, factor))
+        return affine(b, self.input, factor, shift, (-1,) + (1,) * (rank(self.input) - 2))
+
+
+@operator("LAYER_NORMALIZATION")
+class LayerNormalization(Elementwise):
+    """`output = scale * (input - m) / sqrt(v + epsilon) + bias`.
+
+    `m` and `v` are mean and (biased) variance over the axes from `begin_norm_axis` on, which counts
+    from the last axis if negative. `scale` and `bias` broadcast to the input without making it
+    larger; mostly they have the shape of the normalized axes. Left out, they are 1 and 0.
+
+    Source: Ba, Kiros and Hinton, "Layer Normalization", https://arxiv.org/abs/1607.06450.
+    """
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+    scale = optional_tensor(FLOATS)
+    bias = optional_tensor(FLOATS)
+    begin_norm_axis = integer(-1)
+    epsilon = real(1e-5, least=0)
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        axis_in(self.begin_norm_axis, len(shape), "begin_norm_axis")
+        check_broadcast("scale", self.scale, shape)
+        check_broadcast("bias", self.bias, shape)
+        return shape
+
+    def reference(
+        self,
+        input: Array,
+        scale: Array | None,
+        bias: Array | None,
+        begin_norm_axis: int,
+        epsilon: float,
+    ) -> Array:
+        axes = range(begin_norm_axis % input.ndim, input.ndim)
+        return scaled(normalized(input, axes, epsilon), scale, bias)
+
+    def decompose(self, b: Builder) -> Operand:
+        count = rank(self.input)
+        axes = range(self.begin_norm_axis % count, count)
+        return affine(b, normal(b, self.input, axes, self.epsilon), self.scale, self.bias)
+
+
+@operator("GROUP_NORMALIZATION")
+class GroupNormalization(Elementwise):
+    """`output = scale * (input - m) / sqrt(v + epsilon) + bias`, a group of channels each.
+
+    The input is [N, C, …]. Its channels are divided into `groups` groups of C / groups in a row;
+    `m` and `v` are mean and (biased) variance over a group of an image. `scale` and `bias` are [C];
+    left out, they are 1 and 0. A C that `groups` does not divide is an error.
+
+    Source: Wu and He, "Group Normalization", https://arxiv.org/abs/1803.08494.
+    """
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+    scale = optional_tensor(FLOATS)
+    bias = optional_tensor(FLOATS)
+    epsilon = real(1e-5, least=0)
+    groups = integer()
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        if len(shape) < 2:
+            raise ValueError(f"input: has {len(shape)} axes, but must have at least 2")
+        if self.groups < 1:
+            raise ValueError(f"groups: {self.groups} is not positive")
+        if isinstance(shape[1], int) and shape[1] % self.groups:
+            raise ValueError(f"groups: {self.groups} does not divide {shape[1]} channels")
+        check_channels("scale", self.scale, shape[1])
+        check_channels("bias", self.bias, shape[1])
+        return shape
+
+    def reference(
+        self,
+        input: Array,
+        scale: Array | None,
+        bias: Array | None,
+        epsilon: float,
+        groups: int,
+    ) -> Array:
+        batch, channels, *image = input.shape
+        grouped = input.reshape(batch, groups, channels // groups, *image)
+        whole = normalized(grouped, range(2, grouped.ndim), epsilon).reshape(input.shape)
+        return scaled(whole, scale, bias, (-1,) + (1,) * (input.ndim - 2))
+
+    def decompose(self, b: Builder) -> Operand:
+        grouped = b.add(Reshape, self.input, (0, self.groups, -1))
+        each = normal(b, grouped, (2,), self.epsilon)
+        whole = b.add(Reshape, each, b.add(ShapeOf, self.input))
+        return affine(b, whole, self.scale, self.bias, (-1,) + (1,) * (rank(self.input) - 2))
+
+
+@operator("INSTANCE_NORMALIZATION")
+class InstanceNormalization(Elementwise):
+    """`output = scale * (input - m) / sqrt(v + epsilon) + bias`, a channel of an image each.
+
+    The input is [N, C, …], with at least one axis after the channels; `m` and `v` are mean and
+    (biased) variance over those axes. `scale` and `bias` are [C]; left out, they are 1 and 0.
+
+    Source: Ulyanov, Vedaldi and Lempitsky, "Instance Normalization",
+    https://arxiv.org/abs/1607.08022.
+    """
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+    scale = optional_tensor(FLOATS)
+    bias = optional_tensor(FLOATS)
+    epsilon = real(1e-5, least=0)
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        if len(shape) < 3:
+            raise ValueError(f"input: has {len(shape)} axes, but must have at least 3")
+        check_channels("scale", self.scale, shape[1])
+        check_channels("bias", self.bias, shape[1])
+        return shape
+
+    def reference(
+        self, input: Array, scale: Array | None, bias: Array | None, epsilon: float
+    ) -> Array:
+        whole = normalized(input, range(2, input.ndim), epsilon)
+        return scaled(whole, scale, bias, (-1,) + (1,) * (input.ndim - 2))
+
+    def decompose(self, b: Builder) -> Operand:
+        count = rank(self.input)
+        whole = normal(b, self.input, range(2, count), self.epsilon)
+        return affine(b, whole, self.scale, self.bias, (-1,) + (1,) * (count - 2))
+
+
+@operator("RMS_NORMALIZATION")
+class RMSNormalization(Elementwise):
+    """`output = scale * input / sqrt(q + epsilon)`.
+
+    `q` is the mean of the squares over the axes from `begin_norm_axis` on, which counts from the
+    last axis if negative. `scale` broadcasts to the input without making it larger.
+
+    Source: Zhang and Sennrich, "Root Mean Square Layer Normalization",
+    https://arxiv.org/abs/1910.07467.
+    """
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+    scale = tensor(FLOATS)
+    begin_norm_axis = integer(-1)
+    epsilon = real(1e-5, least=0)
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        axis_in(self.begin_norm_axis, len(shape), "begin_norm_axis")
+        check_broadcast("scale", self.scale, shape)
+        return shape
+
+    def reference(self, input: Array, scale: Array, begin_norm_axis: int, epsilon: float) -> Array:
+        axes = range(begin_norm_axis % input.ndim, input.ndim)
+        return input / np.sqrt(mean(input * input, axes) + epsilon) * scale
+
+    def decompose(self, b: Builder) -> Operand:
+        count = rank(self.input)
+        axes = tuple(range(self.begin_norm_axis % count, count))
+        squares = b.add(ReduceMean, b.add(Mul, self.input, self.input), axes)
+        divided = b.add(Div, self.input, deviation(b, squares, self.epsilon))
+        return affine(b, divided, self.scale, None)
+
+
+@operator("LP_NORMALIZATION")
+class LpNormalization(Elementwise):
+    """Divides by the `p` norm along `axis`.
+
+    `output = input / (sum(abs(input)) + epsilon)` for a `p` of 1, and
+    `output = input / (sqrt(sum(input * input)) + epsilon)` for a `p` of 2; 0 where the divisor is
+    0. A negative `axis` counts from the last one; another `p` is an error.
+    """
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+    axis = integer(1)
+    p = integer(2)
+    epsilon = real(1e-5, least=0)
+
+    def infer_shape(self) -> Shape:
+        if self.p not in (1, 2):
+            raise ValueError(f"p: {self.p} is neither 1 nor 2")
+        axis_in(self.axis, len(shape_of(self.input)))
+        return shape_of(self.input)
+
+    def reference(self, input: Array, axis: int, p: int, epsilon: float) -> Array:
+        powers = np.abs(input) if p == 1 else input * input
+        total = powers.sum(axis, keepdims=True)
+        divisor = (total if p == 1 else np.sqrt(total)) + np.asarray(epsilon, input.dtype)
+        return input / np.where(divisor == 0, 1, divisor)
+
+    def decompose(self, b: Builder) -> Operand:
+        reduce = ReduceL1 if self.p == 1 else ReduceL2
+        divisor = b.add(Add, b.add(reduce, self.input, (self.axis,)), self.epsilon)
+        zero = b.add(Equal, divisor, 0.0)
+        one = b.constant(np.ones((), self.input.type.element_type.dtype))
+        return b.add(Div, self.input, b.add(Where, zero, one, divisor))
+
+
+@operator("LRN")
+class LRN(Elementwise):
+    """Local response normalization across channels (axis 1).
+
+    `output[n, c, …] = input[n, c, …] / (bias + alpha * s) ** beta`, where `s` is the sum of the
+    squares of `input[n, i, …]` for those `i` from `c - (size - 1) // 2` to `c + size // 2` that are
+    channels. `alpha` is not divided by `size` (ONNX does that).
+
+    Source: Krizhevsky, Sutskever and Hinton, "ImageNet Classification with Deep Convolutional
+    Neural Networks", 2012.
+    """
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+    size = integer(5)
+    bias = real(1.0)
+    alpha = real(1e-4)
+    beta = real(0.75)
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        if len(shape) < 2:
+            raise ValueError(f"input: has {len(shape)} axes, but must have at least 2")
+        if self.size < 1:
+            raise ValueError(f"size: {self.size} is not positive")
+        return shape
+
+    def reference(self, input: Array, size: int, bias: float, alpha: float, beta: float) -> Array:
+        squares, channels = input * input, input.shape[1]
+        total = np.zeros_like(squares)
+        for shift in range(-((size - 1) // 2), size // 2 + 1):
+            first, last = max(0, -shift), min(channels, channels - shift)
+            if first < last:
+                total[:, first:last] += squares[:, first + shift : last + shift]
+        return input / (bias + alpha * total) ** beta
+
+    def decompose(self, b: Builder) -> Operand:
+        around = [0] * (2 * rank(self.input))
+        around[2:4] = [(self.size - 1) // 2, self.size // 2]
+        padded = b.add(Pad, b.add(Mul, self.input, self.input), around)
+        parts = [self._part(b, padded, start) for start in range(self.size)]
+        scaled = b.add(Mul, b.add(Sum, parts), self.alpha)
+        return b.add(Div, self.input, b.add(Pow, b.add(Add, scaled, self.bias), self.beta))
+
+    def _part(self, b: Builder, padded: Operand, start: int) -> Operand:
+        """The squares of the channels at one distance."""
+        end = start + 1 - self.size
+        return b.add(Slice, padded, (1,), (start,), (end if end < 0 else 2**31 - 1,))

@@ -1,0 +1,138 @@
+"""Padding: more elements around a tensor, or fewer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from crosschip.ir import Array, Quantization, Shape, unknown
+from crosschip.ir.types import ALL_TYPES
+from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.slots import (
+    ComputedParameter,
+    choice,
+    integers,
+    optional_tensor,
+    tensor,
+)
+
+
+class PadMode(IntEnum):
+    """What stands in the padding (NNAdapterPadModeCode, and two that NNAdapter does not have).
+
+    For `abc`, with three elements more on each side.
+    """
+
+    NONE = 0
+    """As `CONSTANT`."""
+    CONSTANT = 1
+    """The value: `000abc000`."""
+    REFLECT = 2
+    """The mirror image, without the outermost element: `bcbabcbab`."""
+    REPLICATE = 3
+    """The outermost element: `aaaabcccc`."""
+    EDGE = 4
+    """As `REPLICATE`."""
+    SYMMETRIC = 5
+    """The mirror image, with the outermost element: `cbaabccba`."""
+    WRAP = 6
+    """The tensor again: `abcabcabc`."""
+
+
+_NUMPY = {
+    PadMode.REFLECT: "reflect",
+    PadMode.REPLICATE: "edge",
+    PadMode.EDGE: "edge",
+    PadMode.SYMMETRIC: "symmetric",
+    PadMode.WRAP: "wrap",
+}
+
+
+@operator("PAD", core=True)
+class Pad(Operator):
+    """Adds `pads[2 * i]` entries before and `pads[2 * i + 1]` after those of each axis `i`.
+
+    `pads` has two numbers for each axis of the input. Negative ones take entries away instead, and
+    do so before the others add any. `mode` says what the added elements are; in mode `CONSTANT` all
+    are `value`, one element of the input's type, 0 if it is left out. Where the input is quantized,
+    `value` is a real or quantized, and 0 is the real.
+
+    Axes are padded one after the other, so that corners hold what is in the padding of both. A
+    mirrored or wrapped tensor is repeated until it fills a padding wider than itself: `abc`
+    reflected five to the left is `bcbabcba` there, and `a` is all `a`. An axis of size 0 can be
+    padded in mode `CONSTANT` only.
+    """
+
+    __slots__ = ()
+    moves = True
+    input = tensor(ALL_TYPES)
+    pads = integers()
+    mode = choice(PadMode, PadMode.CONSTANT)
+    value = optional_tensor(ALL_TYPES, like="input")
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        value = self.value
+        if value is not None and value.type.static_shape not in (None, (), (1,)):
+            raise ValueError(f"value: takes one element, not a tensor of {value.type}")
+        try:
+            pads = self.pads
+        except ComputedParameter:
+            return tuple(unknown() for _ in shape)
+        if len(pads) != 2 * len(shape):
+            raise ValueError(f"pads: has {len(pads)} numbers, but the input has {len(shape)} axes")
+        sides = list(zip(pads[::2], pads[1::2], strict=True))
+        for size, (before, after) in zip(shape, sides, strict=True):
+            if isinstance(size, int):
+                kept = len(range(size)[_kept(size, before, after)])
+                if self.mode in _NUMPY and not kept and max(before, after) > 0:
+                    raise ValueError(f"mode: {self.mode.name} finds nothing to repeat on an axis")
+        return tuple(
+            size + before + after for size, (before, after) in zip(shape, sides, strict=True)
+        )
+
+    def reference(
+        self, input: Array, pads: Sequence[int], mode: PadMode, value: Array | None
+    ) -> Array:
+        sides = np.reshape(np.array(pads, np.int64), (-1, 2))
+        if len(sides) != input.ndim:
+            raise ValueError(f"pads: has {len(pads)} numbers, but the input has {input.ndim} axes")
+        cropped = input[tuple(_kept(*one) for one in zip(input.shape, *sides.T, strict=True))]
+        options: dict[str, Any] = {"mode": _NUMPY.get(mode, "constant")}
+        if mode not in _NUMPY:
+            zero = np.zeros((), input.dtype)
+            options["constant_values"] = zero if value is None else value.reshape(())
+        return np.pad(cropped, np.maximum(sides, 0), **options)
+
+    def moved_quantization(self) -> Quantization | None:
+        quantization = self.input.type.quantization
+        return quantization if quantization and quantization.axis is None else None
+
+    @property
+    def moves_integers(self) -> bool:
+        return super().moves_integers and (self._repeats() or self._value_is_stored())
+
+    def _repeats(self) -> bool:
+        """Whether it is known to need no value."""
+        try:
+            return self.mode in _NUMPY
+        except ComputedParameter:
+            return False
+
+    def _value_is_stored(self) -> bool:
+        """Whether the value stands for a real as the input's integers do."""
+        quantization = self.input.type.quantization
+        if self.value is not None:
+            return self.value.type.quantization == quantization
+        return quantization is None or quantization.symmetric
+
+
+def _kept(size: int, before: int, after: int) -> slice:
+    """What negative numbers leave of an axis; `ValueError` if they take more than there is."""
+    first, last = max(0, -before), size - max(0, -after)
+    if first > last:
+        raise ValueError(f"pads: {before} and {after} take more than the {size} there are")
+    return slice(first, last)

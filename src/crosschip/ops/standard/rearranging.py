@@ -1,0 +1,221 @@
+"""Operators that repeat, shift, reverse or blank parts of a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, ElementType, Operand, Shape
+from crosschip.ir.types import ALL_TYPES, INDICES
+from crosschip.ops.definition.kinds import Layout
+from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.shape_values import Sizes, reshaped
+from crosschip.ops.definition.shapes import axis_in, same
+from crosschip.ops.definition.slots import (
+    ComputedParameter,
+    flag,
+    integer,
+    integers,
+    optional_integers,
+    tensor,
+)
+from crosschip.ops.standard.arithmetic import Mod, Mul, Sub
+from crosschip.ops.standard.comparison import Less
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import Range, ShapeOf
+from crosschip.ops.standard.indexing import Gather, GatherND
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Expand, Reshape, Transpose, Unsqueeze
+from crosschip.ops.standard.logical import Where
+
+
+@operator("TILE")
+class Tile(Layout):
+    """The input, `repeats[i]` times one after the other on each axis `i`.
+
+    If there are fewer repeats than axes, the first axes are repeated once; if there are more, the
+    input has axes of size 1 before its own, as in NumPy. A repeat of 0 leaves nothing; a negative
+    one is refused.
+    """
+
+    __slots__ = ()
+    repeats = integers()
+
+    def infer_shape(self) -> Shape:
+        shape, repeats = shape_of(self.input), self.sizes_asked("repeats")
+        if any(isinstance(count, int) and count < 0 for count in repeats):
+            raise ValueError(f"repeats: {list(repeats)} has a negative number")
+        rank = max(len(shape), len(repeats))
+        sizes = (1,) * (rank - len(shape)) + shape
+        counts = (1,) * (rank - len(repeats)) + tuple(repeats)
+        return tuple(size * count for size, count in zip(sizes, counts, strict=True))
+
+    def reference(self, input: Array, repeats: Sequence[int]) -> Array:
+        return np.tile(input, repeats)
+
+    def decompose(self, b: Builder) -> Operand | None:
+        """Axis by axis: `[size]` becomes `[1, size]`, `[count, size]` and then `[count * size]`."""
+        sizes = Sizes(b, self.input)
+        rank = len(sizes.shape)
+        apart = b.add(Unsqueeze, self.input, range(0, 2 * rank, 2))
+        try:
+            repeats = self.repeats
+        except ComputedParameter:
+            return self._computed(b, apart)
+        own = (1,) * (len(repeats) - rank) + sizes.shape
+        counts = (1,) * (rank - len(repeats)) + repeats
+        repeated = b.add(Expand, apart, [n for count in counts for n in (count, 1)])
+        made = [size * count for size, count in zip(own, counts, strict=True)]
+        grown = [n for pair in zip(counts, own, strict=True) for n in pair]
+        return reshaped(b, repeated, sizes, grown, made)
+
+    def _computed(self, b: Builder, apart: Operand) -> Operand | None:
+        """The input, whose axes are `apart`, as often as is known only at run time."""
+        rank, given = len(shape_of(self.input)), self.operand("repeats")
+        if given is None or given.type.static_shape != (rank,):
+            return None
+        repeats = b.add(Cast, given, ElementType.INT64)
+        ones = b.constant(np.ones((rank, 1), np.int64))
+        pairs = b.add(Concat, [b.add(Reshape, repeats, (-1, 1)), ones], 1)
+        repeated = b.add(Expand, apart, b.add(Reshape, pairs, (-1,)))
+        return b.add(Reshape, repeated, b.add(Mul, b.add(ShapeOf, self.input), repeats))
+
+
+@operator("ROLL")
+class Roll(Layout):
+    """Moves the elements `shifts[i]` places on along each axis `axes[i]`, and around at the end.
+
+    `output[(j + shift) mod size] = input[j]`. A negative shift moves them back, a negative axis
+    counts from the last one, and an axis may be named several times. Without `axes`, the elements
+    are moved in C order as if there were one axis, by the one shift.
+    """
+
+    __slots__ = ()
+    shifts = integers()
+    axes = optional_integers()
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        for axis in self.axes or ():
+            axis_in(axis, len(shape), "axes")
+        if len(self.shifts) != (1 if self.axes is None else len(self.axes)):
+            raise ValueError(f"shifts: has {len(self.shifts)} numbers, but must have one an axis")
+        return shape
+
+    def reference(self, input: Array, shifts: Sequence[int], axes: Sequence[int] | None) -> Array:
+        return np.roll(input, shifts, axes)
+
+    def decompose(self, b: Builder) -> Operand:
+        if self.axes is None:
+            rolled = self._rolled(b, b.add(Reshape, self.input, (-1,)), self.shifts[0], 0)
+            sizes = Sizes(b, self.input)
+            return reshaped(b, rolled, sizes, (), sizes.shape)
+        result = self.input
+        for shift, axis in zip(self.shifts, self.axes, strict=True):
+            result = self._rolled(b, result, shift, axis)
+        return result
+
+    @staticmethod
+    def _rolled(b: Builder, input: Operand, shift: int, axis: int) -> Operand:
+        sizes = Sizes(b, input)
+        size = sizes.computed(sizes.shape[axis])
+        first, one, back = (b.constant(np.array([n])) for n in (0, 1, shift))
+        places = b.add(Sub, b.add(Range, first, size, one), back)
+        return b.add(Gather, input, b.add(Mod, places, size), axis)
+
+
+@operator("REVERSE_SEQUENCE")
+class ReverseSequence(Layout):
+    """Reverses the first `lengths[i]` entries on `time_axis` of each entry `i` on `batch_axis`.
+
+    The entries after them stay. A length is at least 0 and at most the size of `time_axis`. A
+    negative axis counts from the last one. Source: ONNX's ReverseSequence.
+    """
+
+    __slots__ = ()
+    lengths = tensor(INDICES)
+    time_axis = integer(0)
+    batch_axis = integer(1)
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        _, batch = self._axes(len(shape))
+        lengths = self.lengths.type.shape
+        if lengths is not None:
+            if len(lengths) != 1:
+                raise ValueError(f"lengths: has {len(lengths)} axes, not 1")
+            same(shape[batch], lengths[0], "lengths: the sizes of it and of batch_axis")
+        return shape
+
+    def reference(self, input: Array, lengths: Array, time_axis: int, batch_axis: int) -> Array:
+        if np.any(lengths < 0) or np.any(lengths > input.shape[time_axis]):
+            raise ValueError(f"lengths: {lengths.tolist()} does not fit in time_axis")
+        rows = np.moveaxis(input, (batch_axis, time_axis), (0, 1))
+        reversed_ = rows.copy()
+        for row, (target, length) in enumerate(zip(reversed_, lengths, strict=True)):
+            target[:length] = rows[row, :length][::-1]
+        return np.moveaxis(reversed_, (0, 1), (batch_axis, time_axis))
+
+    def decompose(self, b: Builder) -> Operand:
+        rank = len(shape_of(self.input))
+        time, batch = self._axes(rank)
+        perm = [batch, time, *(axis for axis in range(rank) if axis not in (batch, time))]
+        rows = b.add(Transpose, self.input, perm)
+        sizes = Sizes(b, rows)
+        zero, one = b.constant(np.array([0])), b.constant(np.array([1]))
+        places = b.add(Range, zero, sizes.computed(sizes.shape[1]), one)
+        lengths = b.add(Reshape, b.add(Cast, self.lengths, ElementType.INT64), (-1, 1))
+        mirrored = b.add(Sub, b.add(Sub, lengths, one), places)
+        source = b.add(Where, b.add(Less, places, lengths), mirrored, places)
+        picked = b.add(GatherND, rows, b.add(Unsqueeze, source, (2,)), 1)
+        return b.add(Transpose, picked, np.argsort(perm).tolist())
+
+    def _axes(self, rank: int) -> tuple[int, int]:
+        time = axis_in(self.time_axis, rank, "time_axis")
+        batch = axis_in(self.batch_axis, rank, "batch_axis")
+        if time == batch:
+            raise ValueError(f"batch_axis: {self.batch_axis} is time_axis too")
+        return time, batch
+
+
+@operator("TRILU")
+class Trilu(Operator):
+    """The input's last two axes as matrices, with 0 on one side of a diagonal.
+
+    `output[…, i, j] = input[…, i, j]` where `j - i >= k` (`upper`) or `j - i <= k` (otherwise), and
+    0 elsewhere, or false. `k` may lie beyond the matrix. Source: ONNX's Trilu.
+    """
+
+    __slots__ = ()
+    input = tensor(ALL_TYPES)
+    k = integer(0)
+    upper = flag(True)
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        if len(shape) < 2:
+            raise ValueError(f"input: has {len(shape)} axes, but must have 2 at least")
+        return shape
+
+    def reference(self, input: Array, k: int, upper: bool) -> Array:
+        rows, columns = (np.arange(size) for size in input.shape[-2:])
+        diagonal = columns - rows[:, None]
+        kept = diagonal >= k if upper else diagonal <= k
+        return np.where(kept, input, np.zeros((), input.dtype))
+
+    def decompose(self, b: Builder) -> Operand:
+        sizes = Sizes(b, self.input)
+        zero, one = b.constant(np.array([0])), b.constant(np.array([1]))
+        rows, columns = (
+            b.add(Cast, b.add(Range, zero, sizes.computed(size), one), ElementType.INT32)
+            for size in sizes.shape[-2:]
+        )
+        diagonal = b.add(Sub, columns, b.add(Unsqueeze, rows, (1,)))
+        limits = np.iinfo(np.int32)
+        first = np.clip(self.k + (not self.upper), limits.min, limits.max)
+        below = b.add(Less, diagonal, first.astype(np.int32))
+        nothing = b.constant(np.zeros((), self.input.type.element_type.dtype))
+        if self.upper:
+            return b.add(Where, below, nothing, self.input)
+        return b.add(Where, below, self.input, nothing)

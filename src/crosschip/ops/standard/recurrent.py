@@ -1,0 +1,296 @@
+"""Recurrent networks of one layer: RNN, GRU and LSTM, over time steps in one or both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import Any, ClassVar
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, Dim, Operand, Shape
+from crosschip.ir.types import FLOATS, INDICES
+from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.shapes import same
+from crosschip.ops.definition.slots import (
+    Parameter,
+    choice,
+    flag,
+    optional_tensor,
+    real,
+    reals,
+    tensor,
+)
+from crosschip.ops.numerics.cells import Algebra, Arrays, CellFunction, ScanDirection, Term, Terms
+
+_SIGMOID, _TANH = CellFunction.SIGMOID, CellFunction.TANH
+
+
+class Direction(IntEnum):
+    """In which order time steps are read."""
+
+    FORWARD = 0
+    REVERSE = 1
+    BIDIRECTIONAL = 2
+
+    @property
+    def passes(self) -> tuple[bool, ...]:
+        """For each pass over the time steps, whether it runs backwards."""
+        return {0: (False,), 1: (True,), 2: (False, True)}[self]
+
+
+def _functions() -> Parameter[tuple[CellFunction, ...]]:
+    """The activation functions of all passes, the cell's own by default."""
+    return Parameter(
+        INDICES,
+        lambda array: tuple(map(CellFunction, array.ravel().tolist())),
+        (),
+        kind="list of choices",
+        options=CellFunction,
+        optional=True,
+        rank=1,
+    )
+
+
+class Recurrent(Operator):
+    """What recurrent networks share.
+
+    The input is [T, N, input_size]: T time steps of a batch of N. D passes are made over it: one,
+    forwards or backwards, or with BIDIRECTIONAL both, forwards first. For each pass, `weight` is
+    [D, G * H, input_size], `recurrence_weight` [D, G * H, H] and `bias` [D, 2 * G * H]: weights of
+    G gates, one after the other, for H hidden values; of the bias, the first half (`Wb` in the
+    formulas) goes with the input, the second (`Rb`) with the hidden values. Left out, it is 0.
+
+    The states start as `initial_hidden` and `initial_cell` ([D, N, H]), or as 0. With
+    `sequence_lengths` ([N]), a sequence ends after that many steps: its states keep their values in
+    the steps after, a backward pass starts at its last step, and its outputs after it are 0.
+    Lengths must be from 0 to T.
+
+    Outputs: 1. the hidden values after each step, [T, D, N, H], at the place of the input they
+    are for; 2. the last hidden values, [D, N, H]; for LSTM 3. the last cell values, [D, N, H].
+    There must be at least one time step.
+
+    `activations` lists the functions (`f`, `g`, `h`) of each pass, one pass after the other, and
+    `activation_alpha` and `activation_beta` their parameters, one for each function; empty lists
+    mean the cell's own functions, and the functions' own parameters. What goes into a function is
+    clipped to `[-clip, clip]`; a negative `clip` is an error. AFFINE is `alpha * x + beta`,
+    LEAKY_RELU `x < 0 ? alpha * x : x`, THRESHOLDED_RELU `x > alpha ? x : 0`, SCALED_TANH
+    `alpha * tanh(beta * x)`, HARD_SIGMOID `max(0, min(1, alpha * x + beta))`, ELU
+    `x < 0 ? alpha * (e ** x - 1) : x`, SOFTSIGN `x / (1 + |x|)`, SOFTPLUS `log(1 + e ** x)`.
+    `alpha` is 1 where not given, 0.01 for LEAKY_RELU and 0.2 for HARD_SIGMOID; `beta` is 0, 1 for
+    SCALED_TANH and 0.5 for HARD_SIGMOID.
+    """
+
+    __slots__ = ()
+
+    gates: ClassVar[int]
+    functions: ClassVar[tuple[CellFunction, ...]]
+    states: ClassVar[tuple[str, ...]] = ("initial_hidden",)
+
+    input = tensor(FLOATS)
+    weight = tensor(FLOATS, like="input")
+    recurrence_weight = tensor(FLOATS, like="input")
+    bias = optional_tensor(FLOATS, like="input")
+    sequence_lengths = optional_tensor(INDICES)
+    initial_hidden = optional_tensor(FLOATS, like="input")
+    direction = choice(Direction, Direction.FORWARD)
+    activations = _functions()
+    activation_alpha = reals(())
+    activation_beta = reals(())
+    clip = real(np.inf, least=0)
+
+    def output_count(self) -> int:
+        return 1 + len(self.states)
+
+    def infer_shape(self) -> list[Shape]:
+        self._check_functions()
+        steps, batch, size = _three("input", self.input)
+        _, _, hidden = _three("recurrence_weight", self.recurrence_weight)
+        passes = len(self.direction.passes)
+        if steps == 0:
+            raise ValueError("input: has no time steps")
+        for slot, wanted in self._shapes_for(batch, size, hidden, passes).items():
+            self._check_shape(slot, wanted)
+        last = (passes, batch, hidden)
+        return [(steps, *last), *(last for _ in self.states)]
+
+    def reference(self, **values: Any) -> tuple[Array, ...]:
+        steps, lengths = len(values["input"]), values["sequence_lengths"]
+        if lengths is not None and ((lengths < 0) | (lengths > steps)).any():
+            raise ValueError(f"sequence_lengths: {lengths.tolist()} are not all in [0, {steps}]")
+        shape = (values["input"].shape[1], values["recurrence_weight"].shape[2])
+        zero = np.zeros(shape, values["input"].dtype)
+        return self._run(Arrays(), values, steps, zero)
+
+    def decompose(self, b: Builder) -> Sequence[Operand] | None:
+        steps, _, _ = shape_of(self.input)
+        _, _, hidden = shape_of(self.recurrence_weight)
+        if not isinstance(steps, int) or not isinstance(hidden, int):
+            return None
+        values: dict[str, Any] = {
+            slot.name: getattr(self, slot.name) if slot.parameter else self._term(b, slot.name)
+            for slot in self.slots
+        }
+        # It broadcasts to the batch, whose size need not be known.
+        zero = Term(b, b.constant(np.zeros((1, hidden), self.input.type.element_type.dtype)))
+        return [output.operand for output in self._run(Terms(b), values, steps, zero)]
+
+    def _term(self, b: Builder, slot: str) -> Term | None:
+        operand = self.operand(slot)
+        return None if operand is None else Term(b, operand)
+
+    def step(self, p: ScanDirection, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
+        """The states after a time step, the hidden values first.
+
+        Args:
+            p: the scan that it is a step of.
+            x: for each gate, its weights times the input, plus `Wb`.
+            states: the states before.
+        """
+        raise NotImplementedError(f"{self.type} has no formula")
+
+    def _run(
+        self, algebra: Algebra, values: Mapping[str, Any], steps: int, zero: Any
+    ) -> tuple[Any, ...]:
+        """The outputs, as values of an algebra."""
+        hidden_of_passes, last_of_passes = [], []
+        for index, backwards in enumerate(values["direction"].passes):
+            p = ScanDirection(algebra, values, index, self.gates, self.functions)
+            states = [
+                zero if values[slot] is None else algebra.pick(values[slot], index)
+                for slot in self.states
+            ]
+            hidden = [zero] * steps
+            for step in reversed(range(steps)) if backwards else range(steps):
+                x = [algebra.pick(part, step) for part in p.inputs]
+                after = self.step(p, x, *states)
+                hidden[step] = p.unless_over(step, after[0], zero)
+                states = [p.unless_over(step, *pair) for pair in zip(after, states, strict=True)]
+            hidden_of_passes.append(algebra.stack(hidden, 0))
+            last_of_passes.append(states)
+        last = (algebra.stack(each, 0) for each in zip(*last_of_passes, strict=True))
+        return (algebra.stack(hidden_of_passes, 1), *last)
+
+    def _check_functions(self) -> None:
+        wanted = len(self.direction.passes) * len(self.functions)
+        for slot in ("activations", "activation_alpha", "activation_beta"):
+            count = len(getattr(self, slot))
+            if count not in (0, wanted):
+                raise ValueError(f"{slot}: has {count} entries, but must have {wanted} or none")
+
+    def _shapes_for(self, batch: Dim, size: Dim, hidden: Dim, passes: int) -> dict[str, Shape]:
+        """The shapes that tensors must have, by slot."""
+        rows = hidden * self.gates
+        return {
+            "weight": (passes, rows, size),
+            "recurrence_weight": (passes, rows, hidden),
+            "bias": (passes, rows * 2),
+            "sequence_lengths": (batch,),
+            **dict.fromkeys(self.states, (passes, batch, hidden)),
+        }
+
+    def _check_shape(self, slot: str, wanted: Shape) -> None:
+        operand = self.operand(slot)
+        if operand is None or operand.type.shape is None:
+            return
+        if len(operand.type.shape) != len(wanted):
+            raise ValueError(
+                f"{slot}: has {len(operand.type.shape)} axes, but must have {len(wanted)}"
+            )
+        for axis, (own, size) in enumerate(zip(operand.type.shape, wanted, strict=True)):
+            same(own, size, f"{slot}: its size on axis {axis}, and that which it must have")
+
+
+def _three(slot: str, operand: Operand) -> Shape:
+    shape = shape_of(operand)
+    if len(shape) != 3:
+        raise ValueError(f"{slot}: has {len(shape)} axes, but must have 3")
+    return shape
+
+
+@operator("RNN")
+class RNN(Recurrent):
+    """A simple recurrent network: `h = f(x @ W.T + Wb + h @ R.T + Rb)`; `f` is TANH.
+
+    Source: Elman, "Finding Structure in Time", Cognitive Science 14, 1990.
+    """
+
+    __slots__ = ()
+    gates = 1
+    functions = (_TANH,)
+
+    def step(self, p: ScanDirection, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
+        (h,) = states
+        (f,) = p.functions
+        return (f(x[0] + p.recurrent(0, h)),)
+
+
+@operator("GRU")
+class GRU(Recurrent):
+    """Gated recurrent units. The gates are in the order update (z), reset (r), hidden (h).
+
+    - `z = f(x @ W_z.T + Wb_z + h @ R_z.T + Rb_z)`, `r` likewise; `f` is SIGMOID.
+    - `c = g(x @ W_h.T + Wb_h + (r * h) @ R_h.T + Rb_h)`; `g` is TANH. With `linear_before_reset`,
+      `c = g(x @ W_h.T + Wb_h + r * (h @ R_h.T + Rb_h))`.
+    - `h = (1 - z) * c + z * h`.
+
+    Source: Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder",
+    https://arxiv.org/abs/1406.1078.
+    """
+
+    __slots__ = ()
+    gates = 3
+    functions = (_SIGMOID, _TANH)
+    linear_before_reset = flag(False)
+
+    def step(self, p: ScanDirection, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
+        (h,) = states
+        f, g = p.functions
+        z, r = f(x[0] + p.recurrent(0, h)), f(x[1] + p.recurrent(1, h))
+        if p.values["linear_before_reset"]:
+            c = g(x[2] + r * p.recurrent(2, h))
+        else:
+            c = g(x[2] + p.recurrent(2, r * h))
+        return ((1 - z) * c + z * h,)
+
+
+@operator("LSTM")
+class LSTM(Recurrent):
+    """Long short-term memory. The gates are in the order input, output, forget, cell (i, o, f, c).
+
+    - `i = f(x @ W_i.T + Wb_i + h @ R_i.T + Rb_i + P_i * c)`, and `forget` with the weights of f;
+      the function `f` is SIGMOID. With `input_forget`, `forget = 1 - i`.
+    - `c = forget * c + i * g(x @ W_c.T + Wb_c + h @ R_c.T + Rb_c)`; `g` is TANH.
+    - `o = f(x @ W_o.T + Wb_o + h @ R_o.T + Rb_o + P_o * c)`, with the new `c`.
+    - `h = o * h(c)`; the function `h` is TANH.
+
+    `peephole` is [D, 3 * H]: `P_i`, `P_o` and `P_f`; left out, they are 0.
+
+    Source: Hochreiter and Schmidhuber, "Long Short-Term Memory", Neural Computation 9, 1997; Gers
+    and Schmidhuber, "Recurrent Nets that Time and Count", IJCNN 2000, for the peepholes.
+    """
+
+    __slots__ = ()
+    gates = 4
+    functions = (_SIGMOID, _TANH, _TANH)
+    states = ("initial_hidden", "initial_cell")
+    initial_cell = optional_tensor(FLOATS, like="input")
+    peephole = optional_tensor(FLOATS, like="input")
+    input_forget = flag(False)
+
+    def step(self, p: ScanDirection, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
+        h, c = states
+        f, g, squash = p.functions
+
+        def gate(index: int, cell: Any) -> Any:
+            total = x[index] + p.recurrent(index, h)
+            return f(total + cell * p.peephole[index] if p.peephole else total)
+
+        i = gate(0, c)
+        forget = 1 - i if p.values["input_forget"] else gate(2, c)
+        c = forget * c + i * g(x[3] + p.recurrent(3, h))
+        return gate(1, c) * squash(c), c
+
+    def _shapes_for(self, batch: Dim, size: Dim, hidden: Dim, passes: int) -> dict[str, Shape]:
+        shapes = super()._shapes_for(batch, size, hidden, passes)
+        return {**shapes, "peephole": (passes, hidden * 3)}

@@ -1,0 +1,396 @@
+"""Operators that reduce axes to one value each, and sums and products up to each element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
+from crosschip.ir.dimension import product
+from crosschip.ir.types import BOOLEANS, FLOATS, NUMBERS
+from crosschip.ops.definition.kinds import Elementwise
+from crosschip.ops.definition.operator import Operator, UnknownRank, operator, shape_of, sizes_in
+from crosschip.ops.definition.shapes import axes_in, axis_in, unknown_sizes
+from crosschip.ops.definition.slots import ComputedParameter, flag, integer, integers, tensor
+from crosschip.ops.standard.arithmetic import Add, Clip, Div, Mul, Sub
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.padding import Pad
+from crosschip.ops.standard.slicing import Slice
+from crosschip.ops.standard.unary import Abs, Exp, Log, Sqrt
+
+NARROW_FLOATS = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
+
+
+class Reduction(Operator):
+    """What all reductions share: each reduces `axes` to one value, or all axes if it is empty.
+
+    A negative axis counts from the last one; naming an axis twice is an error. A reduced axis has
+    size 1 in the output with `keepdim`, else it is removed. The output's element type is the
+    input's.
+    """
+
+    __slots__ = ()
+    input = tensor(NUMBERS)
+    axes = integers(())
+    keepdim = flag(True)
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        try:
+            axes = axes_in(self.axes, len(shape)) or range(len(shape))
+        except ComputedParameter:
+            return self._shape_by_count(len(shape))
+        if self.keepdim:
+            return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+        return tuple(size for axis, size in enumerate(shape) if axis not in axes)
+
+    def over(self) -> tuple[Operand | None, Operand | None]:
+        """The operands for `axes` and `keepdim`, to reduce something else in the same way."""
+        return self.operand("axes"), self.operand("keepdim")
+
+    def _shape_by_count(self, rank: int) -> Shape:
+        """What is known of the shape where only the number of axes is known, if at all."""
+        if self.keepdim:
+            return unknown_sizes(rank)
+        axes = self.operand("axes")
+        length = axes.type.static_shape if axes else None
+        if length is None:
+            raise ComputedParameter(type(self).axes)
+        count = length[0] if length else 1
+        if count > rank:
+            raise ValueError(f"axes: are {count}, but the input has {rank}")
+        return unknown_sizes(rank - count if count else 0, "axes")
+
+
+@operator("REDUCE_SUM", core=True)
+class ReduceSum(Reduction):
+    """The sum of the elements; integers wrap around on overflow, no elements give 0.
+
+    A NaN makes the sum NaN, and so do infinities of both signs. In which order floating-point
+    numbers are added is free.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
+        return np.sum(input, tuple(axes) or None, input.dtype, keepdims=keepdim)
+
+
+@operator("REDUCE_PROD", core=True)
+class ReduceProd(Reduction):
+    """The product of the elements; integers wrap around on overflow, no elements give 1.
+
+    A NaN makes the product NaN, and so does 0 with an infinity. In which order floating-point
+    numbers are multiplied is free.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
+        return np.prod(input, tuple(axes) or None, input.dtype, keepdims=keepdim)
+
+    def infer_sizes(self) -> Sequence[Dim]:
+        if len(shape_of(self.input)) != 1:
+            raise UnknownRank
+        return [product(tuple(sizes_in(self.input)))]
+
+
+@operator("REDUCE_MAX", core=True)
+class ReduceMax(Reduction):
+    """The greatest element; NaN if there is a NaN.
+
+    No elements give the least value of the type: minus infinity, the lowest integer, or false.
+    Of booleans, true is the greater one.
+    """
+
+    __slots__ = ()
+    input = tensor(NUMBERS | BOOLEANS)
+
+    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
+        least = limits(input.dtype)[0]
+        return np.max(input, tuple(axes) or None, keepdims=keepdim, initial=least)
+
+
+@operator("REDUCE_MIN", core=True)
+class ReduceMin(Reduction):
+    """The least element; NaN if there is a NaN.
+
+    No elements give the greatest value of the type: infinity, the highest integer, or true.
+    Of booleans, false is the lesser one.
+    """
+
+    __slots__ = ()
+    input = tensor(NUMBERS | BOOLEANS)
+
+    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
+        greatest = limits(input.dtype)[1]
+        return np.min(input, tuple(axes) or None, keepdims=keepdim, initial=greatest)
+
+
+@operator("REDUCE_MEAN")
+class ReduceMean(Reduction):
+    """The arithmetic mean: the sum, as REDUCE_SUM has it, divided by the number of elements.
+
+    No elements give NaN, and so does a NaN among them.
+    """
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+
+    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
+        total = np.sum(input, tuple(axes) or None, keepdims=keepdim)
+        count = np.prod([input.shape[axis] for axis in axes or range(input.ndim)])
+        return np.asarray(total / count.astype(input.dtype))
+
+    def decompose(self, b: Builder) -> Operand:
+        dtype = self.input.type.element_type
+        wide = self.input
+        if dtype in NARROW_FLOATS:  # whose range a sum may leave that the mean is in
+            wide = b.add(Cast, wide, ElementType.FLOAT32)
+        total = b.add(ReduceSum, wide, *self.over())
+        mean = b.add(Div, total, self._count(b, wide))
+        return mean if wide is self.input else b.add(Cast, mean, dtype)
+
+    def _count(self, b: Builder, wide: Operand) -> Operand:
+        """How many elements are reduced to one."""
+        shape, dtype = shape_of(wide), wide.type.element_type
+        axes = axes_in(self.axes, len(shape)) or tuple(range(len(shape)))
+        count = product(tuple(shape[axis] for axis in axes))
+        if isinstance(count, int):
+            return b.constant(np.array(count, dtype.dtype))
+        sizes = b.add(Gather, b.add(ShapeOf, wide), b.constant(np.array(axes)), 0)
+        return b.add(Cast, b.add(ReduceProd, sizes, keepdim=False), dtype)
+
+
+@operator("REDUCE_ALL")
+class ReduceAll(Reduction):
+    """Whether all elements are true; of no elements, they are."""
+
+    __slots__ = ()
+    input = tensor(BOOLEANS)
+
+    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
+        return np.all(input, tuple(axes) or None, keepdims=keepdim)
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(ReduceMin, self.input, *self.over())
+
+
+@operator("REDUCE_ANY")
+class ReduceAny(Reduction):
+    """Whether any element is true; of no elements, none is."""
+
+    __slots__ = ()
+    input = tensor(BOOLEANS)
+
+    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
+        return np.any(input, tuple(axes) or None, keepdims=keepdim)
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(ReduceMax, self.input, *self.over())
+
+
+def limits(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The least and the greatest value of an element type."""
+    if dtype.kind == "b":
+        return False, True
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min, np.iinfo(dtype).max
+    return -np.inf, np.inf
+
+
+@operator("REDUCE_L1")
+class ReduceL1(Reduction):
+    """The sum of the absolute values: `sum(abs(input))`; no elements give 0.
+
+    Integers wrap around on overflow; the absolute value of the lowest one is itself.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
+        return np.sum(np.abs(input), tuple(axes) or None, input.dtype, keepdims=keepdim)
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(ReduceSum, b.add(Abs, self.input), *self.over())
+
+
+@operator("REDUCE_SUM_SQUARE")
+class ReduceSumSquare(Reduction):
+    """The sum of the squares: `sum(input * input)`; no elements give 0.
+
+    Integers wrap around on overflow.
+    """
+
+    __slots__ = ()
+
+    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
+        return np.sum(input * input, tuple(axes) or None, input.dtype, keepdims=keepdim)
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(ReduceSum, b.add(Mul, self.input, self.input), *self.over())
+
+
+@operator("REDUCE_L2")
+class ReduceL2(Reduction):
+    """The Euclidean norm: `sqrt(sum(input * input))`; no elements give 0.
+
+    The squares are not scaled, so that the norm is infinite where their sum is.
+    """
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+
+    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
+        return np.sqrt(np.sum(input * input, tuple(axes) or None, keepdims=keepdim))
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(Sqrt, b.add(ReduceSumSquare, self.input, *self.over()))
+
+
+@operator("REDUCE_LOG_SUM")
+class ReduceLogSum(Reduction):
+    """The natural logarithm of the sum: `log(sum(input))`.
+
+    It is minus infinity for a sum of 0, which is that of no elements, and NaN for a negative one.
+    """
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+
+    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
+        return np.log(np.sum(input, tuple(axes) or None, keepdims=keepdim))
+
+    def decompose(self, b: Builder) -> Operand:
+        return b.add(Log, b.add(ReduceSum, self.input, *self.over()))
+
+
+@operator("REDUCE_LOG_SUM_EXP")
+class ReduceLogSumExp(Reduction):
+    """The natural logarithm of the sum of powers of e: `log(sum(exp(input)))`.
+
+    It is computed as `m + log(sum(exp(input - m)))`, where `m` is the greatest element brought
+    into the finite range of the type, so that no power overflows. It is infinity if an element is,
+    minus infinity if all elements are or there are none, and NaN if an element is.
+    """
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+
+    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
+        over = tuple(axes) or None
+        finite = np.finfo(input.dtype)
+        greatest = np.max(input, over, keepdims=True, initial=finite.min)
+        greatest = np.minimum(greatest, finite.max)
+        total = np.log(np.sum(np.exp(input - greatest), over, keepdims=True)) + greatest
+        return total if keepdim else np.squeeze(total, over)
+
+    def decompose(self, b: Builder) -> Operand:
+        axes, keepdim = self.over()
+        # NumPy's finfo, which has types, does not know bfloat16.
+        finite = ml_dtypes.finfo(self.input.type.element_type.dtype)  # type: ignore[no-untyped-call]
+        low, high = float(finite.min), float(finite.max)
+        each = b.add(Clip, b.add(ReduceMax, self.input, axes), low, high)
+        powers = b.add(Exp, b.add(Sub, self.input, each))
+        greatest = b.add(Clip, b.add(ReduceMax, self.input, axes, keepdim), low, high)
+        return b.add(Add, b.add(Log, b.add(ReduceSum, powers, axes, keepdim)), greatest)
+
+
+@operator("CUM_SUM", core=True)
+class CumSum(Elementwise):
+    """The sum of the elements up to each one along `axis`: `output[i] = sum(input[0 … i])`.
+
+    With `exclusive` the element itself is left out, so that the first sum is 0; with `reverse`
+    sums run from the last element backwards. A negative `axis` counts from the last one. Integers
+    wrap around on overflow; a NaN makes every sum NaN that it is in.
+    """
+
+    __slots__ = ()
+    input = tensor(NUMBERS)
+    axis = integer(-1)
+    exclusive = flag(False)
+    reverse = flag(False)
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        _check_axis(self, len(shape))
+        return shape
+
+    def reference(self, input: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
+        return _accumulated(np.add, 0, input, axis, exclusive, reverse)
+
+
+@operator("CUM_PROD")
+class CumProd(Elementwise):
+    """The product of the elements up to each one along `axis`: `output[i] = prod(input[0 … i])`.
+
+    With `exclusive` the element itself is left out, so that the first product is 1; with `reverse`
+    products run from the last element backwards. A negative `axis` counts from the last one.
+    Integers wrap around on overflow; a NaN makes every product NaN that it is in.
+    """
+
+    __slots__ = ()
+    input = tensor(NUMBERS)
+    axis = integer(-1)
+    exclusive = flag(False)
+    reverse = flag(False)
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        _check_axis(self, len(shape))
+        return shape
+
+    def reference(self, input: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
+        return _accumulated(np.multiply, 1, input, axis, exclusive, reverse)
+
+    def decompose(self, b: Builder) -> Operand | None:
+        shape = shape_of(self.input)
+        axis = axis_in(self.axis, len(shape))
+        size = shape[axis]
+        if not isinstance(size, int):
+            return None
+        value = _flipped(b, self.input, axis) if self.reverse else self.input
+        if self.exclusive:
+            value = _moved(b, value, axis, min(1, size))
+        length = 1  # how many elements each product is of
+        while length < size:
+            value = b.add(Mul, value, _moved(b, value, axis, length))
+            length *= 2
+        return _flipped(b, value, axis) if self.reverse else value
+
+
+def _check_axis(op: CumSum | CumProd, rank: int) -> None:
+    """`ValueError` if there is no such axis; one computed at run time changes no shape."""
+    try:
+        axis_in(op.axis, rank)
+    except ComputedParameter:
+        return
+
+
+def _accumulated(
+    function: np.ufunc, neutral: int, input: Array, axis: int, exclusive: bool, reverse: bool
+) -> Array:
+    """Sums or products up to each element."""
+    array = np.flip(input, axis) if reverse else input
+    found = function.accumulate(array, axis, dtype=input.dtype)
+    if exclusive:
+        before = np.full_like(np.take(found, range(min(1, found.shape[axis])), axis), neutral)
+        found = np.concatenate([before, np.take(found, range(found.shape[axis] - 1), axis)], axis)
+    return np.flip(found, axis) if reverse else found
+
+
+def _flipped(b: Builder, operand: Operand, axis: int) -> Operand:
+    return b.add(Slice, operand, (axis,), (-1,), (-(2**31),), (-1,))
+
+
+def _moved(b: Builder, operand: Operand, axis: int, count: int) -> Operand:
+    """The elements `count` places further along the axis, and 1 in the places left."""
+    pads = [0] * (2 * len(shape_of(operand)))
+    pads[2 * axis : 2 * axis + 2] = [count, -count]
+    one = b.constant(np.ones((), operand.type.element_type.dtype))
+    return b.add(Pad, operand, pads, value=one)

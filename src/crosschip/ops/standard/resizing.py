@@ -1,0 +1,275 @@
+"""Resampling of [N, C, H, W] images to another height and width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
+from crosschip.ir.types import BOOLEANS, FLOATS, INTEGERS
+from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.shapes import of_rank
+from crosschip.ops.definition.slots import (
+    ComputedParameter,
+    Parameter,
+    choice,
+    flag,
+    optional_integers,
+    optional_reals,
+    real,
+    tensor,
+)
+from crosschip.ops.definition.windows import static
+from crosschip.ops.numerics.resampling import (
+    AlignMode,
+    Axis,
+    Neighbours,
+    Rounding,
+    axes_of,
+    extrapolated,
+    nearest,
+    neighbours,
+    scaled,
+)
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.matrix import MatMul
+
+
+class _Resize(Operator):
+    """Base of resamplings to `shape` (height, width), or by `scales` where that is left out."""
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+    shape = optional_integers(2)
+    scales = optional_reals(2)
+    align_corners = flag(False)
+    align_mode: Parameter[AlignMode]
+    roi: Parameter[tuple[float, ...] | None]
+    extrapolation_value: Parameter[float]
+
+    def infer_shape(self) -> Shape:
+        batch, channels, *image = of_rank(shape_of(self.input), 4, "input")
+        if self.operand("shape") is None and self.operand("scales") is None:
+            raise ValueError("shape: either it or scales must be given")
+        if self.align_mode is AlignMode.CROP and self.operand("roi") is None:
+            raise ValueError("roi: must be given with align_mode CROP")
+        try:
+            sizes = self._sizes(image)
+        except ComputedParameter:
+            return (batch, channels, unknown(), unknown())
+        for size, new in zip(image, sizes, strict=True):
+            if isinstance(new, int) and new < 0:
+                raise ValueError(f"shape: {list(sizes)} has a negative size")
+            if size == 0 and new != 0:
+                raise ValueError(f"input: an image of {image[0]} by {image[1]} has no pixels")
+        return (batch, channels, *sizes)
+
+    def _sizes(self, image: Sequence[Dim]) -> Sequence[Dim]:
+        if self.operand("shape") is not None:
+            return self.shape or ()
+        return [scaled(size, scale) for size, scale in zip(image, self.scales or (), strict=True)]
+
+    def static_axes(self) -> list[Axis]:
+        """How height and width are resampled, where that is known at compile time."""
+        image = static(shape_of(self.input)[2:])
+        return axes_of(
+            image, self.shape, self.scales, self.align_corners, self.align_mode, self.roi
+        )
+
+    def extrapolated(self, b: Builder, output: Operand, axes: Sequence[Axis]) -> Operand:
+        """The output with `extrapolation_value` where it lies outside of the source."""
+        outside = extrapolated(axes)
+        if not outside.any():
+            return output
+        dtype = output.type.element_type.dtype
+        return b.add(Where, b.constant(outside), np.array(self.extrapolation_value, dtype), output)
+
+
+@operator("RESIZE_NEAREST")
+class ResizeNearest(_Resize):
+    """The nearest pixel of an [N, C, H, W] image, for an image of another height and width.
+
+    The new size is `shape` (height, width), or, if that is left out, `floor(size * scale)` for
+    each of `scales`. The place in the source is, with `align_corners`, `target * (size - 1) / (new
+    - 1)` (0 where `new` is 1), else by `align_mode`, with `ratio = size / new` where `shape` is
+    given, and else `1 / scale`:
+
+    - `HALF_PIXEL`: `(target + 0.5) * ratio - 0.5`; `ASYMMETRIC`: `target * ratio`;
+    - `PYTORCH_HALF_PIXEL`: as `HALF_PIXEL`, but 0 where `new` is 1;
+    - `SYMMETRIC_HALF_PIXEL`: as `HALF_PIXEL`, plus `(size - new / scale) / 2`;
+    - `WHOLE_HALF_PIXEL`: `(target + 0.5) * ratio`;
+    - `CROP`: `(start + target * (end - start) / (new - 1)) * (size - 1)`, the middle of that where
+      `new` is 1, with `roi` being the starts, then the ends of height and width; a place outside
+      of `[0, size - 1]` gives `extrapolation_value`;
+    - `SCALED_CORNERS`: `target * (size - 1) / (size * scale - 1)`.
+
+    All of it is in float32. `rounding` makes a pixel of a place: `DOWN` and `UP` the one before or
+    after it, `DOWN_AT_HALF` and `UP_AT_HALF` the nearest one, `USUAL` is `UP_AT_HALF` with
+    `align_corners` and else `DOWN`. The pixel is clamped to the image. Elements are moved as they
+    are, NaN included. An image without pixels is refused unless the new one has none either.
+
+    Sources: NNAdapter's RESIZE_NEAREST, Paddle's nearest_interp_v2, ONNX's Resize.
+    """
+
+    __slots__ = ()
+    moves = True
+    input = tensor(FLOATS | INTEGERS | BOOLEANS)
+    align_mode = choice(AlignMode, AlignMode.ASYMMETRIC)
+    rounding = choice(Rounding, Rounding.USUAL)
+    roi = optional_reals(4)
+    extrapolation_value = real(0.0)
+
+    def reference(
+        self,
+        input: Array,
+        shape: Sequence[int] | None,
+        scales: Sequence[float] | None,
+        align_corners: bool,
+        align_mode: AlignMode,
+        rounding: Rounding,
+        roi: Sequence[float] | None,
+        extrapolation_value: float,
+    ) -> Array:
+        axes = axes_of(input.shape[2:], shape, scales, align_corners, align_mode, roi)
+        rows, columns = (nearest(axis, rounding, align_corners) for axis in axes)
+        output = input[:, :, rows[:, None], columns]
+        return np.where(extrapolated(axes), np.array(extrapolation_value, input.dtype), output)
+
+    def decompose(self, b: Builder) -> Operand:
+        axes, output = self.static_axes(), self.input
+        for number, axis in enumerate(axes):
+            pixels = nearest(axis, self.rounding, self.align_corners)
+            output = b.add(Gather, output, pixels, axis=2 + number)
+        return self.extrapolated(b, output, axes)
+
+
+class _Interpolation(_Resize):
+    """Base of resamplings in which a pixel is a sum of weighted neighbours, axis by axis."""
+
+    __slots__ = ()
+    align_mode = choice(AlignMode, AlignMode.HALF_PIXEL)
+    exclude_outside: Parameter[bool]
+    antialias: Parameter[bool]
+
+    def neighbours(self, axis: Axis) -> Neighbours:
+        """The source pixels that count for each pixel of the target."""
+        raise NotImplementedError
+
+    def interpolated(self, input: Array, axes: Sequence[Axis], extrapolation: float) -> Array:
+        output = input
+        for number, axis in ((2, axes[0]), (3, axes[1])):
+            pixels, weights = self.neighbours(axis)
+            along = (-1,) + (1,) * (3 - number)
+            output = sum(
+                (
+                    np.take(output, pixel, number) * weight.astype(input.dtype).reshape(along)
+                    for pixel, weight in zip(pixels.T, weights.T, strict=True)
+                ),
+                np.zeros((), input.dtype),
+            )
+        return np.where(extrapolated(axes), np.array(extrapolation, input.dtype), output)
+
+    def decompose(self, b: Builder) -> Operand:
+        axes = self.static_axes()
+        dtype = self.input.type.element_type.dtype
+        rows, columns = (self.neighbours(a).matrix(a.size).astype(dtype) for a in axes)
+        tall = b.add(MatMul, b.constant(rows), self.input)
+        return self.extrapolated(b, b.add(MatMul, tall, columns, transpose_y=True), axes)
+
+
+@operator("RESIZE_LINEAR")
+class ResizeLinear(_Interpolation):
+    """Bilinear interpolation of an [N, C, H, W] image to another height and width.
+
+    Sizes and `ratio` are those of `RESIZE_NEAREST`; so are the places, `align_mode` being
+    `HALF_PIXEL` unless given. Along each axis the pixel at place `p` is `(1 - t) * source[i] + t *
+    source[i + 1]` with `i = floor(p)`, `t = p - i`; beyond the border, the pixel at the border
+    stands (or, with `exclude_outside`, nothing: the other weights are divided by their sum).
+
+    With `antialias`, and where the target is smaller, `ratio = 1 / scale` pixels to either side
+    count, pixel `i` with the weight `max(0, 1 - abs(i - p) / ratio)` over the sum of all weights.
+
+    Weights are exact to float32's precision; a NaN or an infinite pixel reaches at least the pixels
+    that it has a weight for, and may make NaN of others in its row and column. Sources:
+    NNAdapter's RESIZE_LINEAR, Paddle's bilinear_interp_v2, NNRt's RESIZE_BILINEAR, ONNX's Resize.
+    """
+
+    __slots__ = ()
+    exclude_outside = flag(False)
+    antialias = flag(False)
+    roi = optional_reals(4)
+    extrapolation_value = real(0.0)
+
+    def reference(
+        self,
+        input: Array,
+        shape: Sequence[int] | None,
+        scales: Sequence[float] | None,
+        align_corners: bool,
+        align_mode: AlignMode,
+        exclude_outside: bool,
+        antialias: bool,
+        roi: Sequence[float] | None,
+        extrapolation_value: float,
+    ) -> Array:
+        axes = axes_of(input.shape[2:], shape, scales, align_corners, align_mode, roi)
+        return self.interpolated(input, axes, extrapolation_value)
+
+    def neighbours(self, axis: Axis) -> Neighbours:
+        def triangle(distance: Array) -> Array:
+            return np.maximum(0, 1 - np.abs(distance))
+
+        return neighbours(axis, triangle, 1, self.antialias, self.exclude_outside)
+
+
+@operator("RESIZE_CUBIC")
+class ResizeCubic(_Interpolation):
+    """Bicubic interpolation of an [N, C, H, W] image to another height and width.
+
+    Sizes, `ratio` and places are those of `RESIZE_LINEAR`. Along each axis four pixels around place
+    `p` count, pixel `i` with the weight `w(abs(i - p))`, where, with `a = coefficient`, `w(x) =
+    (a + 2) * x ** 3 - (a + 3) * x ** 2 + 1` for `x <= 1`, `a * (x ** 3 - 5 * x ** 2 + 8 * x - 4)`
+    for `x < 2`, else 0 (R. Keys, Cubic convolution interpolation for digital image processing,
+    1981). Beyond the border, the pixel at the border stands (or, with `exclude_outside`, nothing:
+    the other weights are divided by their sum).
+
+    With `antialias`, and where the target is smaller, the weights are `w(abs(i - p) / ratio)` over
+    their sum, for `2 * ratio` pixels to either side. NaN and infinity as in `RESIZE_LINEAR`.
+
+    Sources: ONNX's Resize; Paddle's bicubic_interp_v2 and PyTorch have -0.75 as `coefficient`.
+    """
+
+    __slots__ = ()
+    coefficient = real(-0.75)
+    exclude_outside = flag(False)
+    antialias = flag(False)
+    roi = optional_reals(4)
+    extrapolation_value = real(0.0)
+
+    def reference(
+        self,
+        input: Array,
+        shape: Sequence[int] | None,
+        scales: Sequence[float] | None,
+        align_corners: bool,
+        align_mode: AlignMode,
+        coefficient: float,
+        exclude_outside: bool,
+        antialias: bool,
+        roi: Sequence[float] | None,
+        extrapolation_value: float,
+    ) -> Array:
+        axes = axes_of(input.shape[2:], shape, scales, align_corners, align_mode, roi)
+        return self.interpolated(input, axes, extrapolation_value)
+
+    def neighbours(self, axis: Axis) -> Neighbours:
+        a = self.coefficient
+
+        def cubic(distance: Array) -> Array:
+            x = np.abs(distance)
+            near = ((a + 2) * x - (a + 3)) * x * x + 1
+            return np.where(x <= 1, near, np.where(x < 2, a * (((x - 5) * x + 8) * x - 4), 0))
+
+        return neighbours(axis, cubic, 2, self.antialias, self.exclude_outside)

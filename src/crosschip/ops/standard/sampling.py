@@ -1,0 +1,201 @@
+"""Picking an image's values at places between its pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, ElementType, Operand, Shape
+from crosschip.ir.types import FLOATS, INDICES
+from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.shapes import of_rank, same
+from crosschip.ops.definition.slots import choice, flag, integer, real, tensor
+from crosschip.ops.definition.windows import static
+from crosschip.ops.numerics.bilinear import Kernel, Sampler
+from crosschip.ops.standard.arithmetic import Add, Mul
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.padding import PadMode
+
+
+@operator("GRID_SAMPLE")
+class GridSample(Operator):
+    """The values of an [N, C, H, W] image at the places that a grid names.
+
+    `grid` is [N, H_out, W_out, 2]: for each pixel of the output the x and y of its place, where -1
+    and 1 are the left and right (top and bottom) edges of the image: of its corner pixels' outer
+    sides, so that `x_pixel = ((x + 1) * W - 1) / 2`, or with `align_corners` of their centres, so
+    that `x_pixel = (x + 1) / 2 * (W - 1)`. The output is [N, C, H_out, W_out].
+
+    `mode` `BILINEAR` weighs the four pixels around a place, `BICUBIC` sixteen of them with the
+    weights of `RESIZE_CUBIC` (coefficient -0.75), `NEAREST` takes the nearest pixel, at a half the
+    even one. Pixels outside of the image are, by `pad_mode`: 0 with `CONSTANT`; the nearest pixel
+    at the border with `EDGE` or `REPLICATE`; with `REFLECT`, those of the image mirrored at its
+    edges as often as needed, that is at the edges that -1 and 1 mean.
+
+    Places beyond 2 ** 24 pixels count as if they were there; a NaN in the grid gives an unspecified
+    value. A pixel that has the weight 0 takes part, so infinity and NaN reach all places that it
+    is a neighbour of. An image without pixels is refused.
+
+    Sources: NNAdapter's GRID_SAMPLE (which has no BICUBIC), Paddle's and PyTorch's grid_sample,
+    ONNX's GridSample.
+    """
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+    grid = tensor(FLOATS)
+    align_corners = flag(True)
+    mode = choice(Kernel, Kernel.BILINEAR)
+    pad_mode = choice(PadMode, PadMode.CONSTANT)
+
+    def infer_shape(self) -> Shape:
+        batch, channels, *image = of_rank(shape_of(self.input), 4, "input")
+        own, height, width, pair = of_rank(shape_of(self.grid), 4, "grid")
+        same(pair, 2, "grid: the size of its last axis, and the coordinates of a place")
+        if 0 in image:
+            raise ValueError(f"input: an image of {image[0]} by {image[1]} has no pixels")
+        if self.pad_mode > PadMode.EDGE:
+            raise ValueError(f"pad_mode: {self.pad_mode.name} is not one for samples")
+        return (same(batch, own, "grid: its first size, and the input's"), channels, height, width)
+
+    def reference(
+        self, input: Array, grid: Array, align_corners: bool, mode: Kernel, pad_mode: PadMode
+    ) -> Array:
+        batch, channels, *image = input.shape
+        factor, shift = self._scale(image)
+        places = (grid * factor + shift).astype(grid.dtype)
+        x, y = np.moveaxis(places.reshape(batch, int(np.prod(grid.shape[1:3])), 2), 2, 0)
+        sampler = Sampler(image, mode, pad_mode, align_corners)
+        values = sampler.sample(input.reshape(batch, channels, image[0] * image[1]), y, x)
+        return values.reshape(batch, channels, *grid.shape[1:3])
+
+    def _scale(self, image: Sequence[int]) -> tuple[Array, Array]:
+        """What the x and y of a grid are multiplied by, and what is then added, to make pixels."""
+        sizes = np.array([image[1], image[0]], np.float32)
+        return (sizes - self.align_corners) / 2, (sizes - 1) / 2
+
+    def decompose(self, b: Builder) -> Operand:
+        image, target = static(shape_of(self.input)[2:]), static(shape_of(self.grid)[1:3])
+        sampler = Sampler(image, self.mode, self.pad_mode, self.align_corners)
+        factor, shift = self._scale(image)
+        points = b.add(
+            Cast, b.add(Reshape, self.grid, (0, target[0] * target[1], 2)), ElementType.FLOAT32
+        )
+        places = b.add(Add, b.add(Mul, points, factor), shift)
+        x, y = (b.add(Gather, places, np.array(axis), axis=2) for axis in range(2))
+        pixels = b.add(Reshape, self.input, (0, 0, image[0] * image[1]))
+        return b.add(Reshape, sampler.build(b, pixels, y, x), (0, 0, *target))
+
+
+class RoiMode(IntEnum):
+    """What a cell of a region becomes: the mean of its samples, or their maximum."""
+
+    AVERAGE = 0
+    MAX = 1
+
+
+@operator("ROI_ALIGN", core=True)
+class RoiAlign(Operator):
+    """The contents of regions of [N, C, H, W] images, each on a grid of one size.
+
+    `rois` is [R, 4], the x1, y1, x2, y2 of each region; `batch_indices` [R] says which image it is
+    on. Coordinates are multiplied by `spatial_scale` (at least 0), and with `aligned` half a pixel
+    is subtracted from them; without it, a region is at least one pixel wide and high. The output is
+    [R, C, output_height, output_width]: each cell, `height / output_height` by
+    `width / output_width` of the region, is the mean of `n_y * n_x` samples, laid evenly at
+    `(k + 0.5) / n` of it. `n` is `sampling_ratio`, or, if that is not positive,
+    `ceil(height / output_height)` and `ceil(width / output_width)`; where that is 0 the cell is 0.
+
+    A sample whose y is less than -1 or greater than H (likewise x and W) is 0. Else its coordinates
+    are clamped to `[0, H - 1]`, and it is interpolated linearly between four pixels. With `mode`
+    `MAX` a cell is the maximum over its samples of the greatest of the four products of pixel and
+    weight, as ONNX has it.
+
+    Coordinates are computed in the type of `rois`, float32 at least.
+
+    Sources: NNAdapter's ROI_ALIGN, Paddle's roi_align, ONNX's RoiAlign; He et al., Mask R-CNN,
+    2017 (arXiv:1703.06870).
+    """
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+    rois = tensor(FLOATS)
+    batch_indices = tensor(INDICES)
+    output_height = integer()
+    output_width = integer()
+    sampling_ratio = integer(-1)
+    spatial_scale = real(1.0, least=0)
+    aligned = flag(False)
+    mode = choice(RoiMode, RoiMode.AVERAGE)
+
+    def infer_shape(self) -> Shape:
+        _, channels, *image = of_rank(shape_of(self.input), 4, "input")
+        regions, four_numbers = of_rank(shape_of(self.rois), 2, "rois")
+        (indices,) = of_rank(shape_of(self.batch_indices), 1, "batch_indices")
+        same(four_numbers, 4, "rois: the size of its last axis, and the coordinates of a region")
+        if 0 in image:
+            raise ValueError(f"input: an image of {image[0]} by {image[1]} has no pixels")
+        for slot, size in (
+            ("output_height", self.output_height),
+            ("output_width", self.output_width),
+        ):
+            if size < 1:
+                raise ValueError(f"{slot}: {size} is not positive")
+        count = same(regions, indices, "batch_indices: its size, and the number of rois")
+        return (count, channels, self.output_height, self.output_width)
+
+    def reference(
+        self,
+        input: Array,
+        rois: Array,
+        batch_indices: Array,
+        output_height: int,
+        output_width: int,
+        sampling_ratio: int,
+        spatial_scale: float,
+        aligned: bool,
+        mode: RoiMode,
+    ) -> Array:
+        scaled = rois * np.array(spatial_scale, rois.dtype) - np.array(0.5 * aligned, rois.dtype)
+        extents = scaled[:, 2:] - scaled[:, :2]
+        if not aligned:
+            extents = np.maximum(extents, 1)
+        output = np.zeros((len(rois), input.shape[1], output_height, output_width), input.dtype)
+        for cell, corner, extent, image in zip(output, scaled, extents, batch_indices, strict=True):
+            (y, y_weights), (x, x_weights) = (
+                _samples(corner[1 - axis], extent[1 - axis], count, sampling_ratio, size)
+                for axis, (count, size) in enumerate(
+                    zip((output_height, output_width), input.shape[2:], strict=True)
+                )
+            )
+            if not (y.size and x.size):
+                continue
+            pixels = input[image][:, y[:, :, :, None, None, None], x]
+            weighted = pixels * (y_weights[:, :, :, None, None, None] * x_weights)
+            if mode is RoiMode.MAX:
+                cell[:] = weighted.max(axis=(2, 3, 5, 6))
+            else:
+                cell[:] = weighted.sum(axis=(3, 6)).mean(axis=(2, 4))
+        return output
+
+
+def _samples(
+    start: np.floating, extent: np.floating, count: int, ratio: int, size: int
+) -> tuple[Array, Array]:
+    """The two pixels of each sample of each cell on one axis, and their weights.
+
+    Both are [count, number of samples, 2].
+    """
+    samples = ratio if ratio > 0 else max(0, int(np.ceil(extent / count)))
+    steps = (np.arange(samples, dtype=extent.dtype) + np.array(0.5, extent.dtype)) / max(samples, 1)
+    places = start + (np.arange(count, dtype=extent.dtype)[:, None] + steps) * (extent / count)
+    inside = (places >= -1) & (places <= size)
+    clamped = np.clip(places, 0, size - 1)
+    low = clamped.astype(np.int64)
+    part = clamped - low
+    pixels = np.stack([low, np.minimum(low + 1, size - 1)], axis=-1)
+    weights = np.stack([1 - part, part], axis=-1) * inside[..., None]
+    return pixels, weights

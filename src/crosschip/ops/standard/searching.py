@@ -1,0 +1,234 @@
+"""Operators that find elements: the greatest, the least, those that are not 0 or not repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, ElementType, Operand, Shape, unknown
+from crosschip.ir.dimension import product
+from crosschip.ir.types import BOOLEANS, FLOATS, INDICES, NUMBERS
+from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.shapes import axis_in
+from crosschip.ops.definition.slots import (
+    ComputedParameter,
+    element_type,
+    flag,
+    integer,
+    optional_integer,
+    tensor,
+)
+from crosschip.ops.standard.logical import BitwiseNot
+from crosschip.ops.standard.unary import Neg
+
+
+def _place(
+    find: Callable[..., Any], input: Array, axis: int, keepdim: bool, select_last: bool
+) -> Array:
+    """Where NumPy finds the first element it looks for along an axis, or the last one."""
+    turned = np.flip(input, axis) if select_last else input
+    found = find(turned, axis, keepdims=keepdim)
+    return np.asarray(input.shape[axis] - 1 - found if select_last else found)
+
+
+class ArgExtreme(Operator):
+    """What ARG_MAX and ARG_MIN share: the axis is removed, or of size 1 with `keepdim`.
+
+    A negative `axis` counts from the last one. An axis of size 0 has no such element: an error.
+    The index is an int32 or int64, as `dtype` says.
+    """
+
+    __slots__ = ()
+    input = tensor(NUMBERS)
+    axis = integer()
+    keepdim = flag(True)
+    dtype = element_type(ElementType.INT64)
+    select_last = flag(False)
+
+    def infer_element_type(self) -> ElementType:
+        return self.dtype
+
+    def infer_shape(self) -> Shape:
+        _check_index_type("dtype", self.dtype)
+        shape = list(shape_of(self.input))
+        axis = axis_in(self.axis, len(shape))
+        if shape[axis] == 0:
+            raise ValueError(f"axis: axis {axis} of the input has no elements")
+        shape[axis : axis + 1] = [1] if self.keepdim else []
+        return tuple(shape)
+
+
+@operator("ARG_MAX", core=True)
+class ArgMax(ArgExtreme):
+    """The index of the greatest element along `axis`.
+
+    Of equal elements it is the first one, or the last one with `select_last`. A NaN counts as
+    greater than any number.
+    """
+
+    __slots__ = ()
+
+    def reference(
+        self, input: Array, axis: int, keepdim: bool, dtype: ElementType, select_last: bool
+    ) -> Array:
+        return _place(np.argmax, input, axis, keepdim, select_last)
+
+
+@operator("ARG_MIN")
+class ArgMin(ArgExtreme):
+    """The index of the least element along `axis`.
+
+    Of equal elements it is the first one, or the last one with `select_last`. A NaN counts as
+    less than any number.
+    """
+
+    __slots__ = ()
+
+    def reference(
+        self, input: Array, axis: int, keepdim: bool, dtype: ElementType, select_last: bool
+    ) -> Array:
+        return _place(np.argmin, input, axis, keepdim, select_last)
+
+    def decompose(self, b: Builder) -> Operand:
+        # The bitwise complement is an integer's negation, less one, which never overflows.
+        reverse = Neg if self.input.type.element_type in FLOATS else BitwiseNot
+        parameters = map(self.operand, ("axis", "keepdim", "dtype", "select_last"))
+        return b.add(ArgMax, b.add(reverse, self.input), *parameters)
+
+
+@operator("TOP_K", core=True)
+class TopK(Operator):
+    """The `k` greatest elements along `axis`, or the least ones without `largest`, in two outputs.
+
+    1. The elements, the greatest (least) first, in the input's type.
+    2. Their indices on the axis, as int32 or int64 (`return_indices_dtype`).
+
+    Of equal elements the one with the lower index comes first. A NaN counts as greater than any
+    number. Without `sorted` the caller does not need the order; this one is as good as any, and is
+    what the reference gives. A negative `axis` counts from the last one. A `k` that is negative or
+    above the axis' size is an error; a `k` of 0 gives empty outputs.
+    """
+
+    __slots__ = ()
+    moves = True
+    input = tensor(NUMBERS)
+    k = integer()
+    axis = integer(-1)
+    largest = flag(True)
+    sorted = flag(True)
+    return_indices_dtype = element_type(ElementType.INT64)
+
+    def output_count(self) -> int:
+        return 2
+
+    def infer_element_type(self) -> list[ElementType]:
+        return [type(self).input.element_type(self.input), self.return_indices_dtype]
+
+    def infer_shape(self) -> list[Shape]:
+        _check_index_type("return_indices_dtype", self.return_indices_dtype)
+        shape = list(shape_of(self.input))
+        axis = axis_in(self.axis, len(shape))
+        try:
+            _check_count(self.k, shape[axis])
+            shape[axis] = self.k
+        except ComputedParameter:
+            shape[axis] = unknown()
+        return [tuple(shape)] * 2
+
+    def reference(
+        self,
+        input: Array,
+        k: int,
+        axis: int,
+        largest: bool,
+        sorted: bool,
+        return_indices_dtype: ElementType,
+    ) -> tuple[Array, Array]:
+        _check_count(k, input.shape[axis])
+        # A stable ascending order of what is flipped, flipped back, is a stable descending one.
+        order = np.argsort(np.flip(input, axis) if largest else input, axis, kind="stable")
+        if largest:
+            order = input.shape[axis] - 1 - np.flip(order, axis)
+        indices = np.take(order, range(k), axis)
+        return np.take_along_axis(input, indices, axis), indices
+
+
+def _check_index_type(slot: str, element_type: ElementType) -> None:
+    if element_type not in INDICES:
+        raise ValueError(f"{slot}: {element_type} is neither int32 nor int64")
+
+
+def _check_count(k: int, size: object) -> None:
+    if k < 0:
+        raise ValueError(f"k: {k} is negative")
+    if isinstance(size, int) and k > size:
+        raise ValueError(f"k: {k} is more than the axis' {size} elements")
+
+
+@operator("NON_ZERO", core=True)
+class NonZero(Operator):
+    """The places of the elements that are not 0, in C order: a column each, of int64.
+
+    The output's shape is `[rank, count]`. NaN is not 0, -0 is. A tensor without axes has no column
+    if it is 0, and else one of no indices.
+    """
+
+    __slots__ = ()
+    input = tensor(NUMBERS | BOOLEANS)
+
+    def infer_element_type(self) -> ElementType:
+        return ElementType.INT64
+
+    def infer_shape(self) -> Shape:
+        return (len(shape_of(self.input)), unknown())
+
+    def reference(self, input: Array) -> Array:
+        return np.argwhere(input).T
+
+
+@operator("UNIQUE", core=True)
+class Unique(Operator):
+    """The different elements of the input, or with `axis`, its different entries along that axis.
+
+    Without `axis`, the input is taken in C order. The outputs are the values; the index at which
+    each first occurs; for each element (or entry) of the input, the index of its value; and how
+    often each occurs; the last three lists of int64. Values are sorted, entries as lists of their
+    elements, unless `sorted` is false: then they are in the order in which they first occur. Where
+    NaNs go, and whether they count as one value, is not specified. A negative axis counts from the
+    last one. Source: ONNX's Unique.
+    """
+
+    __slots__ = ()
+    input = tensor(NUMBERS | BOOLEANS)
+    axis = optional_integer()
+    sorted = flag(True)
+
+    def infer_element_type(self) -> Sequence[ElementType]:
+        return [type(self).input.element_type(self.input), *(ElementType.INT64,) * 3]
+
+    def output_count(self) -> int:
+        return 4
+
+    def infer_shape(self) -> Sequence[Shape | None]:
+        count = (unknown(),)
+        if self.axis is None:
+            shape = self.input.type.shape
+            return [count, count, (unknown() if shape is None else product(shape),), count]
+        sizes = list(shape_of(self.input))
+        axis = axis_in(self.axis, len(sizes))
+        size, sizes[axis] = sizes[axis], count[0]
+        return [tuple(sizes), count, (size,), count]
+
+    def reference(self, input: Array, axis: int | None, sorted: bool) -> Sequence[Array]:
+        values, indices, inverse, counts = np.unique(
+            input, return_index=True, return_inverse=True, return_counts=True, axis=axis
+        )
+        inverse = inverse.ravel()
+        if not sorted:
+            order = np.argsort(indices)
+            values = np.take(values, order, axis or 0)
+            indices, counts = indices[order], counts[order]
+            inverse = np.argsort(order)[inverse]
+        return [values, indices, inverse, counts]

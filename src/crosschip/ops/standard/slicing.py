@@ -1,0 +1,302 @@
+"""Operators that take a box out of a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
+from crosschip.ops.definition.kinds import Layout
+from crosschip.ops.definition.operator import operator, shape_of
+from crosschip.ops.definition.shapes import axes_in, axis_in
+from crosschip.ops.definition.slots import ComputedParameter, integer, integers, optional_integers
+from crosschip.ops.standard.layout import Squeeze, Unsqueeze
+
+
+@operator("SLICE", core=True)
+class Slice(Layout):
+    """`input[starts[i]:ends[i]:steps[i]]` on each axis `axes[i]`, by Python's rules.
+
+    `axes` are the first ones if left out, and `steps` are 1; a step of 0 is refused, and so is an
+    axis that is named twice. A negative axis counts from the last one. A negative start or end
+    counts from the end of the axis; both are then clipped to the axis, so that a slice may be
+    empty. With a negative step, an end below `-2**30` means "to the first element".
+    """
+
+    __slots__ = ()
+    axes = optional_integers()
+    starts = integers()
+    ends = integers()
+    steps = optional_integers()
+
+    def infer_shape(self) -> Shape:
+        shape = list(shape_of(self.input))
+        try:
+            slices = self._slices(self.axes, self.starts, self.ends, self.steps, len(shape))
+        except ComputedParameter:
+            axes = self.axes if self.axes is not None else range(len(shape))
+            for axis in axes_in(axes, len(shape)):
+                shape[axis] = unknown()
+            return tuple(shape)
+        for axis, part in slices.items():
+            shape[axis] = sliced(shape[axis], part)
+        return tuple(shape)
+
+    def reference(
+        self,
+        input: Array,
+        axes: Sequence[int] | None,
+        starts: Sequence[int],
+        ends: Sequence[int],
+        steps: Sequence[int] | None,
+    ) -> Array:
+        slices = self._slices(axes, starts, ends, steps, input.ndim)
+        return input[tuple(slices.get(axis, slice(None)) for axis in range(input.ndim))]
+
+    def moved_axis(self, axis: int, rank: int) -> int | None:
+        axes = range(len(self.starts)) if self.axes is None else axes_in(self.axes, rank)
+        return None if axis in axes else axis
+
+    @staticmethod
+    def _slices(
+        axes: Sequence[int] | None,
+        starts: Sequence[int],
+        ends: Sequence[int],
+        steps: Sequence[int] | None,
+        rank: int,
+    ) -> dict[int, slice]:
+        named = axes_in(range(len(starts)) if axes is None else axes, rank)
+        strides = (1,) * len(starts) if steps is None else steps
+        if not len(named) == len(starts) == len(ends) == len(strides):
+            raise ValueError("starts: axes, starts, ends and steps must be equally many")
+        if 0 in strides:
+            raise ValueError("steps: 0 is not a step")
+        return {
+            axis: python_slice(start, end, step)
+            for axis, start, end, step in zip(named, starts, ends, strides, strict=True)
+        }
+
+
+def python_slice(start: int, end: int, step: int) -> slice:
+    """The slice that takes what the operator takes; an end far below 0 means "to the first"."""
+    return slice(start, None if step < 0 and end < -(2**30) else end, step)
+
+
+def sliced(size: Dim, part: slice) -> Dim:
+    """The size of what a slice takes of an axis; unknown unless it follows."""
+    if isinstance(size, int):
+        return len(range(size)[part])
+    takes_all = part.start == 0 and part.step == 1 and part.stop >= 2**30
+    return size if takes_all else unknown()
+
+
+_FAR = 2**31 - 1
+
+_Bounds = tuple[int, int, int]
+
+_Section = tuple[int | None, _Bounds | int]
+"""One thing between the brackets: an axis of the input, with the slice or the index that is taken
+of it; no axis where there is a new one."""
+
+
+@operator("STRIDED_SLICE")
+class StridedSlice(Layout):
+    """Python's `input[begin[0]:end[0]:strides[0], …]`, with masks for what else Python can write.
+
+    `begin`, `end` and `strides` have one number for each thing between the brackets. Bit `i` of a
+    mask says of thing `i`: of `ellipsis_mask`, that it is `...`, as many whole axes as are left
+    (one at most, and meant at the end where there is none); else of `new_axis_mask`, that it is a
+    new axis of size 1; else of `shrink_axis_mask`, that it is the index `begin[i]`, which leaves no
+    axis; else it is a slice, without its begin if `begin_mask` has the bit, without its end if
+    `end_mask` has it.
+
+    Negative numbers count from the end of the axis. A slice is clipped to the axis, an index
+    outside of it is refused, and so is a stride of 0. Source: TensorFlow's `strided_slice`.
+    """
+
+    __slots__ = ()
+    begin = integers()
+    end = integers()
+    strides = integers()
+    begin_mask = integer(0)
+    end_mask = integer(0)
+    ellipsis_mask = integer(0)
+    new_axis_mask = integer(0)
+    shrink_axis_mask = integer(0)
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        try:
+            sections = self._sections(len(shape))
+        except ComputedParameter as error:
+            return self._ranked(len(shape), error)
+        sizes: list[Dim] = []
+        for axis, part in sections:
+            if axis is None:
+                sizes.append(1)
+            elif isinstance(part, int):
+                _check_index(part, shape[axis])
+            else:
+                sizes.append(sliced(shape[axis], python_slice(*part)))
+        return tuple(sizes)
+
+    def _ranked(self, rank: int, error: ComputedParameter) -> Shape:
+        """Unknown sizes, if at least the number of things between the brackets is known."""
+        lengths = [self.operand(slot) for slot in ("begin", "end", "strides")]
+        known = [o.type.static_shape for o in lengths if o is not None and o.type.static_shape]
+        if not known:
+            raise error
+        ones = (1,) * known[0][0]
+        sections = _sections(rank, ones, ones, ones, self._masks())
+        return tuple(
+            1 if axis is None else unknown()
+            for axis, part in sections
+            if axis is None or not isinstance(part, int)
+        )
+
+    def reference(
+        self,
+        input: Array,
+        begin: Sequence[int],
+        end: Sequence[int],
+        strides: Sequence[int],
+        **masks: int,
+    ) -> Array:
+        taken: list[slice | int | None] = []
+        for axis, part in _sections(input.ndim, begin, end, strides, masks):
+            if isinstance(part, int) and axis is not None:
+                _check_index(part, input.shape[axis])
+            one = part if isinstance(part, int) else python_slice(*part)
+            taken.append(None if axis is None else one)
+        return input[tuple(taken)]
+
+    def decompose(self, b: Builder) -> Operand:
+        if not any(self._masks().values()):
+            begin, end = self.operand("begin"), self.operand("end")
+            return b.add(Slice, self.input, None, begin, end, self.strides)
+        sections = self._sections(len(shape_of(self.input)))
+        axes = [axis for axis, _ in sections if axis is not None]
+        bounds = [_bounds(part) for axis, part in sections if axis is not None]
+        starts, ends, steps = zip(*bounds, strict=True) if bounds else ((), (), ())
+        result = b.add(Slice, self.input, axes, starts, ends, steps)
+        gone = [axis for axis, part in sections if axis is not None and isinstance(part, int)]
+        if gone:
+            result = b.add(Squeeze, result, gone)
+        kept = [axis for axis, part in sections if axis is None or not isinstance(part, int)]
+        new = [place for place, axis in enumerate(kept) if axis is None]
+        return b.add(Unsqueeze, result, new) if new else result
+
+    def _sections(self, rank: int) -> Sequence[_Section]:
+        return _sections(rank, self.begin, self.end, self.strides, self._masks())
+
+    def _masks(self) -> dict[str, int]:
+        names = (slot.name for slot in self.slots if slot.name.endswith("_mask"))
+        return {name: getattr(self, name) for name in names}
+
+
+def _sections(
+    rank: int,
+    begin: Sequence[int],
+    end: Sequence[int],
+    strides: Sequence[int],
+    masks: Mapping[str, int],
+) -> Sequence[_Section]:
+    """What is between the brackets; `ValueError` if the parameters do not go together."""
+    count = len(begin)
+    if not count == len(end) == len(strides):
+        raise ValueError("begin: begin, end and strides must be equally many")
+
+    def has(name: str, place: int) -> bool:
+        return bool(masks[f"{name}_mask"] >> place & 1)
+
+    ellipses = [place for place in range(count) if has("ellipsis", place)]
+    if len(ellipses) > 1:
+        raise ValueError(f"ellipsis_mask: {masks['ellipsis_mask']} has more than one bit")
+    whole = ellipses[0] if ellipses else count
+    new = sum(has("new_axis", place) for place in range(count) if place != whole)
+    left = rank - (count - len(ellipses) - new)
+    if left < 0:
+        raise ValueError(f"begin: is for {rank - left} axes, but the input has {rank}")
+    sections: list[_Section] = []
+    axes = iter(range(rank))
+    for place in range(max(count, whole + 1)):
+        if place == whole:
+            sections += [(next(axes), (0, _FAR, 1)) for _ in range(left)]
+        elif has("new_axis", place):
+            sections.append((None, 0))
+        elif has("shrink_axis", place):
+            sections.append((next(axes), begin[place]))
+        else:
+            step = strides[place]
+            if step == 0:
+                raise ValueError("strides: 0 is not a step")
+            first, last = (0, _FAR) if step > 0 else (_FAR, -_FAR)
+            start = first if has("begin", place) else begin[place]
+            stop = last if has("end", place) else end[place]
+            sections.append((next(axes), (start, stop, step)))
+    return sections
+
+
+def _check_index(index: int, size: Dim) -> None:
+    if isinstance(size, int) and not -size <= index < size:
+        raise ValueError(f"begin: {index} is not an index of an axis of size {size}")
+
+
+def _bounds(part: _Bounds | int) -> _Bounds:
+    """The slice that takes a part; of an index, the one entry."""
+    return (part, part + 1 or _FAR, 1) if isinstance(part, int) else part
+
+
+@operator("CROP")
+class Crop(Layout):
+    """The box of the input that begins at `offset` and has the sizes `shape`.
+
+    It crops `axis`, which counts from the last one if negative, and the axes after it, and leaves
+    those before it whole. `shape` has a size for each cropped axis, or one for each axis of the
+    input, of which those of whole axes are not looked at. `offset` has one number for each cropped
+    axis, or one for all. The box must lie in the input. Source: Caffe's Crop layer.
+    """
+
+    __slots__ = ()
+    shape = integers()
+    axis = integer(2)
+    offset = integers((0,))
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        axis, starts, ends = self._box(len(shape))
+        for size, start, end in zip(shape[axis:], starts, ends, strict=True):
+            if start < 0 or end < start or (isinstance(size, int) and end > size):
+                raise ValueError(f"offset: the box from {start} to {end} is not in {size}")
+        return (*shape[:axis], *(end - start for start, end in zip(starts, ends, strict=True)))
+
+    def reference(
+        self, input: Array, shape: Sequence[int], axis: int, offset: Sequence[int]
+    ) -> Array:
+        axis, starts, ends = _box(input.ndim, shape, axis, offset)
+        if any(end > size for size, end in zip(input.shape[axis:], ends, strict=True)):
+            raise ValueError(f"offset: the box to {ends} is not in {input.shape[axis:]}")
+        box = [*(slice(None),) * axis, *map(slice, starts, ends)]
+        return input[tuple(box)]
+
+    def decompose(self, b: Builder) -> Operand:
+        rank = len(shape_of(self.input))
+        axis, starts, ends = self._box(rank)
+        return b.add(Slice, self.input, range(axis, rank), starts, ends)
+
+    def _box(self, rank: int) -> tuple[int, Sequence[int], Sequence[int]]:
+        return _box(rank, self.shape, self.axis, self.offset)
+
+
+def _box(
+    rank: int, shape: Sequence[int], axis: int, offset: Sequence[int]
+) -> tuple[int, Sequence[int], Sequence[int]]:
+    """The first axis that is cropped, and where the box starts and ends on it and the others."""
+    first = axis_in(axis, rank)
+    cropped = rank - first
+    if len(shape) not in (cropped, rank):
+        raise ValueError(f"shape: has {len(shape)} sizes, not {cropped} or {rank}")
+    if len(offset) not in (cropped, 1):
+        raise ValueError(f"offset: has {len(offset)} numbers, not {cropped} or 1")
+    starts = list(offset) * (cropped if len(offset) == 1 else 1)
+    ends = [start + size for start, size in zip(starts, shape[-cropped:], strict=True)]
+    return first, starts, ends

@@ -1,0 +1,192 @@
+"""Picking boxes of object detectors that do not overlap: non-maximum suppression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from crosschip.ir import Array, Dim, ElementType, Shape, unknown
+from crosschip.ir.types import FLOATS, INDICES
+from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.shapes import of_rank, same
+from crosschip.ops.definition.slots import flag, integer, optional_tensor, real, tensor
+from crosschip.ops.numerics.overlap import overlaps, ranked, suppressed
+
+
+@operator("NON_MAX_SUPPRESSION", core=True)
+class NonMaxSuppression(Operator):
+    """The best boxes of each class, without those that overlap a better one of the same class.
+
+    `bboxes` is [N, M, 4] (x_min, y_min, x_max, y_max) and `scores` [N, C, M]; or, with `rois_num`
+    [N], which says how many of M rows belong to each image, `bboxes` is [M, C, 4], a box for each
+    class, and `scores` [M, C].
+
+    In each image and for each class but `background_label`, boxes with a score greater than
+    `score_threshold` are ordered by falling score, equal ones by index, and the first `nms_top_k`
+    stay (all if that is negative). One after the other is kept unless its overlap with one that has
+    been kept is greater than a threshold, which is `nms_threshold` at first and after each box that
+    is kept is multiplied by `nms_eta` if that is less than 1 and the threshold greater than 0.5; a
+    negative `nms_eta` is an error.
+    The overlap is the area common to both over the area of either; without `normalized` widths and
+    heights are one more than the difference of coordinates, and boxes that do not overlap have an
+    overlap of 0. Of all classes together, `keep_top_k` boxes with the highest scores stay (all if
+    that is negative; of equal ones, those of lower classes).
+
+    Outputs: [K, 6] rows of class, score and box, image by image, class by class, by falling score
+    (with `rois_num`, by index); [N] the number of rows for each image, int32; with `return_index`,
+    [K, 1] int32: the row of each in `bboxes` as [N * M, 4] (or [M * C, 4]).
+
+    A NaN is never greater than a threshold. Sources: NNAdapter's NON_MAX_SUPPRESSION, which only
+    its code has; Paddle's multiclass_nms3.
+    """
+
+    __slots__ = ()
+    bboxes = tensor(FLOATS)
+    scores = tensor(FLOATS, like="bboxes")
+    rois_num = optional_tensor(INDICES)
+    background_label = integer(0)
+    score_threshold = real(0.0)
+    nms_top_k = integer(-1)
+    nms_threshold = real(0.3)
+    nms_eta = real(1.0, least=0)
+    keep_top_k = integer(-1)
+    normalized = flag(True)
+    return_index = flag(False)
+
+    def output_count(self) -> int:
+        return 3 if self.return_index else 2
+
+    def infer_element_type(self) -> Sequence[ElementType]:
+        (slot, boxes), *_ = self.filled()
+        kinds = [slot.element_type(boxes), ElementType.INT32, ElementType.INT32]
+        return kinds[: self.output_count()]
+
+    def infer_shape(self) -> Sequence[Shape]:
+        boxes, scores = shape_of(self.bboxes), shape_of(self.scores)
+        first = of_rank(boxes, 3, "bboxes")[0]
+        same(boxes[2], 4, "bboxes: the size of its last axis, and the numbers of a box")
+        of_rank(scores, 2 if self.rois_num else 3, "scores")
+        own = (scores[0], scores[1] if self.rois_num else scores[2])
+        for size, wanted in zip(own, boxes, strict=False):
+            same(size, wanted, "scores: its sizes, and those of bboxes")
+        images: Dim = first
+        if self.rois_num:
+            images = of_rank(shape_of(self.rois_num), 1, "rois_num")[0]
+        count = unknown()
+        return [(count, 6), (images,), (count, 1)][: self.output_count()]
+
+    def reference(
+        self,
+        bboxes: Array,
+        scores: Array,
+        rois_num: Array | None,
+        background_label: int,
+        score_threshold: float,
+        nms_top_k: int,
+        nms_threshold: float,
+        nms_eta: float,
+        keep_top_k: int,
+        normalized: bool,
+        return_index: bool,
+    ) -> Sequence[Array]:
+        rows: list[Array] = []
+        places: list[int] = []
+        counts = []
+        for boxes, marks, own in _images(bboxes, scores, rois_num):
+            kept: list[tuple[int, int]] = []
+            for label in range(len(marks)):
+                if label == background_label:
+                    continue
+                order = ranked(marks[label], score_threshold)
+                order = order[:nms_top_k] if nms_top_k >= 0 else order
+                overlap = overlaps(boxes[label], 0.0 if normalized else 1.0)
+                picked = suppressed(order, overlap, nms_threshold, nms_eta)
+                kept += [(label, box) for box in picked]
+            if 0 <= keep_top_k < len(kept):
+                best = sorted(kept, key=lambda entry: -marks[entry])[:keep_top_k]
+                kept = sorted(best, key=lambda entry: entry[0])
+            if rois_num is not None:
+                kept.sort()
+            rows += [np.concatenate([[c, marks[c, i]], boxes[c, i]]) for c, i in kept]
+            places += [int(own[entry]) for entry in kept]
+            counts.append(len(kept))
+        table = np.array(rows, bboxes.dtype).reshape(-1, 6)
+        outputs = [table, np.array(counts, np.int32), np.array(places, np.int32).reshape(-1, 1)]
+        return outputs[: 3 if return_index else 2]
+
+
+@operator("NON_MAX_SUPPRESSION_INDICES", core=True)
+class NonMaxSuppressionIndices(Operator):
+    """Which boxes of each class remain without those that overlap a better one.
+
+    `boxes` is [N, M, 4], `scores` [N, C, M]. A box is y1, x1, y2, x2, two corners in any order,
+    or, with `center_point_box`, x_centre, y_centre, width, height. For each image and class, boxes
+    with a score greater than `score_threshold` are taken by falling score, equal ones by index, and
+    kept unless their overlap (common area over the area of either; 0 if an area is not positive)
+    with one that has been kept is greater than `iou_threshold`, which must not be negative, until
+    there are `max_output_boxes_per_class`.
+
+    The output is [K, 3] int64: image, class and box, in that order. A NaN is never greater than a
+    threshold. Source: ONNX's NonMaxSuppression.
+    """
+
+    __slots__ = ()
+    boxes = tensor(FLOATS)
+    scores = tensor(FLOATS, like="boxes")
+    max_output_boxes_per_class = integer(0)
+    iou_threshold = real(0.0, least=0)
+    score_threshold = real(-np.inf)
+    center_point_box = flag(False)
+
+    def infer_element_type(self) -> ElementType:
+        return ElementType.INT64
+
+    def infer_shape(self) -> Shape:
+        boxes = of_rank(shape_of(self.boxes), 3, "boxes")
+        scores = of_rank(shape_of(self.scores), 3, "scores")
+        same(boxes[2], 4, "boxes: the size of its last axis, and the numbers of a box")
+        same(boxes[0], scores[0], "scores: its first size, and that of boxes")
+        same(boxes[1], scores[2], "scores: its last size, and the number of boxes")
+        return (unknown(), 3)
+
+    def reference(
+        self,
+        boxes: Array,
+        scores: Array,
+        max_output_boxes_per_class: int,
+        iou_threshold: float,
+        score_threshold: float,
+        center_point_box: bool,
+    ) -> Array:
+        first, second = boxes[..., :2], boxes[..., 2:]
+        if center_point_box:
+            first, second = first - second / 2, first + second / 2
+        corners = np.concatenate([np.minimum(first, second), np.maximum(first, second)], axis=-1)
+        chosen = []
+        for image, marks in enumerate(scores):
+            overlap = overlaps(corners[image], 0.0)
+            for label, ranking in enumerate(marks):
+                order = ranked(ranking, score_threshold)
+                kept = suppressed(order, overlap, iou_threshold, 1.0, max_output_boxes_per_class)
+                chosen += [(image, label, box) for box in kept]
+        return np.array(chosen, np.int64).reshape(-1, 3)
+
+
+def _images(boxes: Array, scores: Array, counts: Array | None) -> list[tuple[Array, Array, Array]]:
+    """For each image, boxes [C, M, 4], scores [C, M] and the rows that they are in [C, M]."""
+    if counts is None:
+        classes, own = scores.shape[1:]
+        rows = np.arange(boxes.shape[0] * own).reshape(-1, 1, own)
+        return [
+            (
+                np.broadcast_to(boxes[image], (classes, own, 4)),
+                scores[image],
+                np.broadcast_to(rows[image], (classes, own)),
+            )
+            for image in range(boxes.shape[0])
+        ]
+    ends = np.cumsum(counts)[:-1]
+    places = np.arange(scores.size).reshape(scores.shape)
+    parts = (np.split(whole, ends) for whole in (boxes, scores, places))
+    return [(part.swapaxes(0, 1), marks.T, own.T) for part, marks, own in zip(*parts, strict=True)]

@@ -1,0 +1,109 @@
+"""Sizes that follow from shapes, known by name and computed when a model runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.ops.test_examples import CASES, CoreDevice
+
+from crosschip.devices.reference import ReferenceProgram
+from crosschip.ir import Builder, ElementType, Operand, TensorType, symbol
+from crosschip.ir.dimension import Dim
+from crosschip.ir.types import NARROW_TYPES
+from crosschip.ops.definition.examples import arrays_for, model_of
+from crosschip.ops.definition.shape_values import Sizes
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import Fill, Range, Rank, ShapeOf
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat, Stack
+from crosschip.ops.standard.layout import Expand, Reshape, Squeeze, Unsqueeze
+from crosschip.ops.standard.rearranging import Tile
+from crosschip.ops.standard.slicing import Slice
+from crosschip.runtime.placement import place
+
+N, H, W = symbol("N"), symbol("H"), symbol("W")
+
+
+@pytest.fixture
+def b() -> Builder:
+    return Builder()
+
+
+@pytest.fixture
+def x(b: Builder) -> Operand:
+    return b.input("x", TensorType(ElementType.FLOAT32, (N, 3, H, W)))
+
+
+def test_shapes_are_known_through_what_moves_them(b: Builder, x: Operand) -> None:
+    shape = b.add(ShapeOf, x)
+    space = b.add(Slice, shape, (0,), (2,), (4,))
+    one = b.add(Gather, shape, np.array(0))
+    sizes = b.add(Concat, [space, b.add(Unsqueeze, one, (0,))], axis=0)
+    as_int32 = b.add(Cast, sizes, ElementType.INT32)
+    assert b.add(Fill, as_int32, np.float32(0)).type.shape == (H, W, N)
+    pair = b.add(Stack, [one, b.add(Squeeze, b.add(Slice, shape, (0,), (1,), (2,)), (0,))])
+    assert b.add(Expand, np.zeros((1, 1)), pair).type.shape == (N, 3)
+    flat = b.add(Reshape, x, b.add(Concat, [pair, b.constant(np.array([-1]))], axis=0))
+    assert flat.type.shape == (N, 3, H * W)
+    assert b.add(Tile, x, shape).type.shape == (N * N, 9, H * H, W * W)
+    length = b.add(Gather, shape, np.array(2))
+    assert b.add(Range, np.int64(0), length, np.int64(1)).type.shape == (H,)
+    assert b.add(Fill, b.add(Rank, x), np.float32(0)).type.shape == (4,)
+
+
+EXPRESSIONS: list[tuple[Any, int]] = [
+    (lambda n, h, w: n, 2),
+    (lambda n, h, w: 7, 7),
+    (lambda n, h, w: n * h * w, 40),
+    (lambda n, h, w: (h + 1) // 2, 2),
+    (lambda n, h, w: 2 * h * ((w - 1) // 2) - 3 * n, 10),
+    (lambda n, h, w: (h * w) // (n + 1) + 1, 7),
+    (lambda n, h, w: 0 * n, 0),
+]
+
+
+@pytest.mark.parametrize(("expression", "value"), EXPRESSIONS)
+def test_an_expression_is_computed(b: Builder, x: Operand, expression: Any, value: int) -> None:
+    sizes = Sizes(b, x)
+    n, channels, h, w = sizes.shape
+    assert channels == 3
+    b.output("y", sizes.computed(expression(n, h, w)))
+    (result,) = ReferenceProgram(b.build()).run([np.zeros((2, 3, 4, 5), np.float32)])
+    np.testing.assert_array_equal(result, np.array([value]), strict=True)
+
+
+def test_a_known_shape_is_not_computed(b: Builder, x: Operand) -> None:
+    sizes = Sizes(b, x)
+    assert sizes((1, 2, 3)) == (1, 2, 3)
+    assert b.operations == []
+    computed = sizes((sizes.shape[1], sizes.shape[3]))
+    assert isinstance(computed, Operand)
+    known: tuple[Dim, ...] | None = computed.type.sizes
+    assert known == (3, W)
+
+
+OPERATORS = """
+    RESHAPE TRANSPOSE SQUEEZE UNSQUEEZE FLATTEN EXPAND SHAPE RANK SLICE STRIDED_SLICE CROP CONCAT
+    STACK SPLIT UNSTACK GATHER MESHGRID FILL FILL_LIKE RANGE ONE_HOT PAD TILE ROLL REVERSE_SEQUENCE
+    TRILU CHANNEL_SHUFFLE DEPTH_TO_SPACE SPACE_TO_DEPTH BATCH_TO_SPACE_ND SPACE_TO_BATCH_ND CAST
+    BIT_CAST QUANTIZE DEQUANTIZE GATHER_ND GATHER_ELEMENTS SCATTER_ND SCATTER_ELEMENTS
+    SPARSE_TO_DENSE NON_ZERO UNIQUE ASSERT
+"""
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if n.rpartition("-")[0] in OPERATORS.split()])
+def test_decompositions_work_with_no_size_known(name: str) -> None:
+    """On nothing but the core, what is computed is what the operator's own reference computes."""
+    operator, arguments = CASES[name]
+    arrays = list(arrays_for(arguments).values())
+    model = model_of(operator, arguments, named=True)
+    device = CoreDevice()
+    placed = place(model, {device.name: device.supports}).model
+    expected = ReferenceProgram(model).run(arrays)
+    for actual, wanted in zip(ReferenceProgram(placed).run(arrays), expected, strict=True):
+        assert (actual.dtype, actual.shape) == (wanted.dtype, wanted.shape)
+        if ElementType.of(wanted.dtype) in NARROW_TYPES:
+            actual, wanted = actual.astype(np.float32), wanted.astype(np.float32)
+        np.testing.assert_array_equal(actual, wanted)
