@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto
 
-from crosschip.importers.onnx.body import Body
+from crosschip.importers.body import Body
 from crosschip.importers.onnx.known import known_outputs
 from crosschip.importers.onnx.tensors import text
 from crosschip.importers.table import ImportTable

@@ -22,7 +22,7 @@ from onnx import (
     helper,
 )
 
-from crosschip.importers.onnx.body import Body, Captures, with_settled_state
+from crosschip.importers.body import Body, Captures, with_settled_state
 from crosschip.importers.onnx.functions import (
     STANDARD_DOMAINS,
     allows,

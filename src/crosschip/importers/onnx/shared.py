@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from onnx import FunctionProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto
 
-from crosschip.importers.onnx.body import OpenAxes
+from crosschip.importers.body import OpenAxes
 from crosschip.importers.onnx.functions import STANDARD_DOMAINS
 from crosschip.importers.onnx.sizes import Sizes
 from crosschip.importers.onnx.tensors import TensorReader, text

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from crosschip.importers.paddle import operators  # noqa: F401, fills the table
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.program import Operator, Program, Variable, within
+from crosschip.importers.paddle.program import Program, Variable, every_operator
+from crosschip.importers.paddle.run import run
 from crosschip.importers.paddle.table import TABLE
 from crosschip.importers.paddle.values import Values
 from crosschip.ir import (
@@ -17,15 +17,11 @@ from crosschip.ir import (
     Builder,
     Dim,
     Model,
-    ModelError,
     TensorType,
-    UnsupportedError,
     symbol,
 )
 
 _IMAGE_AXES = "NCHW"
-_QUANTIZED = ("enable_int8", "enable_int16")
-"""Attributes that Paddle Lite's tools set on operators that compute on integers."""
 
 
 def check(path: Path, program: Program) -> None:
@@ -34,7 +30,7 @@ def check(path: Path, program: Program) -> None:
     Raises:
         UnsupportedError: there is at least one; the message lists them all, with counts.
     """
-    TABLE.check(str(path), (operator.type for operator in program.operators))
+    TABLE.check(str(path), (operator.type for operator in every_operator(program.operators)))
 
 
 def build(name: str, program: Program, parameters: Mapping[str, Array]) -> Model:
@@ -59,26 +55,10 @@ def build(name: str, program: Program, parameters: Mapping[str, Array]) -> Model
         values.define(parameter, operand)
     # Numbers that the element type cannot hold come out as NumPy has it, as they do in Paddle.
     with np.errstate(all="ignore"):
-        for operator in program.operators:
-            try:
-                _expect_reals(operator)
-                TABLE[operator.type](Context(operator, values))
-            except (ModelError, UnsupportedError) as error:
-                where = f"operator {operator.number} ({operator.label})"
-                raise within(where, error) from None
+        run(program.operators, values)
     for output, variable_name in program.outputs.items():
         builder.output(output, values[variable_name])
     return builder.build()
-
-
-def _expect_reals(operator: Operator) -> None:
-    """Refuse an operator of which attributes say how integers stand for reals."""
-    for name in _QUANTIZED:
-        if operator.attributes.get(name) is True:
-            raise UnsupportedError(
-                f"{name} True: integers with their scales in attributes cannot be expressed; "
-                f"export without quantization, or as ONNX"
-            )
 
 
 def _input_type(variable: Variable, program: Program) -> TensorType:

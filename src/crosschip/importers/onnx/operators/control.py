@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import GraphProto
 
-from crosschip.importers.onnx.body import Body
+from crosschip.importers.body import Body
 from crosschip.importers.onnx.node import Node, axis_from_front, imports
 from crosschip.importers.onnx.unrolling import MAX_TRIPS
 from crosschip.ir import If, Loop, ModelError, Operand, Scan, UnsupportedError

@@ -1,4 +1,4 @@
-"""Graphs that nodes hold, as bodies of control flow: models of their own that capture values."""
+"""Graphs and blocks of files as bodies of control flow: models that capture values."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Captures:
 
 @dataclass(frozen=True)
 class Body:
-    """A graph that has been imported by itself.
+    """A graph or block that has been imported by itself.
 
     Attributes:
-        name: the graph's.
+        name: what to call it.
         inputs: what it takes.
         operations: in an order in which they can run.
         outputs: what it makes.
