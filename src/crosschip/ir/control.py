@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from crosschip.ir.dimension import Dim, unknown
 from crosschip.ir.errors import ModelError
+from crosschip.ir.frozen import settle
 from crosschip.ir.model import Model, Operand, Operation
 from crosschip.ir.types import ElementType, TensorType
 from crosschip.ir.widening import (
@@ -44,6 +45,7 @@ class ControlFlow(Operation):
     __slots__ = ("_bodies",)
 
     roles: ClassVar[tuple[str, ...]]
+    _bodies: tuple[Model, ...]
 
     def __init__(
         self,
@@ -54,7 +56,7 @@ class ControlFlow(Operation):
         bodies: Sequence[Model],
     ) -> None:
         super().__init__(name, inputs, outputs)
-        self._bodies = tuple(bodies)
+        settle(self, "_bodies", tuple(bodies))
         if len(self._bodies) != len(self.roles):
             raise ModelError(f"{self.type}: holds {' and '.join(self.roles)}")
 
@@ -72,7 +74,7 @@ class ControlFlow(Operation):
         """What the bodies read from outside, in the order of their last inputs."""
         raise NotImplementedError(f"{self.type} does not say what its bodies read")
 
-    def with_bodies(self, bodies: Sequence[Model]) -> ControlFlow:
+    def with_bodies(self, bodies: Sequence[Model]) -> Self:
         """The same operation on the same operands with other bodies."""
         return type(self)(self.name, self.inputs, self.outputs, bodies=bodies, **self.attributes)
 
@@ -80,7 +82,7 @@ class ControlFlow(Operation):
         self,
         inputs: tuple[Operand | None, ...],
         outputs: tuple[Operand, ...] | None = None,
-    ) -> ControlFlow:
+    ) -> Self:
         """The same operation on other inputs; its bodies are inferred anew for their types."""
         return self.adapted(inputs, outputs, widening=False)
 
@@ -90,7 +92,7 @@ class ControlFlow(Operation):
         outputs: tuple[Operand, ...] | None = None,
         *,
         widening: bool,
-    ) -> ControlFlow:
+    ) -> Self:
         """Like `with_inputs`.
 
         Args:
@@ -227,6 +229,7 @@ class Loop(ControlFlow):
 
     __slots__ = ("states",)
 
+    states: int
     type: ClassVar[str] = "LOOP"
     roles = ("body",)
 
@@ -240,7 +243,7 @@ class Loop(ControlFlow):
         states: int,
     ) -> None:
         super().__init__(name, inputs, outputs, bodies=bodies)
-        self.states = states
+        settle(self, "states", states)
 
     @classmethod
     def of(
@@ -355,6 +358,11 @@ class Scan(ControlFlow):
 
     __slots__ = ("input_axes", "input_reversed", "output_axes", "output_reversed", "states")
 
+    states: int
+    input_axes: tuple[int, ...]
+    input_reversed: tuple[bool, ...]
+    output_axes: tuple[int, ...]
+    output_reversed: tuple[bool, ...]
     type: ClassVar[str] = "SCAN"
     roles = ("body",)
 
@@ -372,11 +380,11 @@ class Scan(ControlFlow):
         output_reversed: Sequence[bool],
     ) -> None:
         super().__init__(name, inputs, outputs, bodies=bodies)
-        self.states = states
-        self.input_axes = tuple(input_axes)
-        self.input_reversed = tuple(input_reversed)
-        self.output_axes = tuple(output_axes)
-        self.output_reversed = tuple(output_reversed)
+        settle(self, "states", states)
+        settle(self, "input_axes", tuple(input_axes))
+        settle(self, "input_reversed", tuple(input_reversed))
+        settle(self, "output_axes", tuple(output_axes))
+        settle(self, "output_reversed", tuple(output_reversed))
 
     @classmethod
     def of(
@@ -510,6 +518,14 @@ def every_operation(model: Model) -> Iterator[Operation]:
         yield operation
         for body in operation.bodies:
             yield from every_operation(body)
+
+
+def every_constant(model: Model) -> Iterator[Operand]:
+    """The constants of a model and those of its bodies."""
+    yield from model.constants
+    for operation in model.operations:
+        for body in operation.bodies:
+            yield from every_constant(body)
 
 
 def retyped(model: Model, types: Sequence[TensorType], widening: bool = False) -> Model:

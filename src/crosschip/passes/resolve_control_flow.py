@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,14 +12,15 @@ from crosschip.ops import Operator
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Unsqueeze
-from crosschip.passes.base import Keeps, Pass
-from crosschip.passes.fold_constants import FoldConstants, known_outputs
+from crosschip.passes.base import Pass
+from crosschip.passes.fold_constants import known_outputs
 from crosschip.passes.rewriter import Rewriter
 
 _MAX_TRIPS = 64
 _MAX_OPERATIONS = 4096
 
 
+@dataclass(frozen=True)
 class ResolveControlFlow(Pass):
     """Chooses branches and unrolls loops whose course is known.
 
@@ -31,10 +33,7 @@ class ResolveControlFlow(Pass):
     What reads a value that has become known is folded in the same sweep.
     """
 
-    requires = (FoldConstants,)
-    keeps = Keeps.VALUES
-
-    def __call__(self, model: Model) -> Model:
+    def rewrite(self, model: Model) -> Model:
         if not any(operation.bodies for operation in model.operations):
             return model
         rewriter = Rewriter(model)
@@ -44,7 +43,10 @@ class ResolveControlFlow(Pass):
             try:
                 results = attempt.results(operation)
             except _Unresolved:
-                rewriter.emit(operation)
+                rewriter.keep(operation)
+                continue
+            if attempt.operations == [operation]:
+                rewriter.keep(operation)
                 continue
             left -= attempt.unrolled
             for one in attempt.operations:
@@ -186,16 +188,17 @@ class _Attempt:
                 raise _Unresolved
             return [_nothing(output) for output in outputs]
         joined = []
-        for index, (output, axis) in enumerate(zip(outputs, axes, strict=True)):
+        for index, axis in enumerate(axes):
             parts = [made[index] for made in collected]
             if backwards and backwards[index]:
                 parts.reverse()
-            names = [f"{output.name}.{number}" for number in range(len(parts))]
+            name = f"{operation.name}.collected{index}"
+            names = [f"{name}.{number}" for number in range(len(parts))]
             wider = [
-                self._made(Unsqueeze, name, part, (axis,))
-                for name, part in zip(names, parts, strict=True)
+                self._made(Unsqueeze, own, part, (axis,))
+                for own, part in zip(names, parts, strict=True)
             ]
-            joined.append(self._made(Concat, output.name, axis=axis, parts=wider))
+            joined.append(self._made(Concat, name, axis=axis, parts=wider))
         return joined
 
     def _made(

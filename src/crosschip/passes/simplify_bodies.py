@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from crosschip.ir import ControlFlow, Loop, Model, Operand, Scan
 from crosschip.ir.control import substituted
-from crosschip.passes.base import Keeps, Pass
+from crosschip.passes.base import Pass
 from crosschip.passes.rewriter import Rewriter
 
 
+@dataclass(frozen=True)
 class SimplifyBodies(Pass):
     """Simplifies the bodies of `IF`, `LOOP` and `SCAN`, and hands them only what they need.
 
@@ -23,21 +25,24 @@ class SimplifyBodies(Pass):
         simplify: what is done to a body.
     """
 
-    keeps = Keeps.MEANING
+    exact: ClassVar[bool] = False
 
-    def __init__(self, simplify: Callable[[Model], Model]) -> None:
-        self._simplify = simplify
+    simplify: Callable[[Model], Model] = field(repr=False)
 
-    def __call__(self, model: Model) -> Model:
+    def rewrite(self, model: Model) -> Model:
         if not any(operation.bodies for operation in model.operations):
             return model
         rewriter = Rewriter(model)
         for old in model.operations:
             operation = rewriter.resolved(old)
+            simple = operation
             if isinstance(operation, ControlFlow):
                 used = [output in model.uses for output in old.outputs]
-                operation = self._simplified(operation, used, rewriter)
-            rewriter.emit(operation)
+                simple = self._simplified(operation, used, rewriter)
+            if simple is operation:
+                rewriter.keep(operation)
+            else:
+                rewriter.emit(simple)
         return rewriter.finish()
 
     def _simplified(
@@ -46,12 +51,12 @@ class SimplifyBodies(Pass):
         parts = _Parts(operation)
         parts.capture_unchanging_state(rewriter)
         parts.own_constants()
-        parts.bodies = [self._simplify(body) for body in parts.bodies]
+        parts.bodies = [self.simplify(body) for body in parts.bodies]
         parts.drop_unread_captures()
         parts.drop_unused_outputs(
             {o for o, u in zip(operation.outputs, used, strict=True) if not u}
         )
-        return parts.rebuilt(rewriter)
+        return parts.rebuilt()
 
 
 class _Parts:
@@ -119,20 +124,17 @@ class _Parts:
                     del values[index - self.states]
                     self.attributes[name] = tuple(values)
 
-    def rebuilt(self, rewriter: Rewriter) -> ControlFlow:
-        """The operation put together again, with its output types refined."""
+    def rebuilt(self) -> ControlFlow:
+        """The operation put together again: itself if nothing has changed."""
         if "states" in self.attributes:
             self.attributes["states"] = self.states
-        kind: Callable[..., ControlFlow] = type(self.operation)
+        operation = self.operation
         inputs = (*self.given, *self.captures)
-        name, attributes = self.operation.name, self.attributes
-        renewed = kind(name, inputs, tuple(self.outputs), bodies=self.bodies, **attributes)
-        outputs = []
-        for old, type_ in zip(self.outputs, renewed.infer(), strict=True):
-            outputs.append(old if old.type == type_ else Operand(old.name, type_))
-            if outputs[-1] is not old:
-                rewriter.replace(old, outputs[-1])
-        return renewed.with_inputs(inputs, tuple(outputs))
+        if inputs == operation.inputs and tuple(self.bodies) == operation.bodies:
+            return operation
+        kind: Callable[..., ControlFlow] = type(operation)
+        outputs, attributes = tuple(self.outputs), self.attributes
+        return kind(operation.name, inputs, outputs, bodies=self.bodies, **attributes)
 
     def _captured(self, body: Model) -> list[tuple[str, Operand]]:
         inputs = list(body.inputs.items())

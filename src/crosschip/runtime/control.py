@@ -14,11 +14,12 @@ import numpy as np
 from crosschip.hal import Program
 from crosschip.ir import Array, ControlFlow, DeviceError, If, Loop, Operand, Operation, Scan
 from crosschip.ir.dimension import Dim, name_of, substitute
+from crosschip.runtime.guard import GuardedProgram
 
 RUNTIME = "runtime"
 """Who runs control flow that no device takes whole, where placement says who runs what."""
 
-Execute = Callable[[list[Array]], Sequence[Array]]
+Execute = Callable[[Sequence[Array]], Sequence[Array]]
 """A compiled body: from input arrays to output arrays that may be inputs or constants of it."""
 
 
@@ -27,7 +28,7 @@ def program_for(
     inputs: Sequence[Operand],
     outputs: Sequence[Operand],
     bodies: Sequence[Execute],
-    programs: Sequence[Program],
+    programs: Sequence[GuardedProgram],
 ) -> ControlProgram:
     """The program that runs an operation.
 
@@ -53,7 +54,7 @@ class ControlProgram(Program):
         inputs: Sequence[Operand],
         outputs: Sequence[Operand],
         bodies: Sequence[Execute],
-        programs: Sequence[Program],
+        programs: Sequence[GuardedProgram],
     ) -> None:
         place = {operand: index for index, operand in enumerate(inputs)}
         self._operation = operation

@@ -39,7 +39,7 @@ def imported(folder: Path, graph: str) -> tuple[Model, Path]:
     path = folder / "model.onnx"
     path.write_bytes(parser.parse_model(f"{HEADER} {graph}").SerializeToString())
     model = load(path)
-    model.check()
+    model.verify()
     return model, path
 
 
@@ -218,7 +218,7 @@ def test_saved_and_from_the_cache(tmp_path: Path, case: str) -> None:
     model, path = imported(tmp_path, graph)
     again = from_bytes(to_bytes(model))
     assert str(again) == str(model)
-    again.check()
+    again.verify()
     wanted = oracle(path, calls[0])
     for devices in ("reference", "onnxruntime"):
         for word in ("miss", "hit"):

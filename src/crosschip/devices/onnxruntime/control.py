@@ -9,7 +9,7 @@ from onnx import GraphProto
 from crosschip.devices.onnxruntime.converters import converters
 from crosschip.devices.onnxruntime.converters.table import MOVABLE
 from crosschip.devices.onnxruntime.graph import Graph
-from crosschip.hal import YES, Support
+from crosschip.hal import YES, Rule, Support
 from crosschip.ir import ControlFlow, If, Loop, Model, Operand, Operation, Scan
 
 
@@ -21,11 +21,12 @@ def supports(operation: Operation) -> Support:
         for inner in body.operations:
             answer = supports(inner)
             if not answer:
-                return Support.no(f"{operation.type}.{role}: {answer.reason}")
+                rule = answer.rule or Rule.OPERATOR
+                return Support.no(operation, role, answer.reason, rule)
         for operand in (*body.inputs.values(), *body.outputs.values()):
             if operand.type.element_type not in MOVABLE:
-                element_type = operand.type.element_type
-                return Support.no(f"{operation.type}.{role}: {element_type} is not supported")
+                detail = f"{operand.type.element_type} is not supported"
+                return Support.no(operation, role, detail, Rule.ELEMENT_TYPE)
     return YES
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from onnx import FunctionProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto
@@ -13,7 +13,7 @@ from crosschip.importers.onnx.functions import STANDARD_DOMAINS
 from crosschip.importers.onnx.sizes import Sizes
 from crosschip.importers.onnx.tensors import TensorReader, text
 from crosschip.importers.onnx.unrolling import Unrolling
-from crosschip.ir import ModelError, ModelFileError, Operand, UnsupportedError
+from crosschip.ir import Builder, ModelError, ModelFileError, Operand, UnsupportedError
 from crosschip.ops.definition.slots import ComputedParameter
 
 MAX_EXPANDED = 100_000
@@ -31,6 +31,7 @@ class Shared:
         strings: the tensors of strings that operands stand for. Strings are no constants of a
             model: what reads them are extension operations, and those bring them along.
         containers: the types of operands that are no tensors.
+        settled: operands whose names stay, whatever else they become results of.
         unrolling: keeps account of loops that are unrolled.
         open_axes: the axes of the states of loops whose sizes change from time to time.
     """
@@ -50,6 +51,7 @@ class Shared:
         self.sizes = Sizes()
         self.strings: dict[Operand, TensorProto] = {}
         self.containers: dict[Operand, TypeProto] = {}
+        self.settled: set[Operand] = set()
         self.unrolling = Unrolling()
         self.open_axes: OpenAxes = {}
         self._taken: set[str] = set()
@@ -74,6 +76,35 @@ class Shared:
             if name not in self._taken:
                 self._taken.add(name)
                 yield name
+
+    def rename(
+        self, builder: Builder, names: Mapping[Operand | None, str], start: int
+    ) -> Mapping[Operand, Operand]:
+        """Give the results of a node the names that the file has for them.
+
+        Args:
+            builder: has the operations that the node became.
+            names: the name for each result, empty if it has none; whatever else the node's
+                operations make under such a name gets another one.
+            start: the index of the first operation that the node became.
+
+        Returns:
+            The operands that have taken the places of others.
+        """
+        changed = {}
+        taken = set(names.values())
+        for operation in builder.operations[start:]:
+            for operand in operation.outputs:
+                name = names.get(operand)
+                if name is None and operand.name in taken:
+                    name = f"{operation.name}.{operation.type.lower()}"
+                if name and name != operand.name and operand not in self.settled:
+                    changed[operand] = name
+        renamed = builder.rename(changed, start) if changed else {}
+        for old, new in renamed.items():
+            if old in self.containers:
+                self.containers[new] = self.containers[old]
+        return renamed
 
     def expand(self, count: int) -> None:
         """Account for nodes that come out of a function.
