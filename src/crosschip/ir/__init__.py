@@ -3,10 +3,12 @@
 Nothing here knows an operator, a file format or a device.
 """
 
+from crosschip.ir.budget import Budget
 from crosschip.ir.builder import Builder, constant
 from crosschip.ir.control import ControlFlow, If, Loop, Scan
 from crosschip.ir.dimension import Dim, Dimension, Shape, symbol, unknown
 from crosschip.ir.errors import (
+    BudgetError,
     CacheError,
     DeviceError,
     ElementTypeError,
@@ -22,6 +24,8 @@ from crosschip.ir.types import Array, ElementType, Quantization, TensorType
 
 __all__ = [
     "Array",
+    "Budget",
+    "BudgetError",
     "Builder",
     "CacheError",
     "ControlFlow",

@@ -18,8 +18,8 @@ class SimplifyBodies(Pass):
 
     1. A state that a body always hands on as it got it is a capture; a captured constant becomes
        the body's own.
-    2. The body is simplified like any model.
-    3. What no body reads is not captured, and what nobody reads is not made or collected.
+    2. What nobody reads is not made or collected.
+    3. The body is simplified like any model, and what it then does not read is not captured.
 
     Args:
         simplify: what is done to a body.
@@ -51,11 +51,10 @@ class SimplifyBodies(Pass):
         parts = _Parts(operation)
         parts.capture_unchanging_state(rewriter)
         parts.own_constants()
+        unused = {o for o, read in zip(operation.outputs, used, strict=True) if not read}
+        parts.drop_unused_outputs(unused)
         parts.bodies = [self.simplify(body) for body in parts.bodies]
         parts.drop_unread_captures()
-        parts.drop_unused_outputs(
-            {o for o, u in zip(operation.outputs, used, strict=True) if not u}
-        )
         return parts.rebuilt()
 
 

@@ -60,8 +60,7 @@ class ControlProgram(Program):
         self._operation = operation
         self._where = f"{RUNTIME}: {operation.type} {operation.name!r}"
         self._sources = [
-            None if o is None else place[o] if o.value is None else o.value
-            for o in operation.inputs
+            None if o is None else o.value if o.is_constant else place[o] for o in operation.inputs
         ]
         self._constants = [
             operand.value

@@ -1,8 +1,8 @@
 """The one guard around foreign code: every call into a device or its programs goes through here.
 
 Whatever a device raises becomes a `DeviceError` that begins with the device's name, and whatever it
-returns is checked before anybody relies on it. Only `KeyboardInterrupt` passes, since it is the
-user's.
+returns is checked before anybody relies on it. Two pass: `KeyboardInterrupt`, since it is the
+user's, and `ModelFileError`, since weights that cannot be read any more are no device's failure.
 """
 
 from __future__ import annotations
@@ -27,7 +27,16 @@ from crosschip.hal import (
     Submission,
     Support,
 )
-from crosschip.ir import Array, DeviceError, Dim, Error, Model, Operation, TensorType
+from crosschip.ir import (
+    Array,
+    DeviceError,
+    Dim,
+    Error,
+    Model,
+    ModelFileError,
+    Operation,
+    TensorType,
+)
 from crosschip.ir.closing import Closing
 from crosschip.ir.dimension import name_of
 
@@ -73,10 +82,11 @@ def call(name: str, doing: str, function: Callable[..., T], *arguments: Any) -> 
 
     Raises:
         DeviceError: it raised something.
+        ModelFileError: a file of the model has changed.
     """
     try:
         return function(*arguments)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, ModelFileError):
         raise
     except BaseException as error:  # foreign code: whatever it raises is its failure
         raise failure(name, doing, error) from error

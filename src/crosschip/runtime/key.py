@@ -12,8 +12,6 @@ import numpy as np
 
 from crosschip.hal import Options
 from crosschip.ir import Array, ControlFlow, Extension, Model, Operand
-from crosschip.ir.control import every_constant
-from crosschip.ir.mapped import is_mapped, let_go
 from crosschip.runtime.entry import FORMAT_VERSION
 from crosschip.runtime.guard import GuardedDevice
 from crosschip.runtime.hashing import block_digests
@@ -50,7 +48,6 @@ def cache_key(model: Model, device: GuardedDevice, options: Options) -> str:
             assert operand.value is not None, "constants have values"
             for block in block_digests(_bytes(operand.value)):
                 digest.update(block)
-            let_go(operand.value)
         for operation in model.operations:
             add(operation.type, *_references(operation.inputs, number))
             if isinstance(operation, Extension):
@@ -67,12 +64,6 @@ def cache_key(model: Model, device: GuardedDevice, options: Options) -> str:
 
     add_model(model)
     return digest.hexdigest()
-
-
-def can_change(model: Model) -> bool:
-    """True if constants lie in memory-mapped files, which others may write to meanwhile."""
-    values = (operand.value for operand in every_constant(model))
-    return any(is_mapped(value) for value in values if value is not None)
 
 
 def canonical(value: object) -> str:

@@ -16,9 +16,6 @@ from crosschip.importers.onnx.unrolling import Unrolling
 from crosschip.ir import Builder, ModelError, ModelFileError, Operand, UnsupportedError
 from crosschip.ops.definition.slots import ComputedParameter
 
-MAX_EXPANDED = 100_000
-"""So many nodes may come out of functions."""
-
 
 class Shared:
     """What all graphs of one model have in common.
@@ -44,10 +41,11 @@ class Shared:
     ) -> None:
         self.ir_version = ir_version
         self.reader = reader
-        self.functions = {
-            (text(function.domain), text(function.name), text(function.overload)): function
-            for function in functions
-        }
+        self.functions: dict[tuple[str, str, str], FunctionProto] = {}
+        for function in functions:
+            key = text(function.domain), text(function.name), text(function.overload)
+            if self.functions.setdefault(key, function) is not function:
+                raise ModelFileError(f"has two functions called {'.'.join(filter(None, key))!r}")
         self.sizes = Sizes()
         self.strings: dict[Operand, TensorProto] = {}
         self.containers: dict[Operand, TypeProto] = {}
@@ -56,7 +54,6 @@ class Shared:
         self.open_axes: OpenAxes = {}
         self._taken: set[str] = set()
         self._counts: dict[str, int] = {}
-        self._expanded = 0
 
     def function(self, node: NodeProto) -> FunctionProto | None:
         """The function of the model that a node calls, if it does."""
@@ -105,19 +102,6 @@ class Shared:
             if old in self.containers:
                 self.containers[new] = self.containers[old]
         return renamed
-
-    def expand(self, count: int) -> None:
-        """Account for nodes that come out of a function.
-
-        Raises:
-            UnsupportedError: they have become too many.
-        """
-        self.unrolling.add(count)
-        self._expanded += count
-        if self._expanded > MAX_EXPANDED:
-            raise UnsupportedError(
-                f"its functions make more than {MAX_EXPANDED} nodes of the model's"
-            )
 
 
 def place(number: int, node: NodeProto) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 
@@ -20,20 +19,21 @@ from crosschip.ir import (
     TensorType,
     symbol,
 )
+from crosschip.ir.files import Stored
 
 _IMAGE_AXES = "NCHW"
 
 
-def check(path: Path, program: Program) -> None:
+def check(where: str, program: Program) -> None:
     """Refuse a program with operators that no function imports.
 
     Raises:
         UnsupportedError: there is at least one; the message lists them all, with counts.
     """
-    TABLE.check(str(path), (operator.type for operator in every_operator(program.operators)))
+    TABLE.check(where, (operator.type for operator in every_operator(program.operators)))
 
 
-def build(name: str, program: Program, parameters: Mapping[str, Array]) -> Model:
+def build(name: str, program: Program, parameters: Mapping[str, Array | Stored]) -> Model:
     """Build the model of a program.
 
     Args:

@@ -41,9 +41,8 @@ from crosschip.ir import (
     TensorType,
     constant,
 )
-from crosschip.ir.types import FLOATS, INDICES
+from crosschip.ir.types import FLOATS, INDICES, MAX_RANK
 from crosschip.ops.definition.kernel import Kernel, kernel_of
-from crosschip.ops.definition.shapes import MAX_RANK
 from crosschip.ops.definition.slots import ComputedParameter, Fuse, Parameter, Slot, Tensors
 
 _registry: dict[str, type[Operator]] = {}
@@ -393,8 +392,8 @@ def _is_float32(operand: Operand) -> bool:
 
 def sizes_in(operand: Operand) -> tuple[Dim, ...]:
     """The elements of a small tensor of integers; `UnknownRank` where nothing is known of them."""
-    if operand.value is not None and operand.value.size <= MAX_RANK:
-        return tuple(operand.value.ravel().tolist())
+    if operand.content is not None and math.prod(operand.content.shape) <= MAX_RANK:
+        return tuple(np.asarray(operand.value).ravel().tolist())
     if operand.type.sizes is None:
         raise UnknownRank
     return operand.type.sizes

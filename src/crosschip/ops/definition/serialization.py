@@ -16,7 +16,6 @@ import numpy as np
 import xxhash
 
 from crosschip.ir import (
-    Array,
     ControlFlow,
     Dim,
     ElementType,
@@ -106,8 +105,7 @@ class _Writer:
         constants = []
         for operand in model.constants:
             number[operand] = len(number)
-            assert operand.value is not None, "constants have values"
-            constants.append([operand.name, _encode_type(operand.type), self._add(operand.value)])
+            constants.append([operand.name, _encode_type(operand.type), self._add(operand)])
         operations = []
         for operation in model.operations:
             reads = [None if o is None else number[o] for o in operation.inputs]
@@ -135,14 +133,14 @@ class _Writer:
             return [[bodies, dict(operation.attributes)]]
         return []
 
-    def _add(self, array: Array) -> int:
-        """Where the elements of an array begin."""
-        offset = self._offsets.get(id(array))
-        if offset is None:
+    def _add(self, constant: Operand) -> int:
+        """Where the elements of a constant begin."""
+        key = id(constant.content)  # the model holds it, so no other gets its number meanwhile
+        if key not in self._offsets:
             self.data.extend(bytes(-len(self.data) % _ALIGNMENT))
-            offset = self._offsets[id(array)] = len(self.data)
-            self.data.extend(np.ascontiguousarray(array).tobytes())
-        return offset
+            self._offsets[key] = len(self.data)
+            self.data.extend(np.ascontiguousarray(constant.value).tobytes())
+        return self._offsets[key]
 
 
 class _Reader:

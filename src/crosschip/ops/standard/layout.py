@@ -45,6 +45,8 @@ class Reshape(Layout):
         return sizes
 
     def reference(self, input: Array, shape: Sequence[int]) -> Array:
+        if min(shape, default=0) < -1:
+            raise ValueError(f"{list(shape)} has a negative size")
         return input.reshape(cast(tuple[int, ...], _filled(shape, input.shape)))
 
 
