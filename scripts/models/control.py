@@ -201,9 +201,7 @@ SETTINGS = {
     "until_large": Setting(until_large, [MATRIX], [(X,), (X * 100,)]),
     "growing": Setting(growing, [OPEN, COUNT], COUNTED),
     "branch_in_loop": Setting(branch_in_loop, [MATRIX, COUNT], COUNTED),
-    "loop_in_branch": Setting(
-        loop_in_branch, [MATRIX, COUNT], [*COUNTED, (-X, np.array([2]))]
-    ),
+    "loop_in_branch": Setting(loop_in_branch, [MATRIX, COUNT], [*COUNTED, (-X, np.array([2]))]),
     "loop_in_loop": Setting(loop_in_loop, [MATRIX, COUNT], COUNTED),
     "known": Setting(known, [MATRIX], SIGNS),
 }

@@ -13,6 +13,8 @@ from tests.modelling import DelegatingDevice, float32
 
 import crosschip
 from crosschip.devices.reference import ReferenceDevice
+from crosschip.drawing.dot import to_dot
+from crosschip.drawing.svg import to_svg
 from crosschip.hal import YES, Options, Program, Support
 from crosschip.ir import (
     Array,
@@ -30,8 +32,6 @@ from crosschip.ir import (
     symbol,
 )
 from crosschip.ir.control import CONDITION, ITERATION, ControlFlow
-from crosschip.ir.dot import to_dot
-from crosschip.ir.svg import to_svg
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.comparison import Less
 from crosschip.ops.standard.reduction import ReduceSum

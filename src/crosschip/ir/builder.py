@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from crosschip.ir.errors import ModelError
 from crosschip.ir.files import Stored
+from crosschip.ir.frozen import settle
 from crosschip.ir.model import Model, Operand, Operation
 from crosschip.ir.types import ALL_TYPES, Array, ElementType, Quantization, TensorType
 
@@ -157,7 +158,8 @@ class Builder:
             raise type(error)(f"{operation.name!r}: {error}") from None
         names = [*outputs, *_output_names(operation.name, len(types))[len(outputs) :]]
         made = tuple(map(Operand, names, types))
-        self.append(operation.with_outputs(made))
+        settle(operation, "outputs", made)  # it is still in the making
+        self.append(operation)
         return made
 
     def append(self, operation: Operation) -> None:

@@ -96,7 +96,7 @@ def _build_control(
         failing.pop_all()
     programs = [part.program for part in built]
     program = program_for(operation, segment.inputs, segment.outputs, bodies, programs)
-    return Built(GuardedProgram(RUNTIME, None, program, segment.model), cache_word(built))
+    return Built(GuardedProgram(RUNTIME, None, program, segment.model, 1), cache_word(built))
 
 
 def _build(segment: Segment, device: GuardedDevice, options: Options, cache: Cache | None) -> Built:

@@ -268,15 +268,22 @@ def _options(precision: str, threads: int | None, sizes: Sizes) -> Options:
         raise InputError(f"there is no precision {precision!r}; there are {known}") from None
 
 
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
 def _sizes(
     ranges: Mapping[str, tuple[int, int]],
     profiles: Sequence[Mapping[str, int]],
     specializations: int = 16,
 ) -> Sizes:
     for name, bounds in ranges.items():
-        least, most = bounds
-        if not 0 <= least <= most:
-            raise InputError(f"the range of size {name!r} is {bounds}; give it like (1, 8)")
+        fits = isinstance(bounds, Sequence) and len(bounds) == 2
+        if not fits or not all(map(_is_size, bounds)) or bounds[0] > bounds[1]:
+            raise InputError(f"the range of size {name!r} is {bounds!r}; give it like (1, 8)")
+    for profile in profiles:
+        if not isinstance(profile, Mapping) or not all(map(_is_size, profile.values())):
+            raise InputError(f"profiles has {profile!r}; give sizes by name, like {{'N': 8}}")
     if specializations < 1:
         raise InputError(f"specializations is {specializations}, but must be at least 1")
     return Sizes.of(ranges, profiles, specializations)

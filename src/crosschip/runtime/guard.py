@@ -194,7 +194,8 @@ class GuardedDevice(Closing):
     def _program(self, doing: str, program: object, model: Model) -> GuardedProgram:
         if not isinstance(program, Program):
             self._broke(f"returned {_kind_of(program)} while {doing}, not a Program")
-        return GuardedProgram(self.name, self.device, program, model)
+        alignment = self.capabilities.alignment
+        return GuardedProgram(self.name, self.device, program, model, alignment)
 
     def _text(self, attribute: str) -> str:
         return self._checked(
@@ -219,13 +220,17 @@ class GuardedProgram:
         device: the device itself; `None` for a program of the runtime's own.
         program: the program itself.
         model: what it was compiled from.
+        alignment: the number of bytes to a multiple of which the memory of inputs is aligned.
 
     Attributes:
         submits: whether it takes on work and goes on.
         changed: called after it has compiled more.
     """
 
-    def __init__(self, name: str, device: Device | None, program: Program, model: Model) -> None:
+    def __init__(
+        self, name: str, device: Device | None, program: Program, model: Model, alignment: int
+    ) -> None:
+        self._alignment = alignment
         self.name = name
         self.device = device
         self.program = program
@@ -249,6 +254,8 @@ class GuardedProgram:
         """
         if self._specializes:
             self._prepare_for(tuple([array.shape for array in inputs]))
+        if self._alignment > 1:
+            inputs = [_aligned(array, self._alignment) for array in inputs]
         try:
             made = self._run(inputs)
         except KeyboardInterrupt:
@@ -394,6 +401,17 @@ class GuardedProgram:
 
     def _misfit(self, how: str) -> DeviceError:
         return DeviceError(f"{self.name}: {how}; the device breaks the driver contract")
+
+
+def _aligned(array: Array, alignment: int) -> Array:
+    """The array, or a copy of it, in memory that begins at a multiple of `alignment` bytes."""
+    if array.ctypes.data % alignment == 0 or array.dtype.hasobject:
+        return array
+    room = np.empty(array.nbytes + alignment, np.uint8)
+    start = -room.ctypes.data % alignment
+    copy: Array = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 def _sizes(types: Sequence[TensorType], shapes: Sequence[tuple[int, ...]]) -> dict[str, Dim]:

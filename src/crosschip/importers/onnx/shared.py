@@ -88,9 +88,12 @@ class Shared:
         Returns:
             The operands that have taken the places of others.
         """
+        operations = builder.operations[start:]
+        if len(operations) == 1 and all(names.get(o) == o.name for o in operations[0].outputs):
+            return {}
         changed = {}
         taken = set(names.values())
-        for operation in builder.operations[start:]:
+        for operation in operations:
             for operand in operation.outputs:
                 name = names.get(operand)
                 if name is None and operand.name in taken:

@@ -124,9 +124,10 @@ class Operator(Operation):
                     inputs.append(_constant(f"{name}.{slot.name}", slot, value, inputs))
                 except (ValueError, TypeError) as error:
                     raise ModelError(f"{cls.type}.{slot.name}: {error}") from None
-            filled = inputs[-1] if inputs else None
-            if filled is not None and isinstance(slot, Parameter) and slot.is_default(filled):
-                inputs[-1] = None
+            if value is not None and isinstance(slot, Parameter):
+                filled = inputs[-1]
+                if filled is not None and slot.is_default(filled):
+                    inputs[-1] = None
         return tuple(inputs)
 
     def named_inputs(self) -> Iterator[tuple[str, Operand]]:
@@ -315,6 +316,11 @@ class Operator(Operation):
 
     def filled(self) -> Iterator[tuple[Slot, Operand]]:
         """Each operand that is present, with the slot it fills."""
+        if self.variadic is None:
+            for slot, operand in zip(self.slots, self.inputs, strict=False):
+                if operand is not None:
+                    yield slot, operand
+            return
         for slot in self.slots:
             for operand in self._operands(slot):
                 yield slot, operand
