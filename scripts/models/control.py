@@ -6,6 +6,7 @@ A program is a Python function that Paddle translates, as users write them: `if`
 tensors become `conditional_block`, `select_input` and `while` in Paddle 2, `pd_op.if` and
 `pd_op.while` in Paddle 3.
 """
+# ruff: noqa: SIM108 - a conditional expression is no branch for Paddle to translate
 
 import sys
 from collections.abc import Callable, Sequence

@@ -57,6 +57,8 @@ def _unrolled_loop(
 ) -> list[Operand]:
     """A loop that is known to end as its body, once for each time."""
     trips = None if limit is None else max(0, int(_known(limit, "the number of times").item()))
+    if trips is not None and trips > MAX_TRIPS:
+        raise UnsupportedError(f"a loop of {trips} times is not unrolled")
     going = condition or node.constant(np.array(True))
     collected: list[list[Operand]] = []
     for trip in range(MAX_TRIPS + 1):
