@@ -86,7 +86,7 @@ def compile(
     store = open_cache(cache, cache_size)
     model = _prepared(model, shapes, budget)
     with ExitStack() as owned:
-        opened = _open(devices, properties or {}, owned)
+        opened = _open(devices, {} if properties is None else properties, owned)
         placement, built = _place_and_build(model, opened, options, store, budget)
         owned.pop_all()
     if any(d.device not in (next(iter(opened)), RUNTIME) for d in placement.every_decision()):
@@ -122,7 +122,7 @@ def explain(
     options = _options(precision, threads, _sizes(ranges or {}, ()))
     model = _prepared(model, shapes, budget)
     with ExitStack() as owned:
-        opened = _open(devices, properties or {}, owned)
+        opened = _open(devices, {} if properties is None else properties, owned)
         with _limited(model, budget):
             return place(model, _asks(opened, options), ask_all=True)
 
@@ -202,6 +202,7 @@ def _open(
     devices: Devices, properties: Mapping[str, Mapping[str, str]], owned: ExitStack
 ) -> dict[str, GuardedDevice]:
     """The devices by name, in order; those made here are closed when `owned` is left."""
+    _check_properties(properties)
     opened: dict[str, GuardedDevice] = {}
     if devices == "auto":
         for device in open_automatic(properties):
@@ -242,7 +243,7 @@ def _check_properties(properties: object) -> None:
     if not sound:
         raise InputError(
             f"properties is {properties!r}, but must be texts by name, by device: "
-            f'like {{"openvino": {{"device": "GPU"}}}}'
+            f'like {{"mychip": {{"cores": "2"}}}}'
         )
 
 

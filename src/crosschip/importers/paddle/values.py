@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -28,14 +28,18 @@ class Values:
 
     Attributes:
         builder: builds the model that the operands belong to.
+        read: the variables that an operator reads or the program hands out.
         captures: what has been read from outside.
         open_axes: the axes of the states of loops whose sizes change from time to time.
         branches: the conditional blocks that make variables only when they run.
         joined: what two blocks of opposite conditions make together.
     """
 
-    def __init__(self, builder: Builder, outer: Values | None = None) -> None:
+    def __init__(
+        self, builder: Builder, read: Set[str] = frozenset(), outer: Values | None = None
+    ) -> None:
         self.builder = builder
+        self.read: Set[str] = read if outer is None else outer.read
         self.captures = Captures()
         self.open_axes: OpenAxes = {} if outer is None else outer.open_axes
         self.branches: dict[str, Any] = {}

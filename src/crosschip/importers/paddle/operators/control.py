@@ -26,6 +26,7 @@ from crosschip.ir import (
     TensorType,
     UnsupportedError,
 )
+from crosschip.ir.budget import spend
 from crosschip.ir.control import CONDITION, ITERATION, ControlFlow
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.logical import Not
@@ -138,7 +139,7 @@ class _Branch:
             if name not in values.branches and name in values
         }
         then = self.body()
-        other = Values(Builder(f"{self.op.name}.else"), values)
+        other = Values(Builder(f"{self.op.name}.else"), outer=values)
         outputs = [
             other.captures.of(before[name]) if name in before else _anything(operand)
             for name, operand in zip(self.made, then.outputs, strict=True)
@@ -197,7 +198,7 @@ def _copied(op: Context, mask: Operand, names: Sequence[str]) -> Operand:
     condition = op.add(Cast, mask, CONDITION.element_type)
     bodies = []
     for name, role in zip(reversed(names), ("then", "else"), strict=True):
-        inner = Values(Builder(f"{op.name}.{role}"), op.values)
+        inner = Values(Builder(f"{op.name}.{role}"), outer=op.values)
         bodies.append(Body(inner.builder.name, (), (), [inner[name]], inner.captures))
     return _branches(op, condition, bodies)[0]
 
@@ -217,7 +218,8 @@ def _body(
     name: str,
 ) -> Body:
     """A block as a body that is given variables and hands others back."""
-    inner = Values(Builder(name), values)
+    spend(operations=len(block.operators))
+    inner = Values(Builder(name), outer=values)
     inputs = [Operand(variable, type_) for variable, type_ in zip(names, types, strict=True)]
     for variable, operand in zip(names, inputs, strict=True):
         inner.define(variable, operand)
