@@ -19,7 +19,8 @@ from crosschip.ir import (
     TensorType,
     symbol,
 )
-from crosschip.ir.control import CONDITION, ITERATION, every_operation, retyped
+from crosschip.ir.bodies import every_operation, retyped
+from crosschip.ir.control import CONDITION, ITERATION
 from crosschip.ir.dimension import is_unknown
 from crosschip.ops.definition.serialization import from_bytes, to_bytes
 from crosschip.ops.standard.arithmetic import Add

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from math import prod
 
-from crosschip.ir.control import every_constant, every_operation
+from crosschip.ir.bodies import every_constant, every_operation
 from crosschip.ir.errors import BudgetError, InputError
 from crosschip.ir.model import Model
 

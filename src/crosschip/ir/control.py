@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
+from crosschip.ir.bodies import retyped, settled
 from crosschip.ir.dimension import Dim, unknown
 from crosschip.ir.errors import ModelError
 from crosschip.ir.frozen import settle
@@ -84,24 +85,19 @@ class ControlFlow(Operation):
         outputs: tuple[Operand, ...] | None = None,
     ) -> Self:
         """The same operation on other inputs; its bodies are inferred anew for their types."""
-        return self.adapted(inputs, outputs, widening=False)
+        return self._on(inputs, self.outputs if outputs is None else outputs, widening=False)
 
-    def adapted(
+    def adapted(self, inputs: tuple[Operand | None, ...], *, widening: bool) -> Self:
+        return self._on(inputs, self.outputs, widening=widening)
+
+    def _on(
         self,
         inputs: tuple[Operand | None, ...],
-        outputs: tuple[Operand, ...] | None = None,
+        outputs: tuple[Operand, ...],
         *,
         widening: bool,
     ) -> Self:
-        """Like `with_inputs`.
-
-        Args:
-            inputs: the operands that it reads.
-            outputs: those that it makes; the same as before if not given.
-            widening: whether types that are there may only become wider.
-        """
-        made = self.outputs if outputs is None else outputs
-        renewed = type(self)(self.name, inputs, made, bodies=self.bodies, **self.attributes)
+        renewed = type(self)(self.name, inputs, outputs, bodies=self.bodies, **self.attributes)
         if _types(inputs) == _types(self.inputs):
             return renewed
         return renewed.with_bodies(renewed.fitted(widening))
@@ -301,7 +297,7 @@ class Loop(ControlFlow):
 
     def fitted(self, widening: bool) -> Sequence[Model]:
         before = (ITERATION, CONDITION)
-        return [_settled(self, self.body, before, self.state, (), self.captures, 1, widening)]
+        return [settled(self, self.body, before, self.state, (), self.captures, 1, widening)]
 
     def infer(self) -> tuple[TensorType, ...]:
         if self.trip_count is not None:
@@ -453,7 +449,7 @@ class Scan(ControlFlow):
 
     def fitted(self, widening: bool) -> Sequence[Model]:
         slices = self._slice_types()
-        return [_settled(self, self.body, (), self.state, slices, self.captures, 0, widening)]
+        return [settled(self, self.body, (), self.state, slices, self.captures, 0, widening)]
 
     def infer(self) -> tuple[TensorType, ...]:
         self._check_counts()
@@ -510,147 +506,6 @@ class Scan(ControlFlow):
 
 KINDS: Mapping[str, type[ControlFlow]] = {kind.type: kind for kind in (If, Loop, Scan)}
 """The kinds of control flow, by type."""
-
-
-def every_operation(model: Model) -> Iterator[Operation]:
-    """The operations of a model and, after each, those of the bodies that it holds."""
-    for operation in model.operations:
-        yield operation
-        for body in operation.bodies:
-            yield from every_operation(body)
-
-
-def every_constant(model: Model) -> Iterator[Operand]:
-    """The constants of a model and those of its bodies."""
-    yield from model.constants
-    for operation in model.operations:
-        for body in operation.bodies:
-            yield from every_constant(body)
-
-
-def retyped(model: Model, types: Sequence[TensorType], widening: bool = False) -> Model:
-    """The model with other types for its inputs, and all others inferred from them.
-
-    Args:
-        model: not changed; what does not change is shared.
-        types: one for each input, in order.
-        widening: whether types in bodies may only become wider.
-
-    Raises:
-        ModelError: there are more or fewer inputs, or an operation does not take the types.
-    """
-    if len(types) != len(model.inputs):
-        raise ModelError(f"{model.name}: takes {len(model.inputs)} values, but gets {len(types)}")
-    if all(o.type == type_ for o, type_ in zip(model.inputs.values(), types, strict=True)):
-        return model
-    pairs = zip(model.inputs.items(), types, strict=True)
-    inputs = {name: Operand(operand.name, type_) for (name, operand), type_ in pairs}
-    replaced = dict(zip(model.inputs.values(), inputs.values(), strict=True))
-    return substituted(model, inputs, replaced, widening)
-
-
-def substituted(
-    model: Model,
-    inputs: Mapping[str, Operand],
-    replaced: Mapping[Operand, Operand],
-    widening: bool = False,
-) -> Model:
-    """The model with other inputs, and all types that depend on them inferred anew.
-
-    Args:
-        model: not changed.
-        inputs: those that it is to have.
-        replaced: what takes the place of operands of the model; all inputs that go are in it.
-        widening: whether types in bodies may only become wider.
-
-    Raises:
-        ModelError: an operation does not take what it is to read.
-    """
-    new = dict(replaced)
-    operations = [_renewed(operation, new, widening) for operation in model.operations]
-    outputs = {name: new.get(o, o) for name, o in model.outputs.items()}
-    return Model(model.name, inputs, operations, outputs)
-
-
-def _renewed(operation: Operation, replaced: dict[Operand, Operand], widening: bool) -> Operation:
-    """The operation on what its inputs have become; notes what its outputs become."""
-    inputs = tuple(None if o is None else replaced.get(o, o) for o in operation.inputs)
-    if inputs == operation.inputs:
-        return operation
-    if isinstance(operation, ControlFlow):
-        renewed: Operation = operation.adapted(inputs, widening=widening)
-    else:
-        renewed = operation.with_inputs(inputs)
-    try:
-        types = renewed.infer()
-    except ModelError as error:
-        raise ModelError(f"{operation.name!r}: {error}") from None
-    outputs = tuple(
-        Operand(old.name, type_) for old, type_ in zip(operation.outputs, types, strict=True)
-    )
-    replaced.update(zip(operation.outputs, outputs, strict=True))
-    return renewed.with_inputs(inputs, outputs)
-
-
-def _settled(
-    operation: ControlFlow,
-    body: Model,
-    before: Sequence[TensorType],
-    state: Sequence[Operand],
-    slices: Sequence[TensorType],
-    captures: Sequence[Operand],
-    skipped: int,
-    widening: bool,
-) -> Model:
-    """The body, inferred for state types that hold what it makes as well as the first state.
-
-    Args:
-        operation: whose body it is.
-        body: not changed.
-        before: the types of what the body takes before the state.
-        state: the first state.
-        slices: the types of what it takes after the state.
-        captures: what it takes after that.
-        skipped: how many values it makes before the next state.
-        widening: whether the state's types may only become wider than they are.
-    """
-    after = [*slices, *(operand.type for operand in captures)]
-    types = [replace(operand.type, sizes=None) for operand in state]
-    outer = names_in([*types, *after])
-    carried = list(body.inputs.items())[len(before) :][: len(types)]
-    slots = [f"{operation.type}.{name}" for name, _ in carried]
-    if widening:
-        types = _all_widened(slots, [o.type for _, o in carried], types, outer, 0)
-    effort = 0
-    while True:
-        body = retyped(body, [*before, *types, *after], widening or effort > 0)
-        made = [o.type for o in body.outputs.values()][skipped : skipped + len(types)]
-        if len(made) < len(types):
-            raise ModelError(
-                f"{operation.type}.body: makes {len(body.outputs)} values, but must make at least "
-                f"{skipped + len(types)}"
-            )
-        wider = _all_widened(slots, types, made, outer, effort)
-        if wider == types:
-            return body
-        types = wider
-        effort += 1
-
-
-def _all_widened(
-    slots: Sequence[str],
-    held: Sequence[TensorType],
-    made: Sequence[TensorType],
-    outer: frozenset[str],
-    effort: int,
-) -> list[TensorType]:
-    types = []
-    for slot, one, other in zip(slots, held, made, strict=True):
-        try:
-            types.append(widened(one, other, outer, effort))
-        except ModelError as error:
-            raise ModelError(f"{slot}: {error}") from None
-    return types
 
 
 def _state_types(

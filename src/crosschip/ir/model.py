@@ -119,6 +119,10 @@ class Operation(Frozen):
         made = self.outputs if outputs is None else outputs
         return type(self)(self.name, inputs, made, self.output_quantization)
 
+    def adapted(self, inputs: tuple[Operand | None, ...], *, widening: bool) -> Self:
+        """Like `with_inputs`; types in bodies may only become wider if `widening` says so."""
+        return self.with_inputs(inputs)
+
     def with_outputs(self, outputs: tuple[Operand, ...]) -> Self:
         """The same operation making other operands."""
         return self.with_inputs(self.inputs, outputs)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from crosschip.ir import ControlFlow, Loop, Model, Operand, Scan
-from crosschip.ir.control import substituted
+from crosschip.ir.bodies import substituted
 from crosschip.passes.base import Pass
 from crosschip.passes.rewriter import Rewriter
 

@@ -18,7 +18,7 @@ import crosschip
 from crosschip.importers import load
 from crosschip.importers.onnx import unrolling
 from crosschip.ir import ControlFlow, If, Loop, Model, ModelFileError, Scan
-from crosschip.ir.control import every_operation
+from crosschip.ir.bodies import every_operation
 from crosschip.ops.definition.serialization import from_bytes, to_bytes
 
 Array = NDArray[Any]

@@ -11,7 +11,7 @@ import crosschip
 from crosschip.importers import load
 from crosschip.importers.paddle import messages
 from crosschip.ir import If, Loop, Model, ModelFileError
-from crosschip.ir.control import every_operation
+from crosschip.ir.bodies import every_operation
 from crosschip.passes import simplify
 
 PROGRAMS = (

@@ -21,7 +21,9 @@ def test_all_unknown_operators_are_listed_with_counts(tmp_path: Path) -> None:
         of_3.operator(f"1.{name}", [1])
     with pytest.raises(UnsupportedError, match=r"2 of .*: beam_search \(1\), sequence_pool \(2\)"):
         load(of_2.save(tmp_path))
-    with pytest.raises(UnsupportedError, match=r"pd_op\.beam_search \(1\), pd_op\.sequence_pool \(2\)"):
+    with pytest.raises(
+        UnsupportedError, match=r"pd_op\.beam_search \(1\), pd_op\.sequence_pool \(2\)"
+    ):
         load(of_3.save(tmp_path))
 
 
