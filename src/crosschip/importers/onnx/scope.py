@@ -31,7 +31,13 @@ from crosschip.importers.onnx.functions import (
 )
 from crosschip.importers.onnx.grouping import makes_no_tensor, units
 from crosschip.importers.onnx.node import Node
-from crosschip.importers.onnx.opaque import OpaqueSubgraph, free_names, type_proto, type_text
+from crosschip.importers.onnx.opaque import (
+    CONTAINER,
+    OpaqueSubgraph,
+    free_names,
+    type_proto,
+    type_text,
+)
 from crosschip.importers.onnx.opaque_types import TypeInference
 from crosschip.importers.onnx.operators import TABLE
 from crosschip.importers.onnx.shared import Shared, full_name, located, opsets_of, place
@@ -247,7 +253,8 @@ class Scope:
         Raises:
             UnsupportedError: something else than tensors passes through it.
         """
-        if makes_no_tensor(graph.node, self._shared.functions.values()):
+        takes_none = any(type_ == CONTAINER for type_ in types)
+        if takes_none or makes_no_tensor(graph.node, self._shared.functions.values()):
             raise UnsupportedError("hands on what is no tensor")
         captures, builder = Captures(), Builder(text(graph.name))
         scope = self._inner(self._opsets, outer=self, builder=builder, captures=captures)
@@ -260,6 +267,8 @@ class Scope:
         if len(names) != len(types):
             raise ModelError(f"takes {len(names)} values, not {len(types)}")
         outputs = scope._graph(graph, given)
+        if any(output.type == CONTAINER for output in outputs):
+            raise UnsupportedError("hands on what is no tensor")
         return Body(builder.name, inputs, builder.operations, outputs, captures)
 
     def state_body(
