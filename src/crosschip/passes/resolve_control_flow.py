@@ -12,6 +12,7 @@ from crosschip.ops import Operator
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Unsqueeze
+from crosschip.ops.standard.quantization import Dequantize
 from crosschip.passes.base import Pass
 from crosschip.passes.fold_constants import known_outputs
 from crosschip.passes.rewriter import Rewriter
@@ -91,7 +92,8 @@ class _Attempt:
                 return self._loop(operation)
             case Scan():
                 return self._scan(operation)
-        values = known_outputs(operation)
+        # Quantized weights stay quantized, as they do in constant folding.
+        values = None if isinstance(operation, Dequantize) else known_outputs(operation)
         if values is not None:
             pairs = zip(values, operation.outputs, strict=True)
             return [constant(v, o.name, o.type.quantization) for v, o in pairs]
