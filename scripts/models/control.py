@@ -39,20 +39,24 @@ class Setting:
     calls: Sequence[Sequence[Array]]
 
 
-class Program(nn.Layer):
-    """A function as a layer, with a linear layer that it may use."""
+class Linear(nn.Layer):  # type: ignore[misc]  # Paddle is not installed where types are checked
+    """A linear layer, and the function that uses it."""
 
     def __init__(self, compute: Callable[..., Any]) -> None:
         super().__init__()
         self.linear = nn.Linear(3, 3)
         self.compute = compute
 
+
+class Program(Linear):
+    """A function of a tensor as a layer."""
+
     def forward(self, x: Tensor) -> Any:
         """Run the function on the linear layer and the input."""
         return self.compute(self.linear, x)
 
 
-class CountedProgram(Program):
+class CountedProgram(Linear):
     """The same for a function of a tensor and a number."""
 
     def forward(self, x: Tensor, n: Tensor) -> Any:
