@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from crosschip.ir import Model, Operand, Operation
+from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.runs import fewest_runs
 
 
@@ -71,9 +72,17 @@ def cut(
         for producer in producers - {None}:
             readers[index[cast(Operation, producer)]].append(node)
     words = dialects or {}
-    colours = [f"{owner[o]} {words.get(o, '')}" for o in model.operations]
+    colours = [
+        _colour(node, owner[operation], words.get(operation, ""))
+        for operation, node in index.items()
+    ]
     runs = fewest_runs(colours, readers)
     return [[model.operations[node] for node in run] for run in runs]
+
+
+def _colour(node: int, device: str, dialect: str) -> str:
+    """What must be alike in a run; what the runtime itself runs stands alone."""
+    return f"{device} {node}" if device == RUNTIME else f"{device} {dialect}"
 
 
 def _segment(name: str, device: str, run: Sequence[Operation], shared: Set[Operand]) -> Segment:

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import FunctionProto, NodeProto, TensorProto, TypeProto, helper
 
-from crosschip.devices.onnxruntime.saved import EXTERNAL_BYTES, OnnxModel
+from crosschip.devices.onnxruntime.saved import EXTERNAL_BYTES, OnnxModel, aligned
 from crosschip.ir import Array, ElementType, Operand, Operation, TensorType
 
 OPSET = 21
@@ -21,8 +21,12 @@ _STANDARD_DOMAINS = ("", "ai.onnx")
 class Graph:
     """An ONNX graph in the making; knows the name that stands for each operand.
 
+    Names are unique in a model, and the constants of a graph that a node holds are those of the
+    graph around it all: ONNX Runtime does not find them again if they are in graphs of nodes.
+
     Args:
         inputs: what the graph reads.
+        around: the graph of the node that holds this one, if a node does.
         opset: the version of the standard operators that its nodes are written in.
         types: the types of operands that are no tensors, as ONNX writes them.
 
@@ -33,6 +37,8 @@ class Graph:
     def __init__(
         self,
         inputs: Iterable[Operand],
+        around: Graph | None = None,
+        *,
         opset: int = OPSET,
         types: Mapping[Operand, TypeProto] | None = None,
     ) -> None:
@@ -44,10 +50,14 @@ class Graph:
         self._prefixes = 0
         self._names: dict[Operand, str] = {}
         self._made: set[str] = set()
+        self._whole: Graph = self if around is None else around._whole
         self.label = ""
         self._external: dict[str, Array] = {}
+        self._count = 0
+        self._end = 0
         for index, operand in enumerate(inputs):
-            name = self._names[operand] = f"input{index}"
+            name = f"input{index}" if around is None else self._new_name()
+            self._names[operand] = name
             self._proto.input.append(self._value_info(name, operand))
 
     def __getitem__(self, operand: Operand) -> str:
@@ -58,6 +68,10 @@ class Graph:
             assert elements is not None, "an operation stands after those that it reads"
             name = self._names[operand] = self.constant(elements)
         return name
+
+    def stand_for(self, operand: Operand, name: str) -> None:
+        """Say what stands for an operand that is made elsewhere."""
+        self._names[operand] = name
 
     def define(self, operation: Operation, names: Sequence[str]) -> None:
         """Say what stands for the outputs of an operation."""
@@ -72,7 +86,7 @@ class Graph:
 
     def add_all(self, type: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
         """Like `add`, for a node with any number of outputs."""
-        outputs = [f"value{len(self._made) + index}" for index in range(count)]
+        outputs = [self._new_name() for _ in range(count)]
         self._made.update(outputs)
         given = {name: value for name, value in attributes.items() if value is not None}
         label = self._label(outputs[0])
@@ -81,16 +95,20 @@ class Graph:
 
     def constant(self, value: Array) -> str:
         """Add a constant; a large one is not copied."""
-        name = f"constant{len(self._proto.initializer)}"
-        tensor = self._proto.initializer.add(
+        whole = self._whole
+        name = f"constant{len(whole._proto.initializer)}"
+        tensor = whole._proto.initializer.add(
             name=name, data_type=_code(value.dtype), dims=value.shape
         )
         if value.nbytes < EXTERNAL_BYTES:
             tensor.raw_data = value.tobytes()
         else:
             tensor.data_location = TensorProto.EXTERNAL
-            tensor.external_data.add(key="location", value="memory")
-            self._external[name] = np.asarray(value, order="C")
+            start, whole._end = whole._end, whole._end + aligned(value.nbytes)
+            places = {"location": "memory", "offset": str(start), "length": str(value.nbytes)}
+            for key, place in places.items():
+                tensor.external_data.add(key=key, value=place)
+            whole._external[name] = np.asarray(value, order="C")
         return name
 
     def int64(self, values: Iterable[int]) -> str:
@@ -116,6 +134,18 @@ class Graph:
 
     def finish(self, outputs: Iterable[Operand]) -> OnnxModel:
         """The graph as a model whose outputs stand for these operands, in order."""
+        proto = self.with_outputs(outputs)
+        imports = {"": self._opset, **self._imports}
+        model = helper.make_model(
+            proto,
+            ir_version=_IR_VERSION,
+            opset_imports=[helper.make_operatorsetid(*entry) for entry in imports.items()],
+            functions=list(self._functions.values()),
+        )
+        return OnnxModel(model.SerializeToString(), self._external)
+
+    def with_outputs(self, outputs: Iterable[Operand]) -> onnx.GraphProto:
+        """The graph, with outputs that stand for these operands, in order."""
         taken: set[str] = set()
         for operand in outputs:
             name = self[operand]
@@ -124,14 +154,11 @@ class Graph:
                 name = self.add("Identity", name)
             taken.add(name)
             self._proto.output.append(self._value_info(name, operand))
-        imports = {"": self._opset, **self._imports}
-        model = helper.make_model(
-            self._proto,
-            ir_version=_IR_VERSION,
-            opset_imports=[helper.make_operatorsetid(*entry) for entry in imports.items()],
-            functions=list(self._functions.values()),
-        )
-        return OnnxModel(model.SerializeToString(), self._external)
+        return self._proto
+
+    def _new_name(self) -> str:
+        self._whole._count += 1
+        return f"value{self._whole._count - 1}"
 
     def add_node(self, node: NodeProto) -> None:
         """Add a node that is there already, with names that are the graph's own."""

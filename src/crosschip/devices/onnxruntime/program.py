@@ -3,8 +3,8 @@
 Compiling is two steps: ONNX Runtime optimizes the model for this processor, and a session is made
 of the result. The result is what is saved, and loading is the second step alone, so that a loaded
 program computes what the compiled one did, bit for bit. ONNX Runtime does not read all that it
-writes of models with graphs in nodes or constants of strings: such a model, which extension
-operations may bring, is saved as it is, and optimized whenever a session is made of it.
+writes of models with graphs in nodes or constants of strings: such a model, which control flow or
+extension operations may bring, is saved as it is, and optimized whenever a session is made of it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import onnxruntime
 
+from crosschip.devices.onnxruntime import control
 from crosschip.devices.onnxruntime import saved as layout
-from crosschip.devices.onnxruntime.converters import converters
 from crosschip.devices.onnxruntime.embedding import (
     Payloads,
     embed,
@@ -122,21 +122,26 @@ def compile(model: Model, options: Options, *, spinning: bool) -> OnnxRuntimePro
     settings = Settings(options.threads, spinning, all(map(is_precise, payloads.values())))
     with frugal():
         onnx_model = _onnx_model(model, payloads)
-        optimize = not all(map(survives_writing, payloads.values()))
+        optimize = not _survives_writing(model, payloads)
         if not optimize:
             onnx_model = settings.optimized(onnx_model)
         return OnnxRuntimeProgram(onnx_model, settings, model, optimize=optimize)
 
 
+def _survives_writing(model: Model, payloads: Payloads) -> bool:
+    holds_graphs = any(operation.bodies for operation in model.operations)
+    return not holds_graphs and all(map(survives_writing, payloads.values()))
+
+
 def _onnx_model(model: Model, payloads: Payloads) -> OnnxModel:
-    graph = Graph(model.inputs.values(), opset_of(payloads), types_in(payloads))
+    opset, types = opset_of(payloads), types_in(payloads)
+    graph = Graph(model.inputs.values(), opset=opset, types=types)
     for operation in model.operations:
-        graph.label = operation.name
         if isinstance(operation, Extension):
-            made = embed(graph, operation, payloads[operation])
+            graph.label = operation.name
+            graph.define(operation, embed(graph, operation, payloads[operation]))
         else:
-            made = converters.convert(graph, operation)
-        graph.define(operation, made)
+            control.add_operation(graph, operation)
     return graph.finish([*model.outputs.values(), *_unproven(model)])
 
 
@@ -176,7 +181,7 @@ def load(saved: bytes, model: Model, options: Options, *, spinning: bool) -> Onn
     with frugal():
         payloads = payloads_of(model)
         settings = Settings(options.threads, spinning, all(map(is_precise, payloads.values())))
-        optimize = not all(map(survives_writing, payloads.values()))
+        optimize = not _survives_writing(model, payloads)
         return OnnxRuntimeProgram(compiled, settings, model, optimize=optimize)
 
 
