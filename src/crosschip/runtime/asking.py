@@ -207,9 +207,9 @@ class _Screen:
             if type_.element_type in self._lacking:
                 detail = f"{type_.element_type} is not supported"
                 return Support.no(operation, slot, detail, Rule.ELEMENT_TYPE)
-            detail = self._sizes and self._misfit(type_.shape)
-            if detail:
-                return Support.no(operation, slot, detail, Rule.SHAPE)
+            misfit = self._misfit(type_.shape) if self._sizes else ""
+            if misfit:
+                return Support.no(operation, slot, misfit, Rule.SHAPE)
         return None
 
     def _misfit(self, shape: Sequence[Dim] | None) -> str:
