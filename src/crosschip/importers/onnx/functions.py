@@ -7,18 +7,8 @@ from typing import Any
 
 from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, defs
 
+from crosschip.importers.onnx.schemas import schema_of
 from crosschip.importers.onnx.tensors import text
-
-STANDARD_DOMAINS = ("", "ai.onnx")
-
-
-def schema_of(node: NodeProto, opset: int) -> defs.OpSchema | None:
-    """What ONNX says about a node's operator, if it is one of ONNX's."""
-    domain = "" if node.domain in STANDARD_DOMAINS else text(node.domain)
-    try:
-        return defs.get_schema(text(node.op_type), min(opset, 2**31 - 1), domain)
-    except defs.SchemaError:
-        return None
 
 
 def is_same(node: NodeProto, opset: int, other: int) -> bool:

@@ -20,7 +20,7 @@ from onnx import (
     helper,
 )
 
-from crosschip.importers.onnx.functions import STANDARD_DOMAINS, schema_of
+from crosschip.importers.onnx.schemas import STANDARD_DOMAINS, schema_of
 from crosschip.importers.onnx.tensors import ELEMENT_TYPES, OPERAND_TYPES, text
 from crosschip.ir import UnsupportedError
 from crosschip.ir.types import FLOATS

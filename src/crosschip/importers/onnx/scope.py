@@ -22,17 +22,13 @@ from onnx import (
     helper,
 )
 
-from crosschip.importers.onnx.functions import (
-    STANDARD_DOMAINS,
-    allows,
-    model_body,
-    standard_body,
-)
+from crosschip.importers.onnx.functions import allows, model_body, standard_body
 from crosschip.importers.onnx.grouping import makes_no_tensor, units
 from crosschip.importers.onnx.node import Node
 from crosschip.importers.onnx.opaque import OpaqueSubgraph, free_names, type_proto, type_text
 from crosschip.importers.onnx.opaque_types import TypeInference
 from crosschip.importers.onnx.operators import TABLE
+from crosschip.importers.onnx.schemas import domain_of
 from crosschip.importers.onnx.shared import Shared, full_name, located, opsets_of, place
 from crosschip.importers.onnx.tensors import text
 from crosschip.ir import (
@@ -380,8 +376,7 @@ class Scope:
         )
 
     def _opset(self, proto: NodeProto) -> int:
-        domain = "" if proto.domain in STANDARD_DOMAINS else text(proto.domain)
-        return self._opsets.get(domain, 1)
+        return self._opsets.get(domain_of(proto), 1)
 
 
 def _made(proto: NodeProto) -> list[str]:

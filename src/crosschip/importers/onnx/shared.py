@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from onnx import FunctionProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto
 
-from crosschip.importers.onnx.functions import STANDARD_DOMAINS
+from crosschip.importers.onnx.schemas import STANDARD_DOMAINS, domain_of
 from crosschip.importers.onnx.sizes import Sizes
 from crosschip.importers.onnx.tensors import TensorReader, text
 from crosschip.ir import Builder, ModelError, ModelFileError, Operand, UnsupportedError
@@ -102,8 +102,8 @@ def located(place: str) -> Iterator[None]:
 
 def full_name(node: NodeProto) -> str:
     """The operator's name, with its domain if that is not the standard one."""
-    domain, name = text(node.domain), text(node.op_type)
-    return name if domain in STANDARD_DOMAINS else f"{domain}.{name}"
+    domain, name = domain_of(node), text(node.op_type)
+    return f"{domain}.{name}" if domain else name
 
 
 def opsets_of(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:

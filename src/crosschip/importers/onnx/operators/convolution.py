@@ -188,7 +188,7 @@ def deform_conv(node: Node) -> Operand:
     rank, kernel = kernel_of(node, node[1])
     if rank != 2:
         raise UnsupportedError(f"images of {rank} axes; only those of 2 can be expressed")
-    offset_group = node.integer("offset_group", 1)
+    offset_group = node.integer("offset_group")
     windows = windows_of(node, rank, kernel)
     (top, left), (bottom, right) = windows.before, windows.after
     return node.add(
@@ -219,7 +219,7 @@ def fixed(operand: Operand) -> tuple[int, ...]:
 
 
 def _group(node: Node) -> int:
-    group = node.integer("group", 1)
+    group = node.integer("group")
     if group < 1:
         raise ModelError(f"group {group} is not a number from 1 up")
     return group

@@ -23,8 +23,8 @@ def determinant(node: Node) -> Operand:
 def gemm(node: Node) -> Operand:
     """`alpha * A @ B + beta * C`: a fully connected layer where it has the form of one."""
     a, b, c = node[0], node[1], node.optional(2)
-    alpha, beta = node.real("alpha", 1.0), node.real("beta", 1.0)
-    trans_a, trans_b = node.flag("transA", False), node.flag("transB", False)
+    alpha, beta = node.real("alpha"), node.real("beta")
+    trans_a, trans_b = node.flag("transA"), node.flag("transB")
     if (alpha, trans_a, trans_b) == (1, False, True) and _is_layer(a, b, c, beta):
         return node.add(FullyConnected, a, b, c)
     product = node.add(MatMul, a, b, trans_a, trans_b)

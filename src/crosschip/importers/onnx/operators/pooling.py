@@ -28,8 +28,8 @@ Pool = Callable[[Operand, Windows], Operand]
 def average_pool(node: Node) -> Operand:
     """On three axes, the mean along depth of the means of planes."""
     options = {
-        "count_include_pad": node.flag("count_include_pad", False),
-        "ceil_mode": node.flag("ceil_mode", False),
+        "count_include_pad": node.flag("count_include_pad"),
+        "ceil_mode": node.flag("ceil_mode"),
         "inside": True,
     }
 
@@ -43,8 +43,8 @@ def average_pool(node: Node) -> Operand:
 @imports("MaxPool")
 def max_pool(node: Node) -> Sequence[Operand]:
     """The second output is where the maxima are, counted through all of the input."""
-    by_columns = node.flag("storage_order", False)
-    options = {"ceil_mode": node.flag("ceil_mode", False), "inside": True}
+    by_columns = node.flag("storage_order")
+    options = {"ceil_mode": node.flag("ceil_mode"), "inside": True}
     windows = _windows(node)
 
     def pool(operand: Operand, windows: Windows) -> Operand:
@@ -87,8 +87,8 @@ def _places(node: Node, offsets: Operand, shape: tuple[int, ...], *, by_columns:
 @imports("LpPool")
 def lp_pool(node: Node) -> Operand:
     """The `p`-norm of each window: the mean of powers, times how many there are, and the root."""
-    power = node.integer("p", 2)
-    ceil_mode = node.flag("ceil_mode", False)
+    power = node.integer("p")
+    ceil_mode = node.flag("ceil_mode")
     powers = node.add(Pow, node.add(Abs, node[0]), float(power))
 
     operand, windows = powers, _windows(node)
@@ -121,7 +121,7 @@ def global_max_pool(node: Node) -> Operand:
 
 @imports("GlobalLpPool")
 def global_lp_pool(node: Node) -> Operand:
-    power = node.integer("p", 2)
+    power = node.integer("p")
     powers = node.add(Pow, node.add(Abs, node[0]), float(power))
     return node.add(Pow, node.add(ReduceSum, powers, _image_axes(node), keepdim=True), 1 / power)
 

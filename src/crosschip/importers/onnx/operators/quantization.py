@@ -39,10 +39,10 @@ _INTEGERS = QUANTIZABLE - {known for known in QUANTIZABLE if known.value.startsw
 @imports("QuantizeLinear")
 def quantize_linear(node: Node) -> Operand:
     """The type is that of the zero point, else `output_dtype`, else uint8."""
-    saturate = node.flag("saturate", True)
-    asked, precise = node.integer("output_dtype", 0), node.integer("precision", 0)
+    saturate = node.flag("saturate")
+    asked, precise = node.integer("output_dtype"), node.integer("precision")
     dtype = element_type(asked) if asked else ElementType.UINT8
-    axis, block = node.integer("axis", 1), node.integer("block_size", 0)
+    axis, block = node.integer("axis"), node.integer("block_size")
     zero_point = node.optional(2)
     if zero_point is not None:
         dtype = zero_point.type.element_type
@@ -71,9 +71,9 @@ def quantize_linear(node: Node) -> Operand:
 @imports("DequantizeLinear")
 def dequantize_linear(node: Node) -> Operand:
     """Arithmetic, unless the input is a constant or was quantized in the same way."""
-    asked = node.integer("output_dtype", 0)
+    asked = node.integer("output_dtype")
     result = element_type(asked) if asked else node[1].type.element_type
-    axis, block = node.integer("axis", 1), node.integer("block_size", 0)
+    axis, block = node.integer("axis"), node.integer("block_size")
     operand = node[0]
     if not block and operand.type.element_type in _INTEGERS:
         quantization = _quantization(node, axis)

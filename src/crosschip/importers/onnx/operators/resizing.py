@@ -91,7 +91,7 @@ def upsample(node: Node) -> Operand:
         scales = node.constant(np.array(node.reals("scales"), np.float32))
     else:
         scales = node[1]
-    mode = only("mode", node.text("mode", "nearest"), "nearest", "linear")
+    mode = only("mode", node.text("mode"), "nearest", "linear")
     axes = tuple(range(_rank(node)))
     return _resized(node, _Target(axes, scales, scaled=True), _Way(mode, "asymmetric", "floor", {}))
 
@@ -100,20 +100,20 @@ def upsample(node: Node) -> Operand:
 def resize(node: Node) -> Operand:
     """Opset 10 knows scales only; since then there is a size too, and a choice of pixels."""
     rank = _rank(node)
-    mode = only("mode", node.text("mode", "nearest"), *_OPERATORS)
+    mode = only("mode", node.text("mode"), *_OPERATORS)
     if node.opset == 10:
         scales = node[1]
         if mode == "nearest" and (scales.value is None or scales.value.min() < 1):
             raise UnsupportedError("ONNX did not say what a scale below 1 means in opset 10")
         target = _Target(tuple(range(rank)), scales, scaled=True)
         return _resized(node, target, _Way(mode, "asymmetric", "floor", {}))
-    coordinates = node.text("coordinate_transformation_mode", "half_pixel")
-    rounding = node.text("nearest_mode", "round_prefer_floor")
+    coordinates = node.text("coordinate_transformation_mode")
+    rounding = node.text("nearest_mode")
     options: dict[str, object] = {
-        "extrapolation_value": node.real("extrapolation_value", 0.0),
-        "exclude_outside": node.flag("exclude_outside", False),
-        "antialias": node.flag("antialias", False),
-        "coefficient": node.real("cubic_coeff_a", -0.75),
+        "extrapolation_value": node.real("extrapolation_value"),
+        "exclude_outside": node.flag("exclude_outside"),
+        "antialias": node.flag("antialias"),
+        "coefficient": node.real("cubic_coeff_a"),
     }
     if mode == "nearest":
         options = {name: options[name] for name in ("extrapolation_value",)}
@@ -128,7 +128,7 @@ def _target(node: Node, rank: int) -> _Target:
     axes = tuple(range(rank)) if asked is None else asked
     axes = tuple(axis_from_front(axis, rank) for axis in axes)
     roi, scales, sizes = node.optional(1), node.optional(2), node.optional(3)
-    policy = node.text("keep_aspect_ratio_policy", "stretch")
+    policy = node.text("keep_aspect_ratio_policy")
     if scales is not None and scales.type.static_shape != (0,):
         return _Target(axes, scales, True, roi)
     if sizes is None:
