@@ -21,9 +21,10 @@ from typing import Annotated
 import crosschip
 from benchmarks.subject import Column, Row
 from benchmarks.synthetic import GRAPHS, WRITERS, Graph
-from crosschip.hal import YES, Support
+from crosschip.hal import YES, Offer, Support
 from crosschip.ir import Operation
 from crosschip.passes import simplify
+from crosschip.runtime.asking import Ask
 from crosschip.runtime.benchmark import Run, Timing, interleave
 from crosschip.runtime.placement import place
 
@@ -76,8 +77,8 @@ def _steps(graph: Graph, folder: Path) -> Iterator[tuple[str, Run]]:
     model = crosschip.load(path)
     yield _PASSES, partial(simplify, model)
     simple = simplify(model)
-    yield "placement on one device", partial(place, simple, {"first": _takes_all})
-    both: dict[str, Callable[[Operation], Support]] = {"first": _takes_most, "second": _takes_all}
+    yield "placement on one device", partial(place, simple, {"first": _asks(_takes_all)})
+    both = {"first": _asks(_takes_most), "second": _asks(_takes_all)}
     yield _TWO_DEVICES, partial(place, simple, both)
 
 
@@ -91,9 +92,13 @@ def _row(kind: str, step: str, each: Mapping[int, float]) -> Scaling:
     return Scaling(kind, step, each, max(each.values()) / min(each.values()))
 
 
+def _asks(supports: Callable[[Operation], Support]) -> Ask:
+    return lambda model: Offer([supports(operation) for operation in model.operations])
+
+
 def _takes_all(operation: Operation) -> Support:
     return YES
 
 
 def _takes_most(operation: Operation) -> Support:
-    return Support.no("TANH: refused") if operation.type == "TANH" else YES
+    return Support.no(operation, "", "refused") if operation.type == "TANH" else YES

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import crosschip
-from crosschip.hal import Device
 from crosschip.ops import operators
 from crosschip.runtime.catalog import describe, documentation
 from crosschip.runtime.discovery import open_device
+from crosschip.runtime.guard import GuardedDevice
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "operators"
@@ -52,7 +52,7 @@ def main() -> int:
     return 0
 
 
-def _device_table(devices: Sequence[Device], described: Sequence[Description]) -> str:
+def _device_table(devices: Sequence[GuardedDevice], described: Sequence[Description]) -> str:
     rows = []
     for device in devices:
         ways = [op["devices"][device.name] for op in described]
@@ -61,7 +61,7 @@ def _device_table(devices: Sequence[Device], described: Sequence[Description]) -
             (
                 f"`{device.name}`",
                 device.kind.value,
-                str(getdoc(type(device))).split("\n")[0].rstrip("."),
+                str(getdoc(type(device.device))).split("\n")[0].rstrip("."),
                 f"{ways.count('yes')} of {len(ways)}",
                 str(ways.count("decomposed")),
                 extra or "always there",

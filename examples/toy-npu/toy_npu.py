@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from crosschip import hal
-from crosschip.ir import Array, DeviceError, ElementType, Model, Operand, Operation
+from crosschip.ir import Array, ElementType, Model, Operand, Operation
 from crosschip.ops.standard.activation import LeakyRelu
 
 SDK_INSTRUCTIONS: dict[str, Callable[[Array, float], Array]] = {
@@ -32,10 +32,14 @@ class Assembly:
         return len(self.registers)
 
 
+def positive(op: LeakyRelu) -> hal.Refusal | None:
+    return hal.Refusal("alpha", "is negative") if op.alpha < 0 else None
+
+
 converters = hal.Converters[Assembly, int](types={ElementType.FLOAT32})
 
 
-@converters.converts(LeakyRelu, limit=lambda op: "alpha: is negative" if op.alpha < 0 else None)
+@converters.converts(LeakyRelu, limit=positive)
 def leaky_relu(assembly: Assembly, op: LeakyRelu) -> int:
     return assembly.add("lrelu", op.input, op.alpha)
 
@@ -55,7 +59,7 @@ class ToyProgram(hal.Program):
         return [np.array(registers[output]) for output in self.outputs]
 
     def save(self) -> bytes:
-        return self.code + hal.seal(self.code)
+        return self.code
 
 
 class ToyNpu(hal.Device):
@@ -65,12 +69,10 @@ class ToyNpu(hal.Device):
     kind = hal.Kind.ACCELERATOR
     version = "1.0"
 
-    def supports(self, operation: Operation) -> hal.Support:
+    def supports(self, operation: Operation, options: hal.Options) -> hal.Support:
         return converters.supports(operation)
 
     def compile(self, model: Model, options: hal.Options) -> hal.Program:
-        if options.precision is not hal.Precision.FLOAT32:
-            raise DeviceError("the toy NPU computes in float32 only")
         assembly = Assembly(model)
         for operation in model.operations:
             (register,) = converters.convert(assembly, operation)
@@ -79,4 +81,4 @@ class ToyNpu(hal.Device):
         return ToyProgram(model, json.dumps([assembly.instructions, outputs]).encode())
 
     def load(self, saved: bytes, model: Model, options: hal.Options) -> hal.Program:
-        return ToyProgram(model, bytes(hal.unsealed(saved)))
+        return ToyProgram(model, bytes(saved))

@@ -10,7 +10,8 @@ import pytest
 from tests.cli.conftest import Crosschip
 
 from crosschip.cli._show import table
-from crosschip.runtime.cache import Cache, Entry
+from crosschip.runtime.cache import Cache
+from crosschip.runtime.entry import Entry
 
 SHAPE = ("--shape", "image=2x3x5x8")
 
@@ -102,7 +103,7 @@ def test_the_cache_is_listed(crosschip: Crosschip, filled: Path) -> None:
     assert [entry["model"] for entry in good] == ["model [2]", "model [1]", "model [0]"]
     assert all(entry["bytes"] > 100_000 and entry["device"] == "npu" for entry in good)
     shown = crosschip("cache", "--cache-dir", filled).out
-    for text in ("model [1]", "npu 1.0", "0.1", "good", "is cut", "4 entries"):
+    for text in ("model [1]", "npu 1.0", "0.1", "good", "is cut", "4 entries", "2048.0 MB"):
         assert text in shown
 
 
@@ -114,7 +115,37 @@ def test_the_cache_is_pruned(crosschip: Crosschip, filled: Path) -> None:
     assert left("--max-mb", "0.2") == (2, 2)
     assert left("--max-mb", "inf") == (0, 2)
     assert left("--clear") == (2, 0)
-    assert list(filled.iterdir()) == []
+    assert not list(filled.glob("*.chip"))
+
+
+def test_what_killed_writers_left_is_shown_and_removed(crosschip: Crosschip, filled: Path) -> None:
+    left = filled / ".unfinished" / "x.part"
+    left.write_bytes(bytes(3 * 2**20))
+    assert crosschip("cache", "--cache-dir", filled, "--json").document["leftovers"] == 3 * 2**20
+    assert "3.0 MB left over" in crosschip("cache", "--cache-dir", filled).out
+    os.utime(left, (0, 0))
+    crosschip("cache", "--cache-dir", filled, "--max-mb", "100")
+    assert crosschip("cache", "--cache-dir", filled, "--json").document["leftovers"] == 0
+
+
+def test_names_that_cannot_be_printed_are_escaped(crosschip: Crosschip, tmp_path: Path) -> None:
+    name = "net\ud800\x1b[31m\n"
+    Cache(tmp_path).write(Entry("0" * 64, f"npu{name}", "1.0", name, 1), b"")
+    outcome = crosschip("cache", "--cache-dir", tmp_path)
+    assert (outcome.status, outcome.err) == (0, "")
+    assert "\x1b" not in outcome.out
+    assert r"net\ud800\x1b[31m\n" in outcome.out
+    (entry,) = crosschip("cache", "--cache-dir", tmp_path, "--json").document["entries"]
+    assert entry["model"] == name
+
+
+def test_a_folder_that_is_only_read_is_not_pruned(crosschip: Crosschip, filled: Path) -> None:
+    filled.chmod(0o777)
+    assert len(crosschip("cache", "--cache-dir", filled, "--json").document["entries"]) == 4
+    outcome = crosschip("cache", "--cache-dir", filled, "--clear")
+    assert outcome.status == 1
+    assert "error: cache folder" in outcome.err
+    assert "nothing is removed" in outcome.err
 
 
 def test_the_default_cache_is_listed(

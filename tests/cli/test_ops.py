@@ -8,7 +8,7 @@ from crosschip.ops import operators
 
 
 def test_the_list_as_a_document(crosschip: Crosschip) -> None:
-    outcome = crosschip("ops", "--json")
+    outcome = crosschip("ops", "--json", "--devices", "reference")
     assert (outcome.status, outcome.err) == (0, "")
     described = outcome.document
     assert [op["name"] for op in described] == list(operators())
@@ -16,13 +16,6 @@ def test_the_list_as_a_document(crosschip: Crosschip) -> None:
         assert op["devices"]["reference"] == "yes"
         assert all(op["devices"].values())
         assert op["core"] or op["decomposes"], op["name"]
-
-
-def test_at_least_140_operators_run_on_each_engine(crosschip: Crosschip) -> None:
-    described = crosschip("ops", "--json").document
-    for device in ("onnxruntime", "openvino"):
-        ways = [op["devices"][device] for op in described]
-        assert sum(way in ("yes", "decomposed") for way in ways) >= 140
 
 
 def test_one_operator_as_a_document(crosschip: Crosschip) -> None:
@@ -42,7 +35,7 @@ def test_the_list_in_a_table(crosschip: Crosschip) -> None:
 
 
 def test_one_operator_in_tables(crosschip: Crosschip) -> None:
-    outcome = crosschip("ops", "LEAKY_RELU")
+    outcome = crosschip("ops", "LEAKY_RELU", "--devices", "onnxruntime")
     assert outcome.status == 0
     for text in ("alpha * input", "alpha", "NNRt", "onnxruntime"):
         assert text in outcome.out

@@ -149,7 +149,7 @@ def test_a_long_path_leaves_room_for_the_rest(
         ([*PLAIN, *SHAPE, "--precision", "float8"], "there is no precision 'float8'"),
         (
             [*PLAIN, *SHAPE, "--precision", "float16"],
-            "reference computes in float32, not in float16",
+            "computes in float32, not in float16",
         ),
         ([*PLAIN, "--input", "image=nothing.npy"], "nothing.npy: cannot be read as an .npy file"),
         (["--devices", "reference", *SHAPE], "cache folder /dev/null/no cache in tests: cannot be"),

@@ -200,8 +200,8 @@ class CredulousDevice(ReferenceDevice):
 class SilentDevice(ReferenceDevice):
     """Says no to one operator, and not why."""
 
-    def supports(self, operation: Operation) -> Support:
-        return Support(False) if operation.type == "TANH" else super().supports(operation)
+    def supports(self, operation: Operation, options: Options) -> Support:
+        return Support(False) if operation.type == "TANH" else super().supports(operation, options)
 
 
 class TolerantDevice(ReferenceDevice):

@@ -115,7 +115,7 @@ class Checker:
     ) -> None:
         """Run a model, all of which the device must support."""
         for operation in model.operations:
-            support = self.device.supports(operation)
+            support = self.device.supports(operation, Options())
             assert support, support.reason
         actual = outputs_of(self.device, model, arrays)
         assert len(actual) == len(expected)
@@ -129,7 +129,7 @@ class Checker:
         arrays = [
             np.zeros(given, np.float32) if isinstance(given, tuple) else given for given in inputs
         ]
-        support = self.device.supports(built(build, arrays, typing).operations[-1])
+        support = self.device.supports(built(build, arrays, typing).operations[-1], Options())
         assert not support
         assert why in support.reason
 

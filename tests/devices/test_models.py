@@ -42,7 +42,7 @@ def test_outputs_are_those_of_the_framework(check: Checker, models: Path, name: 
     assert oracles, f"no oracle for {path}"
     model = simplify(load(path))
     for operation in model.operations:
-        support = check.device.supports(operation)
+        support = check.device.supports(operation, Options())
         assert support, support.reason
     program = check.device.compile(model, Options(threads=1))
     for oracle in oracles:

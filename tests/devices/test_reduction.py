@@ -10,6 +10,7 @@ import pytest
 from tests.devices.test_types import COMPUTED, TOLERANCES, values, weights
 
 from crosschip.devices.reference import ReferenceDevice
+from crosschip.hal import Options
 from crosschip.ir import Array, Builder, ElementType, ModelError, Operand
 from crosschip.ir.types import FLOATS
 from crosschip.ops import operator_named
@@ -111,7 +112,7 @@ def test_claims(check: Checker, name: str) -> None:
             model = check.built(build, arrays)
         except ModelError:
             continue
-        if check.device.supports(model.operations[0]):
+        if check.device.supports(model.operations[0], Options()):
             expected = check.outputs_of(ReferenceDevice(), model, arrays)
             check.compare(model, arrays, expected, TOLERANCES.get(element_type, 0))
             claimed.add(element_type)

@@ -9,6 +9,7 @@ import pytest
 from tests.devices.test_types import COMPUTED, TOLERANCES, sizes, values
 
 from crosschip.devices.reference import ReferenceDevice
+from crosschip.hal import Options
 from crosschip.ir import Array, ElementType, ModelError
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator, operator_named
@@ -79,7 +80,7 @@ def claimed(check: Checker, operator: type[Operator], count: int) -> set[Element
             model = check.built(lambda b, *xs: b.add(operator, *xs), arrays)
         except ModelError:
             continue
-        if check.device.supports(model.operations[0]):
+        if check.device.supports(model.operations[0], Options()):
             expected = check.outputs_of(ReferenceDevice(), model, arrays)
             check.compare(model, arrays, expected, TOLERANCES.get(element_type, 0))
             found.add(element_type)
@@ -158,7 +159,7 @@ def test_choices_between_elements_of_any_type(check: Checker) -> None:
         if check.device.name == "openvino":
             x, y = sizes(x), sizes(y)
         model = check.built(lambda b, *xs: b.add(Where, *xs), [condition, x, y])
-        if check.device.supports(model.operations[0]):
+        if check.device.supports(model.operations[0], Options()):
             expected = [np.where(condition, x, y)]
             check.compare(model, [condition, x, y], expected, 0)
         else:

@@ -42,10 +42,12 @@ def test_links_lead_somewhere(document: Path) -> None:
 
 def test_formats_page_has_the_versions_of_the_code() -> None:
     from crosschip.ops.definition import serialization
-    from crosschip.runtime import cache
+    from crosschip.runtime import cache, entry
 
     page = (ROOT / "docs" / "formats.md").read_text("utf-8")
     assert f"`{cache.SUFFIX}`" in page or f"<key>{cache.SUFFIX}" in page
-    assert f"A cache entry (`<key>{cache.SUFFIX}`), format version {cache.FORMAT_VERSION}" in page
+    assert f"A cache entry (`<key>{cache.SUFFIX}`), format version {entry.FORMAT_VERSION}" in page
     assert f"A saved model, format version {serialization.FORMAT_VERSION}" in page
+    first, second = re.findall(r"\| 8 \| 4 \| format version, unsigned: (\d+) \|", page)
+    assert (int(first), int(second)) == (entry.FORMAT_VERSION, serialization.FORMAT_VERSION)
     assert serialization.MAGIC.hex(" ").upper() in page

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 from tests.modelling import float32
 
-from crosschip.ir import Builder, ElementType, ModelError, Operand, TensorType, symbol
+from crosschip.ir import (
+    Builder,
+    ElementType,
+    ModelError,
+    Operand,
+    Quantization,
+    TensorType,
+    symbol,
+)
 from crosschip.ir.types import NUMBERS
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.standard.activation import LeakyRelu, Relu, Sigmoid, Softmax
@@ -47,7 +55,7 @@ def test_a_model_as_it_was_built(b: Builder, x: Operand) -> None:
     assert model.outputs["y"].type == float32(N, 3)
     assert model.producers[hidden] is model.operations[0]
     assert model.uses[hidden] == 1
-    model.check()
+    model.verify()
 
 
 def test_a_built_model_does_not_grow_with_its_builder(b: Builder, x: Operand) -> None:
@@ -203,6 +211,54 @@ def test_two_inputs_or_outputs_of_one_name_are_refused(b: Builder, x: Operand) -
 def test_made_up_names_are_told_apart(b: Builder, x: Operand) -> None:
     made = [b.add(Relu, x) for _ in range(3)]
     assert len({operand.name for operand in made}) == 3
+
+
+def test_operations_of_one_name_are_told_apart(b: Builder, x: Operand) -> None:
+    b.add(Relu, x, name="relu_1")
+    for name in ("a", "a", "", "", "a_1", "a"):
+        b.add(Relu, x, name=name)
+    names = [operation.name for operation in b.operations]
+    assert names == ["relu_1", "a", "a_1", "relu_0", "relu_2", "a_1_1", "a_2"]
+    b.build().verify()
+
+
+def test_names_that_are_taken_elsewhere_are_not_given(x: Operand) -> None:
+    taken = {"part.relu_0", "mine"}
+    b = Builder(prefix="part.", taken=taken)
+    b.add(Relu, x)
+    b.add(Relu, x, name="mine")
+    assert [operation.name for operation in b.operations] == ["part.relu_1", "mine_1"]
+    assert taken == {"part.relu_0", "mine", "part.relu_1", "mine_1"}
+
+
+def test_an_operation_from_elsewhere_needs_a_name_of_its_own(b: Builder, x: Operand) -> None:
+    b.add(Relu, x, name="a")
+    with pytest.raises(ModelError, match="there are two operations called 'a'; rename one"):
+        b.append(Relu("a", (x,), (Operand("y", x.type),)))
+
+
+def test_each_output_may_declare_a_quantization(b: Builder) -> None:
+    fine, coarse = Quantization((0.1,)), Quantization((0.7,))
+    x = b.input("q", TensorType(ElementType.INT8, (4,), fine))
+    parts = b.add_all(Split, x, 0, (1, 3), quantization=(coarse, None))
+    assert [part.type.quantization for part in parts] == [coarse, fine]
+    parts = b.add_all(Split, x, 0, (1, 3), quantization=coarse)
+    assert [part.type.quantization for part in parts] == [coarse, coarse]
+    with pytest.raises(ModelError, match="SPLIT: declares 3 quantizations for 2 outputs"):
+        b.add_all(Split, x, 0, (1, 3), quantization=(coarse, None, None))
+    b.build().verify()
+
+
+def test_operands_can_be_renamed(b: Builder, x: Operand) -> None:
+    first = b.add(Relu, x, name="a")
+    last = b.add(Relu, first, name="b")
+    b.add(Relu, x, name="c")
+    kept = b.operations[2]
+    renamed = b.rename({first: "p", last: "q"})
+    assert [operand.name for operand in renamed.values()] == ["p", "q"]
+    assert b.operations[1].inputs == b.operations[0].outputs == (renamed[first],)
+    assert b.operations[2] is kept
+    b.build().verify()
 
 
 def test_several_outputs_have_names_of_their_own(b: Builder, x: Operand) -> None:

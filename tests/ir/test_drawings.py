@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.modelling import Example, examples, float32, model_of
+from tests.modelling import float32, model_of
+from tests.random_models import Example, examples
 
 from crosschip.ir import Builder, Model, Operation
 from crosschip.ir.dot import colours_of, to_dot
@@ -72,7 +73,7 @@ def test_no_name_breaks_a_drawing(name: str) -> None:
     assert to_svg(model, groups).encode()
 
 
-@given(examples())
+@given(examples(quantized=True))
 def test_every_dependency_is_drawn(example: Example) -> None:
     model = example.model
     dot = to_dot(model)
@@ -83,7 +84,7 @@ def test_every_dependency_is_drawn(example: Example) -> None:
     assert dot.count(" -> ") == len(edges)
 
 
-@given(examples())
+@given(examples(quantized=True))
 def test_each_operation_is_below_all_that_it_reads_and_on_top_of_none(example: Example) -> None:
     root = ElementTree.fromstring(to_svg(example.model))
     boxes = [box.find(f"{SVG}rect") for box in root.findall(f"{SVG}g")]

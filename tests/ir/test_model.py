@@ -1,4 +1,4 @@
-"""Models: what `check` refuses, what copies share, and that size does not matter."""
+"""Models: what `verify` refuses, what copies share, and that size does not matter."""
 
 from __future__ import annotations
 
@@ -9,13 +9,25 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from hypothesis import given
-from tests.modelling import Example, examples, float32, model_of
+from tests.modelling import float32, model_of
+from tests.random_models import Example, examples
 
-from crosschip.ir import Builder, ElementType, Model, ModelError, Operand, TensorType, symbol
+from crosschip.ir import (
+    Builder,
+    ElementType,
+    Extension,
+    Model,
+    ModelError,
+    Operand,
+    Quantization,
+    TensorType,
+    symbol,
+)
 from crosschip.ir.dot import to_dot
 from crosschip.ir.svg import to_svg
-from crosschip.ops.standard.activation import Relu
+from crosschip.ops.standard.activation import Relu, Sigmoid
 from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.conversion import Assign
 from crosschip.ops.standard.joining import Split
 from crosschip.ops.standard.layout import Transpose
 
@@ -25,6 +37,8 @@ x = Operand("x", float32(2, 3))
 y = Operand("y", float32(2, 3))
 z = Operand("z", float32(2, 3))
 inputs = {"x": x}
+QUANTIZED = TensorType(ElementType.INT8, (2, 3), Quantization((0.5,)))
+REQUANTIZED = TensorType(ElementType.INT8, (2, 3), Quantization((0.7,)))
 
 
 def typed(name: str, type_: TensorType) -> Operand:
@@ -66,6 +80,27 @@ BROKEN: dict[str, tuple[Callable[[], Model], str]] = {
     ),
     "wrong size": (lambda: _relu_making(float32(2, 4)), r"declared as float32\[2, 4\]"),
     "wrong rank": (lambda: _relu_making(float32(2, 3, 1)), r"declared as float32\[2, 3, 1\]"),
+    "another quantization": (
+        lambda: _assign_making(REQUANTIZED),
+        r"ASSIGN 'a': 'y' is declared as int8\[2, 3\] quantized\(scale 0.7\), but the operator "
+        r"makes int8\[2, 3\] quantized\(scale 0.5\)",
+    ),
+    "no quantization": (
+        lambda: _assign_making(TensorType(ElementType.INT8, (2, 3))),
+        r"ASSIGN 'a': 'y' is declared as int8\[2, 3\], but the operator makes int8\[2, 3\] quant",
+    ),
+    "two operations of one name": (
+        lambda: Model("m", inputs, [Relu("a", (x,), (y,)), Sigmoid("a", (y,), (z,))], {"z": z}),
+        "SIGMOID 'a': RELU before it has the same name",
+    ),
+    "a constant of another shape": (
+        lambda: _adding(Operand("c", float32(2, 3), np.ones((3, 2), np.float32))),
+        r"constant 'c' is declared as float32\[2, 3\], but holds float32\[3, 2\]",
+    ),
+    "a constant of another type": (
+        lambda: _adding(Operand("c", float32(2, 3), np.ones((2, 3)))),
+        r"constant 'c' is declared as float32\[2, 3\], but holds float64\[2, 3\]",
+    ),
     "too few outputs": (
         lambda: Model("m", inputs, [Relu("a", (x,), ())], {}),
         "RELU 'a': has 0 outputs, but the operator makes 1",
@@ -81,6 +116,15 @@ BROKEN: dict[str, tuple[Callable[[], Model], str]] = {
 }
 
 
+def _adding(constant: Operand) -> Model:
+    return Model("m", inputs, [Add("a", (x, constant, None), (y,))], {"y": y})
+
+
+def _assign_making(type_: TensorType) -> Model:
+    source, made = Operand("x", QUANTIZED), Operand("y", type_)
+    return Model("m", {"x": source}, [Assign("a", (source,), (made,))], {"y": made})
+
+
 def _relu_making(type_: TensorType) -> Model:
     made = Operand("y", type_)
     return Model("m", inputs, [Relu("a", (x,), (made,))], {"y": made})
@@ -90,7 +134,7 @@ def _relu_making(type_: TensorType) -> Model:
 def test_a_broken_model_is_refused(problem: str) -> None:
     make, message = BROKEN[problem]
     with pytest.raises(ModelError, match=message):
-        make().check()
+        make().verify()
 
 
 @pytest.mark.parametrize("problem", BROKEN)
@@ -107,12 +151,12 @@ def test_a_broken_model_can_still_be_looked_at(problem: str) -> None:
     ids=str,
 )
 def test_a_declared_type_may_leave_open_what_is_inferred(declared: TensorType) -> None:
-    _relu_making(declared).check()
+    _relu_making(declared).verify()
 
 
-@given(examples())
+@given(examples(quantized=True))
 def test_what_the_builder_makes_is_sound(example: Example) -> None:
-    example.model.check()
+    example.model.verify()
 
 
 def test_constants_are_listed_once_in_order_of_use() -> None:
@@ -157,6 +201,37 @@ def test_a_model_cannot_be_changed_from_outside() -> None:
         model.inputs["z"] = z  # type: ignore[index]  # that is the point
 
 
+@pytest.mark.parametrize("attribute", ["name", "type", "value", "shape"])
+def test_an_operand_cannot_be_changed(attribute: str) -> None:
+    with pytest.raises(AttributeError, match=f"Operand.{attribute} cannot be set: it is immutable"):
+        setattr(x, attribute, None)
+    with pytest.raises(AttributeError, match="immutable"):
+        delattr(x, attribute)
+
+
+@pytest.mark.parametrize("attribute", ["name", "inputs", "outputs", "output_quantization", "extra"])
+def test_an_operation_cannot_be_changed(attribute: str) -> None:
+    operation = Relu("a", (x,), (y,))
+    with pytest.raises(AttributeError, match=f"Relu.{attribute} cannot be set: it is immutable"):
+        setattr(operation, attribute, ())
+    assert operation.inputs == (x,)
+
+
+@pytest.mark.parametrize("attribute", ["name", "inputs", "operations", "outputs", "uses", "extra"])
+def test_a_model_cannot_be_changed(attribute: str) -> None:
+    model = _relu_making(float32(2, 3))
+    with pytest.raises(AttributeError, match=f"Model.{attribute} cannot be set: it is immutable"):
+        setattr(model, attribute, {})
+    assert copy.copy(model) is copy.deepcopy(model) is model
+
+
+def test_an_extension_cannot_be_changed() -> None:
+    extension = Extension("e", (x,), (y,), type="onnx.Loop", payload=b"", declared=(y.type,))
+    with pytest.raises(AttributeError, match=r"Extension\.payload cannot be set"):
+        extension.payload = b"other"
+    assert extension.with_outputs((z,)).payload == b""
+
+
 def test_a_long_chain_is_no_problem() -> None:
     def make(b: Builder, x: Operand) -> Operand:
         for _ in range(MANY // 2):
@@ -164,7 +239,7 @@ def test_a_long_chain_is_no_problem() -> None:
         return x
 
     model = model_of(make, float32(symbol("N"), symbol("N")))
-    model.check()
+    model.verify()
     assert len(model.operations) == len(model.producers) == MANY
     assert str(model).count("\n") == MANY + 2
     assert to_dot(model).count("TRANSPOSE") == MANY // 2

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import scipy.special
+from tests.modelling import asks
 from tests.ops.oracle import of_torch, torch
 
 from crosschip.devices.reference import ReferenceProgram
-from crosschip.hal import Support
+from crosschip.hal import YES, Support
 from crosschip.ir import Array, Builder, ElementType, Operation, TensorType
 from crosschip.ops import Operator
 from crosschip.ops.standard import activation, unary
@@ -165,9 +166,9 @@ def decomposed(operator: type[Operator], array: Array) -> Array:
 
     def supports(operation: Operation) -> Support:
         assert isinstance(operation, Operator)
-        return Support(operation.core, f"{operation.type}: is not core")
+        return YES if operation.core else Support.no(operation, "", "is not core")
 
-    placed = place(model_of(operator, array), {"core": supports}).model
+    placed = place(model_of(operator, array), {"core": asks(supports)}).model
     (result,) = ReferenceProgram(placed).run([array])
     return result
 

@@ -68,7 +68,7 @@ def test_what_is_added_to_each_channel_becomes_bias_with_its_activation() -> Non
     assert str(run(model_of(make, float32(1, 1, 3, 3)), fold)) == dedented("""
         model model
           input x0: float32[1, 1, 3, 3]
-          %add_1 = CONV_2D(input=%x0, filter=[[[[1.0]]], [[[2.0]]]], bias=[11.0, 12.0], fuse_code=3): float32[1, 2, 3, 3]
+          %add_1 = CONV_2D(input=%x0, filter=[[[[1.0]]], [[[2.0]]]], bias=[11.0, 12.0], fuse_code=RELU6): float32[1, 2, 3, 3]
           output y0 = %add_1
     """)  # noqa: E501 - a line an operation
 
@@ -112,7 +112,7 @@ def test_a_product_and_a_bias_become_fully_connected() -> None:
     assert str(run(model, fold)) == dedented("""
         model model
           input x0: float32[N, 2]
-          %add_0 = FULLY_CONNECTED(input=%x0, weight=[[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]], bias=[1.0, 2.0, 3.0], fuse_code=1): float32[N, 3]
+          %add_0 = FULLY_CONNECTED(input=%x0, weight=[[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]], bias=[1.0, 2.0, 3.0], fuse_code=RELU): float32[N, 3]
           %add_1 = FULLY_CONNECTED(input=%x0, weight=[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], bias=[4.0, 4.0, 4.0]): float32[N, 3]
           output y0 = %add_0
           output y1 = %add_1
@@ -221,7 +221,7 @@ def test_narrow_weights_are_rounded_once(element_type: ElementType) -> None:
         return b.add(BatchNormalization, b.add(Conv2D, x, kernel), *values, epsilon=0.0)
 
     folded = run(model_of(make, TensorType(element_type, (1, 1, 2, 2))), fold)
-    folded.check()
+    folded.verify()
     (operation,) = folded.operations
     assert isinstance(operation, Conv2D)
     third = np.float64(np.asarray(1 / 3).astype(element_type.dtype))

@@ -1,25 +1,35 @@
-"""The cache: what is read is what was written, or nothing."""
+"""The cache's folder: whose programs are used, what is kept, and what goes first."""
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import struct
-from collections.abc import Callable
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.modelling import at_once, python_path
 
-from crosschip.ir import CacheError
+from crosschip.ir import CacheError, InputError
 from crosschip.runtime import cache as cache_module
-from crosschip.runtime.cache import BLOCK_SIZE, SUFFIX, Cache, Entry, default_folder
+from crosschip.runtime.cache import (
+    DEFAULT_LIMIT,
+    SUFFIX,
+    Cache,
+    default_folder,
+    default_limit,
+    open_cache,
+)
+from crosschip.runtime.entry import Entry
 
 ENTRY = Entry("0" * 64, "npu", "1.0", "model.0", 3)
 PROGRAM = bytes(range(256)) * 3
@@ -51,155 +61,101 @@ def cache(tmp_path: Path) -> Cache:
     return Cache(tmp_path / "cache")
 
 
-@pytest.fixture(scope="module")
-def good() -> bytes:
-    """The file of a good entry."""
-    with TemporaryDirectory() as folder:
-        Cache(Path(folder)).write(ENTRY, PROGRAM)
-        return Path(folder, f"{ENTRY.key}{SUFFIX}").read_bytes()
-
-
 def file_of(cache: Cache, entry: Entry = ENTRY) -> Path:
     return cache.folder / f"{entry.key}{SUFFIX}"
 
 
-def assert_refused(content: bytes, message: str = "") -> None:
-    """A file with this content is worth a warning and is gone after it, and no answer."""
-    with TemporaryDirectory() as folder, Warnings() as warnings:
-        cache = Cache(Path(folder))
-        file_of(cache).write_bytes(content)
-        assert cache.read(ENTRY) is None
-        assert len(warnings) == 1
-        assert str(file_of(cache)) in warnings[0]
-        assert message in warnings[0]
-        assert warnings[0].endswith("; compiling again")
-        assert not list(Path(folder).iterdir())
+def entries_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob(f"*{SUFFIX}"))
 
 
-@given(st.binary(max_size=200))
-def test_what_is_read_is_what_was_written(program: bytes) -> None:
-    with TemporaryDirectory() as folder, Warnings() as warnings:
+def unfinished_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / ".unfinished").glob("*"))
+
+
+@given(st.lists(st.binary(max_size=200), min_size=1))
+def test_the_last_that_was_written_is_read(programs: list[bytes]) -> None:
+    with tempfile.TemporaryDirectory() as folder, Warnings() as warnings:
         cache = Cache(Path(folder))
         assert cache.read(ENTRY) is None
-        cache.write(ENTRY, program)
-        assert cache.read(ENTRY) == program
-        cache.write(ENTRY, b"another")
-        assert cache.read(ENTRY) == b"another"
+        for program in programs:
+            cache.write(ENTRY, program)
+            assert cache.read(ENTRY) == program
         assert warnings == []
-        assert [path.name for path in Path(folder).iterdir()] == [f"{ENTRY.key}{SUFFIX}"]
+        assert entries_in(cache.folder) == [f"{ENTRY.key}{SUFFIX}"]
+        assert unfinished_in(cache.folder) == []
 
 
-@pytest.mark.parametrize("size", [0, 1, BLOCK_SIZE - 1, BLOCK_SIZE, BLOCK_SIZE + 1, 3 * BLOCK_SIZE])
-def test_programs_of_any_size(cache: Cache, size: int) -> None:
-    program = os.urandom(size)
-    cache.write(ENTRY, program)
-    assert cache.read(ENTRY) == program
+def test_what_does_not_authenticate_is_not_used(
+    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An entry that is right in everything but its author is worth a warning, and is gone."""
+    with monkeypatch.context() as patch:
+        patch.setenv("CROSSCHIP_CACHE_SECRET", str(tmp_path / "another"))
+        Cache(cache.folder).write(ENTRY, PROGRAM)
+    with Warnings() as warnings:
+        assert cache.read(ENTRY) is None
+    (warning,) = warnings
+    assert str(file_of(cache)) in warning
+    assert warning.endswith("was written with another secret than yours; compiling again")
+    assert entries_in(cache.folder) == []
 
 
-@given(data=st.data())
-def test_a_flipped_bit_is_noticed(good: bytes, data: st.DataObject) -> None:
-    damaged = bytearray(good)
-    for _ in range(data.draw(st.integers(1, 3))):
-        place = data.draw(st.integers(0, len(good) * 8 - 1))
-        damaged[place // 8] ^= 1 << place % 8
-    if bytes(damaged) != good:
-        assert_refused(bytes(damaged))
+def test_who_has_the_secret_shares_the_entries(
+    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.write(ENTRY, PROGRAM)
+    copy = tmp_path / "copy"
+    copy.write_bytes(Path(os.environ["CROSSCHIP_CACHE_SECRET"]).read_bytes())
+    copy.chmod(0o600)
+    monkeypatch.setenv("CROSSCHIP_CACHE_SECRET", str(copy))
+    assert Cache(cache.folder).read(ENTRY) == PROGRAM
 
 
-@given(data=st.data())
-def test_a_truncated_file_is_noticed(good: bytes, data: st.DataObject) -> None:
-    assert_refused(good[: data.draw(st.integers(0, len(good) - 1))])
+@pytest.mark.parametrize("damage", [b"", b"nonsense", bytes(500)])
+def test_a_damaged_entry_is_a_warning_and_gone(cache: Cache, damage: bytes) -> None:
+    file_of(cache).write_bytes(damage)
+    with Warnings() as warnings:
+        assert cache.read(ENTRY) is None
+    (warning,) = warnings
+    assert str(file_of(cache)) in warning
+    assert warning.endswith("; compiling again")
+    assert entries_in(cache.folder) == []
 
 
-@given(extra=st.binary(min_size=1, max_size=50))
-def test_appended_bytes_are_noticed(good: bytes, extra: bytes) -> None:
-    assert_refused(good + extra)
+def test_a_pipe_in_the_place_of_an_entry_is_no_problem(cache: Cache) -> None:
+    os.mkfifo(file_of(cache))
+    with Warnings() as warnings:
+        assert [listed.problem for listed in cache.listing()] == [
+            "cannot be read (not a regular file)"
+        ]
+        assert cache.read(ENTRY) is None
+        cache.write(ENTRY, PROGRAM)
+        assert cache.read(ENTRY) == PROGRAM
+    assert len(warnings) == 1
 
 
-@given(data=st.data())
-def test_moved_bytes_are_noticed(good: bytes, data: st.DataObject) -> None:
-    a, b = sorted(data.draw(st.tuples(*[st.integers(0, len(good))] * 2)))
-    moved = good[a:b] + good[:a] + good[b:]
-    if moved != good:
-        assert_refused(moved)
+def test_a_link_in_the_place_of_an_entry_is_not_followed(cache: Cache, tmp_path: Path) -> None:
+    cache.write(ENTRY, PROGRAM)
+    file_of(cache).rename(tmp_path / "elsewhere")
+    file_of(cache).symlink_to(tmp_path / "elsewhere")
+    with Warnings() as warnings:
+        assert cache.read(ENTRY) is None
+        cache.write(ENTRY, b"another")
+    assert len(warnings) == 1
+    assert cache.read(ENTRY) == b"another"
+    assert (tmp_path / "elsewhere").read_bytes().endswith(PROGRAM)
 
 
-@given(st.binary(max_size=200))
-def test_a_file_of_something_else_is_noticed(content: bytes) -> None:
-    assert_refused(content)
-
-
-def test_damage_in_any_block_is_noticed(cache: Cache) -> None:
-    for block in range(3):
-        cache.write(ENTRY, bytes(2 * BLOCK_SIZE + 5))
-        content = bytearray(file_of(cache).read_bytes())
-        content[-(2 * BLOCK_SIZE + 5) + block * BLOCK_SIZE + 2] ^= 1
-        assert_refused(bytes(content), f"damaged bytes in block {block}")
-
-
-def test_two_blocks_that_change_places_are_noticed(cache: Cache) -> None:
-    cache.write(ENTRY, b"a" * BLOCK_SIZE + b"b" * BLOCK_SIZE)
-    content = file_of(cache).read_bytes()
-    head = content[: -2 * BLOCK_SIZE]
-    assert_refused(head + b"b" * BLOCK_SIZE + b"a" * BLOCK_SIZE, "damaged bytes in block 0")
-
-
-def forged(header: object, program: bytes = PROGRAM, version: int = 1) -> bytes:
-    """A file whose checksum holds, laid out as docs/formats.md says."""
-    text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    digest = xxhash.xxh3_64_intdigest(text)
-    return struct.pack("<8sIIQ", b"\x93CHIP\r\n\x1a", version, len(text), digest) + text + program
-
-
-HEADER: dict[str, Any] = {
-    "key": ENTRY.key,
-    "device": "npu",
-    "device_version": "1.0",
-    "model": "model.0",
-    "operations": 3,
-    "size": len(PROGRAM),
-    "block_size": BLOCK_SIZE,
-    "blocks": [xxhash.xxh3_64_hexdigest(PROGRAM)],
-}
-
-
-def test_a_file_by_the_book_is_read(cache: Cache) -> None:
-    file_of(cache).write_bytes(forged(HEADER))
-    assert cache.read(ENTRY) == PROGRAM
-
-
-@pytest.mark.parametrize(
-    ("header", "message"),
-    [
-        ({**HEADER, "key": "1" * 64, "model": "other.2"}, "is for another model (other.2)"),
-        ({**HEADER, "device": "gpu"}, "was made by gpu 1.0, not npu 1.0"),
-        ({**HEADER, "device_version": "0.9"}, "was made by npu 0.9, not npu 1.0"),
-        ({**HEADER, "size": len(PROGRAM) - 1}, "bytes of program where 767 belong"),
-        ({**HEADER, "size": -1}, "bytes of program where -1 belong"),
-        ({**HEADER, "size": 2**80}, "not laid out"),
-        ({**HEADER, "size": "768"}, "not laid out"),
-        ({**HEADER, "blocks": []}, "blocks without a checksum"),
-        ({**HEADER, "blocks": HEADER["blocks"] * 2}, "blocks"),
-        ({**HEADER, "blocks": None}, "not laid out"),
-        ({**HEADER, "block_size": 0}, "not laid out"),
-        ({**HEADER, "block_size": 16}, "blocks"),
-        ({**HEADER, "block_size": None}, "not laid out"),
-        ({k: v for k, v in HEADER.items() if k != "model"}, "not laid out"),
-        ({}, "not laid out"),
-        ([], "not laid out"),
-        (b"", "not laid out"),
-        (b"{", "not laid out"),
-        (b"\xff", "not laid out"),
-        (b"[" * 100_000, "not laid out"),
-    ],
-)
-def test_a_forged_header_is_refused(header: object, message: str) -> None:
-    assert_refused(forged(header), message)
-
-
-@pytest.mark.parametrize("version", [0, 2, 2**32 - 1])
-def test_another_format_version_is_refused(version: int) -> None:
-    assert_refused(forged(HEADER, version=version), f"has format version {version}, not 1")
+def test_an_entry_under_the_name_of_another_is_not_used(cache: Cache) -> None:
+    """Not even if the user wrote it; what its model is called cannot garble the warning."""
+    other = replace(ENTRY, key="1" * 64, model="\ud800\x1b[31m")
+    cache.write(other, PROGRAM)
+    file_of(cache, other).rename(file_of(cache))
+    with Warnings() as warnings:
+        assert cache.read(ENTRY) is None
+    (warning,) = warnings
+    assert r"is for another model (\ud800\x1b[31m); compiling again" in warning
 
 
 @pytest.mark.parametrize(
@@ -254,7 +210,7 @@ def test_a_failed_write_leaves_nothing_behind(
         cache.write(ENTRY, PROGRAM)
     assert len(warnings) == 1
     assert "could not be written (No space left on device)" in warnings[0]
-    assert list(cache.folder.iterdir()) == []
+    assert entries_in(cache.folder) == unfinished_in(cache.folder) == []
 
 
 def test_an_interrupted_write_leaves_nothing_behind(
@@ -266,7 +222,7 @@ def test_an_interrupted_write_leaves_nothing_behind(
     monkeypatch.setattr(os, "replace", interrupt)
     with pytest.raises(KeyboardInterrupt):
         cache.write(ENTRY, PROGRAM)
-    assert list(cache.folder.iterdir()) == []
+    assert entries_in(cache.folder) == unfinished_in(cache.folder) == []
 
 
 def test_a_vanished_folder_is_worth_a_warning(cache: Cache) -> None:
@@ -336,12 +292,369 @@ def test_pruning_removes_damage_and_the_oldest(cache: Cache, filled: list[Entry]
     assert [listed.entry for listed in cache.listing()] == [filled[2], filled[1]]
     assert cache.prune(2 * size) == 0
     assert cache.prune(0) == 2
-    assert [path.name for path in cache.folder.iterdir()] == ["notes.txt"]
+    assert entries_in(cache.folder) == []
+    assert (cache.folder / "notes.txt").read_text() == "not ours"
 
 
 def test_pruning_to_any_size_keeps_what_fits(cache: Cache, filled: list[Entry]) -> None:
     assert cache.prune(2**40) == 0
     assert len(cache.listing()) == 4
+
+
+def test_only_what_has_the_name_of_an_entry_is_ours(cache: Cache, filled: list[Entry]) -> None:
+    others = ["notes.chip", f"{1:063}.chip", f"{1:064}.chip.bak", f"{'G':0>64}.chip", "x.part"]
+    for name in others:
+        (cache.folder / name).write_bytes(bytes(5000))
+    (cache.folder / ".unfinished" / "notes.txt").touch()
+    os.utime(cache.folder / ".unfinished" / "notes.txt", (0, 0))
+    assert len(cache.listing()) == 4
+    assert cache.prune(0) == 4
+    Cache(cache.folder, limit=0).write(ENTRY, PROGRAM)
+    Cache(cache.folder, limit=2000).write(ENTRY, PROGRAM)
+    assert {path.name for path in cache.folder.iterdir()} >= set(others)
+    assert unfinished_in(cache.folder) == ["notes.txt"]
+
+
+def total_of(cache: Cache) -> int:
+    return sum(path.stat().st_size for path in cache.folder.glob(f"*{SUFFIX}"))
+
+
+def numbered(number: int) -> Entry:
+    return replace(ENTRY, key=f"{number:064}")
+
+
+@given(
+    limit=st.integers(2_000, 1_000_000),
+    sizes=st.lists(st.integers(0, 200_000), max_size=20),
+    repeat=st.booleans(),
+)
+def test_the_limit_is_kept(limit: int, sizes: list[int], repeat: bool) -> None:
+    """After every write, by whichever of two processes; what was written is there if it fits."""
+    with tempfile.TemporaryDirectory() as folder, Warnings() as warnings:
+        caches = [Cache(Path(folder), limit), Cache(Path(folder), limit)]
+        for number, size in enumerate(sizes):
+            entry = numbered(number % 3 if repeat else number)
+            told = len(warnings)
+            caches[number % 2].write(entry, bytes(size))
+            assert total_of(caches[0]) <= limit
+            if len(warnings) == told:
+                assert caches[0].read(entry) == bytes(size)
+            else:
+                assert size + 1_000 > limit
+
+
+def test_the_least_recently_used_go_first(cache: Cache, filled: list[Entry]) -> None:
+    assert cache.read(filled[0]) is not None
+    size = file_of(cache, filled[0]).stat().st_size
+    small = Cache(cache.folder, limit=4 * size)
+    small.write(ENTRY, bytes(1000))
+    kept = {listed.entry.key for listed in small.listing() if listed.entry}
+    assert ENTRY.key in kept
+    assert filled[0].key in kept
+    assert filled[1].key not in kept
+
+
+def test_far_from_the_limit_entries_are_not_looked_at(
+    cache: Cache, filled: list[Entry], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed: list[object] = []
+    real = os.scandir
+
+    def scandir(folder: Any) -> Any:
+        listed.append(folder)
+        return real(folder)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    for number in range(20):
+        Cache(cache.folder).write(numbered(number), PROGRAM)
+    assert set(listed) == {cache.folder / ".unfinished"}
+
+
+def test_a_folder_without_a_ledger_is_counted_anew(cache: Cache, filled: list[Entry]) -> None:
+    (cache.folder / ".ledger").unlink()
+    small = Cache(cache.folder, limit=3 * file_of(cache, filled[0]).stat().st_size)
+    small.write(ENTRY, bytes(1000))
+    assert total_of(small) <= small.limit
+
+
+def test_a_program_beyond_the_limit_is_not_kept(cache: Cache, filled: list[Entry]) -> None:
+    small = Cache(cache.folder, limit=3_000_000)
+    with Warnings() as warnings:
+        small.write(ENTRY, bytes(3_000_000))
+    (warning,) = warnings
+    assert "not kept, as it takes 2.9 MB of the 2.9 MB" in warning
+    assert "CROSSCHIP_CACHE_SIZE" in warning
+    assert len(small.listing()) == 4
+
+
+def leave_behind(cache: Cache, name: str, size: int, age: float) -> Path:
+    """What a writer that was killed some time ago leaves."""
+    path = cache.folder / ".unfinished" / f"{name}.part"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(bytes(size))
+    os.utime(path, (time.time() - age,) * 2)
+    return path
+
+
+@pytest.mark.parametrize("clean", [lambda c: c.write(ENTRY, PROGRAM), lambda c: c.prune(2**40)])
+def test_what_killed_writers_left_is_counted_and_removed(
+    cache: Cache, clean: Callable[[Cache], object]
+) -> None:
+    old, new = leave_behind(cache, "old", 1000, 3600), leave_behind(cache, "new", 100, 5)
+    assert cache.leftovers() == 1100
+    clean(cache)
+    assert cache.leftovers() == 100
+    assert not old.exists()
+    assert new.exists()
+
+
+def test_what_killed_writers_left_counts_toward_the_limit(cache: Cache) -> None:
+    leave_behind(cache, "new", 3_000, 5)
+    small = Cache(cache.folder, limit=5_000)
+    for number in range(5):
+        small.write(numbered(number), bytes(500))
+    assert 0 < total_of(small) <= 2_000
+
+
+FILLING = """
+import sys
+from pathlib import Path
+from crosschip.runtime.cache import Cache
+from crosschip.runtime.entry import Entry
+
+sys.stdin.readline()
+folder, limit = Path(sys.argv[1]), int(sys.argv[2])
+for index in range(100):
+    entry = Entry(f"{index * 7919 % 23:064}", "npu", "1.0", "model", 1)
+    program = bytes([index * 7919 % 23]) * 10_000
+    cache = Cache(folder, limit)
+    assert cache.read(entry) in (None, program)
+    cache.write(entry, program)
+"""
+
+
+def test_eight_processes_keep_the_limit(cache: Cache) -> None:
+    """Nobody reads a wrong program, nothing is left over, and together they hardly pass it."""
+    limit, entry = 120_000, 10_500
+    at_once(FILLING, str(cache.folder), str(limit))
+    assert 0 < total_of(cache) <= limit + 8 * entry
+    assert unfinished_in(cache.folder) == []
+    assert {listed.problem for listed in cache.listing()} == {""}
+    Cache(cache.folder, limit).write(ENTRY, PROGRAM)
+    assert total_of(cache) <= limit
+
+
+WRITING = """
+import sys
+from pathlib import Path
+from crosschip.runtime.cache import Cache
+from crosschip.runtime.entry import Entry
+
+print("ready", flush=True)
+while True:
+    Cache(Path(sys.argv[1])).write(Entry("0" * 64, "npu", "1.0", "model", 1), bytes(20_000_000))
+"""
+
+
+def test_a_writer_that_is_killed_leaves_no_half_of_an_entry(cache: Cache) -> None:
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITING, str(cache.folder)],
+        env={**os.environ, "PYTHONPATH": python_path()},
+        stdout=subprocess.PIPE,
+    )
+    assert writer.stdout is not None
+    writer.stdout.readline()
+    while not unfinished_in(cache.folder):
+        assert writer.poll() is None
+    writer.kill()
+    writer.communicate()
+    with Warnings() as warnings:
+        assert cache.read(ENTRY) in (None, bytes(20_000_000))
+        for path in (cache.folder / ".unfinished").iterdir():
+            os.utime(path, (0, 0))
+        cache.write(ENTRY, PROGRAM)
+        assert cache.read(ENTRY) == PROGRAM
+    assert warnings == []
+    assert unfinished_in(cache.folder) == []
+
+
+@contextmanager
+def another_user() -> Iterator[Path]:
+    """A folder of an ordinary user, and that user's rights and secret, whoever runs the tests."""
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        folder = Path(name)
+        patch.setenv("CROSSCHIP_CACHE_SECRET", str(folder / "cache.secret"))
+        privileged = os.geteuid() == 0
+        if privileged:
+            os.chown(folder, 65534, 65534)
+            os.seteuid(65534)
+        try:
+            yield folder
+        finally:
+            if privileged:
+                os.seteuid(0)
+
+
+def test_a_warm_folder_that_is_only_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    with another_user() as home, Warnings() as warnings:
+        folder = home / "cache"
+        Cache(folder).write(ENTRY, PROGRAM)
+        damaged = file_of(Cache(folder), numbered(2))
+        damaged.write_bytes(b"nonsense")
+        before = sorted(path.stat().st_mtime_ns for path in folder.rglob("*"))
+        folder.chmod(0o555)
+        try:
+            for _ in range(2):
+                cache = Cache(folder)
+                assert cache.read(ENTRY) == PROGRAM
+                assert warnings == []
+            for _ in range(2):
+                Cache(folder).write(numbered(1), PROGRAM)
+            (warning,) = warnings
+            assert "cannot be written to (Permission denied)" in warning
+            assert "what is compiled now is not kept: pass another folder" in warning
+            assert Cache(folder).read(numbered(2)) is None
+            assert "is cut off in its first bytes; compiling again" in warnings[1]
+            with pytest.raises(CacheError, match="only read; nothing is removed"):
+                Cache(folder).prune(0)
+            assert sorted(path.stat().st_mtime_ns for path in folder.rglob("*")) == before
+        finally:
+            folder.chmod(0o700)
+
+
+@pytest.mark.parametrize("mode", [0o775, 0o757, 0o1777])
+def test_a_folder_that_others_can_write_to_is_only_read(cache: Cache, mode: int) -> None:
+    cache.write(ENTRY, PROGRAM)
+    cache.folder.chmod(mode)
+    open_to_all = Cache(cache.folder)
+    with Warnings() as warnings:
+        assert open_to_all.read(ENTRY) == PROGRAM
+        open_to_all.write(numbered(1), PROGRAM)
+        file_of(cache).write_bytes(b"planted")
+        assert open_to_all.read(ENTRY) is None
+        with pytest.raises(CacheError, match=r"others can write to it.*chmod go-w"):
+            open_to_all.prune(0)
+    assert len(warnings) == 2
+    assert "others can write to it, so it is only read (chmod go-w" in warnings[0]
+    assert entries_in(cache.folder) == [f"{ENTRY.key}{SUFFIX}"]
+    assert file_of(cache).read_bytes() == b"planted"
+
+
+def test_the_folder_of_another_user_is_only_read(cache: Cache) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a folder to another user")
+    cache.write(ENTRY, PROGRAM)
+    os.chown(cache.folder, 65534, 65534)
+    with Warnings() as warnings:
+        assert Cache(cache.folder).read(ENTRY) == PROGRAM
+        Cache(cache.folder).write(numbered(1), PROGRAM)
+    (warning,) = warnings
+    assert "belongs to another user" in warning
+    assert len(entries_in(cache.folder)) == 1
+
+
+def test_what_is_made_is_the_users_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        cache = Cache(tmp_path / "cache")
+        cache.write(ENTRY, PROGRAM)
+    finally:
+        os.umask(before)
+    assert cache.folder.stat().st_mode & 0o777 == 0o700
+    assert file_of(cache).stat().st_mode & 0o777 == 0o600
+
+
+class Raising:
+    def __fspath__(self) -> str:
+        raise RuntimeError("no path today")
+
+
+class Bytes:
+    def __fspath__(self) -> bytes:
+        return b"folder"
+
+
+@pytest.mark.parametrize(
+    ("argument", "shown"),
+    [
+        (None, "None"),
+        (123, "123"),
+        (1, "1"),
+        (0.5, "0.5"),
+        (b"", "b''"),
+        (b"folder", "b'folder'"),
+        ("", "''"),
+        ([], "a list"),
+        (Raising(), "a Raising"),
+        (Bytes(), "a Bytes"),
+    ],
+)
+def test_an_argument_that_names_no_folder_is_refused(argument: Any, shown: str) -> None:
+    with pytest.raises(InputError) as caught:
+        open_cache(argument)
+    assert str(caught.value) == (
+        f"cache is {shown}, but must be True for the default folder, the path of a folder, "
+        f"or False for no cache"
+    )
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
+def test_a_folder_that_no_system_can_name_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(CacheError, match=r"cannot be written to .*; pass another folder") as caught:
+        open_cache(str(tmp_path / name))
+    assert str(caught.value).isprintable()
+
+
+def test_arguments_that_name_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CROSSCHIP_CACHE_DIR", str(tmp_path / "default"))
+    arguments: dict[Any, Path] = {
+        True: tmp_path / "default",
+        str(tmp_path / "text"): tmp_path / "text",
+        tmp_path / "path": tmp_path / "path",
+    }
+    for argument, folder in arguments.items():
+        cache = open_cache(argument, 5)
+        assert cache is not None
+        assert (cache.folder, cache.limit) == (folder, 5)
+    assert open_cache(False) is None
+
+
+@pytest.mark.parametrize("limit", [-1, True, 0.5, "2G"])
+def test_a_limit_that_is_no_size_is_refused(limit: Any) -> None:
+    with pytest.raises(InputError, match=r"^cache_size is .*, but must be a number of bytes"):
+        open_cache(False, limit)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("", DEFAULT_LIMIT),
+        ("0", 0),
+        ("12345", 12345),
+        ("3K", 3 * 2**10),
+        ("500M", 500 * 2**20),
+        (" 500 MB ", 500 * 2**20),
+        ("1.5g", 3 * 2**29),
+        ("2GiB", 2**31),
+        ("1T", 2**40),
+        ("7B", 7),
+    ],
+)
+def test_the_limit_can_be_set(text: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CROSSCHIP_CACHE_SIZE", text)
+    assert default_limit() == size
+
+
+def test_the_limit_is_two_gibibytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("CROSSCHIP_CACHE_SIZE", raising=False)
+    assert Cache(tmp_path).limit == 2 * 1024**3
+
+
+@pytest.mark.parametrize("text", ["lots", "-1", "1P", "1e9", "nan", "inf", "G"])
+def test_a_setting_that_is_no_size_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CROSSCHIP_CACHE_SIZE", text)
+    with pytest.raises(CacheError, match=r"which is no size; write a number of bytes, .*500M"):
+        default_limit()
 
 
 def test_the_default_folder_can_be_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -13,12 +13,13 @@ import pytest
 from tests.modelling import DelegatingDevice, chain, close, float32, model_of, outputs_of
 
 import crosschip
-from crosschip.hal import Device, Options, Precision, Program
+from crosschip.hal import Device, Options, Precision, Program, Support
 from crosschip.ir import (
     Array,
     DeviceError,
     InputError,
     Model,
+    Operation,
     UnsupportedError,
     symbol,
 )
@@ -46,7 +47,11 @@ def compile(model: Model, devices: Sequence[str | Device], **more: Any) -> cross
         ({"devices": []}, InputError, "no devices were given"),
         ({"devices": "reference,reference"}, InputError, "device 'reference' is given twice"),
         ({"precision": "float8"}, InputError, "'float8'; there are float32, bfloat16, float16"),
-        ({"precision": "bfloat16"}, DeviceError, "reference computes in float32, not in bfloat16"),
+        (
+            {"precision": "bfloat16"},
+            UnsupportedError,
+            "RELU.input: computes in float32, not",
+        ),
         ({"threads": 0}, InputError, "threads is 0, but must be at least 1"),
         ({"threads": -2}, InputError, "threads is -2"),
         ({"shapes": {"y": (1,)}}, InputError, "no input 'y'; its inputs are x0"),
@@ -184,17 +189,17 @@ def test_if_the_only_device_fails_its_message_is_ours() -> None:
 class Mute(DelegatingDevice):
     """Crashes when asked about TANH."""
 
-    def supports(self, operation: Any) -> Any:
+    def supports(self, operation: Operation, options: Options) -> Support:
         if operation.type == "TANH":
             raise KeyError("tanh")
-        return super().supports(operation)
+        return super().supports(operation, options)
 
 
 def test_a_device_that_crashes_when_asked_declines() -> None:
     with compile(chain(Relu, Tanh), [Mute(name="npu"), DelegatingDevice(name="cpu")]) as model:
         relu, tanh = model.placement.decisions
     assert (relu.device, tanh.device) == ("npu", "cpu")
-    assert tanh.reasons["npu"] == "TANH: the device failed to answer: KeyError: 'tanh'"
+    assert tanh.reasons["npu"] == "TANH: npu: failed while answering: KeyError: 'tanh'"
 
 
 class Together(DelegatingDevice):

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 from tests.modelling import DelegatingDevice, at_once, chain, close, outputs_of
 
 import crosschip
@@ -15,10 +17,12 @@ from crosschip.hal import Device, Options, Program
 from crosschip.ir import (
     Array,
     CacheError,
+    InputError,
     Model,
 )
 from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
 from crosschip.runtime.cache import Cache
+from crosschip.runtime.key import cache_key
 
 Warnings = Callable[[], list[str]]
 x = {"x0": np.array([-1, 0.5], np.float32)}
@@ -84,7 +88,7 @@ def test_a_device_that_does_not_save_needs_no_cache(tmp_path: Path) -> None:
     for _ in range(2):
         with compile(chain(Relu), [Forgetful()], cache=tmp_path) as model:
             assert model.report.cache == "off"
-    assert list(tmp_path.iterdir()) == []
+    assert not list(tmp_path.glob("*.chip"))
 
 
 class Unloading(DelegatingDevice):
@@ -123,7 +127,7 @@ def test_a_program_that_cannot_be_saved_runs(tmp_path: Path, warnings: Warnings)
     with compile(chain(Relu), [Unsaving(name="npu")], cache=tmp_path) as model:
         assert model.run(x)["y0"].tolist() == [0, 0.5]
         assert model.report.cache == "off"
-    assert warnings() == ["npu failed to save its program: RuntimeError: no room for it"]
+    assert warnings() == ["npu: failed while saving a program: RuntimeError: no room for it"]
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "append", "empty"])
@@ -136,7 +140,7 @@ def test_a_damaged_entry_is_one_warning_and_the_right_answer(
             return model.report.cache
 
     assert run() == "miss"
-    (path,) = tmp_path.iterdir()
+    (path,) = tmp_path.glob("*.chip")
     good = path.read_bytes()
     flipped = good[:-1] + bytes([good[-1] ^ 1])
     path.write_bytes(
@@ -151,7 +155,7 @@ def test_a_damaged_entry_is_one_warning_and_the_right_answer(
 def test_an_entry_under_the_name_of_another_is_not_used(tmp_path: Path, warnings: Warnings) -> None:
     for operator in (Relu, Tanh):
         compile(chain(operator), [DelegatingDevice()], cache=tmp_path).close()
-    first, second = tmp_path.iterdir()
+    first, second = tmp_path.glob("*.chip")
     content = first.read_bytes()
     second.write_bytes(content)
     for operator in (Relu, Tanh):
@@ -159,6 +163,105 @@ def test_an_entry_under_the_name_of_another_is_not_used(tmp_path: Path, warnings
             close(model.run(x)["y0"], outputs_of(chain(operator), x)["y0"])
     (warning,) = warnings()
     assert "is for another model" in warning
+
+
+class Overwriting(DelegatingDevice):
+    """Somebody writes to a file while this device compiles."""
+
+    def __init__(self, file: Path, content: bytes) -> None:
+        super().__init__(name="npu")
+        self.file = file
+        self.content = content
+
+    def compile(self, model: Model, options: Options) -> Program:
+        with self.file.open("r+b") as opened:
+            opened.write(self.content)
+        return super().compile(model, options)
+
+
+def test_weights_that_change_meanwhile_are_not_kept(tmp_path: Path, warnings: Warnings) -> None:
+    """The key is of the weights before, the program of those after: no later model may get it."""
+    cache, file = tmp_path / "cache", tmp_path / "weights"
+    before, after = (np.full(4, number, np.float32) for number in (1, 100))
+    weights = numpy_helper.from_array(before, "w")
+    nodes = [helper.make_node("Add", ["x", "w"], ["y"])]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in "xy")
+    graph = helper.make_graph(nodes, "net", [x], [y], [weights])
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+        tmp_path / "model.onnx",
+        save_as_external_data=True,
+        location=file.name,
+        size_threshold=0,
+    )
+
+    def run(device: Device) -> tuple[str, float]:
+        model = crosschip.load(tmp_path / "model.onnx")
+        with compile(model, [device], cache=cache) as compiled:
+            return compiled.report.cache, float(compiled(np.zeros(4, np.float32))[0])
+
+    assert run(Overwriting(file, after.tobytes())) == ("miss", 100)
+    (warning,) = warnings()
+    assert "net.0: its weights changed in their file while it was compiled" in warning
+    assert Cache(cache).listing() == []
+    file.write_bytes(before.tobytes())
+    device = DelegatingDevice(name="npu")
+    assert [run(device), run(device)] == [("miss", 1), ("hit", 1)]
+    assert len(warnings()) == 1
+
+
+def test_a_key_is_made_twice_only_for_mapped_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+
+    def counting(*arguments: Any) -> str:
+        made.append(arguments)
+        return cache_key(*arguments)
+
+    monkeypatch.setattr("crosschip.runtime.building.cache_key", counting)
+    compile(chain(Relu), [DelegatingDevice()], cache=tmp_path).close()
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize("argument", [None, 123, b"", "", "a\0b"])
+def test_an_argument_that_is_no_folder_is_an_error(argument: Any) -> None:
+    with pytest.raises((InputError, CacheError), match=r"cache.*(False for no cache|cache=False)"):
+        compile(chain(Relu), [DelegatingDevice()], cache=argument)
+
+
+def test_the_size_of_the_cache_is_kept(tmp_path: Path, warnings: Warnings) -> None:
+    for operator in (Relu, Tanh, Sigmoid):
+        compile(chain(operator), [DelegatingDevice()], cache=tmp_path, cache_size=800).close()
+    assert len(Cache(tmp_path).listing()) == 1
+    with compile(chain(Sigmoid), [DelegatingDevice()], cache=tmp_path) as model:
+        assert model.report.cache == "hit"
+    compile(chain(Relu), [DelegatingDevice()], cache=tmp_path, cache_size=0).close()
+    assert len(Cache(tmp_path).listing()) == 1
+    (warning,) = warnings()
+    assert "not kept" in warning
+
+
+def test_a_planted_program_is_not_run(
+    tmp_path: Path, warnings: Warnings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another model's program, under the right key, from whoever can only write to the folder."""
+    cache = tmp_path / "cache"
+    for operator in (Relu, Tanh):
+        compile(chain(operator), [DelegatingDevice()], cache=cache).close()
+    entries = [listed.entry for listed in Cache(cache).listing() if listed.entry]
+    programs = {entry.key: Cache(cache).read(entry) for entry in entries}
+    with monkeypatch.context() as patch:
+        patch.setenv("CROSSCHIP_CACHE_SECRET", str(tmp_path / "of the attacker"))
+        for entry, other in zip(entries, reversed(entries), strict=True):
+            Cache(cache).write(entry, programs[other.key] or b"")
+    for operator in (Relu, Tanh):
+        device = DelegatingDevice()
+        with compile(chain(operator), [device], cache=cache) as model:
+            close(model.run(x)["y0"], outputs_of(chain(operator), x)["y0"])
+            assert (model.report.cache, len(device.compiled)) == ("miss", 1)
+    assert len(warnings()) == 2
+    assert all("another secret than yours; compiling again" in each for each in warnings())
 
 
 class Newer(DelegatingDevice):
@@ -209,6 +312,7 @@ def test_eight_processes_fill_one_folder_at_once(tmp_path: Path) -> None:
     for out in at_once(COMPILING, str(tmp_path)):
         assert out in ("1 miss [0.0, 0.0]\n", "0 hit [0.0, 0.0]\n")
     assert [listed.problem for listed in Cache(tmp_path).listing()] == [""]
-    assert len(list(tmp_path.iterdir())) == 1
+    assert len(list(tmp_path.glob("*.chip"))) == 1
+    assert not list((tmp_path / ".unfinished").iterdir())
     (out,) = at_once(COMPILING, str(tmp_path), count=1)
     assert out == "0 hit [0.0, 0.0]\n"

@@ -88,7 +88,7 @@ REASONS = {
     "unfinished": "TypeError",
     "does_not_start": "OSError: the board does not answer",
     "nameless": "ZeroDivisionError",
-    "odd_kind": "AttributeError",
+    "odd_kind": "probe does not say the kind",
     "versionless": "LookupError: the firmware does not say",
     "does_not_stop": "OSError: the board is stuck",
     "missing_module": "No module named 'acme_missing'",
@@ -109,7 +109,12 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
         (folder / f"acme_{name}.py").write_text(textwrap.dedent(source))
         entries.append(f"{name} = acme_{name}:AcmeDevice")
     (about / "entry_points.txt").write_text("\n".join(entries) + "\n")
-    return {**os.environ, "PYTHONPATH": str(folder)}
+    return {**os.environ, "PYTHONPATH": with_sources(folder)}
+
+
+def with_sources(folder: Path) -> str:
+    """A search path of a folder, and whatever this process searches before what is installed."""
+    return os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
 
 
 def python(program: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
@@ -129,6 +134,9 @@ def test_every_device_is_a_line_and_none_a_traceback(installed: Mapping[str, str
         "vendor": "Acme",
         "kind": "accelerator",
         "version": "7.1",
+        "description": "",
+        "memory": None,
+        "simulated": False,
         "available": True,
         "reason": "",
     }
@@ -182,7 +190,7 @@ def test_compiling_for_one_device_loads_no_other() -> None:
         print({"onnxruntime", "openvino", "onnx", "typer", "rich"} & set(sys.modules))
     """
     root = str(Path(__file__).parents[2])
-    done = python(program, {**os.environ, "PYTHONPATH": root})
+    done = python(program, {**os.environ, "PYTHONPATH": with_sources(Path(root))})
     assert (done.stdout, done.stderr) == ("set()\n", "")
 
 
@@ -229,13 +237,13 @@ def five_devices(monkeypatch: pytest.MonkeyPatch) -> None:
         "other-npu": f"{__name__}:Npu",
         "reference": "crosschip.devices.reference:ReferenceDevice",
     }
-    found = {name: EntryPoint(name, value, discovery.GROUP) for name, value in values.items()}
+    found = {name: [EntryPoint(name, value, discovery.GROUP)] for name, value in values.items()}
     monkeypatch.setattr(discovery, "entries", lambda: found)
 
 
 @pytest.mark.usefixtures("five_devices")
 def test_auto_means_accelerators_first_and_the_reference_last() -> None:
-    assert discovery.automatic() == ["npu", "other-npu", "gpu", "cpu", "reference"]
+    assert discovery.automatic() == ["npu", "other-npu", "gpu", "broken", "cpu", "reference"]
     with crosschip.compile(chain(Relu), cache=False) as model:
         assert model.placement.decisions[0].device == "npu"
 
@@ -243,7 +251,7 @@ def test_auto_means_accelerators_first_and_the_reference_last() -> None:
 @pytest.mark.usefixtures("five_devices")
 def test_a_device_is_called_by_its_entry_point() -> None:
     with discovery.open_device("other-npu") as device:
-        assert device.name == "other-npu"
+        assert device.device.name == "other-npu"
 
 
 @pytest.mark.usefixtures("five_devices")
@@ -267,7 +275,7 @@ class Tracked(Npu):
 def tracked(monkeypatch: pytest.MonkeyPatch) -> list[Npu]:
     """The instances that have been made of the device `tracked`."""
     values = {"tracked": f"{__name__}:Tracked", "broken": f"{__name__}:Broken"}
-    found = {name: EntryPoint(name, value, discovery.GROUP) for name, value in values.items()}
+    found = {name: [EntryPoint(name, value, discovery.GROUP)] for name, value in values.items()}
     monkeypatch.setattr(discovery, "entries", lambda: found)
     opened.clear()
     return opened

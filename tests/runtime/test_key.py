@@ -6,13 +6,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.modelling import DelegatingDevice, float32, model_of
+from tests.modelling import DelegatingDevice, float32, model_of, python_path
 
-from crosschip.hal import Options, Precision
+from crosschip.hal import Capabilities, Kind, Options, Precision
 from crosschip.ir import (
     Array,
     Builder,
@@ -27,9 +28,9 @@ from crosschip.ir import (
 from crosschip.ops.standard.activation import LeakyRelu, Relu, Sigmoid
 from crosschip.ops.standard.arithmetic import Add, Sub
 from crosschip.ops.standard.quantization import Dequantize
-from crosschip.runtime.key import cache_key
+from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.key import cache_key, can_change, canonical
 
-ROOT = Path(__file__).parents[2]
 PLAIN = Options()
 MATRIX = float32(2, 3)
 
@@ -48,14 +49,14 @@ class Adjustable(DelegatingDevice):
     def version(self) -> str:
         return self.its_version
 
-    def machine(self) -> str:
-        return self.its_machine
+    def capabilities(self) -> Capabilities:
+        return Capabilities(tied_to=(self.its_machine,))
 
 
 def key(
     model: Model, device: Adjustable | None = None, name: str = "npu", options: Options = PLAIN
 ) -> str:
-    return cache_key(model, name, device or Adjustable(), options)
+    return cache_key(model, GuardedDevice(device or Adjustable(), name), options)
 
 
 def weights() -> Array:
@@ -91,7 +92,7 @@ def test_a_key_is_the_same_in_another_process() -> None:
         "from tests.runtime.test_key import key, network, open_ended\n"
         "print(key(network()), key(open_ended()))"
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "7"}
+    environment = {**os.environ, "PYTHONPATH": python_path(), "PYTHONHASHSEED": "7"}
     done = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
@@ -174,7 +175,7 @@ def test_quantization_counts_to_the_last_digit() -> None:
         type_ = TensorType(ElementType.INT8, (2,), Quantization((scale,), (zero,)))
         return model_of(lambda b, x: b.add(Dequantize, x), type_)
 
-    next_scale = float(np.nextafter(np.float64(0.1), 1))
+    next_scale = float(np.nextafter(np.float32(0.1), np.float32(1)))
     assert len({key(make(0.1)), key(make(next_scale)), key(make(0.1, 1))}) == 3
 
 
@@ -216,6 +217,62 @@ def test_the_settings_of_the_device_count() -> None:
 def test_the_options_count() -> None:
     options = [Options(p, t) for p in Precision for t in (None, 1, 2)]
     assert len({key(network(), options=each) for each in options}) == len(options)
+
+
+@dataclass(frozen=True, slots=True)
+class MoreOptions(Options):
+    """Options as a later version may have them."""
+
+    limits: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+def test_an_option_that_is_new_counts() -> None:
+    limits = [{}, {"x": (1, 2)}, {"x": (1, 3)}, {"y": (1, 2)}, {"x": (1, 2), "y": (1, 2)}]
+    options = [PLAIN, *(MoreOptions(limits=each) for each in limits)]
+    assert len({key(network(), options=each) for each in options}) == len(options)
+    turned = MoreOptions(limits={"y": (1, 2), "x": (1, 2)})
+    assert key(network(), options=turned) == key(network(), options=options[-1])
+
+
+def test_different_values_have_different_texts() -> None:
+    values: list[object] = [
+        None, "None", "", b"", 0, False, "0", 0.0, -0.0, 1, True, 1.0, "1", float("inf"), [], [[]],
+        [1, 2], [12], ["1, 2"], {}, {1: 2}, {"1": 2}, {1: [2]}, {1, 2}, Precision.FLOAT32,
+        "Precision.FLOAT32", Kind.CPU, PLAIN, MoreOptions(), "a', 'b", ["a', 'b"], ["a", "b"],
+    ]  # fmt: skip
+    assert len({canonical(value) for value in values}) == len(values)
+
+
+def test_the_order_of_what_has_none_does_not_count() -> None:
+    assert canonical({"a": 1, "b": 2}) == canonical({"b": 2, "a": 1})
+    assert canonical(set("abcdef")) == canonical(frozenset("fedcba"))
+
+
+def test_a_value_without_a_text_has_no_key() -> None:
+    with pytest.raises(TypeError, match="no cache key can be made of a object"):
+        canonical({"x": [object()]})
+
+
+def test_names_that_no_encoding_takes_have_keys() -> None:
+    properties = [{"a": "\ud800"}, {"a": "\udc80"}, {"a": "\\ud800"}]
+    assert len({key(network(), Adjustable(each)) for each in properties}) == 3
+
+
+@pytest.mark.parametrize("place", [0, 2**20 - 1, 2**20, 5 * 2**20 + 3])
+def test_every_block_of_large_weights_counts(place: int) -> None:
+    array = np.zeros(5 * 2**20 + 4, np.uint8)
+    before = key(model_of(lambda b: b.constant(array)))
+    array[place] = 1
+    assert key(model_of(lambda b: b.constant(array))) != before
+
+
+def test_mapped_weights_can_change(tmp_path: Path) -> None:
+    (tmp_path / "weights").write_bytes(weights().tobytes())
+    mapped = np.memmap(tmp_path / "weights", np.float32, "r", shape=(2, 3))
+    assert can_change(network(array=mapped))
+    assert can_change(network(array=mapped[1:]))
+    assert not can_change(network())
+    assert key(network(array=mapped)) == key(network())
 
 
 def test_constants_without_elements_have_a_key() -> None:

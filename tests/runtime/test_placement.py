@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.modelling import Example, chain, close, examples, float32, model_of, outputs_of
+from tests.modelling import asks, chain, close, float32, model_of, outputs_of
+from tests.random_models import Example, examples
 
-from crosschip.hal import YES, Support
+from crosschip.hal import YES, Group, Offer, Rule, Support
 from crosschip.ir import (
     Array,
     Builder,
     ElementType,
+    Model,
     Operand,
     Operation,
     TensorType,
@@ -31,25 +33,26 @@ from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.layout import Flatten
 from crosschip.ops.standard.matrix import FullyConnected
 from crosschip.ops.standard.normalization import BatchNormalization
-from crosschip.runtime.placement import Placement, Supports, place
+from crosschip.runtime.asking import Ask
+from crosschip.runtime.placement import Placement, place
 
 
-def only(*types: str) -> Supports:
+def only(*types: str) -> Ask:
     """A device that runs operators of these types and no other."""
-    return lambda o: YES if o.type in types else Support.no(f"{o.type}: not implemented")
+    return asks(lambda o: YES if o.type in types else Support.no(o, "", "not implemented"))
 
 
-def without(*types: str, fuses: bool = True) -> Supports:
+def without(*types: str, fuses: bool = True) -> Ask:
     """A device that runs all operators but those of these types."""
 
     def supports(operation: Operation) -> Support:
         if operation.type in types:
-            return Support.no(f"{operation.type}: not implemented")
+            return Support.no(operation, "", "not implemented")
         if isinstance(operation, Operator) and operation.fused is not Fuse.NONE and not fuses:
-            return Support.no(f"{operation.type}.fuse_code: not here")
+            return Support.no(operation, "fuse_code", "not here")
         return YES
 
-    return supports
+    return asks(supports)
 
 
 everything = without()
@@ -72,7 +75,11 @@ def test_each_operation_goes_to_the_first_device_that_runs_it() -> None:
 
 def test_reasons_are_those_of_the_devices_that_were_asked() -> None:
     model = chain(Tanh)
-    devices = {"a": only("RELU"), "b": lambda o: Support(True, "in hardware"), "c": everything}
+    devices = {
+        "a": only("RELU"),
+        "b": asks(lambda o: Support(True, detail="in hardware")),
+        "c": everything,
+    }
     (decision,) = place(model, devices).decisions
     assert decision.reasons == {"a": "TANH: not implemented", "b": "in hardware"}
     (decision,) = place(model, devices, ask_all=True).decisions
@@ -84,7 +91,7 @@ def test_no_device_is_asked_in_vain() -> None:
     def refuse(operation: Operation) -> Support:
         raise AssertionError("the first device runs it")
 
-    place(chain(Relu), {"a": everything, "b": refuse})
+    place(chain(Relu), {"a": everything, "b": asks(refuse)})
 
 
 def test_what_a_device_declines_is_decomposed_for_it() -> None:
@@ -176,7 +183,7 @@ def test_a_decomposition_may_hand_on_an_operand_or_hand_it_out_twice(double: typ
 
     model = model_of(make, float32(2))
     placement = place(model, {"a": without("PAIR", "TWIN")})
-    placement.model.check()
+    placement.model.verify()
     x = {"x0": np.array([-1, 1], np.float32)}
     expected = outputs_of(model, x)
     for name, array in outputs_of(placement.model, x).items():
@@ -197,18 +204,19 @@ def test_a_model_that_no_device_runs_is_refused_with_every_reason_once() -> None
 
 def test_a_long_list_of_reasons_is_cut() -> None:
     def decline(operation: Operation) -> Support:
-        return Support.no(f"{operation.type}.input: number {operation.name}")
+        return Support.no(operation, "input", f"number {operation.name}")
 
     with pytest.raises(UnsupportedError, match="and 5 more kinds"):
-        place(chain(*[Tanh] * 15), {"a": decline})
+        place(chain(*[Tanh] * 15), {"a": asks(decline)})
 
 
 def test_what_is_known_to_fail_is_not_tried_again_in_any_form() -> None:
     model = chain(Swish, HardSwish)
-    refusals = {("a", "swish_0"): "it crashed"}
+    no = Support(False, "SWISH", "", Rule.FAILURE, "it crashed")
+    refusals = {"a": {"swish_0": no}}
     placement = place(model, {"a": everything, "b": everything}, refusals)
     assert where(placement) == [("SWISH", "b"), ("HARD_SWISH", "a")]
-    assert placement.decisions[0].reasons == {"a": "it crashed", "b": "supported"}
+    assert placement.decisions[0].reasons == {"a": "SWISH: it crashed", "b": "supported"}
 
 
 def test_what_cannot_be_decomposed_before_it_runs_is_declined() -> None:
@@ -239,7 +247,7 @@ def test_a_decomposition_keeps_the_element_type(element_type: ElementType) -> No
         TensorType(element_type, (1, 3)),
     )
     placement = place(model, {"a": without("BATCH_NORMALIZATION")})
-    placement.model.check()
+    placement.model.verify()
     assert placement.model.outputs["y0"].type.element_type is element_type
 
 
@@ -296,7 +304,7 @@ def test_a_placed_model_computes_the_same(
 ) -> None:
     devices = {"a": without(*a, fuses=fuses), "b": without(*b), "c": everything}
     placement = place(example.model, devices)
-    placement.model.check()
+    placement.model.verify()
     assert [d.name for d in placement.decisions] == [o.name for o in example.model.operations]
     parts = [part for decision in placement.decisions for part in decision.parts]
     assert parts == list(placement.model.operations)
@@ -304,21 +312,49 @@ def test_a_placed_model_computes_the_same(
     for segment in placement.segments:
         for operation in segment.model.operations:
             assert owner[operation] == segment.device
-            assert devices[segment.device](operation)
+        assert all(devices[segment.device](segment.model).answers)
     expected = outputs_of(example.model, example.inputs)
     for name, array in outputs_of(placement.model, example.inputs).items():
-        close(array, expected[name], example)
+        close(array, expected[name])
 
 
-def test_operations_of_one_name_are_placed_each() -> None:
-    def make(b: Builder, x: Operand) -> Operand:
-        return b.add(Swish, b.add(Swish, x, name="s"), name="s")
+def grouping(*types: str) -> Ask:
+    """A device that runs operators of these types, together or not at all, and no other."""
 
-    model = model_of(make, float32(symbol("N")))
-    placement = place(model, {"a": only("SIGMOID", "MUL")})
-    assert where(placement) == [("SIGMOID", "a"), ("MUL", "a")] * 2
-    x = {"x0": np.array([3.0], np.float32)}
-    close(outputs_of(placement.model, x)["y0"], outputs_of(model, x)["y0"])
+    def ask(model: Model) -> Offer:
+        answers = only(*types)(model).answers
+        members = [index for index, answer in enumerate(answers) if answer]
+        return Offer(answers, [Group(members, "they are fused")])
+
+    return ask
+
+
+def test_a_group_goes_to_its_device_as_a_whole() -> None:
+    placement = place(chain(Tanh, Relu, Sigmoid), {"a": grouping("RELU", "TANH"), "b": everything})
+    assert where(placement) == [("TANH", "a"), ("RELU", "a"), ("SIGMOID", "b")]
+
+
+def test_a_group_of_which_another_device_has_a_part_is_broken_up() -> None:
+    devices = {"a": only("RELU"), "b": grouping("RELU", "TANH"), "c": everything}
+    placement = place(chain(Tanh, Relu), devices)
+    assert where(placement) == [("TANH", "c"), ("RELU", "a")]
+    tanh = placement.decisions[0].verdicts["b"].support
+    assert (tanh.rule, tanh.operator) == (Rule.GROUP, "TANH")
+    assert "they are fused" in tanh.reason
+
+
+def test_a_group_that_does_not_fit_in_one_segment_is_broken_up() -> None:
+    """What lies between its members runs elsewhere, so they cannot run without a break."""
+    devices = {"a": grouping("RELU", "TANH"), "b": everything}
+    placement = place(chain(Tanh, Sigmoid, Relu), devices)
+    assert where(placement) == [("TANH", "b"), ("SIGMOID", "b"), ("RELU", "b")]
+
+
+def test_a_group_with_a_member_that_failed_is_broken_up() -> None:
+    no = Support(False, "RELU", "", Rule.FAILURE, "it crashed")
+    devices = {"a": grouping("RELU", "TANH"), "b": everything}
+    placement = place(chain(Tanh, Relu), devices, {"a": {"relu_0": no}})
+    assert {device for _, device in where(placement)} == {"b"}
 
 
 def test_a_convolution_in_a_model_of_open_size_is_split_too() -> None:

@@ -8,6 +8,7 @@ import typer
 
 from crosschip.cli import _options
 from crosschip.cli._show import console, document, table
+from crosschip.ir.text import legible
 from crosschip.runtime.cache import Cache, Listed, default_folder
 
 
@@ -26,16 +27,27 @@ def command(
     listing = cache.listing()
     if as_json:
         entries = [_described(listed) for listed in listing]
-        document({"folder": str(cache.folder), "removed": removed, "entries": entries})
+        document(
+            {
+                "folder": str(cache.folder),
+                "limit": cache.limit,
+                "leftovers": cache.leftovers(),
+                "removed": removed,
+                "entries": entries,
+            }
+        )
         return
     table(
-        str(cache.folder),
+        legible(str(cache.folder)),
         ("model", "device", "operations", "MB", "last used", "state"),
         map(_row, listing),
         numbers="operations,MB",
     )
-    total = sum(listed.size for listed in listing) / 2**20
-    console.print(f"{len(listing)} entries, {total:.1f} MB; {removed} removed")
+    console.print(
+        f"{len(listing)} entries, {_megabytes(sum(listed.size for listed in listing))} of at most "
+        f"{_megabytes(cache.limit)}; {_megabytes(cache.leftovers())} left over by unfinished "
+        f"writes; {removed} removed"
+    )
 
 
 def _described(listed: Listed) -> dict[str, object]:
@@ -52,10 +64,14 @@ def _described(listed: Listed) -> dict[str, object]:
 def _row(listed: Listed) -> tuple[object, ...]:
     entry = listed.entry
     return (
-        entry.model if entry else f"{listed.path.name[:12]}…",
-        f"{entry.device} {entry.device_version}" if entry else "",
+        legible(entry.model) if entry else f"{listed.path.name[:12]}…",
+        legible(f"{entry.device} {entry.device_version}") if entry else "",
         entry.operations if entry else "",
         f"{listed.size / 2**20:.1f}",
         time.strftime("%Y-%m-%d %H:%M", time.localtime(listed.used)),
         listed.problem or "good",
     )
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 2**20:.1f} MB"

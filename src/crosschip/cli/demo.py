@@ -62,7 +62,7 @@ def command(
 
 
 def _preferred() -> list[str]:
-    """The available devices; without the slow reference device if there is any other."""
+    """The devices that `"auto"` means; without the slow reference if there is any other."""
     names = automatic()
     return [name for name in names if name != "reference"] or names
 

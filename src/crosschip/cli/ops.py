@@ -1,42 +1,49 @@
 """`crosschip ops`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Annotated, Any
 
 import typer
 
-import crosschip
 from crosschip.cli._options import Json
 from crosschip.cli._show import console, document, doing, table
-from crosschip.hal import Device
 from crosschip.ir import InputError
 from crosschip.ops import Operator, operators
 from crosschip.runtime.catalog import describe, documentation
-from crosschip.runtime.discovery import open_device
+from crosschip.runtime.discovery import open_automatic, open_device
+from crosschip.runtime.guard import GuardedDevice
 
 
 def command(
     name: Annotated[
         str | None, typer.Argument(help="An operator, as in CONV_2D; all if left out.")
     ] = None,
+    devices: Annotated[
+        str, typer.Option(help="Devices to ask whether they run it, as in openvino; auto for all.")
+    ] = "",
     as_json: Json = False,
 ) -> None:
-    """List the standard operators and who runs them, or describe one in full."""
+    """List the standard operators, or describe one in full; with devices, say who runs what."""
     chosen = operators() if name is None else {name.upper(): _named(name)}
-    with ExitStack() as opened, doing("asking the devices"):
-        devices = [
-            opened.enter_context(open_device(report.name))
-            for report in crosschip.list_devices()
-            if report.available
-        ]
-        described = [describe(operator, devices) for operator in chosen.values()]
+    with ExitStack() as opened:
+        asked = [opened.enter_context(device) for device in _opened(devices)]
+        described = [describe(operator, asked) for operator in chosen.values()]
     if as_json:
         document(described)
     elif name is None:
-        _print_all(described, devices)
+        _print_all(described, asked)
     else:
         _print(described[0], chosen[name.upper()])
+
+
+def _opened(devices: str) -> Iterator[GuardedDevice]:
+    """The devices that are named, one by one."""
+    with doing("asking the devices"):
+        if devices == "auto":
+            yield from open_automatic({})
+        elif devices:
+            yield from map(open_device, devices.split(","))
 
 
 def _named(name: str) -> type[Operator]:
@@ -46,7 +53,7 @@ def _named(name: str) -> type[Operator]:
     return found
 
 
-def _print_all(described: list[dict[str, Any]], devices: list[Device]) -> None:
+def _print_all(described: list[dict[str, Any]], devices: Sequence[GuardedDevice]) -> None:
     table(
         f"{len(described)} operators, {sum(op['core'] for op in described)} of them core",
         ("operator", *(device.name for device in devices), "what it computes"),
@@ -84,7 +91,8 @@ def _print(op: dict[str, Any], operator: type[Operator]) -> None:
         ],
     )
     table("Elsewhere", ("system", "operator"), list(_elsewhere(op)))
-    table("Devices", ("device", "runs it"), list(op["devices"].items()))
+    if op["devices"]:
+        table("Devices", ("device", "runs it"), list(op["devices"].items()))
     if op["decomposes"]:
         console.print(f"Decomposes into {', '.join(op['decomposes'])}.", highlight=False)
 

@@ -246,7 +246,10 @@ def answers(device: Device) -> None:
     for operator in operators().values():
         for arguments in examples_of(operator)[:2]:
             (operation,) = model_of(operator, arguments).operations
-            first, second = device.supports(operation), device.supports(operation)
+            first, second = (
+                device.supports(operation, Options()),
+                device.supports(operation, Options()),
+            )
             if first != second:
                 raise Failed(f"{operator.type}: first says {first}, then {second}")
             if not first and not first.reason.strip():
@@ -351,7 +354,7 @@ def _weighted(device: Device) -> tuple[Model, list[Array]]:
         x = b.input("x", TensorType(ElementType.FLOAT32, (16, 16 if operator is MatMul else 32)))
         b.output("y", b.add(operator, x, weights))
         model = b.build()
-        if device.supports(model.operations[0]):
+        if device.supports(model.operations[0], Options()):
             return model, _inputs(model, 0)
     return _simple(device)
 
@@ -360,7 +363,7 @@ def _supported(device: Device) -> Iterator[tuple[type[Operator], dict[str, Any],
     for operator in operators().values():
         for arguments in examples_of(operator):
             model = model_of(operator, arguments)
-            if device.supports(model.operations[0]):
+            if device.supports(model.operations[0], Options()):
                 yield operator, dict(arguments), model
 
 

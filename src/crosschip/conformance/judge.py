@@ -76,7 +76,7 @@ def _trial(case: Case, device: Device, claims: Claims, seed: int) -> str:
     operator, arguments = operator_named(case.operator), case.variation.arguments
     model = model_of(operator, arguments, named=case.variation.named)
     (operation,) = model.operations
-    answer = device.supports(operation)
+    answer = device.supports(operation, Options())
     if not answer:
         if not answer.reason.startswith(case.operator):
             return f"says no without naming the operator: {answer.reason!r}"
@@ -150,7 +150,7 @@ def _refusal(case: Case, device: Device) -> str:
     assert case.variation is not None, "only checks have none"
     operator = operator_named(case.operator)
     example = examples_of(operator)[int(case.id.split("/")[1])]
-    answer = device.supports(model_of(operator, example).operations[0])
+    answer = device.supports(model_of(operator, example).operations[0], Options())
     if not answer:
         raise Declined(answer.reason)
     try:

@@ -18,7 +18,7 @@ from crosschip.conformance.claims import claims_of
 from crosschip.conformance.judge import Result, Verdict, judge
 from crosschip.hal import Device
 from crosschip.ir import DeviceError, Error
-from crosschip.runtime.discovery import open_device
+from crosschip.runtime.discovery import entries, open_device
 
 
 def main() -> None:
@@ -60,8 +60,8 @@ def named(name: str) -> Device:
         DeviceError: there is no such device, or it does not load.
     """
     module, colon, class_name = name.partition(":")
-    if not colon:
-        return open_device(name)
+    if not colon or module in entries():
+        return open_device(name).device
     try:
         found: object = getattr(import_module(module), class_name)
     except (ImportError, AttributeError) as error:

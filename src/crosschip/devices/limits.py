@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from operator import truediv
 
+from crosschip.hal import Refusal, Rule
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.definition.slots import ComputedParameter
 from crosschip.ops.definition.windows import AutoPad
@@ -23,59 +24,61 @@ from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNea
 from crosschip.ops.standard.slicing import Slice
 
 
-def known_weight(op: FullyConnected) -> str | None:
+def known_weight(op: FullyConnected) -> Refusal | None:
     """The input is flattened to rows as long as the weight's, which must be known."""
     shape = op.weight.type.static_shape
-    return "weight: its shape must be known" if shape is None else None
+    return Refusal("weight", "its shape must be known", Rule.SHAPE) if shape is None else None
 
 
-def one_type(op: Operator) -> str | None:
+def one_type(op: Operator) -> Refusal | None:
     """Engines take scale and bias in the input's element type."""
     own = op.outputs[0].type.element_type
     for slot, operand in op.filled():
         if not slot.parameter and operand.type.element_type is not own:
-            return f"{slot.name}: must be {own} like the input"
+            return Refusal(slot.name, f"must be {own} like the input")
     return None
 
 
-def some_elements(op: Reduction) -> str | None:
+def some_elements(op: Reduction) -> Refusal | None:
     """Of no elements, engines find means and extremes of their own."""
     shape = op.input.type.shape or ()
     for axis in op.axes or range(len(shape)):
         if shape and shape[axis] == 0:
-            return f"input: there are no elements on axis {axis}"
+            return Refusal("input", f"there are no elements on axis {axis}", Rule.SHAPE)
     return None
 
 
-def hidden_size(op: Recurrent) -> str | None:
+def hidden_size(op: Recurrent) -> Refusal | None:
     """Engines ask for the number of hidden values as a parameter."""
     shape = op.recurrence_weight.type.shape
     if shape is None or not isinstance(shape[2], int):
-        return "recurrence_weight: its last size must be known"
+        return Refusal("recurrence_weight", "its last size must be known", Rule.SHAPE)
     return None
 
 
-def own_size(op: Conv2DTranspose) -> str | None:
+def own_size(op: Conv2DTranspose) -> Refusal | None:
     """What a given size leaves over, engines divide between the sides in ways of their own."""
     if op.auto_pad.keeps_size:
-        return f"auto_pad: {op.auto_pad.name}"
-    return None if op.operand("output_shape") is None else "output_shape: must be left out"
+        return Refusal("auto_pad", f"{op.auto_pad.name}")
+    return (
+        None if op.operand("output_shape") is None else Refusal("output_shape", "must be left out")
+    )
 
 
-def windows_in_image(op: Pool2D) -> str | None:
+def windows_in_image(op: Pool2D) -> Refusal | None:
     """Engines want padding narrower than a window, and no window that starts in it at the end."""
     for axis in range(2):
         given = op.pads[2 * axis : 2 * axis + 2]
         before, after = given if op.auto_pad is AutoPad.NONE else (0, 0)
         span, stride = op.windows.spans[axis], op.strides[axis]
         if max(before, after) >= op.kernel_shape[axis]:
-            return f"pads: {max(before, after)} is not less than the window of {span}"
+            return Refusal("pads", f"{max(before, after)} is not less than the window of {span}")
         if op.ceil_mode and not op.inside and after + stride > span:
-            return f"ceil_mode: a window may start in the padding of {after}"
+            return Refusal("ceil_mode", f"a window may start in the padding of {after}")
     return None
 
 
-def backward_start(op: Slice) -> str | None:
+def backward_start(op: Slice) -> Refusal | None:
     """Backwards from before the first element, Python takes nothing; engines take the first."""
     if op.steps is None:
         return None
@@ -86,16 +89,18 @@ def backward_start(op: Slice) -> str | None:
             size = None if shape is None else shape[axis]
             first = -size if isinstance(size, int) else 0
             if starts is None or starts.value is None or op.starts[index] < first:
-                return "starts: with a negative step, must be known to be in the input"
+                return Refusal(
+                    "starts", "with a negative step, must be known to be in the input", Rule.SHAPE
+                )
     return None
 
 
-def usual_pixels(op: ResizeNearest) -> str | None:
+def usual_pixels(op: ResizeNearest) -> Refusal | None:
     """Where a nearest pixel is not as in NNAdapter, engines round at other places."""
     if op.align_mode is not AlignMode.ASYMMETRIC and not op.align_corners:
-        return f"align_mode: {op.align_mode.name}"
+        return Refusal("align_mode", f"{op.align_mode.name}")
     usual = op.rounding is Rounding.USUAL
-    return None if usual else f"rounding: {op.rounding.name} is not done at run time"
+    return None if usual else Refusal("rounding", f"{op.rounding.name} is not done at run time")
 
 
 BORDERS = {
@@ -114,12 +119,12 @@ _PLACES = {
 }
 
 
-def smooth(op: ResizeCubic | ResizeLinear) -> str | None:
+def smooth(op: ResizeCubic | ResizeLinear) -> Refusal | None:
     """Engines compute other weights than these, or none at all, where the target is smaller."""
     if op.antialias:
-        return "antialias: is not done at run time"
+        return Refusal("antialias", "is not done at run time")
     unknown = op.align_mode not in _PLACES and not op.align_corners
-    return f"align_mode: {op.align_mode.name}" if unknown else None
+    return Refusal("align_mode", f"{op.align_mode.name}") if unknown else None
 
 
 def places(op: ResizeCubic | ResizeLinear) -> str:
@@ -127,21 +132,21 @@ def places(op: ResizeCubic | ResizeLinear) -> str:
     return "align_corners" if op.align_corners else _PLACES[op.align_mode]
 
 
-def padded_once(op: Pad) -> str | None:
+def padded_once(op: Pad) -> Refusal | None:
     """Engines repeat a tensor in its padding once only, and take nothing away as they do."""
     if op.mode in (PadMode.NONE, PadMode.CONSTANT):
         return None
     shape, pads = op.input.type.shape, op.operand("pads")
     if shape is None or pads is None or pads.value is None:
-        slot = "input: its rank" if shape is None else "pads: they"
-        return f"{slot} must be known in mode {op.mode.name}"
+        slot, what = ("input", "its rank") if shape is None else ("pads", "they")
+        return Refusal(slot, f"{what} must be known in mode {op.mode.name}", Rule.SHAPE)
     narrower = 1 if op.mode is PadMode.REFLECT else 0
     for size, before, after in zip(shape, op.pads[::2], op.pads[1::2], strict=True):
         most = max(before, after)
         if min(before, after) < 0:
-            return f"pads: negative ones in mode {op.mode.name}"
+            return Refusal("pads", f"negative ones in mode {op.mode.name}")
         if most > 0 and (not isinstance(size, int) or size - narrower < most):
-            return f"pads: {most} on an axis of size {size} in mode {op.mode.name}"
+            return Refusal("pads", f"{most} on an axis of size {size} in mode {op.mode.name}")
     return None
 
 

@@ -1,22 +1,51 @@
-"""The hardware abstraction layer: everything that a vendor's device needs to know.
+"""The hardware abstraction layer: the driver contract, version 1, and what makes it easy to keep.
 
-from crosschip.hal import Converters, Device, Kind, Options, Program, Support
+from crosschip.hal import Converters, Device, Kind, Options, Program
 """
 
+from crosschip.hal.buffers import COMPLETED, Buffer, Event, HostBuffer, HostEvent, Submission
+from crosschip.hal.capabilities import (
+    Capabilities,
+    Instance,
+    Kind,
+    Layout,
+    Precision,
+    Sizing,
+    processor,
+)
 from crosschip.hal.converters import Converters
-from crosschip.hal.device import Device, Kind, Options, Precision, Program
-from crosschip.hal.sealing import seal, unsealed
-from crosschip.hal.support import YES, Support
+from crosschip.hal.device import CONTRACT_VERSION, CompileError, Device
+from crosschip.hal.options import Options, Range, Sizes
+from crosschip.hal.program import Program
+from crosschip.hal.support import YES, Estimate, Group, Offer, Refusal, Rule, Support
 
 __all__ = [
+    "COMPLETED",
+    "CONTRACT_VERSION",
     "YES",
+    "Buffer",
+    "Capabilities",
+    "CompileError",
     "Converters",
     "Device",
+    "Estimate",
+    "Event",
+    "Group",
+    "HostBuffer",
+    "HostEvent",
+    "Instance",
     "Kind",
+    "Layout",
+    "Offer",
     "Options",
     "Precision",
     "Program",
+    "Range",
+    "Refusal",
+    "Rule",
+    "Sizes",
+    "Sizing",
+    "Submission",
     "Support",
-    "seal",
-    "unsealed",
+    "processor",
 ]

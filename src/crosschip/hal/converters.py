@@ -10,12 +10,13 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
-from crosschip.hal.support import YES, Support
-from crosschip.ir import ElementType, Operation
+from crosschip.hal.device import CompileError
+from crosschip.hal.support import YES, Refusal, Rule, Support
+from crosschip.ir import ElementType, Operand, Operation
 from crosschip.ops import Operator
 from crosschip.ops.definition.slots import Fuse
 
@@ -23,8 +24,37 @@ Graph = TypeVar("Graph")
 Value = TypeVar("Value")
 Op = TypeVar("Op", bound=Operator)
 
-Limit = Callable[[Any], str | None]
-"""What a device cannot do about one operator: given an operation, `slot: rule`, or `None`."""
+Limit = Callable[[Any], Refusal | None]
+"""The rule of a device that an operation breaks; `None` if it breaks none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """The quantized tensors that a device takes in one place of an operator.
+
+    Attributes:
+        types: the element types.
+        symmetric: whether the zero point must be 0.
+        axis: the axis along which scales may run; `None` if there must be one for the tensor.
+    """
+
+    types: frozenset[ElementType]
+    symmetric: bool = False
+    axis: int | None = None
+
+    def takes(self, operand: Operand) -> bool:
+        """Whether a quantized tensor is one of them."""
+        quantization = operand.type.quantization
+        return (
+            quantization is not None
+            and operand.type.element_type in self.types
+            and (quantization.symmetric or not self.symmetric)
+            and quantization.axis in (None, self.axis)
+        )
+
+
+Form = Mapping[str, Scheme]
+"""A quantized form of an operator: the scheme of each tensor slot, and of `output`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +67,7 @@ class Converter(Generic[Graph, Value]):
         computed: the parameters whose value need not be known at compile time.
         limit: what else the device cannot do.
         nonempty: whether it needs tensors that have elements.
+        quantized: the quantized forms that it has.
     """
 
     convert: Callable[[Graph, Any], Value | Sequence[Value]]
@@ -44,6 +75,7 @@ class Converter(Generic[Graph, Value]):
     computed: frozenset[str]
     limit: Limit | None
     nonempty: bool
+    quantized: Sequence[Form]
 
 
 class Converters(Generic[Graph, Value]):
@@ -65,8 +97,9 @@ class Converters(Generic[Graph, Value]):
         *operators: type[Op],
         types: Collection[ElementType] | None = None,
         computed: Collection[str] = (),
-        limit: Callable[[Op], str | None] | None = None,
+        limit: Callable[[Op], Refusal | None] | None = None,
         nonempty: bool = False,
+        quantized: Sequence[Form] = (),
     ) -> Callable[[Callable[[Graph, Op], Any]], Callable[[Graph, Op], Any]]:
         """Decorator: the function converts these operators."""
 
@@ -77,6 +110,7 @@ class Converters(Generic[Graph, Value]):
                 frozenset(computed),
                 limit,
                 nonempty,
+                quantized,
             )
             self._table.update(dict.fromkeys(operators, entry))
             return convert
@@ -97,29 +131,68 @@ class Converters(Generic[Graph, Value]):
         """Whether the table covers the operation, and if not, why."""
         converter = self._table.get(type(operation))
         if converter is None or not isinstance(operation, Operator):
-            return Support.no(f"{operation.type}: not implemented on this device")
-        rule = self._broken_rule(operation, converter)
-        return YES if rule is None else Support.no(f"{operation.type}.{rule}")
+            return Support.no(operation, "", "not implemented on this device", Rule.OPERATOR)
+        refusal = self._refusal(operation, converter)
+        return YES if refusal is None else refused(operation, refusal)
 
     def convert(self, graph: Graph, operation: Operation) -> Sequence[Value]:
-        """Add a supported operation to the device's graph; one value for each output."""
-        result = self._table[type(operation)].convert(graph, operation)
+        """Add a supported operation to the device's graph; one value for each output.
+
+        Raises:
+            CompileError: the converter failed; the operation is named as the one at fault.
+        """
+        try:
+            result = self._table[type(operation)].convert(graph, operation)
+        except Exception as error:  # converters call the device's own library
+            raise CompileError(
+                f"{operation.type} {operation.name!r}: {error}", [operation]
+            ) from error
         return cast(Sequence[Value], result if isinstance(result, list | tuple) else [result])
 
-    def _broken_rule(self, operation: Operator, converter: Converter[Graph, Value]) -> str | None:
+    def _refusal(self, operation: Operator, converter: Converter[Graph, Value]) -> Refusal | None:
+        quantized = bool(operation.quantized_inputs()) and not operation.moves_integers
+        if quantized and not any(_has_form(operation, form) for form in converter.quantized):
+            return _quantized_slot(operation)
         for slot, operand in operation.filled():
             if slot.parameter:
                 if operand.value is None and slot.name not in converter.computed:
-                    return f"{slot.name}: is computed at run time, but must be constant here"
-            elif slot.reads_reals(operand) and not operation.moves_integers:
-                return f"{slot.name}: is quantized"
+                    detail = "is computed at run time, but must be constant here"
+                    return Refusal(slot.name, detail, Rule.COMPUTED)
             elif converter.nonempty and 0 in (operand.type.shape or ()):
-                return f"{slot.name}: has no elements"
-            elif operand.type.element_type not in converter.types:
-                return f"{slot.name}: {operand.type.element_type} is not supported"
+                return Refusal(slot.name, "has no elements", Rule.SHAPE)
+            elif operand.type.element_type not in converter.types and not quantized:
+                return _no_type(slot.name, operand)
         for output in operation.outputs:
-            if output.type.element_type not in converter.types:
-                return f"output: {output.type.element_type} is not supported"
+            if output.type.element_type not in converter.types and not quantized:
+                return _no_type("output", output)
         if operation.fused is not Fuse.NONE and not self._fuses:
-            return f"fuse_code: {operation.fused.name} is not fused on this device"
+            detail = f"{operation.fused.name} is not fused on this device"
+            return Refusal("fuse_code", detail, Rule.FUSION)
         return converter.limit(operation) if converter.limit else None
+
+
+def refused(operation: Operation, refusal: Refusal) -> Support:
+    """The answer that an operation breaks a rule."""
+    return Support.no(operation, refusal.slot, refusal.detail, refusal.rule)
+
+
+def _no_type(slot: str, operand: Operand) -> Refusal:
+    return Refusal(slot, f"{operand.type.element_type} is not supported", Rule.ELEMENT_TYPE)
+
+
+def _has_form(operation: Operator, form: Form) -> bool:
+    """Whether the tensors of an operation are those of a quantized form; others are not in it."""
+    named = [(slot.name, o) for slot, o in operation.filled() if not slot.parameter]
+    named += [("output", output) for output in operation.outputs]
+    return all(
+        form[name].takes(operand) if name in form else operand.type.quantization is None
+        for name, operand in named
+    )
+
+
+def _quantized_slot(operation: Operator) -> Refusal:
+    slot = next(slot for slot, operand in operation.filled() if slot.reads_reals(operand))
+    operand = operation.operand(slot.name)
+    assert operand is not None, "it is filled"
+    detail = f"is quantized ({operand.type}), in a form that this device does not have"
+    return Refusal(slot.name, detail, Rule.QUANTIZATION)

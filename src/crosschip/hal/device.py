@@ -1,80 +1,41 @@
-"""What a hardware vendor writes: a `Device` that compiles models to `Program`s.
+"""The driver contract: a `Device` that compiles models to `Program`s.
 
 How NNAdapter's `Device` struct maps on it: `open_device` and `create_context` make an instance (its
-properties are the context's), `validate_program` is `supports`, `create_program` is `compile` or
+properties are the context's), `validate_program` is `query`, `create_program` is `compile` or
 `load`, `execute_program` is `Program.run`, and `destroy_program`, `destroy_context` and
 `close_device` are the two `close`.
 """
 
 from __future__ import annotations
 
-import platform
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
-from functools import lru_cache
-from pathlib import Path
-from typing import ClassVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
-from crosschip.hal.support import Support
-from crosschip.ir import Array, DeviceError, Model, Operation
+import numpy as np
+
+from crosschip.hal.buffers import Buffer, HostBuffer
+from crosschip.hal.capabilities import Capabilities, Instance, Kind
+from crosschip.hal.options import Options
+from crosschip.hal.program import Program
+from crosschip.hal.support import Offer, Support
+from crosschip.ir import DeviceError, ElementType, Model, Operation
 from crosschip.ir.closing import Closing
 
-
-class Kind(Enum):
-    """What sort of hardware a device is."""
-
-    CPU = "cpu"
-    GPU = "gpu"
-    ACCELERATOR = "accelerator"
+CONTRACT_VERSION = 1
 
 
-class Precision(Enum):
-    """What floating-point arithmetic a device may use for a float32 model."""
+class CompileError(DeviceError):
+    """A device does not compile a model that it had said yes to.
 
-    FLOAT32 = "float32"
-    BFLOAT16 = "bfloat16"
-    FLOAT16 = "float16"
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How to compile; the same words mean the same on every device.
-
-    Args:
-        precision: the arithmetic for float32 operations; a device that cannot do it refuses.
-        threads: how many processor threads a run may use; `None` leaves it to the device.
+    Attributes:
+        operations: the names of the operations at fault, which go elsewhere; empty if the device
+            cannot tell, and the whole segment does.
     """
 
-    precision: Precision = Precision.FLOAT32
-    threads: int | None = None
-
-
-class Program(ABC):
-    """A compiled model. Runs may overlap: `run` is called from many threads at once."""
-
-    @abstractmethod
-    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        """Compute the outputs.
-
-        Args:
-            inputs: one C-contiguous array for each model input, in order, of its element type and
-                of a shape that its type allows; never written to, and not kept after the run.
-
-        Returns:
-            One C-contiguous array for each model output, in order; the caller owns them.
-
-        Raises:
-            DeviceError: the device failed.
-        """
-
-    def save(self) -> bytes | None:
-        """What `Device.load` makes the same program from; `None` if the device cannot."""
-        return None
-
-    def close(self) -> None:  # noqa: B027 - most programs have nothing to release
-        """Release what the program holds; it is not run afterwards."""
+    def __init__(self, message: str, operations: Iterable[Operation] = ()) -> None:
+        super().__init__(message)
+        self.operations = frozenset(operation.name for operation in operations)
 
 
 class Device(Closing, ABC):
@@ -84,18 +45,26 @@ class Device(Closing, ABC):
     name is the device's. Importing the subclass's module must be cheap; what it drives is imported
     when an instance is made, which raises `ImportError` or `DeviceError` if it cannot be used.
 
+    A subclass says what it is (`vendor`, `kind`, `version`), and defines `compile` and one of
+    `supports` and `query`. All else has a default.
+
     Attributes:
-        name: what the device is called; that of its entry point once crosschip has opened it.
+        contract: the version of the contract that the subclass is written for.
+        name: what the device is called; that of its entry point once crosschip has opened it, with
+            the instance's behind a colon if one was asked for.
         vendor: who makes the device.
-        kind: what sort of hardware it is.
+        kind: the sort of hardware that it is, where `probe` says nothing else.
+        instance: the name of the chip that it drives, as `probe` gives it; empty for the first.
         properties: the settings that this instance was made with.
     """
 
+    contract: ClassVar[int] = CONTRACT_VERSION
     vendor: ClassVar[str]
     kind: ClassVar[Kind]
 
-    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
+    def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:
         self.name = type(self).__name__.removesuffix("Device").lower()
+        self.instance = instance
         self.properties = dict(properties or {})
         unknown = sorted(set(self.properties) - set(self.known_properties()))
         if unknown:
@@ -103,6 +72,20 @@ class Device(Closing, ABC):
             raise DeviceError(
                 f"{type(self).__name__} has no property {unknown[0]!r}; it knows: {known}"
             )
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if cls.query is Device.query and cls.supports is Device.supports:
+            raise TypeError(f"{cls.__name__} defines neither supports nor query; define one")
+
+    @classmethod
+    def probe(cls) -> Sequence[Instance]:
+        """The chips that there are, found without importing or starting what drives them.
+
+        The first is the one that the device's name alone stands for. A chip that cannot be used is
+        there with its problem, as in `OpenVINO is not installed; pip install crosschip[openvino]`.
+        """
+        return [Instance(kind=cls.kind)]
 
     @classmethod
     def known_properties(cls) -> Mapping[str, str]:
@@ -114,31 +97,39 @@ class Device(Closing, ABC):
     def version(self) -> str:
         """The version of what does the work; a program saved by another one is not loaded."""
 
-    def machine(self) -> str:
-        """What else a saved program is tied to: by default, the processor and its features."""
-        return _processor()
-
-    @abstractmethod
-    def supports(self, operation: Operation) -> Support:
-        """Whether the device runs the operation as it stands in its model, and if not, why."""
+    def capabilities(self) -> Capabilities:
+        """The facts on which the runtime relies; asked for once."""
+        return Capabilities()
 
     def operators(self) -> Collection[str]:
         """The standard operators that it runs in some form, for tables; empty if it cannot say."""
         return ()
+
+    def query(self, model: Model, options: Options) -> Offer:
+        """Say which operations of a model the device runs, and which only together.
+
+        The runtime declines by itself what does not fit the device's capabilities, whatever the
+        answer about it. The default asks `supports` about each operation on its own.
+        """
+        return Offer([self.supports(operation, options) for operation in model.operations])
+
+    def supports(self, operation: Operation, options: Options) -> Support:
+        """Whether the device runs the operation as it stands in its model, and if not, why."""
+        return self.query(alone(operation), options).answers[0]
 
     @abstractmethod
     def compile(self, model: Model, options: Options) -> Program:
         """Compile a model of operations that the device supports.
 
         Raises:
-            DeviceError: the device failed, or cannot do what the options ask.
+            CompileError: the device failed; it names the operations at fault if it can.
         """
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
         """Make a program from what `Program.save` gave, without compiling.
 
         Args:
-            saved: what this version of the device saved.
+            saved: what this version of the device saved, unchanged: the cache has seen to it.
             model: the model that it was compiled from.
             options: the options that it was compiled with.
 
@@ -147,14 +138,21 @@ class Device(Closing, ABC):
         """
         raise DeviceError(f"{type(self).__name__} does not load saved programs")
 
+    def allocate(self, element_type: ElementType, shape: tuple[int, ...]) -> Buffer:
+        """Memory that the device's programs read and write without copying: by default, the host's.
+
+        Raises:
+            DeviceError: there is not so much.
+        """
+        return HostBuffer(np.empty(shape, element_type.dtype))
+
     def close(self) -> None:
         """Release what the instance holds; its programs are closed before."""
 
 
-@lru_cache(maxsize=1)
-def _processor() -> str:
-    about = Path("/proc/cpuinfo")
-    lines = about.read_text().splitlines() if about.exists() else []
-    telling = ("model name", "flags", "Features")
-    features = sorted({line for line in lines if line.startswith(telling)})
-    return "\n".join([platform.system(), platform.machine(), platform.processor(), *features])
+def alone(operation: Operation) -> Model:
+    """A model of one operation."""
+    operands = dict.fromkeys(o for o in operation.inputs if o is not None and not o.is_constant)
+    read = {f"input{index}": operand for index, operand in enumerate(operands)}
+    made = {f"output{index}": operand for index, operand in enumerate(operation.outputs)}
+    return Model(operation.name, read, [operation], made)

@@ -1,29 +1,135 @@
-"""A device's answer to the question whether it runs an operation."""
+"""A device's answers to the question which operations of a model it runs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crosschip.ir import Operation
+
+
+class Rule(Enum):
+    """The sort of rule that an operation breaks; the value is its name in JSON."""
+
+    OPERATOR = "operator"
+    """The device does not have the operator."""
+    ELEMENT_TYPE = "element_type"
+    """It does not compute in the element type."""
+    QUANTIZATION = "quantization"
+    """It does not have this quantized form of the operator."""
+    COMPUTED = "computed"
+    """It needs at compile time what the model computes when it runs."""
+    SHAPE = "shape"
+    """It does not do this rank or size, or needs a size that is open."""
+    VALUE = "value"
+    """It does not do this value of a parameter, or this combination of values."""
+    FUSION = "fusion"
+    """It does not apply this activation to the result."""
+    OPTION = "option"
+    """It cannot compile as the options ask."""
+    CAPACITY = "capacity"
+    """Its memory or another limit of the whole does not do."""
+    GROUP = "group"
+    """It runs the operation only together with others that it did not get."""
+    FAILURE = "failure"
+    """It failed to answer, or to compile what it had said yes to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The rule of a device that an operation breaks.
+
+    Attributes:
+        slot: the slot at fault, or `output`; empty if it is the operation as a whole.
+        detail: the rest of the sentence, as in `2 on a depthwise filter`.
+        rule: the sort of rule.
+    """
+
+    slot: str
+    detail: str
+    rule: Rule = Rule.VALUE
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The cost of an operation, as far as a device can tell without compiling.
+
+    Attributes:
+        seconds: the time of one run; `None` if unknown.
+        bytes: the memory that the operation's constants and results take; `None` if unknown.
+    """
+
+    seconds: float | None = None
+    bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Yes, or no with the reason; true where it is yes.
+    """Yes, or no and why, about one operation; true where it is yes.
 
     Attributes:
-        reason: operator, slot and rule, as in `CONV_2D.dilations: 2 on a depthwise filter`;
-            empty for a plain yes.
+        supported: whether the device runs the operation.
+        operator: the operator's name, where the answer is no.
+        slot: the slot at fault; empty if it is the operation as a whole.
+        rule: the sort of rule that is broken; `None` where the answer is yes.
+        detail: the rest of the sentence; anything that it adds to a yes.
+        estimate: the cost, if the answer is yes and the device can tell.
     """
 
     supported: bool
-    reason: str = ""
+    operator: str = ""
+    slot: str = ""
+    rule: Rule | None = None
+    detail: str = ""
+    estimate: Estimate | None = None
 
     @classmethod
-    def no(cls, reason: str) -> Support:
-        """The device does not run the operation, and why."""
-        return cls(False, reason)
+    def no(cls, operation: Operation, slot: str, detail: str, rule: Rule = Rule.VALUE) -> Support:
+        """The device does not run the operation."""
+        return cls(False, operation.type, slot, rule, detail)
+
+    @property
+    def reason(self) -> str:
+        """The sentence: `CONV_2D.dilations: 2 on a depthwise filter`; what it adds to a yes."""
+        if self.supported or not self.detail:
+            return self.detail
+        where = f"{self.operator}.{self.slot}" if self.slot else self.operator
+        return f"{where}: {self.detail}"
 
     def __bool__(self) -> bool:
         return self.supported
 
 
 YES = Support(True)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Operations that a device runs together or not at all.
+
+    A pattern that it fuses, what must fit its memory, an operation whose size depends on data and
+    the only reader that can do with it: all of them go to the device in one segment, or none does.
+
+    Attributes:
+        operations: the indices of the operations in the model that was asked about.
+        why: the reason, for people.
+    """
+
+    operations: Sequence[int]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A device's answer about a whole model.
+
+    Attributes:
+        answers: for each operation of the model, in order, whether the device runs it.
+        groups: operations answered with yes that go together or not at all; disjoint.
+    """
+
+    answers: Sequence[Support]
+    groups: Sequence[Group] = field(default=())

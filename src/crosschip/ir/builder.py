@@ -18,7 +18,13 @@ class OperatorClass(Protocol):
 
     type: str
 
-    def __call__(self, name: str, inputs: tuple[Operand | None, ...]) -> Operation: ...
+    def __call__(
+        self,
+        name: str,
+        inputs: tuple[Operand | None, ...],
+        outputs: tuple[Operand, ...] = (),
+        output_quantization: tuple[Quantization | None, ...] = (),
+    ) -> Operation: ...
 
     def bind(
         self, name: str, arguments: Sequence[object], named: Mapping[str, object]
@@ -41,12 +47,15 @@ class Builder:
           output y = %leaky_relu_0
     """
 
-    def __init__(self, name: str = "model", prefix: str = "") -> None:
+    def __init__(
+        self, name: str = "model", prefix: str = "", taken: set[str] | None = None
+    ) -> None:
         """Start an empty model.
 
         Args:
             name: the model's name.
             prefix: what every name that the builder makes up starts with.
+            taken: the names that no operation may have; those that it gets are added.
         """
         self.name = name
         self.prefix = prefix
@@ -54,6 +63,7 @@ class Builder:
         self._inputs: dict[str, Operand] = {}
         self._outputs: dict[str, Operand] = {}
         self._counts: dict[str, int] = {}
+        self._taken = set() if taken is None else taken
 
     def input(self, name: str, type: TensorType) -> Operand:
         """Declare a model input.
@@ -95,7 +105,8 @@ class Builder:
         Args:
             operator: the operator's class.
             arguments: for its slots in order: operands, or plain values that become constants.
-            name: what messages call the operation; made up if not given.
+            name: what messages call the operation; made up if not given, and followed by a number
+                if another operation has it.
             outputs: the name of the operand that it makes; after the operation if not given.
             quantization: how the output stands for reals, if inputs are quantized.
             named: for its slots by name.
@@ -113,27 +124,55 @@ class Builder:
         *arguments: object,
         name: str = "",
         outputs: Sequence[str] = (),
-        quantization: Quantization | None = None,
+        quantization: Quantization | tuple[Quantization | None, ...] | None = None,
         **named: object,
     ) -> tuple[Operand, ...]:
-        """Like `add`, for an operator with any number of outputs; returns all of them."""
-        name = name or self.unique_name(operator.type.lower())
+        """Like `add`, for an operator with any number of outputs; returns all of them.
+
+        The quantization is that of every output, or a tuple holds one for each.
+        """
+        name = self._free(name) if name else self.unique_name(operator.type.lower())
+        if not isinstance(quantization, tuple):
+            quantization = () if quantization is None else (quantization,)
         try:
-            operation = operator(name, operator.bind(name, arguments, named))
-            if quantization is not None:
-                declared = TensorType(ElementType.FLOAT32, None, quantization)
-                operation.outputs = (Operand(name, declared),)
+            operation = operator(name, operator.bind(name, arguments, named), (), quantization)
             types = operation.infer()
         except ModelError as error:
             raise type(error)(f"{name!r}: {error}") from None
         names = [*outputs, *_output_names(name, len(types))[len(outputs) :]]
-        operation.outputs = tuple(map(Operand, names, types))
-        self.operations.append(operation)
-        return operation.outputs
+        made = tuple(map(Operand, names, types))
+        self.append(operation.with_outputs(made))
+        return made
 
     def append(self, operation: Operation) -> None:
-        """Append an operation that has been built and checked elsewhere."""
+        """Append an operation that has been built and checked elsewhere.
+
+        Raises:
+            ModelError: there is an operation of its name already.
+        """
+        if operation.name in self._taken:
+            raise ModelError(f"there are two operations called {operation.name!r}; rename one")
+        self._taken.add(operation.name)
         self.operations.append(operation)
+
+    def rename(self, names: Mapping[Operand, str], start: int = 0) -> Mapping[Operand, Operand]:
+        """Give operands that operations make other names.
+
+        Args:
+            names: the new names.
+            start: the index of the first operation that makes or reads one of them.
+
+        Returns:
+            The operands that have taken their places.
+        """
+        renamed = {old: Operand(name, old.type) for old, name in names.items()}
+        for index in range(start, len(self.operations)):
+            operation = self.operations[index]
+            inputs = tuple(o and renamed.get(o, o) for o in operation.inputs)
+            outputs = tuple(renamed.get(o, o) for o in operation.outputs)
+            if (inputs, outputs) != (operation.inputs, operation.outputs):
+                self.operations[index] = operation.with_inputs(inputs, outputs)
+        return renamed
 
     def output(self, name: str, operand: Operand) -> None:
         """Hand an operand out as a model output.
@@ -151,9 +190,20 @@ class Builder:
 
     def unique_name(self, stem: str) -> str:
         """A name for an operand or operation that this builder has not given before."""
-        count = self._counts.get(stem, 0)
-        self._counts[stem] = count + 1
-        return f"{self.prefix}{stem}_{count}"
+        while True:
+            count = self._counts.get(stem, 0)
+            self._counts[stem] = count + 1
+            name = f"{self.prefix}{stem}_{count}"
+            if name not in self._taken:
+                return name
+
+    def _free(self, name: str) -> str:
+        """The name for another operation: this one, or one like it if it is taken."""
+        free = name
+        while free in self._taken:
+            count = self._counts[name] = self._counts.get(name, 0) + 1
+            free = f"{name}_{count}"
+        return free
 
 
 def constant(array: Array, name: str, quantization: Quantization | None = None) -> Operand:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Self
 
+from crosschip.ir.frozen import settle
 from crosschip.ir.model import Operand, Operation
 from crosschip.ir.types import TensorType
 
@@ -23,6 +25,9 @@ class Extension(Operation):
 
     # Standard operators have a class each; all extensions share this one.
     type: str  # type: ignore[misc]
+    payload: bytes
+    declared: tuple[TensorType, ...]
+    reason: str
 
     def __init__(
         self,
@@ -36,10 +41,10 @@ class Extension(Operation):
         reason: str = "",
     ) -> None:
         super().__init__(name, inputs, outputs)
-        self.type = type
-        self.payload = payload
-        self.declared = declared
-        self.reason = reason
+        settle(self, "type", type)
+        settle(self, "payload", payload)
+        settle(self, "declared", declared)
+        settle(self, "reason", reason)
 
     @property
     def framework(self) -> str:
@@ -58,8 +63,8 @@ class Extension(Operation):
         self,
         inputs: tuple[Operand | None, ...],
         outputs: tuple[Operand, ...] | None = None,
-    ) -> Extension:
-        return Extension(
+    ) -> Self:
+        return type(self)(
             self.name,
             inputs,
             self.outputs if outputs is None else outputs,

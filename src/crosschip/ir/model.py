@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from crosschip.ir.errors import ModelError
-from crosschip.ir.types import Array, TensorType
+from crosschip.ir.frozen import Frozen, settle
+from crosschip.ir.types import Array, Quantization, TensorType
 
 
-class Operand:
+class Operand(Frozen):
     """A value in a model: an input, a constant, or the output of an operation.
 
     Attributes:
@@ -26,10 +27,14 @@ class Operand:
 
     __slots__ = ("name", "type", "value")
 
+    name: str
+    type: TensorType
+    value: Array | None
+
     def __init__(self, name: str, type: TensorType, value: Array | None = None) -> None:
-        self.name = name
-        self.type = type
-        self.value = value
+        settle(self, "name", name)
+        settle(self, "type", type)
+        settle(self, "value", value)
 
     @property
     def is_constant(self) -> bool:
@@ -40,40 +45,46 @@ class Operand:
         return f"<Operand {self.name}: {self.type}{' constant' if self.is_constant else ''}>"
 
 
-class Operation:
+class Operation(Frozen):
     """One use of an operator: the operands it reads and the operands it makes.
 
     The operators of `crosschip.ops` are its subclasses. What a subclass must answer is here, so
     that the builder, the printers and the passes need to know no operator.
 
     Attributes:
-        name: what messages and placement reports call the operation.
+        name: what messages and placement reports call the operation; no other in the model has it.
         inputs: the operands in the order of the operator's slots; `None` where one is left out.
         outputs: the operands that it makes.
+        output_quantization: the quantization that each output declares; one alone holds for all,
+            none where the inputs decide.
     """
 
-    __slots__ = ("inputs", "name", "outputs")
+    __slots__ = ("inputs", "name", "output_quantization", "outputs")
 
     type: ClassVar[str]
+    name: str
+    inputs: tuple[Operand | None, ...]
+    outputs: tuple[Operand, ...]
+    output_quantization: tuple[Quantization | None, ...]
 
     def __init__(
         self,
         name: str,
         inputs: tuple[Operand | None, ...],
         outputs: tuple[Operand, ...] = (),
+        output_quantization: tuple[Quantization | None, ...] = (),
     ) -> None:
-        self.name = name
-        self.inputs = inputs
-        self.outputs = outputs
+        settle(self, "name", name)
+        settle(self, "inputs", inputs)
+        settle(self, "outputs", outputs)
+        settle(self, "output_quantization", output_quantization)
 
     def named_inputs(self) -> Iterator[tuple[str, Operand]]:
         """Each operand that is present, with the name of the slot it fills."""
         raise NotImplementedError(f"{self.type} does not name its inputs")
 
     def infer(self) -> tuple[TensorType, ...]:
-        """The types of the outputs, from those of the inputs.
-
-        A quantization that the outputs already have is kept where inputs are quantized.
+        """The types of the outputs, from those of the inputs and `output_quantization`.
 
         Raises:
             ModelError: an input breaks a rule of the operator; the message names the slot.
@@ -84,15 +95,24 @@ class Operation:
         self,
         inputs: tuple[Operand | None, ...],
         outputs: tuple[Operand, ...] | None = None,
-    ) -> Operation:
+    ) -> Self:
         """The same operation on other inputs, making the same outputs or the given ones."""
-        return type(self)(self.name, inputs, self.outputs if outputs is None else outputs)
+        made = self.outputs if outputs is None else outputs
+        return type(self)(self.name, inputs, made, self.output_quantization)
+
+    def with_outputs(self, outputs: tuple[Operand, ...]) -> Self:
+        """The same operation making other operands."""
+        return self.with_inputs(self.inputs, outputs)
+
+    def symbol(self, slot: str, operand: Operand) -> str | None:
+        """The name of what a constant stands for, as `RELU`; `None` if it stands for itself."""
+        return None
 
     def __repr__(self) -> str:
         return f"<{self.type} {self.name}>"
 
 
-class Model:
+class Model(Frozen):
     """A program of operations, each after those whose outputs it reads.
 
     Attributes:
@@ -102,6 +122,11 @@ class Model:
         outputs: the operands the caller gets back, by name; any operand of the model may be one.
     """
 
+    name: str
+    inputs: Mapping[str, Operand]
+    operations: tuple[Operation, ...]
+    outputs: Mapping[str, Operand]
+
     def __init__(
         self,
         name: str,
@@ -109,10 +134,10 @@ class Model:
         operations: Iterable[Operation],
         outputs: Mapping[str, Operand],
     ) -> None:
-        self.name = name
-        self.inputs = MappingProxyType(dict(inputs))
-        self.operations = tuple(operations)
-        self.outputs = MappingProxyType(dict(outputs))
+        settle(self, "name", name)
+        settle(self, "inputs", MappingProxyType(dict(inputs)))
+        settle(self, "operations", tuple(operations))
+        settle(self, "outputs", MappingProxyType(dict(outputs)))
 
     @cached_property
     def producers(self) -> Mapping[Operand, Operation]:
@@ -136,30 +161,34 @@ class Model:
         """Every constant that the model uses, once, in order of first use."""
         return tuple(operand for operand in self.uses if operand.is_constant)
 
-    def check(self) -> None:
-        """Verify the whole model.
+    def verify(self) -> None:
+        """Check every rule that a model keeps.
 
         Raises:
-            ModelError: an operand is two inputs, is read before it is made or is made twice, or an
-                operation breaks a rule of its operator or makes other types than it infers.
+            ModelError: an operand is two inputs, is read before it is made or is made twice; two
+                operations have one name; an operation breaks a rule of its operator or makes other
+                types than it infers; a constant holds something else than its type says.
         """
         known = set(self.inputs.values())
         if len(known) < len(self.inputs):
             raise ModelError(f"{self.name}: two of the inputs {list(self.inputs)} are one operand")
+        named: dict[str, Operation] = {}
         for operation in self.operations:
+            where = f"{operation.type} {operation.name!r}"
+            if named.setdefault(operation.name, operation) is not operation:
+                other = named[operation.name]
+                raise ModelError(f"{where}: {other.type} before it has the same name")
             for slot, operand in operation.named_inputs():
-                if not operand.is_constant and operand not in known:
+                if operand.value is not None:
+                    _check_constant(operand)
+                elif operand not in known:
                     raise ModelError(
-                        f"{operation.type} {operation.name!r}: {slot} reads {operand.name!r}, "
-                        f"which nothing before it makes"
+                        f"{where}: {slot} reads {operand.name!r}, which nothing before it makes"
                     )
             _check_types(operation)
             for output in operation.outputs:
                 if output in known:
-                    raise ModelError(
-                        f"{operation.type} {operation.name!r} makes {output.name!r}, which is "
-                        f"there already"
-                    )
+                    raise ModelError(f"{where} makes {output.name!r}, which is there already")
                 known.add(output)
         for name, operand in self.outputs.items():
             if not operand.is_constant and operand not in known:
@@ -189,18 +218,17 @@ def _check_types(operation: Operation) -> None:
             f"{where}: has {len(operation.outputs)} outputs, but the operator makes {len(inferred)}"
         )
     for output, type in zip(operation.outputs, inferred, strict=True):
-        if output.type.element_type is not type.element_type or _differ(output.type, type):
+        if not type.fits(output.type):
             raise ModelError(
                 f"{where}: {output.name!r} is declared as {output.type}, but the operator makes "
                 f"{type}"
             )
 
 
-def _differ(declared: TensorType, inferred: TensorType) -> bool:
-    """Whether the shapes are known not to be the same."""
-    if declared.shape is None or inferred.shape is None:
-        return False
-    return len(declared.shape) != len(inferred.shape) or any(
-        isinstance(a, int) and isinstance(b, int) and a != b
-        for a, b in zip(declared.shape, inferred.shape, strict=True)
-    )
+def _check_constant(operand: Operand) -> None:
+    """`ModelError` if a constant does not hold what it is declared to."""
+    array, type_ = operand.value, operand.type
+    assert array is not None, "it is constant"
+    if array.shape != type_.shape or array.dtype != type_.element_type.dtype:
+        held = f"{array.dtype.name}{list(array.shape)}"
+        raise ModelError(f"constant {operand.name!r} is declared as {type_}, but holds {held}")

@@ -15,8 +15,9 @@ _MAX_INLINE = 8
 def to_text(model: Model) -> str:
     """The model as text: inputs, operations with inferred types, outputs.
 
-    Small constants stand where they are used; large ones are `@name` and are listed first. Of
-    operands of one name, all but the first are told apart by a number.
+    Small constants stand where they are used, choices and element types by name; large ones are
+    `@name` and are listed first. Parameters that have their defaults are not shown. Of operands of
+    one name, all but the first are told apart by a number.
     """
     return "\n".join(_lines(model, _labels(model)))
 
@@ -72,7 +73,7 @@ def _arguments(operation: Operation, labels: Mapping[Operand, str]) -> str:
     """The inputs of an operation as `slot=operand, …`; a slot that takes many is a list."""
     parts = []
     for slot, group in groupby(operation.named_inputs(), key=lambda pair: pair[0]):
-        texts = [labels[operand] for _, operand in group]
+        texts = [operation.symbol(slot, operand) or labels[operand] for _, operand in group]
         text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
         parts.append(f"{slot}={text}")
     return ", ".join(parts)

@@ -166,7 +166,8 @@ class Quantization:
     """How integers stand for reals: `real = (integer - zero_point) * scale`.
 
     Args:
-        scale: one positive number for the tensor, or one for each index of `axis`.
+        scale: one positive number for the tensor, or one for each index of `axis`; rounded to
+            float32, which is what every file format and operator takes it for.
         zero_point: the integer that stands for 0, as many as there are scales; all 0 if symmetric.
         axis: the axis that scales run along; `None` if there is one scale for the whole tensor.
     """
@@ -182,8 +183,11 @@ class Quantization:
             object.__setattr__(self, "zero_point", self.zero_point * len(self.scale))
         if len(self.zero_point) != len(self.scale):
             raise ValueError(f"{len(self.scale)} scales, but {len(self.zero_point)} zero points")
-        if not all(np.isfinite(s) and s > 0 for s in self.scale):
-            raise ValueError("every scale must be a positive, finite number")
+        with np.errstate(over="ignore"):
+            scale = np.array(self.scale, np.float32)
+        if not np.all(np.isfinite(scale) & (scale > 0)):
+            raise ValueError("every scale must be a positive, finite number, as a float32 too")
+        object.__setattr__(self, "scale", tuple(scale.tolist()))
 
     @property
     def symmetric(self) -> bool:
@@ -224,6 +228,23 @@ class TensorType:
             return None
         sizes = tuple(size for size in self.shape if isinstance(size, int))
         return sizes if len(sizes) == len(self.shape) else None
+
+    def fits(self, declared: TensorType) -> bool:
+        """Whether a tensor of this type may be one of the declared type.
+
+        Element types and quantizations must be equal; shapes must not be known to differ.
+        """
+        if (
+            self.element_type is not declared.element_type
+            or self.quantization != declared.quantization
+        ):
+            return False
+        if self.shape == declared.shape or self.shape is None or declared.shape is None:
+            return True
+        return len(self.shape) == len(declared.shape) and all(
+            own == other or not isinstance(own, int) or not isinstance(other, int)
+            for own, other in zip(self.shape, declared.shape, strict=True)
+        )
 
     def substitute(self, sizes: Mapping[str, Dim]) -> TensorType:
         """The type with named sizes replaced by the given ones."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosschip.ir import Model
-from crosschip.passes.base import Keeps, Pass, run
+from crosschip.passes.base import Pass, run, verified, verifying
 from crosschip.passes.cancel_transposes import CancelTransposes
 from crosschip.passes.fold_constants import FoldConstants
 from crosschip.passes.fold_into_weights import FoldIntoWeights
@@ -30,11 +30,12 @@ __all__ = [
     "CancelTransposes",
     "FoldConstants",
     "FoldIntoWeights",
-    "Keeps",
     "Pass",
     "RemoveIdentities",
     "RemoveUnused",
     "Specialize",
     "run",
     "simplify",
+    "verified",
+    "verifying",
 ]

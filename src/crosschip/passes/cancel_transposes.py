@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from crosschip.ir import Model, Operand
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from crosschip.ir import Model, ModelError, Operand, Operation
 from crosschip.ops.definition.slots import ComputedParameter
 from crosschip.ops.standard.layout import Transpose
-from crosschip.passes.base import Keeps, Pass
+from crosschip.passes.base import Pass
 from crosschip.passes.rewriter import Rewriter
 
 
+@dataclass(frozen=True)
 class CancelTransposes(Pass):
     """Merges a `TRANSPOSE` into the one before it.
 
     1. Two that undo each other vanish: readers read what the first one read.
     2. Two that do not become one; the first stays only if somebody else reads it.
+
+    One that requantizes is left alone, and so is what reads it.
     """
 
-    keeps = Keeps.VALUES
-
-    def __call__(self, model: Model) -> Model:
+    def rewrite(self, model: Model) -> Model:
         rewriter = Rewriter(model)
         for operation in map(rewriter.resolved, model.operations):
-            merged = _merged(operation, rewriter) if isinstance(operation, Transpose) else None
+            merged = _merged(operation, rewriter.producer)
             if merged is None:
-                rewriter.emit(operation)
+                rewriter.keep(operation)
                 continue
             source, perm = merged
             if perm == tuple(range(len(perm))):
@@ -33,14 +37,28 @@ class CancelTransposes(Pass):
                 rewriter.emit(operation.with_inputs(inputs))
         return rewriter.finish()
 
+    def ensures(self, before: Model, after: Model) -> None:
+        super().ensures(before, after)
+        for operation in after.operations:
+            if _merged(operation, after.producers.get) is not None:
+                raise ModelError(f"{operation.type} {operation.name!r} still reads a TRANSPOSE")
 
-def _merged(second: Transpose, rewriter: Rewriter) -> tuple[Operand, tuple[int, ...]] | None:
-    """What the two transpositions together read, and their joint permutation."""
-    first = rewriter.producer(second.input)
-    if not isinstance(first, Transpose):
+
+def _merged(
+    second: Operation, producer: Callable[[Operand], Operation | None]
+) -> tuple[Operand, tuple[int, ...]] | None:
+    """What a transposition and the one before it together read, and their joint permutation."""
+    if not isinstance(second, Transpose):
+        return None
+    first = producer(second.input)
+    if not isinstance(first, Transpose) or _requantizes(first) or _requantizes(second):
         return None
     try:
         inner, outer = first.perm, second.perm
     except ComputedParameter:
         return None
     return first.input, tuple(inner[axis] % len(inner) for axis in outer)
+
+
+def _requantizes(operation: Transpose) -> bool:
+    return bool(operation.quantized_inputs()) and not operation.moves_integers

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from crosschip.ir import Array, Model, Operation
+from crosschip.ir import Array, Model, ModelError, Operation
 from crosschip.ir.dimension import product
 from crosschip.ops import Operator
 from crosschip.ops.standard.creation import ShapeOf
-from crosschip.passes.base import Keeps, Pass
+from crosschip.passes.base import Pass
 from crosschip.passes.rewriter import Rewriter
 
 _MAX_GROWTH = 2**16
 
 
+@dataclass(frozen=True)
 class FoldConstants(Pass):
     """Replaces what is known before the model runs by its value.
 
@@ -23,18 +26,22 @@ class FoldConstants(Pass):
     2. `SHAPE` of an operand whose sizes are all known becomes a constant.
     """
 
-    keeps = Keeps.VALUES
-
-    def __call__(self, model: Model) -> Model:
+    def rewrite(self, model: Model) -> Model:
         rewriter = Rewriter(model)
         for operation in map(rewriter.resolved, model.operations):
             values = _known_outputs(operation)
             if values is None:
-                rewriter.emit(operation)
+                rewriter.keep(operation)
             else:
                 for operand, value in zip(operation.outputs, values, strict=True):
                     rewriter.replace_by_value(operand, value)
         return rewriter.finish()
+
+    def ensures(self, before: Model, after: Model) -> None:
+        super().ensures(before, after)
+        for operation in after.operations:
+            if isinstance(operation, ShapeOf) and operation.input.type.static_shape is not None:
+                raise ModelError(f"{operation.type} {operation.name!r} is still computed")
 
 
 def _known_outputs(operation: Operation) -> tuple[Array, ...] | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from crosschip.ir import Array, Model, Operand, Operation, constant
+from crosschip.ir import Array, Model, ModelError, Operand, Operation, constant
 from crosschip.ir.mapped import let_go
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.slots import Fuse
@@ -15,11 +15,11 @@ from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.normalization import BatchNormalization
-from crosschip.passes.base import Keeps, Pass
-from crosschip.passes.fold_constants import FoldConstants
+from crosschip.passes.base import Pass
 from crosschip.passes.rewriter import Rewriter
 
 
+@dataclass(frozen=True)
 class FoldIntoWeights(Pass):
     """Makes one operation of a weighted one and what scales or shifts its channels.
 
@@ -31,25 +31,42 @@ class FoldIntoWeights(Pass):
        a `FULLY_CONNECTED`.
 
     Weights, statistics and addends must be constants, the weighted operation have no fused
-    activation, and nobody else read its output. New weights are computed in float64 and rounded
-    once.
+    activation, and nobody else read its output; nothing may be quantized, since rounding to
+    integers would change more than the last digit. New weights are computed in float64 and rounded
+    once. What computes weights from constants should have been folded before.
     """
 
-    requires = (FoldConstants,)
-    keeps = Keeps.MEANING
+    exact = False
 
-    def __call__(self, model: Model) -> Model:
+    def rewrite(self, model: Model) -> Model:
         rewriter = Rewriter(model)
         with np.errstate(all="ignore"):  # weights that overflow do so without a warning when run
             for operation in map(rewriter.resolved, model.operations):
-                rewriter.emit(_folded(operation, rewriter) or operation)
+                folded = _folded(operation, rewriter)
+                if folded is None:
+                    rewriter.keep(operation)
+                    continue
+                source, merged = folded
+                rewriter.withdraw(source)
+                rewriter.emit(merged)
         return rewriter.finish()
+
+    def ensures(self, before: Model, after: Model) -> None:
+        super().ensures(before, after)
+        kept = {operation.name for operation in before.operations}
+        for operation in after.operations:
+            if operation.name not in kept:
+                raise ModelError(f"{operation.type} {operation.name!r} was not there before")
 
 
 _Weighted = Conv2D | Conv2DTranspose | FullyConnected
+_Folded = tuple[Operation, Operation]
+"""The operation that was folded, and the one that takes the place of both."""
 
 
-def _folded(operation: Operation, rewriter: Rewriter) -> Operation | None:
+def _folded(operation: Operation, rewriter: Rewriter) -> _Folded | None:
+    if _is_quantized(operation):
+        return None
     match operation:
         case BatchNormalization():
             return _fold_batch_normalization(operation, rewriter)
@@ -58,7 +75,7 @@ def _folded(operation: Operation, rewriter: Rewriter) -> Operation | None:
     return None
 
 
-def _fold_batch_normalization(norm: BatchNormalization, rewriter: Rewriter) -> Operation | None:
+def _fold_batch_normalization(norm: BatchNormalization, rewriter: Rewriter) -> _Folded | None:
     source = _weighted_source(norm.input, rewriter)
     values = [o.value for o in (norm.scale, norm.bias, norm.mean, norm.variance)]
     if source is None or any(value is None for value in values):
@@ -69,7 +86,7 @@ def _fold_batch_normalization(norm: BatchNormalization, rewriter: Rewriter) -> O
     return _renewed(source, norm, factor, (own_bias - mean) * factor + bias)
 
 
-def _fold_addend(add: Add, rewriter: Rewriter) -> Operation | None:
+def _fold_addend(add: Add, rewriter: Rewriter) -> _Folded | None:
     for operand, addend in ((add.input0, add.input1), (add.input1, add.input0)):
         if addend.value is None or operand.is_constant:
             continue
@@ -84,7 +101,7 @@ def _fold_addend(add: Add, rewriter: Rewriter) -> Operation | None:
             return _renewed(source, add, None, bias)
         product = rewriter.producer(operand)
         if isinstance(product, MatMul) and rewriter.used_once(operand):
-            return _fully_connected(product, addend.value, add)
+            return None if _is_quantized(product) else _fully_connected(product, addend.value, add)
     return None
 
 
@@ -92,6 +109,8 @@ def _weighted_source(operand: Operand, rewriter: Rewriter) -> _Weighted | None:
     """The weighted operation that makes an operand, if it can take more into its weights."""
     source = rewriter.producer(operand)
     if not isinstance(source, _Weighted) or not rewriter.used_once(operand):
+        return None
+    if _is_quantized(source):
         return None
     constant_bias = source.bias is None or source.bias.is_constant
     plain = source.fused is Fuse.NONE and constant_bias and _weights(source).is_constant
@@ -102,7 +121,7 @@ def _weights(source: _Weighted) -> Operand:
     return source.weight if isinstance(source, FullyConnected) else source.filter
 
 
-def _renewed(source: _Weighted, last: Operation, factor: Array | None, bias: Array) -> Operation:
+def _renewed(source: _Weighted, last: Operation, factor: Array | None, bias: Array) -> _Folded:
     """The source with scaled weights and a new bias, making what the last operation made."""
     weights = _weights(source)
     assert weights.value is not None, "_weighted_source has seen to it"
@@ -115,8 +134,8 @@ def _renewed(source: _Weighted, last: Operation, factor: Array | None, bias: Arr
         let_go(weights.value)
     inputs["bias"] = constant(bias.astype(dtype), f"{source.name}.bias")
     inputs.update(_fuse_code(last))
-    rebuilt: Callable[..., Operation] = type(source)
-    return rebuilt(source.name, type(source).bind(source.name, (), inputs), last.outputs)
+    bound = type(source).bind(source.name, (), inputs)
+    return source, source.with_inputs(bound, last.outputs)
 
 
 def _along_outputs(source: _Weighted, factor: Array) -> Array:
@@ -142,7 +161,7 @@ def _a_channel_each(addend: Array, output: Operand, source: _Weighted) -> Array 
     return np.broadcast_to(addend.reshape(-1), (channels,)) if full[1] in (1, channels) else None
 
 
-def _fully_connected(product: MatMul, addend: Array, add: Add) -> Operation | None:
+def _fully_connected(product: MatMul, addend: Array, add: Add) -> _Folded | None:
     x_shape, weight = product.x.type.shape, product.y.value
     if x_shape is None or len(x_shape) != 2 or product.transpose_x:
         return None
@@ -162,9 +181,12 @@ def _fully_connected(product: MatMul, addend: Array, add: Add) -> Operation | No
         "bias": constant(bias, f"{product.name}.bias"),
         **_fuse_code(add),
     }
-    return FullyConnected(
-        product.name, FullyConnected.bind(product.name, (), arguments), add.outputs
-    )
+    bound = FullyConnected.bind(product.name, (), arguments)
+    return product, FullyConnected(product.name, bound, add.outputs)
+
+
+def _is_quantized(operation: Operation) -> bool:
+    return any(o and o.type.quantization for o in (*operation.inputs, *operation.outputs))
 
 
 def _fuse_code(last: Operation) -> dict[str, Operand]:

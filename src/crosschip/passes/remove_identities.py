@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from crosschip.ir import Model, Operand, Operation
+from dataclasses import dataclass
+
+from crosschip.ir import Model, ModelError, Operand, Operation
 from crosschip.ir.dimension import is_unknown
 from crosschip.ops.definition.slots import ComputedParameter
 from crosschip.ops.standard.conversion import Assign, Cast
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
 from crosschip.ops.standard.slicing import Slice
-from crosschip.passes.base import Keeps, Pass
+from crosschip.passes.base import Pass
 from crosschip.passes.rewriter import Rewriter
 
 
+@dataclass(frozen=True)
 class RemoveIdentities(Pass):
     """Lets the readers of an identity read its input.
 
@@ -20,23 +23,37 @@ class RemoveIdentities(Pass):
     2. `RESHAPE`, `FLATTEN`, `SQUEEZE`, `UNSQUEEZE`, `EXPAND` and forward `SLICE` whose output has
        the shape of the input, every size of it known or the same expression.
     3. `TRANSPOSE` that leaves every axis where it is.
+
+    An operation whose output is of another type, as one that requantizes, is no identity.
     """
 
-    keeps = Keeps.VALUES
-
-    def __call__(self, model: Model) -> Model:
+    def rewrite(self, model: Model) -> Model:
         rewriter = Rewriter(model)
         for operation in map(rewriter.resolved, model.operations):
             source = _passed_on(operation)
             if source is None:
-                rewriter.emit(operation)
+                rewriter.keep(operation)
             else:
                 rewriter.replace(operation.outputs[0], source)
         return rewriter.finish()
 
+    def ensures(self, before: Model, after: Model) -> None:
+        super().ensures(before, after)
+        for operation in after.operations:
+            if _passed_on(operation) is not None:
+                raise ModelError(f"{operation.type} {operation.name!r} is still an identity")
+
 
 def _passed_on(operation: Operation) -> Operand | None:
     """The input that the operation hands on; `None` if it does something."""
+    source = _same_elements(operation)
+    if source is None or not source.type.fits(operation.outputs[0].type):
+        return None
+    return source
+
+
+def _same_elements(operation: Operation) -> Operand | None:
+    """The input whose elements the operation moves to where they are already, or `None`."""
     match operation:
         case Assign():
             return operation.input

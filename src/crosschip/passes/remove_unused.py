@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from crosschip.ir import Model
-from crosschip.passes.base import Keeps, Pass
+from dataclasses import dataclass
+
+from crosschip.ir import Model, ModelError
+from crosschip.passes.base import Pass
 
 
+@dataclass(frozen=True)
 class RemoveUnused(Pass):
     """Keeps the operations that a model output depends on, and no other.
 
     Inputs stay, used or not: they are what the caller provides.
     """
 
-    keeps = Keeps.VALUES
-
-    def __call__(self, model: Model) -> Model:
+    def rewrite(self, model: Model) -> Model:
         needed = set(model.outputs.values())
         kept = []
         for operation in reversed(model.operations):
             if not needed.isdisjoint(operation.outputs):
                 kept.append(operation)
                 needed.update(operand for operand in operation.inputs if operand is not None)
+        if len(kept) == len(model.operations):
+            return model
         return Model(model.name, model.inputs, reversed(kept), model.outputs)
+
+    def ensures(self, before: Model, after: Model) -> None:
+        super().ensures(before, after)
+        for operation in after.operations:
+            if after.uses.keys().isdisjoint(operation.outputs):
+                raise ModelError(f"{operation.type} {operation.name!r} is not used")

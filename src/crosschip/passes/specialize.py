@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from operator import index
 
 from crosschip.ir import Dim, InputError, Model, ModelError, Operand, TensorType
 from crosschip.ir.dimension import name_of, substitute
-from crosschip.passes.base import Keeps, Pass
+from crosschip.ir.frozen import settle
+from crosschip.passes.base import Pass
 from crosschip.passes.rewriter import Rewriter
 
 
+@dataclass(frozen=True)
 class Specialize(Pass):
     """Gives inputs fixed shapes and infers all types anew.
 
@@ -22,29 +24,42 @@ class Specialize(Pass):
         InputError: there is no such input, or it cannot have that shape.
     """
 
-    keeps = Keeps.VALUES
+    shapes: Mapping[str, Sequence[int]] = field(hash=False)
 
-    def __init__(self, shapes: Mapping[str, Sequence[int]]) -> None:
-        self.shapes = {name: concrete(name, shape) for name, shape in shapes.items()}
+    def __post_init__(self) -> None:
+        shapes = {name: concrete(name, shape) for name, shape in self.shapes.items()}
+        settle(self, "shapes", shapes)
 
-    def __call__(self, model: Model) -> Model:
-        sizes = bind({name: operand.type for name, operand in model.inputs.items()}, self.shapes)
+    def requires(self, model: Model) -> None:
+        self._sizes(model)
+
+    def ensures(self, before: Model, after: Model) -> None:
+        super().ensures(before, after)
+        for name, shape in self.shapes.items():
+            if after.inputs[name].type.shape != shape:
+                raise ModelError(f"input {name!r} is {after.inputs[name].type}, not {list(shape)}")
+
+    def rewrite(self, model: Model) -> Model:
+        sizes = self._sizes(model)
         rewriter = Rewriter(model)
         inputs = {}
         for name, operand in model.inputs.items():
             type_ = operand.type.substitute(sizes)
             if name in self.shapes:
-                type_ = replace(type_, shape=self.shapes[name])
+                type_ = replace(type_, shape=tuple(self.shapes[name]))
             inputs[name] = fixed = Operand(operand.name, type_)
             rewriter.replace(operand, fixed)
         try:
             for operation in map(rewriter.resolved, model.operations):
-                rewriter.emit(operation)
+                rewriter.keep(operation)
         except ModelError as error:
             given = ", ".join(f"{name} {list(shape)}" for name, shape in self.shapes.items())
             raise InputError(f"{model.name} does not run with {given}: {error}") from None
         finished = rewriter.finish()
         return Model(model.name, inputs, finished.operations, finished.outputs)
+
+    def _sizes(self, model: Model) -> dict[str, Dim]:
+        return bind({name: operand.type for name, operand in model.inputs.items()}, self.shapes)
 
 
 def concrete(name: str, shape: Sequence[int]) -> tuple[int, ...]:

@@ -1,62 +1,48 @@
-"""The cache of compiled programs: one file an entry, checked block by block when read.
+"""The cache of compiled programs: a folder with a file an entry, bounded in size.
 
-The file format is specified in docs/formats.md. Nothing in a file is executed or unpickled; one
-that is not exactly what it should be is worth a warning and a compilation, never an answer.
+A program is handed out only if the user's own secret authenticates it, whoever can write to the
+folder; programs are kept only in a folder that nobody else can write to. The folder, the files and
+what they are trusted with are specified in docs/formats.md.
 """
 
 from __future__ import annotations
 
-import json
 import logging
+import math
 import os
-import struct
+import re
+import stat
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import platformdirs
-import xxhash
 
-from crosschip.ir import CacheError
+from crosschip.ir import CacheError, InputError
+from crosschip.ir.text import legible
+from crosschip.runtime import entry as entry_file
+from crosschip.runtime.entry import Damaged, Entry
+from crosschip.runtime.secret import secret
 
-FORMAT_VERSION = 1
 SUFFIX = ".chip"
-BLOCK_SIZE = 2**20
+DEFAULT_LIMIT = 2 * 2**30
 
-_MAGIC = b"\x93CHIP\r\n\x1a"
-_PREAMBLE = struct.Struct("<8sIIQ")
-_MAX_HEADER = 2**24
-_UNFINISHED = ".part"
-_ABANDONED_SECONDS = 3600
+CacheArgument = bool | str | os.PathLike[str]
+
+_ENTRY = re.compile(rf"[0-9a-f]{{64}}{re.escape(SUFFIX)}")
+_PART = re.compile(r".+\.part")
+_UNFINISHED = ".unfinished"
+_LEDGER = ".ledger"
+_LEDGER_UNIT = 2**16
+_ABANDONED_SECONDS = 600
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_ADVICE = "pass another folder, set CROSSCHIP_CACHE_DIR, or turn the cache off (cache=False)"
 
 logger = logging.getLogger("crosschip.cache")
-
-
-class Damaged(Exception):
-    """An entry's file is not what it should be; the text says how."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What an entry is for.
-
-    Attributes:
-        key: what it is found by (see `crosschip.runtime.key`).
-        device: who compiled the program.
-        device_version: the version of the device that did.
-        model: the name of the model that the program is a part of.
-        operations: how many operations it runs.
-    """
-
-    key: str
-    device: str
-    device_version: str
-    model: str
-    operations: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,96 +65,207 @@ class Listed:
 
 
 class Cache:
-    """A folder of entries. Any number of processes may use it at once.
+    """A folder of entries. Any number of threads and processes may use it at once.
 
-    Args:
-        folder: where; made if it is not there.
+    A folder that cannot be written to, that belongs to another user or that others can write to is
+    only read.
 
-    Raises:
-        CacheError: the folder cannot be made or written to.
+    Attributes:
+        folder: where the entries are.
+        limit: how many bytes they take together at most.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, limit: int | None = None) -> None:
+        """Open a folder.
+
+        Args:
+            folder: made, for the user alone, if it is not there.
+            limit: in bytes; by default what `CROSSCHIP_CACHE_SIZE` says, or 2 GiB.
+
+        Raises:
+            CacheError: the folder cannot be made, the user's secret cannot be used, or
+                `CROSSCHIP_CACHE_SIZE` is no size.
+        """
         self.folder = folder
+        self.limit = default_limit() if limit is None else limit
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                pass
-        except OSError as error:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._only_read = _why_only_read(folder)
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
             raise CacheError(
-                f"cache folder {folder}: cannot be written to ({error.strerror}); pass another "
-                f"folder, set CROSSCHIP_CACHE_DIR, or turn the cache off (cache=False)"
+                f"cache folder {legible(str(folder))}: cannot be written to ({why}); {_ADVICE}"
             ) from None
+        self._secret = secret()
 
     def read(self, entry: Entry) -> bytes | None:
         """The program that was stored; `None`, after a warning if there is cause, if there is none.
 
-        A file that is damaged, or is of another key, version or device, is removed.
+        A file that is damaged, does not authenticate, or is of another key, version or device, is
+        removed.
         """
         path = self._path(entry.key)
         try:
-            found, program = _read(path)
+            found, program = entry_file.read(path, self._secret)
             _compare(found, entry)
         except FileNotFoundError:
             return None
-        except (Damaged, OSError) as error:
+        except Damaged as error:
             self.discard(entry, str(error))
             return None
-        with suppress(OSError):  # removed meanwhile, or somebody else's file: it is good anyway
-            os.utime(path)
+        if not self._only_read:
+            with suppress(OSError):  # removed meanwhile: it is good anyway
+                os.utime(path)
         return program
 
     def write(self, entry: Entry, program: bytes) -> None:
-        """Store a program under a temporary name, then rename it, so that no reader sees half."""
+        """Store a program in the place of what is there for its key, whole or not at all.
+
+        Entries that have not been used for longest go, where there is no room for it. A program
+        that cannot be stored is worth a warning.
+        """
         path = self._path(entry.key)
+        if self._only_read:
+            _warn_only_read(self.folder, self._only_read)
+            return
+        head = entry_file.head(entry, program, self._secret)
+        size = len(head) + len(program)
+        if size > self.limit:
+            takes, allowed = (f"{number / 2**20:.1f} MB" for number in (size, self.limit))
+            logger.warning(
+                "cache entry %s: not kept, as it takes %s of the %s that the cache may; raise "
+                "CROSSCHIP_CACHE_SIZE or cache_size", legible(str(path)), takes, allowed,
+            )  # fmt: skip
+            return
         try:
-            handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=".", suffix=_UNFINISHED)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(_head(entry, program))
-                    file.write(program)
-                os.replace(temporary, path)
-            except BaseException:
-                Path(temporary).unlink(missing_ok=True)
-                raise
+            self._remove_abandoned()
+            self._make_room(size)
+            self._store(path, head, program)
         except OSError as error:
-            logger.warning("cache entry %s: could not be written (%s)", path, error.strerror)
+            logger.warning(
+                "cache entry %s: could not be written (%s)", legible(str(path)), error.strerror
+            )
 
     def discard(self, entry: Entry, why: str) -> None:
         """Warn about an entry that cannot be used, and remove it."""
         path = self._path(entry.key)
-        logger.warning("cache entry %s: %s; compiling again", path, why)
-        _remove(path)
+        logger.warning("cache entry %s: %s; compiling again", legible(str(path)), legible(why))
+        if not self._only_read:
+            _remove(path)
 
     def listing(self) -> list[Listed]:
-        """Every entry, the most recently used first."""
-        found = map(_listed, self.folder.glob(f"*{SUFFIX}"))
-        return sorted(filter(None, found), key=lambda listed: -listed.used)
+        """Every entry, the most recently used first; all are read and checked."""
+        found = []
+        for path, about in _files(self.folder, _ENTRY):
+            entry, problem = None, ""
+            try:
+                entry = entry_file.read(path, self._secret)[0]
+            except FileNotFoundError:  # removed meanwhile
+                continue
+            except Damaged as error:
+                problem = str(error)
+            found.append(Listed(path, about.st_size, about.st_mtime, entry, problem))
+        return sorted(found, key=lambda listed: -listed.used)
+
+    def leftovers(self) -> int:
+        """Bytes in files that are being written, or were when their writer was killed."""
+        return sum(about.st_size for _, about in _files(self.folder / _UNFINISHED, _PART))
 
     def prune(self, limit: float) -> int:
         """Remove damaged entries, and the least recently used until the rest fit.
 
-        What a process that died while writing left behind goes too, once it is an hour old.
+        What a process that died while writing left behind goes too, once it is ten minutes old.
 
         Args:
             limit: how many bytes the entries may take together.
 
         Returns:
-            How many were removed.
+            How many entries were removed.
+
+        Raises:
+            CacheError: the folder is only read.
         """
+        if self._only_read:
+            raise CacheError(
+                f"cache folder {legible(str(self.folder))}: {self._only_read}; nothing is removed"
+            )
+        self._remove_abandoned()
         removed = total = 0
         for listed in self.listing():
             total += listed.size if listed.entry else 0
             if listed.entry is None or total > limit:
                 removed += _remove(listed.path)
-        for left in self.folder.glob(f".*{_UNFINISHED}"):
-            with suppress(OSError):
-                if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
-                    left.unlink()
         return removed
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{SUFFIX}"
+
+    def _store(self, path: Path, head: bytes, program: bytes) -> None:
+        """Write under a temporary name, then rename, so that no reader sees half an entry."""
+        unfinished = self.folder / _UNFINISHED
+        unfinished.mkdir(mode=0o700, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=unfinished, suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(head)
+                file.write(program)
+            os.replace(temporary, path)
+        except BaseException:
+            _remove(Path(temporary))
+            raise
+
+    def _make_room(self, size: int) -> None:
+        """Remove what has not been used for longest, if with `size` more the limit is passed.
+
+        The entries are looked at only when the ledger says that they may be too many, and then so
+        many go that it takes an eighth of the limit in new ones until they are looked at again.
+        """
+        ledger = self.folder / _LEDGER
+        if _add_to_ledger(ledger, size) <= self.limit:
+            return
+        ledger.unlink(missing_ok=True)  # whoever writes meanwhile looks at the entries too
+        entries = list(_files(self.folder, _ENTRY))
+        total = sum(about.st_size for _, about in entries) + self.leftovers()
+        room = max(0, self.limit - self.limit // 8 - size)
+        for path, about in sorted(entries, key=lambda found: found[1].st_mtime):
+            if total <= room:
+                break
+            if _remove(path):
+                total -= about.st_size
+        with ledger.open("ab") as file:
+            file.write(bytes(_units(total + size)))
+
+    def _remove_abandoned(self) -> None:
+        for path, about in _files(self.folder / _UNFINISHED, _PART):
+            if time.time() - about.st_mtime > _ABANDONED_SECONDS:
+                _remove(path)
+
+
+def open_cache(argument: CacheArgument, limit: int | None = None) -> Cache | None:
+    """The cache that a caller asks for.
+
+    Args:
+        argument: `True` for the default folder, a folder, or `False` for none.
+        limit: as for `Cache`.
+
+    Raises:
+        InputError: an argument is something else.
+        CacheError: as for `Cache`.
+    """
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+        raise InputError(f"cache_size is {limit!r}, but must be a number of bytes, or None")
+    if isinstance(argument, bool):
+        return Cache(default_folder(), limit) if argument else None
+    try:
+        folder = os.fspath(argument)
+    except Exception:  # a foreign object's own method, or none
+        folder = ""
+    if not isinstance(folder, str) or not folder:
+        raise InputError(
+            f"cache is {_shown(argument)}, but must be True for the default folder, "
+            f"the path of a folder, or False for no cache"
+        )
+    return Cache(Path(folder), limit)
 
 
 def default_folder() -> Path:
@@ -177,60 +274,86 @@ def default_folder() -> Path:
     return Path(configured) if configured else platformdirs.user_cache_path("crosschip")
 
 
-def _head(entry: Entry, program: bytes) -> bytes:
-    view = memoryview(program)
-    blocks = [
-        xxhash.xxh3_64_hexdigest(view[start : start + BLOCK_SIZE])
-        for start in range(0, len(program), BLOCK_SIZE)
-    ]
-    described = {
-        **asdict(entry),
-        "crosschip": version("crosschip"),
-        "size": len(program),
-        "block_size": BLOCK_SIZE,
-        "blocks": blocks,
-    }
-    header = json.dumps(described, sort_keys=True).encode()
-    digest = xxhash.xxh3_64_intdigest(header)
-    return _PREAMBLE.pack(_MAGIC, FORMAT_VERSION, len(header), digest) + header
+def default_limit() -> int:
+    """`CROSSCHIP_CACHE_SIZE` in bytes, or `DEFAULT_LIMIT`.
+
+    Raises:
+        CacheError: it is no size.
+    """
+    configured = os.environ.get("CROSSCHIP_CACHE_SIZE")
+    if not configured:
+        return DEFAULT_LIMIT
+    size = _SIZE.fullmatch(configured.strip())
+    if size is None:
+        raise CacheError(
+            f"CROSSCHIP_CACHE_SIZE is {configured!r}, which is no size; write a number of bytes, "
+            f"or a number with K, M, G or T, as in 500M"
+        )
+    number, unit = size.groups()
+    return int(float(number) * 1024 ** " KMGT".index(unit.upper() or " "))
 
 
-def _read(path: Path) -> tuple[Entry, bytes]:
-    """An entry and its program, both checked; `Damaged` if anything is amiss."""
-    with path.open("rb") as file:
-        preamble = file.read(_PREAMBLE.size)
-        if len(preamble) < _PREAMBLE.size:
-            raise Damaged("is cut off in its first bytes")
-        magic, format_version, size, digest = _PREAMBLE.unpack(preamble)
-        if magic != _MAGIC:
-            raise Damaged("is not a cache entry")
-        if format_version != FORMAT_VERSION:
-            raise Damaged(f"has format version {format_version}, not {FORMAT_VERSION}")
-        header = file.read(size) if size <= _MAX_HEADER else b""
-        if len(header) != size or xxhash.xxh3_64_intdigest(header) != digest:
-            raise Damaged("has a damaged header")
-        try:
-            fields = json.loads(header)
-            program = file.read(max(0, fields["size"]) + 1)
-            _check_blocks(program, fields)
-            return Entry(**{name: fields[name] for name in Entry.__dataclass_fields__}), program
-        except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError, MemoryError):
-            # The checksum held, so this was written by something else that calls itself crosschip.
-            raise Damaged("has a header that is not laid out as it should be") from None
-
-
-def _listed(path: Path) -> Listed | None:
-    """What a file holds; `None` if it has been removed meanwhile."""
+def _why_only_read(folder: Path) -> str:
+    """Why nothing is written to a folder; empty if it is the user's to write to."""
+    about = folder.stat()
+    if hasattr(os, "geteuid"):
+        if about.st_uid != os.geteuid():
+            return "belongs to another user, so it is only read"
+        if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return "others can write to it, so it is only read (chmod go-w makes it yours alone)"
     try:
-        about = path.stat()
-    except OSError:
-        return None
-    entry, problem = None, ""
+        with tempfile.TemporaryFile(dir=folder):
+            return ""
+    except OSError as error:
+        return f"cannot be written to ({error.strerror}), so it is only read"
+
+
+@lru_cache(maxsize=128)
+def _warn_only_read(folder: Path, why: str) -> None:
+    """Say once in a process that programs are not kept."""
+    logger.warning(
+        "cache folder %s: %s; what is compiled now is not kept: %s",
+        legible(str(folder)), why, _ADVICE,
+    )  # fmt: skip
+
+
+def _add_to_ledger(ledger: Path, size: int) -> float:
+    """Bytes that the entries may take with `size` more; infinite if nobody has counted yet.
+
+    The ledger holds a byte for each 64 KiB that was there when the entries were last looked at, or
+    has been written since by any process.
+    """
     try:
-        entry = _read(path)[0]
-    except (Damaged, OSError) as error:
-        problem = str(error)
-    return Listed(path, about.st_size, about.st_mtime, entry, problem)
+        descriptor = os.open(ledger, os.O_WRONLY | os.O_APPEND)
+    except FileNotFoundError:
+        return math.inf
+    with os.fdopen(descriptor, "ab", buffering=0) as file:
+        file.write(bytes(_units(size)))
+        return os.fstat(descriptor).st_size * _LEDGER_UNIT
+
+
+def _units(size: int) -> int:
+    return -(-size // _LEDGER_UNIT)
+
+
+def _files(folder: Path, name: re.Pattern[str]) -> Iterator[tuple[Path, os.stat_result]]:
+    """The files in a folder whose whole name matches; none if the folder is not there.
+
+    Raises:
+        CacheError: the folder cannot be listed.
+    """
+    try:
+        found = list(os.scandir(folder))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise CacheError(
+            f"cache folder {legible(str(folder))}: cannot be listed ({error.strerror}); {_ADVICE}"
+        ) from None
+    for file in found:
+        if name.fullmatch(file.name):
+            with suppress(FileNotFoundError):  # removed meanwhile
+                yield Path(file.path), file.stat(follow_symlinks=False)
 
 
 def _remove(path: Path) -> bool:
@@ -242,18 +365,6 @@ def _remove(path: Path) -> bool:
     return True
 
 
-def _check_blocks(program: bytes, fields: dict[str, Any]) -> None:
-    if len(program) != fields["size"]:
-        raise Damaged(f"has {len(program)} bytes of program where {fields['size']} belong")
-    view = memoryview(program)
-    step = fields["block_size"]
-    if len(fields["blocks"]) != -(-len(program) // step):
-        raise Damaged("has blocks without a checksum")
-    for index, digest in enumerate(fields["blocks"]):
-        if xxhash.xxh3_64_hexdigest(view[index * step : (index + 1) * step]) != digest:
-            raise Damaged(f"has damaged bytes in block {index}")
-
-
 def _compare(found: Entry, wanted: Entry) -> None:
     if found.device_version != wanted.device_version or found.device != wanted.device:
         raise Damaged(
@@ -262,3 +373,10 @@ def _compare(found: Entry, wanted: Entry) -> None:
         )
     if found.key != wanted.key:
         raise Damaged(f"is for another model ({found.model})")
+
+
+def _shown(argument: object) -> str:
+    """A value in an error message: its text if that is harmless, else its type."""
+    if argument is None or isinstance(argument, int | float | str | bytes):
+        return repr(argument)
+    return f"a {type(argument).__name__}"

@@ -9,13 +9,13 @@ from enum import Enum
 from inspect import cleandoc, getdoc
 from typing import Any
 
-from crosschip.hal import Device
 from crosschip.ops import Operator, faces_of
 from crosschip.ops.definition.slots import Parameter, Slot
 from crosschip.runtime.coverage import coverage, parts_of
+from crosschip.runtime.guard import GuardedDevice
 
 
-def describe(operator: type[Operator], devices: Sequence[Device]) -> dict[str, Any]:
+def describe(operator: type[Operator], devices: Sequence[GuardedDevice]) -> dict[str, Any]:
     """An operator's name elsewhere, slots, decomposition and devices, ready for JSON.
 
     Returns:

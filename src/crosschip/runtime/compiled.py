@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crosschip.hal import Device, Program
+import numpy as np
+
+from crosschip.hal import Buffer, HostBuffer, Sizes
 from crosschip.ir import Array, InputError, Operand
 from crosschip.ir.closing import Closing
+from crosschip.runtime.execution import Plan
+from crosschip.runtime.guard import GuardedDevice, GuardedProgram, call
 from crosschip.runtime.placement import Placement
 from crosschip.runtime.signature import Signature
+
+_CLOSING_LOOK_SECONDS = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +45,10 @@ class CompiledModel(Closing):
     def __init__(
         self,
         placement: Placement,
-        programs: Sequence[Program],
-        devices: Sequence[Device],
+        programs: Sequence[GuardedProgram],
+        devices: Mapping[str, GuardedDevice],
+        owned: Sequence[GuardedDevice],
+        sizes: Sizes,
         report: CompileReport,
     ) -> None:
         """Join programs to a plan.
@@ -47,16 +56,23 @@ class CompiledModel(Closing):
         Args:
             placement: what the programs were compiled from.
             programs: one for each segment, in order.
-            devices: the devices to close when the model is closed.
+            devices: the devices, by name.
+            owned: those to close when the model is closed.
+            sizes: the ranges that open sizes must keep to.
             report: what compiling took.
         """
         self.placement = placement
         self.report = report
         self._programs = tuple(programs)
-        self._devices = tuple(devices)
-        self._signature = Signature(placement.model)
+        self._devices = dict(devices)
+        self._owned = tuple(owned)
+        self._signature = Signature(placement.model, sizes)
         self._output_names = tuple(placement.model.outputs)
-        self._execute = _plan(placement, programs)
+        self._plan = Plan(placement, programs)
+        self._execute = self._plan.execute
+        # An entry for each run that is under way: adding and removing one takes no lock.
+        self._running: list[None] = []
+        self._closed = False
 
     @property
     def inputs(self) -> Mapping[str, Operand]:
@@ -68,98 +84,167 @@ class CompiledModel(Closing):
         """The operands that the caller gets back, by name."""
         return self.placement.model.outputs
 
-    def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+    def run(
+        self,
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Array | Buffer] | None = None,
+        keep: Collection[str] = (),
+    ) -> dict[str, Any]:
         """Compute the outputs.
 
         Args:
-            inputs: an array for each model input, by name; only read.
+            inputs: an array for each model input, by name, or a buffer that an earlier run kept on
+                its device; only read.
+            outputs: arrays, or buffers of `allocate`, to write outputs into, by name.
+            keep: the names of outputs to leave on the device that made them, as buffers.
 
         Returns:
-            An array for each model output, by name; the caller owns them.
+            An array for each model output, by name; the caller owns them. For a name in `outputs`,
+            it is what was given there, and for one in `keep` a `crosschip.hal.Buffer`.
 
         Raises:
-            InputError: the inputs do not fit the model.
+            InputError: the inputs do not fit the model, or the outputs do not fit the results.
             DeviceError: a device failed.
         """
-        arrays = self._signature.arrange(inputs)
-        return dict(zip(self._output_names, self._execute(arrays), strict=True))
+        self._running.append(None)
+        try:
+            if outputs or keep or (self._plan.submits and _holds_buffers(inputs)):
+                return self._run_in_place(inputs, outputs or {}, keep)
+            arrays = self._signature.arrange(inputs)
+            return dict(zip(self._output_names, self._execute(arrays), strict=True))
+        finally:
+            self._running.pop()
 
     def __call__(self, *inputs: Any) -> Array | tuple[Array, ...]:
         """Compute the outputs from inputs in order; a single output comes back bare."""
-        arrays = self._signature.arrange(self._signature.named(inputs))
-        outputs = self._execute(arrays)
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        outputs = tuple(self.run(self._signature.named(inputs)).values())
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def allocate(self, name: str, shape: Sequence[int]) -> Buffer:
+        """Memory for an input or an output of the model on the device that reads or makes it.
+
+        Args:
+            name: the input's or the output's.
+            shape: the sizes, all known.
+
+        Raises:
+            InputError: there is no such input or output.
+            DeviceError: the device does not have so much memory.
+        """
+        operand = {**self.outputs, **self.inputs}.get(name)
+        if operand is None:
+            known = ", ".join([*self.inputs, *self.outputs])
+            raise InputError(f"the model has no input or output {name!r}; there are {known}")
+        device = self._devices[self._home(operand)]
+        type_ = operand.type.element_type
+        doing = "allocating memory"
+        return call(device.name, doing, device.device.allocate, type_, tuple(shape))
+
+    def prepare(self, shapes: Mapping[str, Sequence[int]]) -> None:
+        """Compile for shapes of the inputs, where a device compiles again for each.
+
+        Without it, the first run with such shapes does so.
+
+        Args:
+            shapes: for each input, by name.
+
+        Raises:
+            InputError: the shapes do not fit the model.
+            CompileError: a device failed to compile for them.
+        """
+        sizes = self._signature.sizes(shapes)
+        for segment, program in zip(self.placement.segments, self._programs, strict=True):
+            types = [operand.type.substitute(sizes) for operand in segment.inputs]
+            known = [type_.static_shape for type_ in types]
+            if all(shape is not None for shape in known):
+                program.prepare([shape for shape in known if shape is not None])
 
     def close(self) -> None:
-        """Release programs and devices; the model cannot be run afterwards."""
+        """Release programs and devices, once runs that are under way have ended.
+
+        The model cannot be run afterwards; a second call does nothing.
+        """
+        self._closed = True
         self._execute = _closed
-        for program in self._programs:
+        while self._running:
+            time.sleep(_CLOSING_LOOK_SECONDS)
+        programs, owned = self._programs, self._owned
+        self._programs, self._owned = (), ()
+        for program in programs:
             program.close()
-        for device in self._devices:
+        for device in owned:
             device.close()
-        self._programs = self._devices = ()
 
     def __repr__(self) -> str:
         return f"<CompiledModel {self.placement.model.name}: {self.placement.summary()}>"
 
+    def _run_in_place(
+        self,
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Array | Buffer],
+        keep: Collection[str],
+    ) -> dict[str, Any]:
+        """`run` where buffers come in, outputs have their places, or stay on their devices."""
+        for name in (*outputs, *keep):
+            if name not in self.outputs:
+                known = ", ".join(self.outputs)
+                raise InputError(f"the model has no output {name!r}; its outputs are {known}")
+        values = self._signature.arrange(inputs)
+        if self._closed:
+            self._execute(values)
+        places = {index: outputs.get(name) for index, name in enumerate(self._output_names)}
+        targets = {index: b for index, b in places.items() if isinstance(b, Buffer)}
+        made = dict(
+            zip(self._output_names, self._plan.execute_values(values, targets), strict=True)
+        )
+        return {
+            name: _placed(name, value, outputs.get(name), kept=name in keep)
+            for name, value in made.items()
+        }
 
-Execute = Callable[[list[Array]], Sequence[Array]]
-
-
-def _plan(placement: Placement, programs: Sequence[Program]) -> Execute:
-    """A function from input arrays to output arrays, in the model's order."""
-    model = placement.model
-    if len(programs) == 1 and _is_whole(placement):
-        return programs[0].run
-    number = {operand: i for i, operand in enumerate(model.inputs.values())}
-    steps = []
-    for segment, program in zip(placement.segments, programs, strict=True):
-        reads = [number[operand] for operand in segment.inputs]
-        writes = [number.setdefault(operand, len(number)) for operand in segment.outputs]
-        steps.append((program.run, reads, writes))
-    fresh = {operand for segment in placement.segments for operand in segment.outputs}
-    given = [_source(operand, number, fresh) for operand in model.outputs.values()]
-    count = len(number)
-
-    def execute(arrays: list[Array]) -> Sequence[Array]:
-        values: list[Any] = [*arrays, *(None,) * (count - len(arrays))]
-        for run, reads, writes in steps:
-            for index, value in zip(writes, run([values[i] for i in reads]), strict=True):
-                values[index] = value if value.flags.c_contiguous else value.copy()
-        return [
-            (values[source] if isinstance(source, int) else source).copy()
-            if copy
-            else values[source]
-            for source, copy in given
-        ]
-
-    return execute
-
-
-def _source(
-    operand: Operand, number: Mapping[Operand, int], fresh: set[Operand]
-) -> tuple[Any, bool]:
-    """Where an output comes from, and whether it must be copied to be the caller's own.
-
-    Args:
-        operand: the output.
-        number: where the values of operands are.
-        fresh: the operands whose values nobody has yet; what is handed out is removed.
-    """
-    if operand.value is not None:
-        return operand.value, True
-    copy = operand not in fresh
-    fresh.discard(operand)
-    return number[operand], copy
+    def _home(self, operand: Operand) -> str:
+        """The device that makes an operand, or is the first to read it."""
+        segments = self.placement.segments
+        for segment in segments:
+            if operand in segment.outputs:
+                return segment.device
+        readers = (segment.device for segment in segments if operand in segment.inputs)
+        return next(readers, next(iter(self._devices)))
 
 
-def _is_whole(placement: Placement) -> bool:
-    (segment,) = placement.segments
-    model = placement.model
-    return segment.inputs == tuple(model.inputs.values()) and segment.outputs == tuple(
-        model.outputs.values()
-    )
+def _holds_buffers(inputs: Mapping[str, Any]) -> bool:
+    return any(isinstance(value, Buffer) for value in inputs.values())
 
 
-def _closed(arrays: list[Array]) -> Sequence[Array]:
+def _placed(
+    name: str, value: Array | Buffer, place: Array | Buffer | None, *, kept: bool
+) -> Array | Buffer:
+    """An output where the caller wants it."""
+    if place is None and kept:
+        return value if isinstance(value, Buffer) else HostBuffer(value)
+    array = value.array() if isinstance(value, Buffer) else value
+    if place is None:
+        return array
+    if place is value:
+        return place
+    if place.shape != array.shape or _dtype(place) != array.dtype:
+        raise InputError(
+            f"output {name!r} is {array.dtype}{list(array.shape)}, which does not fit the "
+            f"{_dtype(place)}{list(place.shape)} that it is to be written into"
+        )
+    if isinstance(place, Buffer):
+        place.write(array)
+    else:
+        try:
+            np.copyto(place, array)
+        except ValueError as error:
+            raise InputError(f"output {name!r} cannot be written: {error}") from None
+    return place
+
+
+def _dtype(place: Array | Buffer) -> np.dtype[Any]:
+    return place.element_type.dtype if isinstance(place, Buffer) else place.dtype
+
+
+def _closed(arrays: Sequence[Array]) -> Sequence[Array]:
     raise InputError("this compiled model has been closed; compile it again to run it")

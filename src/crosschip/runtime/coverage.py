@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crosschip.hal import Device
+from crosschip.hal import Options
 from crosschip.ir import Builder, UnsupportedError
 from crosschip.ops import Operator
 from crosschip.ops.definition.examples import examples_of, model_of
 from crosschip.ops.definition.slots import Fuse
+from crosschip.runtime.asking import asking
+from crosschip.runtime.guard import GuardedDevice
 from crosschip.runtime.placement import Decision, place
 
 NATIVE = "yes"
 DECOMPOSED = "decomposed"
 
 
-def coverage(operator: type[Operator], device: Device) -> str:
+def coverage(operator: type[Operator], device: GuardedDevice) -> str:
     """How a device runs an operator: `yes`, `decomposed`, or the reason why it does not.
 
     It is `yes` if the device runs one of the operator's examples as it is, and `decomposed` if it
@@ -29,13 +31,13 @@ def coverage(operator: type[Operator], device: Device) -> str:
     return str(next(iter(decisions), f"{operator.type}: has no example"))
 
 
-def decide(operator: type[Operator], index: int, device: Device) -> Decision | str:
+def decide(operator: type[Operator], index: int, device: GuardedDevice) -> Decision | str:
     """What placement decides about an example on one device; the device's reason if it declines."""
     model = model_of(operator, examples_of(operator)[index])
     try:
-        return place(model, {device.name: device.supports}).decisions[0]
+        return place(model, {device.name: asking(device, Options())}).decisions[0]
     except UnsupportedError:
-        return device.supports(model.operations[0]).reason
+        return device.query(model, Options()).answers[0].reason
 
 
 def parts_of(operator: type[Operator]) -> Sequence[str]:

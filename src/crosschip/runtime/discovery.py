@@ -6,15 +6,19 @@ loaded is a fact about it, not a failure of ours.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 
-from crosschip.hal import Device, Kind
-from crosschip.ir import DeviceError
+from crosschip.hal import CONTRACT_VERSION, Device, Instance, Kind
+from crosschip.ir import DeviceError, InputError
+from crosschip.runtime.guard import GuardedDevice, call, first_line
 
 GROUP = "crosschip.devices"
+
+logger = logging.getLogger("crosschip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,77 +26,185 @@ class DeviceReport:
     """What is known about a device; vendor, kind and version only if it could be loaded.
 
     Attributes:
+        name: what `compile` calls it: the device's name, with the instance's if it has one.
+        vendor: who makes it.
+        kind: the sort of hardware.
+        version: the version of what does the work.
+        description: the chip's full name.
+        memory: the chip's memory in bytes; `None` if it is the host's, or unknown.
+        simulated: whether software plays the chip.
+        available: whether it can be used.
         reason: why it is not available; empty if it is.
     """
 
     name: str
-    vendor: str
-    kind: str
-    version: str
-    available: bool
-    reason: str
+    vendor: str = ""
+    kind: str = ""
+    version: str = ""
+    description: str = ""
+    memory: int | None = None
+    simulated: bool = False
+    available: bool = False
+    reason: str = ""
 
 
 @lru_cache(maxsize=1)
-def entries() -> Mapping[str, EntryPoint]:
-    """The devices' entry points by name; `entries.cache_clear()` looks again."""
-    found = entry_points(group=GROUP)
-    return {entry.name: entry for entry in sorted(found, key=lambda entry: entry.name)}
+def entries() -> Mapping[str, Sequence[EntryPoint]]:
+    """The devices' entry points by name; `entries.cache_clear()` looks again.
+
+    There is more than one for a name if several packages claim it.
+    """
+    found: dict[str, dict[object, EntryPoint]] = {}
+    for entry in entry_points(group=GROUP):
+        found.setdefault(entry.name, {})[entry.value, _package(entry)] = entry
+    return {name: list(alike.values()) for name, alike in sorted(found.items())}
 
 
-def open_device(name: str, properties: Mapping[str, str] | None = None) -> Device:
-    """An instance of the device called `name`.
+def open_device(name: str, properties: Mapping[str, str] | None = None) -> GuardedDevice:
+    """An instance of the device called `name`: `mychip`, or `mychip:1` for one of several chips.
 
     Raises:
         DeviceError: there is no such device, it fails to load, or it refuses the properties.
     """
-    entry = entries().get(name)
-    if entry is None:
+    own, _, instance = name.partition(":")
+    device_class = _load(own)
+    if instance:
+        present = [found.name for found in _probe(own, device_class)]
+        if instance not in present:
+            there = ", ".join(f"{own}:{other}" for other in present if other) or own
+            raise DeviceError(f"there is no device {name!r}; there are: {there}")
+    try:
+        device = device_class(properties, instance) if instance else device_class(properties)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # foreign code: whatever it raises is its failure
+        raise DeviceError(f"device {name!r} failed to load: {_told(error)}") from error
+    device.name = name
+    return GuardedDevice(device, name)
+
+
+def instances() -> Iterator[tuple[str, Instance]]:
+    """Every chip that the installed devices find, by name; none of them is opened."""
+    for own in entries():
+        try:
+            found = _probe(own, _load(own))
+        except DeviceError as error:
+            found = [Instance(kind=Kind.ACCELERATOR, problem=str(error))]
+        for index, instance in enumerate(found):
+            yield (f"{own}:{instance.name}" if index and instance.name else own), instance
+
+
+def report(name: str, instance: Instance | None = None) -> DeviceReport:
+    """Open a device and say what it is, or why it is not available."""
+    seen = instance or next((found for known, found in instances() if known == name), None)
+    if seen is None:
+        return DeviceReport(name, reason=f"there is no device {name!r}")
+    if seen.problem:
+        return DeviceReport(name, reason=seen.problem)
+    try:
+        device = open_device(name)
+        call(name, "closing", device.device.close)
+    except DeviceError as error:
+        return DeviceReport(name, reason=str(error))
+    return DeviceReport(
+        name,
+        device.vendor,
+        seen.kind.value,
+        device.version,
+        seen.description,
+        seen.memory,
+        seen.simulated,
+        available=True,
+    )
+
+
+def list_devices() -> list[DeviceReport]:
+    """Every installed device, with what it is, or why it is not available; each is opened once."""
+    return [report(name, instance) for name, instance in instances()]
+
+
+def automatic() -> list[str]:
+    """The names of the devices that `"auto"` means, in order; none of them is opened.
+
+    Accelerators come before GPUs and those before processors, each in the order of their names;
+    `reference`, which is the slowest, comes last. Simulated chips are not among them.
+    """
+    found = [(n, i) for n, i in instances() if not i.problem and not i.simulated]
+    order = (Kind.ACCELERATOR, Kind.GPU, Kind.CPU)
+    found.sort(key=lambda one: (one[0] == "reference", order.index(one[1].kind)))
+    return [name for name, _ in found]
+
+
+def open_automatic(properties: Mapping[str, Mapping[str, str]]) -> Iterator[GuardedDevice]:
+    """The devices that `"auto"` means, opened one by one; one that does not open is passed over.
+
+    Raises:
+        DeviceError: one does not open that there are properties for.
+    """
+    for name in automatic():
+        try:
+            yield open_device(name, properties.get(name))
+        except DeviceError as error:
+            if name in properties:
+                raise
+            logger.info("%s; going on without it", error)
+
+
+def _load(name: str) -> type[Device]:
+    """The class of a device.
+
+    Raises:
+        DeviceError: there is none, there are several, or it fails to load.
+    """
+    found = entries().get(name, ())
+    if not found:
         known = ", ".join(entries())
         raise DeviceError(
             f"there is no device {name!r}; installed are: {known} (see `crosschip devices`)"
         )
+    if len(found) > 1:
+        packages = " and ".join(sorted(_package(entry) for entry in found))
+        raise DeviceError(
+            f"there are two devices called {name!r}, from the packages {packages}; uninstall one"
+        )
+    (entry,) = found
     try:
         loaded: object = entry.load()
-        if not (isinstance(loaded, type) and issubclass(loaded, Device)):
-            raise DeviceError(f"{entry.value} is not a subclass of crosschip.hal.Device")
-        device = loaded(properties)
-    except (Exception, SystemExit) as error:  # foreign code: whatever it raises is its failure
-        raise DeviceError(f"device {name!r} failed to load: {first_line(error)}") from error
-    device.name = name
-    return device
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # foreign code: whatever it raises is its failure
+        raise DeviceError(f"device {name!r} failed to load: {_told(error)}") from error
+    if not (isinstance(loaded, type) and issubclass(loaded, Device)):
+        raise DeviceError(
+            f"device {name!r} failed to load: {entry.value} is not a subclass of "
+            f"crosschip.hal.Device"
+        )
+    if loaded.contract != CONTRACT_VERSION:
+        raise DeviceError(
+            f"device {name!r} is written for version {loaded.contract} of the driver contract; "
+            f"this is version {CONTRACT_VERSION}; upgrade one of them"
+        )
+    return loaded
 
 
-def report(name: str) -> DeviceReport:
-    """Load a device and say what it is, or why it is not available."""
-    try:
-        with open_device(name) as device:
-            kind, version = device.kind.value, str(device.version)
-            return DeviceReport(name, device.vendor, kind, version, True, "")
-    except DeviceError as error:
-        return DeviceReport(name, "", "", "", False, str(error))
-    except Exception as error:  # foreign code, as above
-        return DeviceReport(name, "", "", "", False, first_line(error))
+def _probe(name: str, device_class: type[Device]) -> Sequence[Instance]:
+    """The chips that a device finds.
 
-
-def list_devices() -> list[DeviceReport]:
-    """Every installed device, with what it is, or why it is not available."""
-    return [report(name) for name in entries()]
-
-
-def automatic() -> list[str]:
-    """The available devices in the order that `"auto"` means.
-
-    Accelerators come before GPUs and those before processors, each in the order of their names;
-    `reference`, which is the slowest, comes last.
+    Raises:
+        DeviceError: it fails to look, or breaks the contract.
     """
-    available = [found for found in list_devices() if found.available]
-    order = [kind.value for kind in (Kind.ACCELERATOR, Kind.GPU, Kind.CPU)]
-    available.sort(key=lambda found: (found.name == "reference", order.index(found.kind)))
-    return [found.name for found in available]
+    found = call(name, "looking for chips", lambda: list(device_class.probe()))
+    names = [instance.name for instance in found if isinstance(instance, Instance)]
+    if not found or len(set(names)) < len(found):
+        raise DeviceError(f"{name}: probe does not return instances of different names")
+    if not all(isinstance(instance.kind, Kind) for instance in found):
+        raise DeviceError(f"{name}: probe does not say the kind of its instances")
+    return found
 
 
-def first_line(error: BaseException) -> str:
-    """What an exception of foreign code says, short enough for a message of ours."""
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+def _package(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else entry.module
+
+
+def _told(error: BaseException) -> str:
+    return str(error) if isinstance(error, DeviceError | InputError) else first_line(error)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from importlib.metadata import version
 
 import numpy as np
 
-from crosschip.hal import Device, Options
-from crosschip.ir import Extension, Model, Operand
-from crosschip.ir.mapped import let_go
-from crosschip.runtime.cache import FORMAT_VERSION
+from crosschip.hal import Options
+from crosschip.ir import Array, Extension, Model, Operand
+from crosschip.ir.mapped import is_mapped, let_go
+from crosschip.runtime.entry import FORMAT_VERSION
+from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.hashing import block_digests
 
 
-def cache_key(model: Model, device_name: str, device: Device, options: Options) -> str:
+def cache_key(model: Model, device: GuardedDevice, options: Options) -> str:
     """SHA-256, in hexadecimal, over the model with its weights and all that compiles it.
 
     Names of operands and operations do not count; order, types and values do.
@@ -23,22 +27,16 @@ def cache_key(model: Model, device_name: str, device: Device, options: Options) 
 
     def add(*parts: object) -> None:
         for part in parts:
-            text = str(part).encode()
+            text = str(part).encode(errors="surrogatepass")
             digest.update(len(text).to_bytes(8, "little") + text)
 
     def add_type(operand: Operand) -> None:
         add(operand.type, repr(operand.type.quantization))  # the text form rounds scales
 
-    add(
-        "crosschip",
-        version("crosschip"),
-        FORMAT_VERSION,
-        device_name,
-        device.version,
-        device.machine(),
-    )
+    add("crosschip", version("crosschip"), FORMAT_VERSION)
+    add(device.name, device.version, *device.capabilities.tied_to)
     add(sorted(device.properties.items()))
-    add(options.precision.value, options.threads)
+    add(canonical(options))
     number = {operand: i for i, operand in enumerate(model.inputs.values())}
     for operand in model.inputs.values():
         add_type(operand)
@@ -47,7 +45,8 @@ def cache_key(model: Model, device_name: str, device: Device, options: Options) 
         add("constant")
         add_type(operand)
         assert operand.value is not None, "constants have values"
-        digest.update(np.ascontiguousarray(operand.value).reshape(-1).view(np.uint8).data)
+        for block in block_digests(_bytes(operand.value)):
+            digest.update(block)
         let_go(operand.value)
     for operation in model.operations:
         add(operation.type, *_references(operation.inputs, number))
@@ -58,6 +57,37 @@ def cache_key(model: Model, device_name: str, device: Device, options: Options) 
             add_type(output)
     add("outputs", *_references(tuple(model.outputs.values()), number))
     return digest.hexdigest()
+
+
+def can_change(model: Model) -> bool:
+    """True if constants lie in memory-mapped files, which others may write to meanwhile."""
+    return any(is_mapped(operand.value) for operand in model.constants if operand.value is not None)
+
+
+def canonical(value: object) -> str:
+    """A text that two values share only if they are equal; a dataclass counts with all its fields.
+
+    Raises:
+        TypeError: a value is of a type that has no such text.
+    """
+    if value is None or isinstance(value, bool | int | float | str | bytes):
+        return repr(value)
+    if isinstance(value, Enum):
+        return f"{type(value).__name__}.{value.name}"
+    if is_dataclass(value) and not isinstance(value, type):
+        return canonical({field.name: getattr(value, field.name) for field in fields(value)})
+    if isinstance(value, Mapping):
+        items = sorted((canonical(key), canonical(each)) for key, each in value.items())
+        return f"{{{', '.join(f'{key}: {each}' for key, each in items)}}}"
+    if isinstance(value, Set):
+        return f"{{{', '.join(sorted(map(canonical, value)))}}}"
+    if isinstance(value, Sequence):
+        return f"[{', '.join(map(canonical, value))}]"
+    raise TypeError(f"no cache key can be made of a {type(value).__name__}")
+
+
+def _bytes(array: Array) -> memoryview:
+    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
 def _references(

@@ -7,19 +7,18 @@ parts of its decomposition. What goes to one device is then cut into segments.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from crosschip.hal import Support
-from crosschip.ir import Builder, Model, Operand, Operation, UnsupportedError
+from crosschip.hal import Rule, Support
+from crosschip.ir import Model, Operation, UnsupportedError
 from crosschip.ir.garbage import collection_paused
-from crosschip.ops import Operator
-from crosschip.ops.standard.conversion import Assign
+from crosschip.passes import verifying
+from crosschip.runtime.asking import Ask, Verdict, Verdicts, broken_group, verdicts
 from crosschip.runtime.segments import Segment, segments_of
 
-Supports = Callable[[Operation], Support]
-Refusals = Mapping[tuple[str, str], str]
-"""Reasons not to give an operation to a device, by (device name, operation name)."""
+Refusals = dict[str, dict[str, Support]]
+"""Answers that take the place of a device's own, by device and operation name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +29,29 @@ class Decision:
         name: the operation's.
         type: its operator's.
         device: who runs it.
-        reasons: what each device that was asked had to say.
-        parts: the operations that run: the operation itself, or those of its decomposition.
+        verdicts: what each device that was asked does about it, in the order of preference.
     """
 
     name: str
     type: str
     device: str
-    reasons: Mapping[str, str]
-    parts: Sequence[Operation]
+    verdicts: Mapping[str, Verdict]
 
     @property
-    def refusals(self) -> Sequence[str]:
-        """The reasons of the devices that would have come before the one that runs it."""
-        before = list(self.reasons).index(self.device)
-        return list(self.reasons.values())[:before]
+    def parts(self) -> Sequence[Operation]:
+        """The operations that run: the operation itself, or those of its decomposition."""
+        return self.verdicts[self.device].parts
+
+    @property
+    def reasons(self) -> Mapping[str, str]:
+        """What each device that was asked had to say."""
+        return {device: verdict.text for device, verdict in self.verdicts.items()}
+
+    @property
+    def refusals(self) -> Sequence[Support]:
+        """The answers of the devices that would have come before the one that runs it."""
+        before = list(self.verdicts).index(self.device)
+        return [verdict.support for verdict in list(self.verdicts.values())[:before]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +68,9 @@ class Placement:
         shares = ", ".join(f"{device} runs {count}" for device, count in counts.most_common())
         total = f"{len(self.decisions)} operations in {len(self.segments)} segments: {shares}"
         refusals = Counter(
-            _without_instance(reason) for decision in self.decisions for reason in decision.refusals
+            refusal.detail if refusal.rule is Rule.FAILURE else refusal.reason
+            for decision in self.decisions
+            for refusal in decision.refusals
         )
         if not refusals:
             return total
@@ -72,7 +81,7 @@ class Placement:
 @collection_paused()
 def place(
     model: Model,
-    devices: Mapping[str, Supports],
+    devices: Mapping[str, Ask],
     refusals: Refusals | None = None,
     *,
     ask_all: bool = False,
@@ -82,98 +91,102 @@ def place(
     Args:
         model: what to place.
         devices: how to ask each device, by name, in the order of preference.
-        refusals: what is known not to work although the device said yes.
+        refusals: what is known not to work although the device says yes.
         ask_all: ask every device about every operation, for their reasons.
 
     Raises:
+        ModelError: two operations of the model have one name.
         UnsupportedError: no device runs some operation; the message lists all, with reasons.
+    """
+    if len({operation.name for operation in model.operations}) < len(model.operations):
+        model.verify()
+    known: Refusals = {name: dict((refusals or {}).get(name, {})) for name in devices}
+    while True:
+        asked, owners = _choose(model, devices, known, ask_all=ask_all)
+        decisions, placed, owner_of = _decide(model, asked, owners)
+        segments = segments_of(placed, owner_of)
+        split = _split_groups(asked, owners, segments)
+        if not split:
+            return Placement(placed, segments, decisions)
+        for name, operation, why in split:
+            known[name][operation.name] = broken_group(operation, why)
+
+
+def _choose(
+    model: Model, devices: Mapping[str, Ask], known: Refusals, *, ask_all: bool
+) -> tuple[Mapping[str, Verdicts], Mapping[str, str]]:
+    """The verdicts of the devices that were asked, and the device for each operation, by name."""
+    asked: dict[str, Verdicts] = {}
+    owners: dict[str, str] = {}
+    wanted = {operation.name for operation in model.operations}
+    for name, ask in devices.items():
+        if not wanted and asked:
+            break
+        asked[name] = verdicts(model, ask, wanted, known[name])
+        for operation, verdict in asked[name].of.items():
+            if verdict.parts:
+                owners.setdefault(operation, name)
+        if not ask_all:
+            wanted = wanted - owners.keys()
+    return asked, owners
+
+
+def _decide(
+    model: Model, asked: Mapping[str, Verdicts], owners: Mapping[str, str]
+) -> tuple[tuple[Decision, ...], Model, Mapping[Operation, str]]:
+    """The decisions, the model of what runs, and the device of each operation of that.
+
+    Raises:
+        UnsupportedError: an operation has no owner.
     """
     decisions: list[Decision] = []
     operations: list[Operation] = []
-    owner: dict[Operation, str] = {}
-    unplaced: list[tuple[Operation, dict[str, str]]] = []
+    owner_of: dict[Operation, str] = {}
+    unplaced: list[tuple[Operation, Mapping[str, Verdict]]] = []
     for operation in model.operations:
-        reasons: dict[str, str] = {}
-        chosen: tuple[str, Sequence[Operation]] | None = None
-        for name, supports in devices.items():
-            refusal = (refusals or {}).get((name, operation.name), "")
-            parts, reasons[name] = _parts(operation, supports, refusal)
-            if parts is not None and chosen is None:
-                chosen = name, parts
-            if chosen is not None and not ask_all:
-                break
-        if chosen is None:
-            unplaced.append((operation, reasons))
+        about = {
+            name: found.of[operation.name]
+            for name, found in asked.items()
+            if operation.name in found.of
+        }
+        device = owners.get(operation.name)
+        if device is None:
+            unplaced.append((operation, about))
             continue
-        device, parts = chosen
-        decisions.append(Decision(operation.name, operation.type, device, reasons, parts))
-        operations.extend(parts)
-        owner.update(dict.fromkeys(parts, device))
+        decision = Decision(operation.name, operation.type, device, about)
+        decisions.append(decision)
+        operations.extend(decision.parts)
+        owner_of.update(dict.fromkeys(decision.parts, device))
     if unplaced:
         raise UnsupportedError(_unplaced_text(model, unplaced))
     placed = Model(model.name, model.inputs, operations, model.outputs)
-    return Placement(placed, segments_of(placed, owner), tuple(decisions))
+    if verifying():
+        placed.verify()
+    return tuple(decisions), placed, owner_of
 
 
-def _parts(
-    operation: Operation, supports: Supports, refusal: str
-) -> tuple[Sequence[Operation] | None, str]:
-    """The operations that a device runs in place of one, or `None`; and what to say about it."""
-    if refusal:
-        return None, refusal
-    answer = supports(operation)
-    if answer:
-        return (operation,), answer.reason or "supported"
-    parts = _decomposed(operation, supports)
-    if parts is None:
-        return None, answer.reason
-    types = ", ".join(f"{part.type}" for part in parts)
-    return parts, f"decomposed into {types}, since {answer.reason}"
+def _split_groups(
+    asked: Mapping[str, Verdicts], owners: Mapping[str, str], segments: Sequence[Segment]
+) -> list[tuple[str, Operation, str]]:
+    """The members of groups that their device does not get whole, in one segment."""
+    grouped = [(name, *group) for name, found in asked.items() for group in found.groups]
+    if not grouped:
+        return []
+    segment_of = {o: index for index, s in enumerate(segments) for o in s.model.operations}
+    split = []
+    for name, why, group in grouped:
+        mine = [operation for operation in group if owners.get(operation.name) == name]
+        if mine and (len(mine) < len(group) or len({segment_of[o] for o in mine}) > 1):
+            split += [(name, operation, why) for operation in mine]
+    return split
 
 
-def _decomposed(operation: Operation, supports: Supports) -> Sequence[Operation] | None:
-    """The operation as simpler ones that the device supports; `None` if there is no such way."""
-    if not isinstance(operation, Operator):
-        return None
-    builder = Builder(prefix=f"{operation.name}.")
-    results = operation.decomposition(builder)
-    if results is None:
-        return None
-    parts: list[Operation] = []
-    for part in _making(operation.outputs, results, builder):
-        if supports(part):
-            parts.append(part)
-        else:
-            smaller = _decomposed(part, supports)
-            if smaller is None:
-                return None
-            parts.extend(smaller)
-    return parts
-
-
-def _making(
-    outputs: Sequence[Operand], results: Sequence[Operand], builder: Builder
-) -> Sequence[Operation]:
-    """The builder's operations, so that they make the outputs in place of the results."""
-    made = {operand for operation in builder.operations for operand in operation.outputs}
-    renamed: dict[Operand, Operand] = {}
-    for output, result in zip(outputs, results, strict=True):
-        if result not in made or result in renamed:
-            result = builder.add(Assign, renamed.get(result, result))
-        renamed[result] = output
-    return [
-        operation.with_inputs(
-            tuple(None if o is None else renamed.get(o, o) for o in operation.inputs),
-            tuple(renamed.get(o, o) for o in operation.outputs),
-        )
-        for operation in builder.operations
-    ]
-
-
-def _unplaced_text(model: Model, unplaced: Sequence[tuple[Operation, dict[str, str]]]) -> str:
+def _unplaced_text(
+    model: Model, unplaced: Sequence[tuple[Operation, Mapping[str, Verdict]]]
+) -> str:
     by_reasons = Counter(
-        "; ".join(f"{device}: {reason}" for device, reason in reasons.items())
-        for _, reasons in unplaced
+        "; ".join(f"{device}: {verdict.text}" for device, verdict in about.items())
+        for _, about in unplaced
     )
     lines = [f"  {count} x {reasons}" for reasons, count in by_reasons.most_common(10)]
     if len(by_reasons) > 10:
@@ -182,8 +195,3 @@ def _unplaced_text(model: Model, unplaced: Sequence[tuple[Operation, dict[str, s
         f"{model.name}: none of the devices runs {len(unplaced)} of its operations; "
         f"add a device that does (`reference` runs every standard operator):\n" + "\n".join(lines)
     )
-
-
-def _without_instance(reason: str) -> str:
-    """A reason without what follows its first sentence, so that like ones are counted together."""
-    return reason.split(", since ")[-1]

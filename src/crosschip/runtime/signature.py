@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.ir import Array, ElementType, InputError, Model
+from crosschip.hal import Buffer, Sizes
+from crosschip.ir import Array, Dim, ElementType, InputError, Model
 from crosschip.ir.types import boxed
 from crosschip.passes.specialize import bind
+from crosschip.runtime.profiles import check_ranges
 
 _TEXT_KINDS = "UT"
 """The kinds of NumPy's types for text: of fixed and of variable width."""
@@ -21,7 +23,8 @@ class Signature:
     Shapes are compared in full only when they differ from those of the call before.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, sizes: Sizes | None = None) -> None:
+        self._sizes = sizes or Sizes()
         self._operands = tuple(model.inputs.items())
         self._dtypes = tuple(o.type.element_type.dtype for o in model.inputs.values())
         self._strings = [
@@ -60,6 +63,9 @@ class Signature:
             arrays[index] = self._as_strings(index, arrays[index])
         for index, (array, dtype) in enumerate(zip(arrays, self._dtypes, strict=True)):
             if type(array) is not np.ndarray:
+                if isinstance(array, Buffer):
+                    self._check_buffer(index, array)
+                    continue
                 arrays[index] = array = self._as_array(index, array)
             if array.dtype is not dtype and array.dtype != dtype:
                 raise self._wrong_type(index, array)
@@ -113,9 +119,26 @@ class Signature:
             )
         return array
 
+    def sizes(self, shapes: Mapping[str, Sequence[int]]) -> dict[str, Dim]:
+        """The named sizes of inputs of these shapes.
+
+        Raises:
+            InputError: there is no such input, a shape does not fit, or a size is out of range.
+        """
+        found = bind({name: operand.type for name, operand in self._operands}, shapes)
+        check_ranges(found, self._sizes)
+        return found
+
     def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        types = {name: operand.type for name, operand in self._operands}
-        bind(types, dict(zip(types, shapes, strict=True)))
+        self.sizes({name: shape for (name, _), shape in zip(self._operands, shapes, strict=True)})
+
+    def _check_buffer(self, index: int, buffer: Buffer) -> None:
+        name, operand = self._operands[index]
+        if buffer.element_type is not operand.type.element_type:
+            raise InputError(
+                f"input {name!r} is a buffer of {buffer.element_type}, but the model takes "
+                f"{operand.type}; allocate one with allocate({name!r}, …)"
+            )
 
     def _wrong_names(self, inputs: Mapping[str, Any]) -> InputError:
         names = [name for name, _ in self._operands]

@@ -78,7 +78,7 @@ def as_constant(value: object) -> Array:
 
 
 def run_reference(model: Model, inputs: Iterable[Array]) -> Sequence[Array]:
-    model.check()
+    model.verify()
     return ReferenceDevice().compile(model, Options()).run(list(inputs))
 
 

@@ -46,7 +46,7 @@ def imported(graph: str | ModelProto, folder: Path) -> tuple[Model, Path]:
     path = folder / "model.onnx"
     path.write_bytes(proto.SerializeToString())
     model = load(path)
-    model.check()
+    model.verify()
     return model, path
 
 

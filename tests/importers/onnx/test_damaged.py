@@ -85,7 +85,7 @@ def load_all(path: Path, files: Iterator[bytes]) -> Counter[str]:
         if isinstance(outcome, Error):
             assert str(path) in str(outcome)
         else:
-            outcome.check()
+            outcome.verify()
         found[type(outcome).__name__] += 1
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()

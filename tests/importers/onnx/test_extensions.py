@@ -131,7 +131,7 @@ CASES: dict[str, tuple[str, dict[str, NDArray[Any]], str, str]] = {
 def test_what_stays_runs_on_onnxruntime_alone(importing: Importing, case: str) -> None:
     graph, inputs, kind, reason = CASES[case]
     model, path = importing(graph)
-    model.check()
+    model.verify()
     (extension,) = extensions(model)
     assert extension.type == kind
     with pytest.raises(UnsupportedError) as caught:

@@ -26,7 +26,7 @@ def importing(tmp_path: Path) -> Importing:
         proto = parser.parse_model(f"{HEADER} {graph}") if isinstance(graph, str) else graph
         path.write_bytes(proto.SerializeToString())
         model = load(path)
-        model.check()
+        model.verify()
         return model
 
     return run

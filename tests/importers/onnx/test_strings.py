@@ -157,7 +157,7 @@ def imported(proto: ModelProto, folder: Path) -> tuple[Model, Path]:
     path = folder / "model.onnx"
     path.write_bytes(proto.SerializeToString())
     model = load(path)
-    model.check()
+    model.verify()
     return model, path
 
 

@@ -65,7 +65,7 @@ def attempt(path: Path) -> bool:
     except Error as error:
         message = str(error)
     else:
-        model.check()
+        model.verify()
         return True
     assert message.startswith(str(path.parent))
     return False

@@ -85,7 +85,7 @@ def test_a_variable_that_is_written_to_again_is_another_operand(tmp_path: Path) 
     writer.operator("exp", {"X": "y"}, {"Out": "y"})
     writer.output("y")
     model = load(writer.save(tmp_path))
-    model.check()
+    model.verify()
     names = [operation.outputs[0].name for operation in model.operations]
     assert len(set(names)) == 2
     assert model.outputs["y"] is model.operations[1].outputs[0]

@@ -6,11 +6,14 @@ address.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from importlib.util import find_spec
 
 from crosschip.devices.onnxruntime.quiet import import_engine
-from crosschip.hal import Device, Kind, Options, Program, Support
+from crosschip.hal import Capabilities, Device, Instance, Kind, Options, Program, Support
 from crosschip.ir import DeviceError, Extension, Model, Operation
+
+_MISSING = "ONNX Runtime is not installed; pip install crosschip[onnxruntime]"
 
 
 class OnnxRuntimeDevice(Device):
@@ -23,8 +26,8 @@ class OnnxRuntimeDevice(Device):
     vendor = "Microsoft"
     kind = Kind.CPU
 
-    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
-        super().__init__(properties)
+    def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:
+        super().__init__(properties, instance)
         try:
             import_engine()
             from crosschip.devices.onnxruntime import converters, extensions, program
@@ -38,6 +41,12 @@ class OnnxRuntimeDevice(Device):
         self._spinning = self.properties.get("spinning", "1") != "0"
 
     @classmethod
+    def probe(cls) -> Sequence[Instance]:
+        installed = find_spec("onnxruntime") is not None
+        problem = "" if installed else _MISSING
+        return [Instance(kind=Kind.CPU, description="the processor", problem=problem)]
+
+    @classmethod
     def known_properties(cls) -> Mapping[str, str]:
         return {
             "spinning": "1: idle threads wait for work in a loop, for the lowest latency (the "
@@ -48,7 +57,10 @@ class OnnxRuntimeDevice(Device):
     def version(self) -> str:
         return self._engine.VERSION
 
-    def supports(self, operation: Operation) -> Support:
+    def capabilities(self) -> Capabilities:
+        return Capabilities(threads=True)
+
+    def supports(self, operation: Operation, options: Options) -> Support:
         if isinstance(operation, Extension):
             return self._extensions.supports(operation)
         return self._converters.supports(operation)

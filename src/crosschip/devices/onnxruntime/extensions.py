@@ -11,7 +11,7 @@ from google.protobuf.message import EncodeError
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, defs, helper
 
 from crosschip.devices.onnxruntime.saved import OnnxModel
-from crosschip.hal import YES, Support
+from crosschip.hal import YES, Rule, Support
 from crosschip.ir import DeviceError, ElementType, Extension, Model
 from crosschip.ir.types import NARROW_INTEGERS
 
@@ -26,21 +26,23 @@ _PACKED = NARROW_INTEGERS | {ElementType.FLOAT4E2M1}
 def supports(operation: Extension) -> Support:
     """Whether ONNX Runtime takes an operation, as far as its version of the operators says."""
     if operation.framework != FRAMEWORK:
-        return Support.no(f"{operation.type}: is not an operation of ONNX")
+        return Support.no(operation, "", "is not an operation of ONNX", Rule.OPERATOR)
     payload = ModelProto.FromString(operation.payload)
     asked, newest = _opset(payload), _newest().opset
     if asked > newest and not all(_is_same(node, asked, newest) for node in _nodes(payload)):
-        return Support.no(
-            f"{operation.type}: is of opset {asked}, but ONNX Runtime {onnxruntime.__version__} "
-            f"knows operators up to {newest}"
+        told = (
+            f"is of opset {asked}, but ONNX Runtime {onnxruntime.__version__} knows operators "
+            f"up to {newest}"
         )
+        return Support.no(operation, "", told, Rule.OPERATOR)
     computed = (o for o in operation.inputs if o is not None and not o.is_constant)
     for operand in (*computed, *operation.outputs):
         if operand.type.element_type in _PACKED:
-            return Support.no(
-                f"{operation.type}: {operand.name!r} is {operand.type.element_type}, which ONNX "
-                f"Runtime packs into bytes: it does not come in or out"
+            told = (
+                f"{operand.name!r} is {operand.type.element_type}, which ONNX Runtime packs into "
+                f"bytes: it does not come in or out"
             )
+            return Support.no(operation, "", told, Rule.ELEMENT_TYPE)
     return YES
 
 

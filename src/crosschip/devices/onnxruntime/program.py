@@ -20,7 +20,7 @@ from crosschip.devices.onnxruntime.memory import frugal
 from crosschip.devices.onnxruntime.saved import OnnxModel
 from crosschip.devices.onnxruntime.session import Settings, failure, ortvalues
 from crosschip.devices.onnxruntime.values import all_known, array_of, is_tensor, ortvalue
-from crosschip.hal import Options, Precision, Program
+from crosschip.hal import Options, Program
 from crosschip.ir import Array, DeviceError, Extension, Model, TensorType
 from crosschip.ir.types import boxed
 
@@ -100,10 +100,8 @@ def compile(model: Model, options: Options, *, spinning: bool) -> OnnxRuntimePro
     """Compile a model of operations that there are converters for.
 
     Raises:
-        DeviceError: the options ask for what this device does not do, or ONNX Runtime failed.
+        DeviceError: ONNX Runtime failed.
     """
-    if options.precision is not Precision.FLOAT32:
-        raise DeviceError(f"onnxruntime computes in float32, not in {options.precision.value}")
     settings = Settings(options.threads, spinning)
     with frugal():
         extension = _extension(model)

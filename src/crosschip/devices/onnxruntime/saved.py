@@ -1,12 +1,11 @@
 """ONNX models with their large constants beside them, and the form that they are saved in.
 
     offset  size  what
-    0       8     the mark "ORT" 0D 0A 1A 00 02; its last byte is the version of this layout
+    0       8     the mark "ORT" 0D 0A 1A 00 03; its last byte is the version of this layout
     8       8     where the ONNX model starts, little-endian like all numbers here
     16      8     its size
     64            the elements of the large constants, each at a multiple of 64
     ...           the ONNX model
-    ...     8     the seal over all of it
 
 In the ONNX model a large constant is external data with a `length` and an `offset`, which counts
 from byte 64. What lies between these parts is 0.
@@ -22,13 +21,12 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from crosschip.hal import seal, unsealed
 from crosschip.ir import Array
 
 EXTERNAL_BYTES = 1024
 """Constants of at least so many bytes are kept outside of ONNX models."""
 
-_MARK = b"ORT\r\n\x1a\x00\x02"
+_MARK = b"ORT\r\n\x1a\x00\x03"
 _PREAMBLE = struct.Struct("<8sQQ")
 _ALIGNMENT = 64
 
@@ -55,16 +53,16 @@ def write(model: OnnxModel) -> bytes:
     start = _ALIGNMENT + sum(map(len, elements))
     preamble = _PREAMBLE.pack(_MARK, start, len(model.proto))
     parts = [preamble.ljust(_ALIGNMENT, b"\0"), *elements, model.proto]
-    return b"".join([*parts, seal(*parts)])
+    return b"".join(parts)
 
 
 def read(saved: bytes) -> OnnxModel:
     """The model that was saved; its external constants are views of the bytes.
 
     Raises:
-        Exception: it is something else; the seal, struct, protobuf and NumPy each raise their own.
+        Exception: it is something else; struct, protobuf and NumPy each raise their own.
     """
-    content = unsealed(saved)
+    content = memoryview(saved)
     mark, start, size = _PREAMBLE.unpack_from(content)
     if mark != _MARK or start + size != len(content):
         raise ValueError("it starts with something else")

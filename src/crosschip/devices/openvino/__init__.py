@@ -10,26 +10,51 @@ infinity is NaN; DIV by a constant multiplies by its rounded inverse.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
 
 from crosschip.devices.openvino.quiet import import_engine
-from crosschip.hal import Device, Kind, Options, Program, Support
+from crosschip.hal import (
+    Capabilities,
+    Device,
+    Instance,
+    Kind,
+    Options,
+    Program,
+    Rule,
+    Support,
+    processor,
+)
 from crosschip.ir import DeviceError, Model, Operation
+
+_MISSING = "OpenVINO is not installed; pip install crosschip[openvino]"
+_CHIPS = (
+    ("GPU", Kind.GPU, "drm/renderD*/device/vendor"),
+    ("NPU", Kind.ACCELERATOR, "accel/accel*/device/vendor"),
+)
+"""OpenVINO's names for Intel's other chips, and where Linux says who made one."""
+
+
+def _is_intels(vendor: Path) -> bool:
+    try:
+        return vendor.read_text().strip() == "0x8086"
+    except OSError:
+        return False
 
 
 class OpenVinoDevice(Device):
     """One of OpenVINO's devices, by default the processor.
 
     Raises:
-        DeviceError: OpenVINO is not installed, lacks the device asked for, or a property is
-            unknown.
+        DeviceError: OpenVINO is not installed, or lacks the device asked for.
     """
 
     vendor = "Intel"
     kind = Kind.CPU
 
-    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
-        super().__init__(properties)
+    def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:
+        super().__init__(properties, instance)
         try:
             import_engine()
             from crosschip.devices.openvino import converters, program
@@ -38,21 +63,34 @@ class OpenVinoDevice(Device):
                 f"OpenVINO cannot be imported ({error}); pip install crosschip[openvino]"
             ) from error
         self._converters = converters.converters
-        self._engine = program.Engine(self.properties.get("device", "CPU"))
+        self._engine = program.Engine(instance or "CPU")
 
     @classmethod
-    def known_properties(cls) -> Mapping[str, str]:
-        return {"device": "which of OpenVINO's devices: CPU (the default), GPU, NPU, AUTO, …"}
+    def probe(cls) -> Sequence[Instance]:
+        problem = "" if find_spec("openvino") is not None else _MISSING
+        found = [Instance(name="CPU", kind=Kind.CPU, description="the processor", problem=problem)]
+        for name, kind, nodes in _CHIPS:
+            if any(map(_is_intels, Path("/sys/class").glob(nodes))):
+                about = f"Intel's {name}"
+                found.append(Instance(name=name, kind=kind, description=about, problem=problem))
+        return found
 
     @property
     def version(self) -> str:
         return self._engine.version
 
-    def supports(self, operation: Operation) -> Support:
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            precisions=self._engine.precisions,
+            threads=self.instance in ("", "CPU"),
+            tied_to=(processor(), self._engine.chip),
+        )
+
+    def supports(self, operation: Operation, options: Options) -> Support:
         outputs = (("output", output) for output in operation.outputs)
         for slot, operand in (*operation.named_inputs(), *outputs):
             if operand.type.shape is None:
-                return Support.no(f"{operation.type}.{slot}: its rank must be known")
+                return Support.no(operation, slot, "its rank must be known", Rule.SHAPE)
         return self._converters.supports(operation)
 
     def operators(self) -> Collection[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from io import BytesIO
-from os import SEEK_END
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,15 @@ from crosschip.devices.openvino.converters import converters
 from crosschip.devices.openvino.converters.table import fits_int32
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.memory import array_of, shared_tensor
-from crosschip.hal import Options, Precision, Program, seal, unsealed
+from crosschip.hal import Options, Precision, Program
 from crosschip.ir import Array, DeviceError, ElementType, Model
 
 _PRECISIONS = {Precision.FLOAT32: "f32", Precision.BFLOAT16: "bf16", Precision.FLOAT16: "f16"}
-_CAPABILITIES = {Precision.BFLOAT16: "BF16", Precision.FLOAT16: "FP16"}
+_CAPABILITIES = {
+    Precision.FLOAT32: "FP32",
+    Precision.BFLOAT16: "BF16",
+    Precision.FLOAT16: "FP16",
+}
 
 
 class Engine:
@@ -26,6 +29,10 @@ class Engine:
 
     Args:
         device: `CPU`, `GPU`, …, as OpenVINO calls it.
+
+    Attributes:
+        chip: the full name of the device.
+        precisions: the arithmetic that it offers.
 
     Raises:
         DeviceError: there is no such device.
@@ -37,18 +44,20 @@ class Engine:
         self._core = openvino.Core()
         self._device = device
         try:
-            self._capabilities = self._core.get_property(device, "OPTIMIZATION_CAPABILITIES")
+            offered = self._core.get_property(device, "OPTIMIZATION_CAPABILITIES")
+            self.chip: str = self._core.get_property(device, "FULL_DEVICE_NAME")
         except RuntimeError as error:
             present = ", ".join(self._core.available_devices)
             raise DeviceError(
                 f"OpenVINO has no device {device!r} here; it has {present}"
             ) from error
+        self.precisions = frozenset(p for p, word in _CAPABILITIES.items() if word in offered)
 
     def compile(self, model: Model, options: Options) -> OpenVinoProgram:
         """Compile a model of operations that there are converters for.
 
         Raises:
-            DeviceError: the options ask for what the device does not do, or OpenVINO failed.
+            DeviceError: OpenVINO failed.
         """
         config = self._config(options)
         graph = Graph(model.inputs.values())
@@ -69,20 +78,15 @@ class Engine:
         """
         config = self._config(options)
         try:
-            stored = np.frombuffer(unsealed(saved), np.uint8)
+            stored = np.frombuffer(saved, np.uint8)
             tensor = shared_tensor(stored)
             compiled = self._core.import_model(tensor, self._device, config)
-        except (RuntimeError, DeviceError) as error:
+        except RuntimeError as error:
             raise failure("failed to load a saved program", error) from error
         return OpenVinoProgram(compiled, model, [stored], saved)
 
     def _config(self, options: Options) -> dict[str, Any]:
         """OpenVINO's own words for the options; a saved program keeps none of them."""
-        needed = _CAPABILITIES.get(options.precision)
-        if needed and needed not in self._capabilities:
-            raise DeviceError(
-                f"openvino: this {self._device} does not compute in {options.precision.value}"
-            )
         config: dict[str, Any] = {
             "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_PRECISION_HINT": _PRECISIONS[options.precision],
@@ -144,8 +148,6 @@ class OpenVinoProgram(Program):
         if self._saved is not None:
             return self._saved
         exported: BytesIO = self._compiled.export_model()
-        exported.seek(0, SEEK_END)
-        exported.write(seal(exported.getbuffer()))
         return exported.getvalue()
 
     def close(self) -> None:

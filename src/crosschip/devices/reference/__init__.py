@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from crosschip.hal import YES, Device, Kind, Options, Precision, Program, Support
+from crosschip.hal import YES, Capabilities, Device, Kind, Options, Program, Rule, Support
 from crosschip.ir import Array, DeviceError, Extension, Model, ModelFileError, Operation
 from crosschip.ops import Operator, operators
 from crosschip.ops.definition.kernel import Kernel
@@ -27,18 +27,20 @@ class ReferenceDevice(Device):
     def version(self) -> str:
         return version("crosschip")
 
-    def supports(self, operation: Operation) -> Support:
+    def capabilities(self) -> Capabilities:
+        return Capabilities(threads=True, tied_to=())
+
+    def supports(self, operation: Operation, options: Options) -> Support:
         if isinstance(operation, Operator):
             return YES
         reason = operation.reason if isinstance(operation, Extension) else ""
-        return Support.no(f"{operation.type}: {reason or 'is not a standard operator'}")
+        told = reason or "is not a standard operator"
+        return Support.no(operation, "", told, Rule.OPERATOR)
 
     def operators(self) -> Collection[str]:
         return operators().keys()
 
     def compile(self, model: Model, options: Options) -> Program:
-        if options.precision is not Precision.FLOAT32:
-            raise DeviceError(f"reference computes in float32, not in {options.precision.value}")
         return ReferenceProgram(model)
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:

@@ -80,6 +80,7 @@ class Node:
         self._builder = builder
         self._names = names
         self._surroundings = surroundings
+        self._has_added = False
 
     def __getitem__(self, index: int) -> Operand:
         """A required input.
@@ -112,9 +113,13 @@ class Node:
     ) -> tuple[Operand, ...]:
         """Append an operation that makes any number of outputs and return them."""
         name = next(self._names)
-        made = self._builder.add_all(operator, *arguments, name=name, **named)
-        if len(made) == 1:
-            made[0].name = f"{name}.{operator.type.lower()}"
+        # Mostly the first operation is the only one, and makes what the node is to make.
+        outputs = () if self._has_added else self.outputs[:1]
+        made = self._builder.add_all(operator, *arguments, name=name, outputs=outputs, **named)
+        if self._has_added and len(made) == 1:
+            inner = {made[0]: f"{name}.{operator.type.lower()}"}
+            made = tuple(self._builder.rename(inner, len(self._builder.operations) - 1).values())
+        self._has_added = True
         known = known_outputs(self._builder.operations[-1])
         if known is None:
             return made

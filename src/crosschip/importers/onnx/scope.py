@@ -322,20 +322,18 @@ class Scope:
 
     def _bind(self, proto: NodeProto, results: Sequence[Operand | None], before: int) -> None:
         """Give the results the names that the file has for them."""
-        operations = self._shared.builder.operations[before:]
-        made = {operand for operation in operations for operand in operation.outputs}
         outputs = [text(name) for name in proto.output]
-        for name, operand in itertools.zip_longest(outputs, results[: len(outputs)]):
+        results = results[: len(outputs)]
+        renamed = self._shared.rename(dict(zip(results, outputs, strict=False)), before)
+        for name, operand in itertools.zip_longest(outputs, results):
             if not name:
                 continue
             if name in self._operands or name in self._initializers:
                 raise ModelError(f"makes {name!r}, which is there already")
             if operand is None:
                 self._not_computed[name] = proto
-                continue
-            self._operands[name] = operand
-            if operand in made:
-                operand.name = name
+            else:
+                self._operands[name] = renamed.get(operand, operand)
 
     def _compute(self, name: str) -> None:
         """Make an output that the function of its node left out, by an extension operation."""
@@ -347,6 +345,7 @@ class Scope:
             raise UnsupportedError(f"{name!r} is an output that is not computed here") from None
         for output, operand in zip(proto.output, made, strict=True):
             if operand is not None:
+                self._shared.settled.add(operand)
                 self._operands.setdefault(text(output), operand)
                 self._not_computed.pop(text(output), None)
 

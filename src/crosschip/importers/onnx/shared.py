@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from onnx import FunctionProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto
@@ -30,6 +30,7 @@ class Shared:
         strings: the tensors of strings that operands stand for. Strings are no constants of a
             model: what reads them are extension operations, and those bring them along.
         containers: the types of operands that are no tensors.
+        settled: operands whose names stay, whatever else they become results of.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Shared:
         self.sizes = Sizes()
         self.strings: dict[Operand, TensorProto] = {}
         self.containers: dict[Operand, TypeProto] = {}
+        self.settled: set[Operand] = set()
         self._taken: set[str] = set()
         self._expanded = 0
 
@@ -65,6 +67,32 @@ class Shared:
             if name not in self._taken:
                 self._taken.add(name)
                 yield name
+
+    def rename(self, names: Mapping[Operand | None, str], start: int) -> Mapping[Operand, Operand]:
+        """Give the results of a node the names that the file has for them.
+
+        Args:
+            names: the name for each result, empty if it has none; whatever else the node's
+                operations make under such a name gets another one.
+            start: the index of the first operation that the node became.
+
+        Returns:
+            The operands that have taken the places of others.
+        """
+        changed = {}
+        taken = set(names.values())
+        for operation in self.builder.operations[start:]:
+            for operand in operation.outputs:
+                name = names.get(operand)
+                if name is None and operand.name in taken:
+                    name = f"{operation.name}.{operation.type.lower()}"
+                if name and name != operand.name and operand not in self.settled:
+                    changed[operand] = name
+        renamed = self.builder.rename(changed, start) if changed else {}
+        for old, new in renamed.items():
+            if old in self.containers:
+                self.containers[new] = self.containers[old]
+        return renamed
 
     def expand(self, count: int) -> None:
         """Account for nodes that come out of a function or a loop.

@@ -79,7 +79,7 @@ def _with_values(
         operand = inputs[slot.index]
         assert operand is not None, "it is computed"
         inputs[slot.index] = Operand(operand.name, operand.type, arrays[slot.index])
-    return cast("Operator", operation.with_inputs(tuple(inputs)))
+    return operation.with_inputs(tuple(inputs))
 
 
 def _scales(operation: Operator) -> list[tuple[int, Quantization]]:

@@ -44,7 +44,7 @@ from crosschip.ir import (
 from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.definition.kernel import Kernel, kernel_of
 from crosschip.ops.definition.shapes import MAX_RANK
-from crosschip.ops.definition.slots import ComputedParameter, Fuse, Slot, Tensors
+from crosschip.ops.definition.slots import ComputedParameter, Fuse, Parameter, Slot, Tensors
 
 _registry: dict[str, type[Operator]] = {}
 
@@ -91,6 +91,8 @@ class Operator(Operation):
     ) -> tuple[Operand | None, ...]:
         """Fill the slots, in order, with operands; plain values become constants.
 
+        A parameter that is given its default is left out, so that a model has one form.
+
         Raises:
             ModelError: a slot is unknown, filled twice, or required and left out.
         """
@@ -123,11 +125,18 @@ class Operator(Operation):
                     inputs.append(_constant(f"{name}.{slot.name}", slot, value, inputs))
                 except (ValueError, TypeError) as error:
                     raise ModelError(f"{cls.type}.{slot.name}: {error}") from None
+            filled = inputs[-1] if inputs else None
+            if filled is not None and isinstance(slot, Parameter) and slot.is_default(filled):
+                inputs[-1] = None
         return tuple(inputs)
 
     def named_inputs(self) -> Iterator[tuple[str, Operand]]:
         for slot, operand in self.filled():
             yield slot.name, operand
+
+    def symbol(self, slot: str, operand: Operand) -> str | None:
+        declared = getattr(type(self), slot)
+        return declared.symbol(operand) if isinstance(declared, Parameter) else None
 
     def infer(self) -> tuple[TensorType, ...]:
         self.validate()
@@ -202,7 +211,7 @@ class Operator(Operation):
         if self.quantized_inputs():
             return (self._decomposed(b) if self.moves_integers else None) or self._on_reals(b)
         if self.fused is not Fuse.NONE:
-            plain = self._without_fuse()
+            plain = self._without_fuse(b)
             b.append(plain)
             low, high = self.fused.bounds
             return (b.add(operator_named("CLIP"), plain.outputs[0], low, high),)
@@ -248,37 +257,43 @@ class Operator(Operation):
         return moved is not None and all(type_.quantization == moved for type_ in reals)
 
     def storage(self, plain: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
-        """The outputs' types: reals as integers where a quantization is declared or kept."""
-        sources = self.quantized_inputs()
+        """The outputs' types: reals as integers where a quantization is declared or kept.
+
+        Raises:
+            ModelError: a quantization is declared, but no input has one, or they are too many.
+        """
+        sources, declared = self.quantized_inputs(), self.output_quantization
         if not sources:
-            if any(output.type.quantization for output in self.outputs):
+            if any(declared):
                 raise ModelError(f"{self.type}: declares a quantization, but no input has one")
             return plain
-        stored = []
-        for index, type_ in enumerate(plain):
-            declared = None
-            if self.outputs:
-                declared = self.outputs[min(index, len(self.outputs) - 1)].type.quantization
-            if declared is None and self.moves:
-                declared = self.moved_quantization()
-            if declared and type_.element_type is ElementType.FLOAT32:
-                type_ = TensorType(sources[0].type.element_type, type_.shape, declared)
-            stored.append(type_)
-        return tuple(stored)
+        if len(declared) not in (0, 1, len(plain)):
+            raise ModelError(
+                f"{self.type}: declares {len(declared)} quantizations for {len(plain)} outputs"
+            )
+        kept = self.moved_quantization() if self.moves else None
+        each = declared if len(declared) == len(plain) else (declared or (None,)) * len(plain)
+        integer = sources[0].type.element_type
+        return tuple(
+            TensorType(integer, type_.shape, quantization or kept)
+            if type_.element_type is ElementType.FLOAT32 and (quantization or kept)
+            else type_
+            for type_, quantization in zip(plain, each, strict=True)
+        )
 
     def _on_reals(self, b: Builder) -> tuple[Operand, ...]:
         """The operation between what makes reals of its inputs and integers of its outputs."""
         dequantize, quantize = operator_named("DEQUANTIZE"), operator_named("QUANTIZE")
         sources = self.quantized_inputs()
         inputs = tuple(b.add(dequantize, o) if o in sources else o for o in self.inputs)
-        plain = type(self)(self.name, inputs)
-        plain.outputs = tuple(
+        plain = type(self)(b.unique_name(self.type.lower()), inputs)
+        reals = tuple(
             Operand(f"{output.name}.real", type_)
             for output, type_ in zip(self.outputs, plain.infer(), strict=True)
         )
-        b.append(plain)
+        b.append(plain.with_outputs(reals))
         results = []
-        for real, output in zip(plain.outputs, self.outputs, strict=True):
+        for real, output in zip(reals, self.outputs, strict=True):
             stored = output.type.quantization
             if stored is not None:
                 axis, dtype = stored.axis or 0, output.type.element_type
@@ -286,12 +301,12 @@ class Operator(Operation):
             results.append(real)
         return tuple(results)
 
-    def _without_fuse(self) -> Operator:
+    def _without_fuse(self, b: Builder) -> Operator:
         slot = next(slot for slot in self.slots if slot.name == "fuse_code")
         inputs = list(self.inputs)
         inputs[slot.index] = None
         outputs = tuple(Operand(f"{o.name}.unfused", o.type) for o in self.outputs)
-        return type(self)(self.name, tuple(inputs), outputs)
+        return type(self)(b.unique_name(self.type.lower()), tuple(inputs), outputs)
 
     def _operands(self, slot: Slot) -> Sequence[Operand]:
         if isinstance(slot, Tensors):

@@ -31,7 +31,7 @@ from crosschip.ir import (
 from crosschip.ir.dimension import from_terms, is_unknown, terms_of
 from crosschip.ops.definition.operator import operator_named
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 MAGIC = b"\x93CHIPM\r\n"
 
 _PREAMBLE = struct.Struct("<8sIIQQ")
@@ -57,7 +57,9 @@ def to_bytes(model: Model) -> bytes:
         reads = [None if o is None else number[o] for o in operation.inputs]
         for output in operation.outputs:
             number[output] = len(number)
-        entry = [operation.type, operation.name, reads, _encode_outputs(operation)]
+        names = [output.name for output in operation.outputs]
+        declared = list(map(_encode_quantization, operation.output_quantization))
+        entry = [operation.type, operation.name, reads, names, declared]
         if isinstance(operation, Extension):
             types = [_encode_type(type_) for type_ in operation.declared]
             payload = b64encode(operation.payload).decode("ascii")
@@ -151,7 +153,8 @@ class _Reader:
         type_: str,
         name: str,
         reads: Sequence[int | None],
-        outputs: Sequence[Sequence[Any]],
+        outputs: Sequence[str],
+        declared: Sequence[Any],
         extension: Sequence[Any] | None = None,
     ) -> Operation:
         inputs = tuple(None if index is None else self.operands[index] for index in reads)
@@ -167,25 +170,17 @@ class _Reader:
                 reason=reason,
             )
         else:
-            operation = operator_named(type_)(name, inputs)
-        operation.outputs = tuple(
-            Operand(output, TensorType(ElementType.FLOAT32, None, _decode_quantization(scales)))
-            for output, scales in outputs
-        )
-        operation.outputs = tuple(
-            self._number(Operand(operand.name, inferred))
-            for operand, inferred in zip(operation.outputs, operation.infer(), strict=True)
-        )
-        return operation
+            quantization = tuple(map(_decode_quantization, declared))
+            operation = operator_named(type_)(name, inputs, (), quantization)
+        types = operation.infer()
+        made = tuple(Operand(output, type_) for output, type_ in zip(outputs, types, strict=True))
+        for operand in made:
+            self._number(operand)
+        return operation.with_outputs(made)
 
     def _number(self, operand: Operand) -> Operand:
         self.operands.append(operand)
         return operand
-
-
-def _encode_outputs(operation: Operation) -> list[object]:
-    """Names and quantizations, the part of the outputs' types that may not be inferred."""
-    return [[o.name, _encode_quantization(o.type.quantization)] for o in operation.outputs]
 
 
 def _encode_type(type_: TensorType) -> list[object]:

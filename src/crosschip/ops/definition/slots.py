@@ -182,6 +182,8 @@ class Parameter(Slot, Generic[T]):
         self.kind = kind
         self.decode = decode
         self.default = default
+        # As it reads where it is spelled out: a real number is a float32 in a model.
+        self._left_out = default if default is None else decode(self.encode(default))
         self.options = options
         self.rank = rank
         self.length = length
@@ -195,10 +197,37 @@ class Parameter(Slot, Generic[T]):
             return self
         operand = instance.inputs[self.index]
         if operand is None:
-            return cast(T, self.default)
+            return cast(T, self._left_out)
         if operand.value is None:
             raise ComputedParameter(self)
         return self.decode(operand.value)
+
+    def is_default(self, operand: Operand) -> bool:
+        """Whether an operand is a constant that says what leaving it out says."""
+        array, value = operand.value, self._left_out
+        if array is None or value is None or array.ndim > 1:
+            return False
+        if operand.type.element_type not in self.types:
+            return False
+        if array.size != (len(value) if isinstance(value, tuple) else 1):
+            return False
+        try:
+            found = self.decode(array)
+        except ValueError:
+            return False
+        return found == value and repr(found) == repr(value)  # 0.0 is not -0.0
+
+    def symbol(self, operand: Operand) -> str | None:
+        """The name of the choice or element type that a constant stands for, if it is one."""
+        if operand.value is None:
+            return None
+        try:
+            value = self.decode(operand.value)
+        except ValueError:
+            return None
+        if isinstance(value, ElementType):
+            return str(value)
+        return value.name if isinstance(value, Enum) else None
 
     def accept(self, operand: Operand) -> None:
         super().accept(operand)

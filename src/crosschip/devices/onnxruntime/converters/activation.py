@@ -11,6 +11,7 @@ from crosschip.devices.onnxruntime.converters.table import (
     same,
 )
 from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal import Refusal
 from crosschip.ir import ElementType
 from crosschip.ops.standard import activation
 from crosschip.ops.standard.activation import Hardmax
@@ -63,11 +64,11 @@ def gelu(g: Graph, op: activation.Gelu) -> str:
     return g.add("Gelu", g[op.input], approximate="tanh" if op.approximate else "none")
 
 
-def _plain(op: activation.Softplus) -> str | None:
+def _plain(op: activation.Softplus) -> Refusal | None:
     if op.beta != 1:
-        return f"beta: {op.beta} is not 1"
+        return Refusal("beta", f"{op.beta} is not 1")
     # From there on, 1 more than the power makes no difference to a float32.
-    return None if op.threshold >= 20 else f"threshold: {op.threshold} is less than 20"
+    return None if op.threshold >= 20 else Refusal("threshold", f"{op.threshold} is less than 20")
 
 
 converts(activation.Softplus, types=NARROW_FLOATS, limit=_plain)(same("Softplus"))
@@ -78,9 +79,9 @@ def elu(g: Graph, op: activation.Elu) -> str:
     return g.add("Elu", g[op.input], alpha=op.alpha)
 
 
-def _dividing(op: activation.Celu) -> str | None:
+def _dividing(op: activation.Celu) -> Refusal | None:
     # ONNX Runtime divides the positive elements by it, too.
-    return "alpha: is 0" if op.alpha == 0 else None
+    return Refusal("alpha", "is 0") if op.alpha == 0 else None
 
 
 @converts(activation.Celu, types={ElementType.FLOAT32}, limit=_dividing)
@@ -109,7 +110,7 @@ def hardmax(g: Graph, op: Hardmax) -> str:
     return g.add("Hardmax", g[op.input], axis=op.axis)
 
 
-def _ranks(op: activation.PRelu) -> str | None:
+def _ranks(op: activation.PRelu) -> Refusal | None:
     return needs_rank("input", op.input) or needs_rank("slope", op.slope)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from crosschip.devices.onnxruntime.converters.table import FLOAT_TYPES, MOVABLE, converts, same
 from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import INTEGERS
 from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Mod, Mul, Pow, Sub, Sum
@@ -15,13 +16,13 @@ _NUMBERS = FLOAT_TYPES | INTEGERS
 _COMPARABLE = _NUMBERS - {ElementType.INT16, ElementType.UINT16}
 
 
-def _traps(op: Div | Mod) -> str | None:
+def _traps(op: Div | Mod) -> Refusal | None:
     """The processor traps on an integer division by 0, and on that of the lowest one by -1."""
     divisor = op.input1.value
     if op.input1.type.element_type in FLOAT_TYPES:
         return None
     if divisor is None or np.isin(divisor, (0, -1)).any():
-        return "input1: an integer divisor must be constant, and neither 0 nor -1"
+        return Refusal("input1", "an integer divisor must be constant, and neither 0 nor -1")
     return None
 
 
@@ -36,11 +37,11 @@ converts(Sum)(same("Sum"))
 converts(Assign, types=MOVABLE)(same("Identity"))
 
 
-def _inexact(op: Mod) -> str | None:
+def _inexact(op: Mod) -> Refusal | None:
     """With `fmod`, ONNX Runtime computes 64-bit integers in float64."""
     element_type = op.input0.type.element_type
     if op.fmod and element_type in (ElementType.INT64, ElementType.UINT64):
-        return f"fmod: of {element_type} is inexact"
+        return Refusal("fmod", f"of {element_type} is inexact", Rule.ELEMENT_TYPE)
     return _traps(op)
 
 

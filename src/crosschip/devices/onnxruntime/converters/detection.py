@@ -7,6 +7,7 @@ import numpy as np
 from crosschip.devices.limits import BORDERS
 from crosschip.devices.onnxruntime.converters.table import converts
 from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal import Refusal
 from crosschip.ir import ElementType
 from crosschip.ops.numerics.bilinear import Kernel
 from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
@@ -45,10 +46,10 @@ def roi_align(g: Graph, op: RoiAlign) -> str:
 _LIMITS = ["max_output_boxes_per_class", "iou_threshold", "score_threshold"]
 
 
-def _part(op: NonMaxSuppressionIndices) -> str | None:
+def _part(op: NonMaxSuppressionIndices) -> Refusal | None:
     threshold = op.operand("iou_threshold")
     above = threshold is not None and threshold.value is not None and op.iou_threshold > 1
-    return f"iou_threshold: {op.iou_threshold:g} is above 1" if above else None
+    return Refusal("iou_threshold", f"{op.iou_threshold:g} is above 1") if above else None
 
 
 @converts(NonMaxSuppressionIndices, types=_INDEXED, computed=_LIMITS, limit=_part)

@@ -8,6 +8,7 @@ from typing import Any
 from crosschip.devices.limits import own_size, windows_in_image
 from crosschip.devices.onnxruntime.converters.table import FLOAT_TYPES, NARROW_FLOATS, converts
 from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal import Refusal
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
 from crosschip.ops.definition.windows import AutoPad
@@ -51,9 +52,9 @@ def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> str:
     )
 
 
-def _dilated(op: Conv2D | Pool2D, *, always: bool = False) -> str | None:
+def _dilated(op: Conv2D | Pool2D, *, always: bool = False) -> Refusal | None:
     if (always or op.auto_pad.keeps_size) and op.dilations != (1, 1):
-        return f"dilations: {list(op.dilations)} with auto_pad {op.auto_pad.name}"
+        return Refusal("dilations", f"{list(op.dilations)} with auto_pad {op.auto_pad.name}")
     return None
 
 
@@ -63,10 +64,12 @@ def conv_2d(g: Graph, op: Conv2D) -> str:
     return g.add("Conv", *inputs, group=op.group, dilations=op.dilations, **_window(op))
 
 
-def _transposed(op: Conv2DTranspose) -> str | None:
+def _transposed(op: Conv2DTranspose) -> Refusal | None:
     steps = map(max, op.strides, op.dilations)
     if any(map(ge, op.output_padding, steps)):
-        return f"output_padding: {list(op.output_padding)}, must be less than the strides"
+        return Refusal(
+            "output_padding", f"{list(op.output_padding)}, must be less than the strides"
+        )
     return own_size(op)
 
 
@@ -91,14 +94,14 @@ def _pool(op: Pool2D) -> dict[str, Any]:
     }
 
 
-def _pooled(op: Pool2D) -> str | None:
+def _pooled(op: Pool2D) -> Refusal | None:
     apart = any(map(gt, op.strides, op.windows.spans))
     if op.auto_pad.keeps_size and apart:
-        return f"auto_pad: {op.auto_pad.name} with windows that leave pixels out"
+        return Refusal("auto_pad", f"{op.auto_pad.name} with windows that leave pixels out")
     return windows_in_image(op) or _dilated(op)
 
 
-def _averaged(op: AveragePool2D) -> str | None:
+def _averaged(op: AveragePool2D) -> Refusal | None:
     # The fusion with quantization around it makes an operator without dilations.
     return _pooled(op) or _dilated(op, always=True)
 
@@ -123,9 +126,9 @@ def max_pool_2d(g: Graph, op: MaxPool2D) -> list[str]:
     return [values, g.cast(g.add("Mod", places, area), op.return_indices_dtype.dtype)]
 
 
-def _global(op: AdaptivePool2D) -> str | None:
+def _global(op: AdaptivePool2D) -> Refusal | None:
     shape = op.output_shape
-    return None if shape == (1, 1) else f"output_shape: {list(shape)}, must be [1, 1]"
+    return None if shape == (1, 1) else Refusal("output_shape", f"{list(shape)}, must be [1, 1]")
 
 
 @converts(AdaptiveAveragePool2D, types=NARROW_FLOATS, limit=_global, nonempty=True)

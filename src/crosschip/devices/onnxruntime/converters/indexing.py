@@ -6,6 +6,7 @@ import numpy as np
 
 from crosschip.devices.onnxruntime.converters.table import MOVABLE, converts
 from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS, INDICES
 from crosschip.ops.standard.indexing import (
@@ -38,9 +39,13 @@ def gather_elements(g: Graph, op: GatherElements) -> str:
     return g.add("GatherElements", g[op.input], g[op.indices], axis=op.axis)
 
 
-def _combined(op: ScatterND | ScatterElements) -> str | None:
+def _combined(op: ScatterND | ScatterElements) -> Refusal | None:
     is_half = op.input.type.element_type is ElementType.FLOAT16
-    return "reduction: of float16" if is_half and op.reduction is not Scatter.NONE else None
+    return (
+        Refusal("reduction", "of float16", Rule.ELEMENT_TYPE)
+        if is_half and op.reduction is not Scatter.NONE
+        else None
+    )
 
 
 @converts(ScatterND, types=MOVABLE, limit=_combined)

@@ -6,6 +6,7 @@ import numpy as np
 
 from crosschip.devices.onnxruntime.converters.table import MOVABLE, converts, same
 from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS, INTEGERS
 from crosschip.ops.definition.operator import Operator
@@ -31,9 +32,9 @@ _OF_BITS: dict[type[Operator], str] = {
 }
 
 
-def _of_numbers(op: comparison.Comparison) -> str | None:
+def _of_numbers(op: comparison.Comparison) -> Refusal | None:
     is_bool = op.input0.type.element_type is ElementType.BOOL
-    return "input0: bool has no order in ONNX" if is_bool else None
+    return Refusal("input0", "bool has no order in ONNX", Rule.SHAPE) if is_bool else None
 
 
 converts(comparison.Equal, types=MOVABLE)(same("Equal"))
@@ -62,10 +63,10 @@ def where(g: Graph, op: logical.Where) -> str:
     return g.cast(g.add("Where", g[op.condition], yes, no), own.dtype)
 
 
-def _places(op: logical.BitShift) -> str | None:
+def _places(op: logical.BitShift) -> Refusal | None:
     bits = 8 * op.input0.type.element_type.dtype.itemsize
     if op.input1.value is None or (op.input1.value >= bits).any():
-        return f"input1: must be known to be less than {bits}"
+        return Refusal("input1", f"must be known to be less than {bits}", Rule.SHAPE)
     return None
 
 

@@ -10,18 +10,19 @@ from crosschip.devices.onnxruntime.converters.table import (
     rank_of,
 )
 from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal import Refusal
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import INDICES
 from crosschip.ops.standard import matrix
 
 
-def _transposed(op: matrix.MatMul) -> str | None:
+def _transposed(op: matrix.MatMul) -> Refusal | None:
     if not (op.transpose_x or op.transpose_y):
         return None
     unknown = needs_rank("x", op.x) or needs_rank("y", op.y)
     # ONNX Runtime fuses the transposition into a product that it then gets wrong.
     wrong = not unknown and op.transpose_x and rank_of(op.x) > rank_of(op.y) == 1
-    return "transpose_x: with a y of one axis" if wrong else unknown
+    return Refusal("transpose_x", "with a y of one axis") if wrong else unknown
 
 
 @converts(

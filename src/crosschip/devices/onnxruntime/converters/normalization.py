@@ -12,6 +12,7 @@ from crosschip.devices.onnxruntime.converters.table import (
     rank_of,
 )
 from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand
 from crosschip.ops.definition.operator import shape_of
 from crosschip.ops.standard.normalization import (
@@ -29,8 +30,8 @@ def batch_normalization(g: Graph, op: BatchNormalization) -> str:
     return g.add("BatchNormalization", g[op.input], *statistics, epsilon=op.epsilon)
 
 
-def _scaled(op: LayerNormalization) -> str | None:
-    return "scale: is left out" if op.scale is None else one_type(op)
+def _scaled(op: LayerNormalization) -> Refusal | None:
+    return Refusal("scale", "is left out") if op.scale is None else one_type(op)
 
 
 @converts(LayerNormalization, limit=_scaled)
@@ -39,10 +40,10 @@ def layer_normalization(g: Graph, op: LayerNormalization) -> str:
     return g.add("LayerNormalization", *inputs, axis=op.begin_norm_axis, epsilon=op.epsilon)
 
 
-def _channels(op: InstanceNormalization) -> str | None:
+def _channels(op: InstanceNormalization) -> Refusal | None:
     shape = op.input.type.shape
     if shape is None or not isinstance(shape[1], int):
-        return "input: its channels must be known"
+        return Refusal("input", "its channels must be known", Rule.SHAPE)
     return one_type(op)
 
 
@@ -52,7 +53,7 @@ def instance_normalization(g: Graph, op: InstanceNormalization) -> str:
     return g.add("InstanceNormalization", g[op.input], scale, bias, epsilon=op.epsilon)
 
 
-def _ranked(op: GroupNormalization) -> str | None:
+def _ranked(op: GroupNormalization) -> Refusal | None:
     return needs_rank("input", op.input) or one_type(op)
 
 
@@ -84,14 +85,18 @@ def _repeated(g: Graph, like: Operand, count: int, value: float) -> str:
     return g.constant(np.full(count, value, like.type.element_type.dtype))
 
 
-def _image(op: LRN) -> str | None:
+def _image(op: LRN) -> Refusal | None:
     if op.size % 2 == 0:
-        return f"size: {op.size} is even"
+        return Refusal("size", f"{op.size} is even")
     if op.alpha <= 0 or op.beta <= 0:
         slot = "alpha" if op.alpha <= 0 else "beta"
-        return f"{slot}: {getattr(op, slot):g} is not positive"
+        return Refusal(slot, f"{getattr(op, slot):g} is not positive")
     shape = op.input.type.shape
-    return None if shape is not None and len(shape) == 4 else "input: must have 4 axes"
+    return (
+        None
+        if shape is not None and len(shape) == 4
+        else Refusal("input", "must have 4 axes", Rule.SHAPE)
+    )
 
 
 @converts(LRN, types={ElementType.FLOAT32}, limit=_image)

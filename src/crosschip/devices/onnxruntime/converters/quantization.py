@@ -6,6 +6,7 @@ import numpy as np
 
 from crosschip.devices.onnxruntime.converters.table import NARROW_FLOATS, converts
 from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import NARROW_TYPES, QUANTIZABLE
 from crosschip.ops.standard.quantization import Dequantize, Quantize
@@ -21,11 +22,11 @@ def quantize(g: Graph, op: Quantize) -> str:
     )
 
 
-def _int32_zero_point(op: Dequantize) -> str | None:
+def _int32_zero_point(op: Dequantize) -> Refusal | None:
     quantization = op.input.type.quantization
     symmetric = quantization is not None and quantization.symmetric
     if op.input.type.element_type is ElementType.INT32 and not symmetric:
-        return "input: int32 with a zero point"
+        return Refusal("input", "int32 with a zero point", Rule.ELEMENT_TYPE)
     return None
 
 

@@ -11,6 +11,7 @@ from crosschip.devices.onnxruntime.converters.table import (
     converts,
 )
 from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
 from crosschip.ops.standard.blocks import DepthToSpace, SpaceToDepth
@@ -28,8 +29,8 @@ _MODES = {
 _PADDABLE = MOVABLE - {ElementType.INT16, ElementType.UINT16}
 
 
-def _padded(op: Pad) -> str | None:
-    return "mode: SYMMETRIC" if op.mode is PadMode.SYMMETRIC else padded_once(op)
+def _padded(op: Pad) -> Refusal | None:
+    return Refusal("mode", "SYMMETRIC") if op.mode is PadMode.SYMMETRIC else padded_once(op)
 
 
 @converts(Pad, types=_PADDABLE, computed=["pads"], limit=_padded)
@@ -40,10 +41,10 @@ def pad(g: Graph, op: Pad) -> str:
     return g.add("Pad", g[op.input], pads, value, mode=_MODES.get(op.mode, "constant"))
 
 
-def _each_axis(op: Tile) -> str | None:
+def _each_axis(op: Tile) -> Refusal | None:
     repeats, shape = op.operand("repeats"), op.input.type.shape
     if shape is None or repeats is None or repeats.type.static_shape != (len(shape),):
-        return "repeats: must be as many as the input has axes"
+        return Refusal("repeats", "must be as many as the input has axes", Rule.SHAPE)
     return None
 
 
@@ -52,9 +53,9 @@ def tile(g: Graph, op: Tile) -> str:
     return g.add("Tile", g[op.input], g.indices(op.operand("repeats")))
 
 
-def _first_axes(op: ReverseSequence) -> str | None:
+def _first_axes(op: ReverseSequence) -> Refusal | None:
     axes = {op.time_axis, op.batch_axis}
-    return None if axes == {0, 1} else "time_axis: it and batch_axis must be 0 and 1"
+    return None if axes == {0, 1} else Refusal("time_axis", "it and batch_axis must be 0 and 1")
 
 
 @converts(ReverseSequence, types=MOVABLE, limit=_first_axes)

@@ -10,6 +10,7 @@ import numpy as np
 from crosschip.devices.limits import hidden_size
 from crosschip.devices.onnxruntime.converters.table import converts
 from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal import Refusal
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
 from crosschip.ops.definition.operator import shape_of
@@ -36,10 +37,10 @@ _TENSORS = (
 )
 
 
-def _unclipped(op: Recurrent) -> str | None:
+def _unclipped(op: Recurrent) -> Refusal | None:
     # What goes into the last function of an LSTM, ONNX Runtime does not clip.
     clips = isinstance(op, LSTM) and np.isfinite(op.clip)
-    return "clip: must be left out" if clips or op.clip == 0 else hidden_size(op)
+    return Refusal("clip", "must be left out") if clips or op.clip == 0 else hidden_size(op)
 
 
 @converts(RNN, GRU, LSTM, types=INDICES | {ElementType.FLOAT32}, limit=_unclipped, nonempty=True)

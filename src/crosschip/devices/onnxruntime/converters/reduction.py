@@ -12,6 +12,7 @@ from crosschip.devices.onnxruntime.converters.table import (
     rank_of,
 )
 from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS, INDICES
 from crosschip.ops.standard.reduction import (
@@ -43,15 +44,19 @@ def reduce(node: str) -> Callable[[Graph, Reduction], str]:
     return convert
 
 
-def _sizes_only(op: ReduceProd) -> str | None:
+def _sizes_only(op: ReduceProd) -> Refusal | None:
     """Integers are multiplied as float64, which holds the products of sizes."""
     shape = op.input.type.shape
     if op.input.type.element_type is ElementType.INT64 and (shape is None or len(shape) > 1):
-        return "input: int64 is multiplied as float64, which is for lists of sizes only"
+        return Refusal(
+            "input",
+            "int64 is multiplied as float64, which is for lists of sizes only",
+            Rule.ELEMENT_TYPE,
+        )
     return None
 
 
-def _some_truth(op: ReduceMax | ReduceMin) -> str | None:
+def _some_truth(op: ReduceMax | ReduceMin) -> Refusal | None:
     return some_elements(op) if op.input.type.element_type in BOOLEANS else None
 
 
@@ -68,7 +73,7 @@ converts(ReduceLogSum)(reduce("ReduceLogSum"))
 converts(ReduceLogSumExp)(reduce("ReduceLogSumExp"))
 
 
-def _counted(op: ReduceSum) -> str | None:
+def _counted(op: ReduceSum) -> Refusal | None:
     if op.input.type.element_type not in INDICES:
         return None
     return needs_rank("input", op.input) or some_elements(op)

@@ -9,13 +9,14 @@ import numpy as np
 from crosschip.devices.limits import divides_exactly, places, smooth, usual_pixels
 from crosschip.devices.onnxruntime.converters.table import NARROW_FLOATS, converts
 from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 
 
-def _visible(op: ResizeCubic | ResizeLinear) -> str | None:
+def _visible(op: ResizeCubic | ResizeLinear) -> Refusal | None:
     is_empty = 0 in (op.outputs[0].type.shape or ())
-    return "shape: the image has no pixels" if is_empty else smooth(op)
+    return Refusal("shape", "the image has no pixels", Rule.SHAPE) if is_empty else smooth(op)
 
 
 @converts(ResizeLinear, types=NARROW_FLOATS, computed=["shape", "scales"], limit=_visible)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from crosschip.devices.onnxruntime.graph import Graph
-from crosschip.hal import Converters
+from crosschip.hal import Converters, Refusal, Rule
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import BOOLEANS, FLOATS, INTEGERS
 from crosschip.ops.definition.operator import Operator
@@ -33,6 +33,8 @@ def rank_of(operand: Operand) -> int:
     return len(operand.type.shape)
 
 
-def needs_rank(slot: str, operand: Operand) -> str | None:
+def needs_rank(slot: str, operand: Operand) -> Refusal | None:
     """The rule that a converter which must know a rank states."""
-    return f"{slot}: its rank must be known" if operand.type.shape is None else None
+    return (
+        Refusal(slot, "its rank must be known", Rule.SHAPE) if operand.type.shape is None else None
+    )

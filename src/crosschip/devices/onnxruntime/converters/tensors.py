@@ -5,6 +5,7 @@ from __future__ import annotations
 from crosschip.devices.limits import backward_start
 from crosschip.devices.onnxruntime.converters.table import MOVABLE, converts, needs_rank, rank_of
 from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal import Refusal
 from crosschip.ops.standard import conversion, creation, indexing, joining, layout, slicing
 
 
@@ -60,7 +61,7 @@ def unsqueeze(g: Graph, op: layout.Unsqueeze) -> str:
     return g.add("Unsqueeze", g[op.input], g.int64(op.axes))
 
 
-def _rank(op: layout.Flatten) -> str | None:
+def _rank(op: layout.Flatten) -> Refusal | None:
     return needs_rank("input", op.input)
 
 

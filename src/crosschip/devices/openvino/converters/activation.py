@@ -10,6 +10,7 @@ from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.table import converts, same
 from crosschip.devices.openvino.graph import TYPES, Graph
+from crosschip.hal import Refusal
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard import activation
 
@@ -36,11 +37,11 @@ def prelu(g: Graph, op: activation.PRelu) -> Node:
     return ops.prelu(g[op.input], g[op.slope])
 
 
-def _not_zero(*slots: str) -> Callable[[Operator], str | None]:
+def _not_zero(*slots: str) -> Callable[[Operator], Refusal | None]:
     """The rule that parameters are not 0, for which OpenVINO takes a default."""
 
-    def limit(op: Operator) -> str | None:
-        return next((f"{slot}: is 0" for slot in slots if getattr(op, slot) == 0), None)
+    def limit(op: Operator) -> Refusal | None:
+        return next((Refusal(slot, "is 0") for slot in slots if getattr(op, slot) == 0), None)
 
     return limit
 
@@ -71,11 +72,11 @@ def gelu(g: Graph, op: activation.Gelu) -> Node:
     return ops.gelu(g[op.input], "tanh" if op.approximate else "erf")
 
 
-def _plain(op: activation.Softplus) -> str | None:
+def _plain(op: activation.Softplus) -> Refusal | None:
     if op.beta != 1:
-        return f"beta: {op.beta} is not 1"
+        return Refusal("beta", f"{op.beta} is not 1")
     # From there on, 1 more than the power makes no difference to a float32.
-    return None if op.threshold >= 20 else f"threshold: {op.threshold} is less than 20"
+    return None if op.threshold >= 20 else Refusal("threshold", f"{op.threshold} is less than 20")
 
 
 converts(activation.Softplus, limit=_plain)(same(ops.softplus))

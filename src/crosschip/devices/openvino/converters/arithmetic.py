@@ -18,6 +18,7 @@ from crosschip.devices.openvino.converters.table import (
     sizes_only,
 )
 from crosschip.devices.openvino.graph import Graph, Value
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand
 from crosschip.ops.definition.kinds import Broadcast
 from crosschip.ops.standard.arithmetic import (
@@ -77,13 +78,15 @@ def assign(g: Graph, op: Assign) -> Value:
     return g[op.input]
 
 
-def _bounds(op: Clip) -> str | None:
+def _bounds(op: Clip) -> Refusal | None:
     if op.min > op.max:
-        return f"min: {op.min} is above max {op.max}"
+        return Refusal("min", f"{op.min} is above max {op.max}")
     for slot, bound in (("min", op.min), ("max", op.max)):
         wide = op.input.type.element_type is ElementType.INT64 and not np.isinf(bound)
         if wide and not fits_int32(np.array(bound)):
-            return f"{slot}: {bound} is beyond int32, in which int64 is computed"
+            return Refusal(
+                slot, f"{bound} is beyond int32, in which int64 is computed", Rule.COMPUTED
+            )
     return sizes_only(op)
 
 

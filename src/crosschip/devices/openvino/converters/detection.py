@@ -9,6 +9,7 @@ from openvino import opset15 as ops
 from crosschip.devices.limits import BORDERS
 from crosschip.devices.openvino.converters.table import converts
 from crosschip.devices.openvino.graph import Graph
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand
 from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
 from crosschip.ops.standard.suppression import NonMaxSuppression, NonMaxSuppressionIndices
@@ -24,15 +25,15 @@ def grid_sample(g: Graph, op: GridSample) -> Node:
     return ops.grid_sample(g[op.input], g[op.grid], attributes)
 
 
-def _fours(slot: str, boxes: Operand) -> str | None:
+def _fours(slot: str, boxes: Operand) -> Refusal | None:
     known = boxes.type.shape is not None and boxes.type.shape[-1] == 4
-    return None if known else f"{slot}: the size of its last axis must be known"
+    return None if known else Refusal(slot, "the size of its last axis must be known", Rule.SHAPE)
 
 
-def _averaging(op: RoiAlign) -> str | None:
+def _averaging(op: RoiAlign) -> Refusal | None:
     if op.mode is not RoiMode.AVERAGE:
-        return f"mode: {op.mode.name} is of other products"
-    return "spatial_scale: is 0" if op.spatial_scale == 0 else _fours("rois", op.rois)
+        return Refusal("mode", f"{op.mode.name} is of other products")
+    return Refusal("spatial_scale", "is 0") if op.spatial_scale == 0 else _fours("rois", op.rois)
 
 
 @converts(RoiAlign, types=_INDEXED, limit=_averaging)
@@ -50,9 +51,9 @@ def _above(threshold: float) -> float:
     return float(np.nextafter(np.float32(threshold), np.float32(np.inf)))
 
 
-def _overlapping(op: NonMaxSuppressionIndices) -> str | None:
+def _overlapping(op: NonMaxSuppressionIndices) -> Refusal | None:
     if not op.iou_threshold > 0:
-        return "iou_threshold: 0 drops boxes that do not overlap"
+        return Refusal("iou_threshold", "0 drops boxes that do not overlap")
     return _fours("boxes", op.boxes)
 
 
@@ -69,16 +70,16 @@ def non_max_suppression_indices(g: Graph, op: NonMaxSuppressionIndices) -> Outpu
     ).output(0)
 
 
-def _of_images(op: NonMaxSuppression) -> str | None:
+def _of_images(op: NonMaxSuppression) -> Refusal | None:
     if op.rois_num:
-        return "rois_num: rows are counted otherwise"
+        return Refusal("rois_num", "rows are counted otherwise")
     if not op.normalized:
-        return "normalized: boxes that only touch overlap otherwise"
+        return Refusal("normalized", "boxes that only touch overlap otherwise")
     if op.nms_eta > 1:
-        return f"nms_eta: {op.nms_eta:g} is above 1"
+        return Refusal("nms_eta", f"{op.nms_eta:g} is above 1")
     for slot, number in (("nms_top_k", op.nms_top_k), ("keep_top_k", op.keep_top_k)):
         if number == 0:
-            return f"{slot}: 0 would be no limit"
+            return Refusal(slot, "0 would be no limit")
     return _fours("bboxes", op.bboxes)
 
 

@@ -10,6 +10,7 @@ from openvino import opset15 as ops
 from crosschip.devices.limits import own_size, windows_in_image
 from crosschip.devices.openvino.converters.table import FLOAT_TYPES, converts
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
 from crosschip.ops.definition.windows import AutoPad
@@ -42,8 +43,12 @@ def _window(op: Conv2D | Conv2DTranspose | Pool2D) -> dict[str, Any]:
     }
 
 
-def _grouped(op: Conv2D | Conv2DTranspose | DeformableConv2D) -> str | None:
-    return "filter: its shape must be known" if op.filter.type.static_shape is None else None
+def _grouped(op: Conv2D | Conv2DTranspose | DeformableConv2D) -> Refusal | None:
+    return (
+        Refusal("filter", "its shape must be known", Rule.SHAPE)
+        if op.filter.type.static_shape is None
+        else None
+    )
 
 
 @converts(Conv2D, limit=_grouped, nonempty=True)
@@ -58,7 +63,7 @@ def conv_2d(g: Graph, op: Conv2D) -> Node:
     return _biased(g, op, result)
 
 
-def _transposed(op: Conv2DTranspose) -> str | None:
+def _transposed(op: Conv2DTranspose) -> Refusal | None:
     return own_size(op) or _grouped(op)
 
 
@@ -84,11 +89,13 @@ def _rounding(op: Pool2D) -> str:
     return "ceil_torch" if op.inside else "ceil"
 
 
-def _averaged(op: AveragePool2D) -> str | None:
+def _averaged(op: AveragePool2D) -> Refusal | None:
     if op.dilations != (1, 1):
-        return f"dilations: {list(op.dilations)}"
+        return Refusal("dilations", f"{list(op.dilations)}")
     if op.ceil_mode and op.count_include_pad:
-        return "count_include_pad: with ceil_mode, what is beyond the padding would count too"
+        return Refusal(
+            "count_include_pad", "with ceil_mode, what is beyond the padding would count too"
+        )
     return windows_in_image(op)
 
 
@@ -103,13 +110,15 @@ def average_pool_2d(g: Graph, op: AveragePool2D) -> Node:
     )
 
 
-def _located(op: MaxPool2D) -> str | None:
+def _located(op: MaxPool2D) -> Refusal | None:
     """OpenVINO finds indices with its slow reference code, which has gaps."""
     if op.return_indices and op.auto_pad.keeps_size and op.input.type.static_shape is None:
-        return f"auto_pad: {op.auto_pad.name}, with indices into an image of unknown size"
+        return Refusal(
+            "auto_pad", f"{op.auto_pad.name}, with indices into an image of unknown size"
+        )
     stored = op.input.type.element_type
     if op.return_indices and stored in _BYTES | {ElementType.BFLOAT16}:
-        return f"input: {stored}, with indices"
+        return Refusal("input", f"{stored}, with indices")
     return windows_in_image(op)
 
 

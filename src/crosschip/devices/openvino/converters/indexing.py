@@ -8,6 +8,7 @@ from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.table import FLOAT_TYPES, MOVABLE, converts, sizes_only
 from crosschip.devices.openvino.graph import Graph
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
 from crosschip.ops.standard.creation import OneHot
@@ -29,7 +30,7 @@ _REDUCTIONS = {
 }
 
 
-def _placed(op: GatherND | GatherElements) -> str | None:
+def _placed(op: GatherND | GatherElements) -> Refusal | None:
     return sizes_only(op, but="indices")
 
 
@@ -38,12 +39,14 @@ def gather_nd(g: Graph, op: GatherND) -> Node:
     return ops.gather_nd(g[op.input], g[op.indices], op.batch_dims)
 
 
-def _same_sizes(op: GatherElements) -> str | None:
+def _same_sizes(op: GatherElements) -> Refusal | None:
     own, places = (list(o.type.static_shape or ()) for o in (op.input, op.indices))
     if own and places:
         places[op.axis] = own[op.axis]
     if not own or own != places:
-        return "indices: its sizes must be known to be the input's on other axes"
+        return Refusal(
+            "indices", "its sizes must be known to be the input's on other axes", Rule.SHAPE
+        )
     return _placed(op)
 
 
@@ -52,10 +55,10 @@ def gather_elements(g: Graph, op: GatherElements) -> Node:
     return ops.gather_elements(g[op.input], g[op.indices], op.axis)
 
 
-def _written(op: ScatterND | ScatterElements) -> str | None:
+def _written(op: ScatterND | ScatterElements) -> Refusal | None:
     is_wide = op.input.type.element_type is ElementType.UINT32
     if is_wide and op.reduction in (Scatter.MAX, Scatter.MIN):
-        return "reduction: uint32 is compared as int32"
+        return Refusal("reduction", "uint32 is compared as int32", Rule.ELEMENT_TYPE)
     return sizes_only(op, but="indices")
 
 
@@ -71,9 +74,9 @@ def scatter_elements(g: Graph, op: ScatterElements) -> Node:
     return ops.scatter_elements_update(*inputs, _REDUCTIONS[op.reduction])
 
 
-def _short(op: NonZero) -> str | None:
+def _short(op: NonZero) -> Refusal | None:
     is_long = op.input.type.element_type is ElementType.INT64
-    return "input: int64 is computed in int32" if is_long else None
+    return Refusal("input", "int64 is computed in int32", Rule.COMPUTED) if is_long else None
 
 
 @converts(NonZero, types=MOVABLE, limit=_short)
@@ -81,10 +84,10 @@ def non_zero(g: Graph, op: NonZero) -> Node:
     return ops.non_zero(g[op.input], "i64")
 
 
-def _not_empty(op: Unique) -> str | None:
+def _not_empty(op: Unique) -> Refusal | None:
     shape = op.input.type.static_shape
     if shape is None or 0 in shape:
-        return "input: its sizes must be known, and not 0"
+        return Refusal("input", "its sizes must be known, and not 0", Rule.SHAPE)
     return sizes_only(op)
 
 
@@ -95,9 +98,9 @@ def unique(g: Graph, op: Unique) -> list[Output]:
     return found
 
 
-def _hot(op: OneHot) -> str | None:
+def _hot(op: OneHot) -> Refusal | None:
     if op.indices.type.element_type is ElementType.UINT32:
-        return "indices: uint32 is taken for int32"
+        return Refusal("indices", "uint32 is taken for int32", Rule.ELEMENT_TYPE)
     return sizes_only(op, but="indices")
 
 

@@ -16,6 +16,7 @@ from crosschip.devices.openvino.converters.table import (
     sizes_only,
 )
 from crosschip.devices.openvino.graph import Graph
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS
 from crosschip.ops.definition.operator import Operator
@@ -62,11 +63,11 @@ def greater_equal(g: Graph, op: comparison.GreaterEqual) -> Node:
 converts(logical.Where, types=MOVABLE, limit=sizes_only)(same(ops.select))
 
 
-def _places(op: logical.BitShift) -> str | None:
+def _places(op: logical.BitShift) -> Refusal | None:
     bits = 8 * op.input0.type.element_type.dtype.itemsize
     places = op.input1.value
     if places is None or (places < 0).any() or (places >= bits).any():
-        return f"input1: must be known to be from 0 to {bits - 1}"
+        return Refusal("input1", f"must be known to be from 0 to {bits - 1}", Rule.SHAPE)
     return None
 
 

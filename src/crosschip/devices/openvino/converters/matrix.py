@@ -10,16 +10,19 @@ from openvino import opset15 as ops
 from crosschip.devices.limits import known_weight
 from crosschip.devices.openvino.converters.table import converts, rank_of
 from crosschip.devices.openvino.graph import Graph
+from crosschip.hal import Refusal
 from crosschip.ops.standard import matrix
 
 
-def _batches(op: matrix.MatMul) -> str | None:
+def _batches(op: matrix.MatMul) -> Refusal | None:
     """OpenVINO does not stretch a batch that is known only at run time to that of a constant."""
     for slot, known, other in (("y", op.y, op.x), ("x", op.x, op.y)):
         if known.value is not None and other.type.static_shape is None:
             wanted, sizes = known.value.shape[-3::-1], (other.type.shape or ())[-3::-1]
             if any(a not in (1, b) for a, b in zip_longest(wanted, sizes, fillvalue=1)):
-                return f"{slot}: a constant to whose batch the other one may have to be stretched"
+                return Refusal(
+                    slot, "a constant to whose batch the other one may have to be stretched"
+                )
     return None
 
 

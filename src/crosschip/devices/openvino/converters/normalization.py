@@ -10,6 +10,7 @@ from openvino import opset15 as ops
 from crosschip.devices.limits import one_type
 from crosschip.devices.openvino.converters.table import FLOAT_TYPES, converts, rank_of
 from crosschip.devices.openvino.graph import Graph, Value
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand
 from crosschip.ops.standard.normalization import (
     LRN,
@@ -47,10 +48,10 @@ def _normal(g: Graph, operand: Operand, axes: Sequence[int], epsilon: float) -> 
     return ops.mvn(g[operand], g.int64(axes), True, epsilon, "inside_sqrt")
 
 
-def _complete(op: GroupNormalization) -> str | None:
+def _complete(op: GroupNormalization) -> Refusal | None:
     for slot in ("scale", "bias"):
         if op.operand(slot) is None:
-            return f"{slot}: is left out"
+            return Refusal(slot, "is left out")
     return one_type(op)
 
 
@@ -60,13 +61,15 @@ def group_normalization(g: Graph, op: GroupNormalization) -> Node:
     return ops.group_normalization(*inputs, op.groups, op.epsilon)
 
 
-def _odd(op: LRN) -> str | None:
+def _odd(op: LRN) -> Refusal | None:
     shape = op.input.type.shape
     if op.size == 5 and (shape is None or not isinstance(shape[1], int)):
-        return "input: its channels must be known with a size of 5"  # which has a kernel of its own
+        return Refusal(
+            "input", "its channels must be known with a size of 5", Rule.SHAPE
+        )  # which has a kernel of its own
     if not op.bias.is_integer():  # the engine's kernel cuts the fraction off
-        return f"bias: {op.bias:g} is no integer"
-    return f"size: {op.size} is even" if op.size % 2 == 0 else None
+        return Refusal("bias", f"{op.bias:g} is no integer")
+    return Refusal("size", f"{op.size} is even") if op.size % 2 == 0 else None
 
 
 @converts(LRN, limit=_odd)

@@ -15,6 +15,7 @@ from crosschip.devices.openvino.converters.table import (
     rank_of,
 )
 from crosschip.devices.openvino.graph import TYPES, Graph
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand, Quantization
 from crosschip.ir.types import NARROW_TYPES, QUANTIZABLE
 from crosschip.ops.standard.quantization import Dequantize, Quantize
@@ -33,10 +34,10 @@ def quantize(g: Graph, op: Quantize) -> Node:
     return ops.convert(ops.clamp(shifted, limits.min, limits.max), TYPES[element_type])
 
 
-def _exact(op: Dequantize) -> str | None:
+def _exact(op: Dequantize) -> Refusal | None:
     """An int32 minus its zero point may have more digits than a float32."""
     if op.input.type.element_type is ElementType.INT32 and not _of(op.input).symmetric:
-        return "input: int32 with a zero point"
+        return Refusal("input", "int32 with a zero point", Rule.ELEMENT_TYPE)
     return None
 
 

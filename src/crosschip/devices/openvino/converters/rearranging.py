@@ -8,6 +8,7 @@ from openvino import opset15 as ops
 from crosschip.devices.limits import padded_once
 from crosschip.devices.openvino.converters.table import MOVABLE, converts, rank_of, sizes_only
 from crosschip.devices.openvino.graph import TYPES, Graph
+from crosschip.hal import Refusal
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
 from crosschip.ops.standard.blocks import ChannelShuffle
@@ -25,11 +26,11 @@ _MODES = {
 _LONG = {ElementType.INT32, ElementType.UINT32, ElementType.INT64}
 
 
-def _padded(op: Pad) -> str | None:
+def _padded(op: Pad) -> Refusal | None:
     if op.mode is PadMode.WRAP:
-        return "mode: WRAP"
+        return Refusal("mode", "WRAP")
     if op.value is not None and op.value.value is None:
-        return "value: must be constant"
+        return Refusal("value", "must be constant")
     return padded_once(op) or sizes_only(op)
 
 
@@ -46,8 +47,8 @@ def tile(g: Graph, op: Tile) -> Node:
     return ops.tile(g[op.input], g.indices(op.operand("repeats")))
 
 
-def _along_axes(op: Roll) -> str | None:
-    return "axes: must be given" if op.axes is None else sizes_only(op)
+def _along_axes(op: Roll) -> Refusal | None:
+    return Refusal("axes", "must be given") if op.axes is None else sizes_only(op)
 
 
 @converts(Roll, types=MOVABLE, limit=_along_axes)
@@ -55,9 +56,9 @@ def roll(g: Graph, op: Roll) -> Node:
     return ops.roll(g[op.input], g.int64(op.shifts), g.int64(op.axes or ()))
 
 
-def _reversed(op: ReverseSequence) -> str | None:
+def _reversed(op: ReverseSequence) -> Refusal | None:
     is_long = op.input.type.element_type in _LONG
-    return "input: long integers are reversed as float32" if is_long else None
+    return Refusal("input", "long integers are reversed as float32") if is_long else None
 
 
 @converts(ReverseSequence, types=MOVABLE, limit=_reversed)

@@ -12,6 +12,7 @@ from openvino import opset15 as ops
 from crosschip.devices.limits import hidden_size
 from crosschip.devices.openvino.converters.table import converts
 from crosschip.devices.openvino.graph import Graph, Value
+from crosschip.hal import Refusal
 from crosschip.ir import Array, ElementType, Operand
 from crosschip.ir.types import INDICES
 from crosschip.ops.definition.operator import shape_of
@@ -20,21 +21,21 @@ from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Recurrent
 _TYPES = INDICES | {ElementType.FLOAT32}
 
 
-def _plain(op: Recurrent) -> str | None:
+def _plain(op: Recurrent) -> Refusal | None:
     if op.activations or op.activation_alpha or op.activation_beta:
-        return "activations: must be left out"
+        return Refusal("activations", "must be left out")
     if np.isfinite(op.clip):
-        return "clip: must be left out"
+        return Refusal("clip", "must be left out")
     if op.sequence_lengths is not None:
         # Where a size is not known, OpenVINO does not look at them.
-        return "sequence_lengths: must be left out"
+        return Refusal("sequence_lengths", "must be left out")
     return hidden_size(op)
 
 
-def _plain_lstm(op: LSTM) -> str | None:
+def _plain_lstm(op: LSTM) -> Refusal | None:
     if op.peephole is not None:
-        return "peephole: must be left out"
-    return "input_forget: must be false" if op.input_forget else _plain(op)
+        return Refusal("peephole", "must be left out")
+    return Refusal("input_forget", "must be false") if op.input_forget else _plain(op)
 
 
 @converts(RNN, types=_TYPES, limit=_plain, nonempty=True)

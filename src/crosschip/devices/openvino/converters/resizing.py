@@ -9,10 +9,11 @@ from openvino import opset15 as ops
 from crosschip.devices.limits import divides_exactly, places, smooth, usual_pixels
 from crosschip.devices.openvino.converters.table import converts, exact_quotient
 from crosschip.devices.openvino.graph import Graph
+from crosschip.hal import Refusal, Rule
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 
 
-def _scaled(op: ResizeCubic | ResizeLinear) -> str | None:
+def _scaled(op: ResizeCubic | ResizeLinear) -> Refusal | None:
     scales = op.operand("scales")
     if op.operand("shape") is None and scales is not None and scales.value is not None:
         old, new = op.input.type.shape or (), op.outputs[0].type.shape or ()
@@ -20,7 +21,7 @@ def _scaled(op: ResizeCubic | ResizeLinear) -> str | None:
             # OpenVINO takes an axis that keeps its size for one that is not resampled.
             known = isinstance(old[axis], int)
             if scale != 1 and (old[axis] == new[axis] if known else 1 < scale < 1.5):
-                return f"scales: {scale} may leave a size of {old[axis]} as it is"
+                return Refusal("scales", f"{scale} may leave a size of {old[axis]} as it is")
     return smooth(op)
 
 
@@ -29,8 +30,8 @@ def resize_linear(g: Graph, op: ResizeLinear) -> Node:
     return _interpolate(g, op, "linear_onnx", places(op))
 
 
-def _excluding(op: ResizeCubic) -> str | None:
-    return "exclude_outside: is set" if op.exclude_outside else _scaled(op)
+def _excluding(op: ResizeCubic) -> Refusal | None:
+    return Refusal("exclude_outside", "is set") if op.exclude_outside else _scaled(op)
 
 
 @converts(ResizeCubic, computed=["shape", "scales"], limit=_excluding, nonempty=True)
@@ -38,9 +39,13 @@ def resize_cubic(g: Graph, op: ResizeCubic) -> Node:
     return _interpolate(g, op, "cubic", places(op), cube_coeff=op.coefficient)
 
 
-def _some_pixels(op: ResizeNearest) -> str | None:
+def _some_pixels(op: ResizeNearest) -> Refusal | None:
     # An empty image ends the process.
-    return "shape: has no pixels" if 0 in (op.outputs[0].type.shape or ()) else usual_pixels(op)
+    return (
+        Refusal("shape", "has no pixels", Rule.SHAPE)
+        if 0 in (op.outputs[0].type.shape or ())
+        else usual_pixels(op)
+    )
 
 
 @converts(ResizeNearest, computed=["shape", "scales"], limit=_some_pixels, nonempty=True)

@@ -13,6 +13,7 @@ from crosschip.devices.openvino.converters.table import (
     sizes_only,
 )
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType
 from crosschip.ops.standard.reduction import CumSum
 from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, TopK
@@ -20,16 +21,18 @@ from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, TopK
 _NUMBERS = FLOAT_TYPES | INTEGER_TYPES
 
 
-def _narrow(op: ArgExtreme | TopK) -> str | None:
+def _narrow(op: ArgExtreme | TopK) -> Refusal | None:
     """The rule for an int64 input; indices may have any shape."""
     shape = op.input.type.shape
     if op.input.type.element_type is ElementType.INT64 and (shape is None or len(shape) > 1):
-        return "input: int64 is computed in int32, which is for lists of sizes only"
+        return Refusal(
+            "input", "int64 is computed in int32, which is for lists of sizes only", Rule.COMPUTED
+        )
     return None
 
 
-def _first(op: ArgExtreme) -> str | None:
-    return "select_last: must be false" if op.select_last else _narrow(op)
+def _first(op: ArgExtreme) -> Refusal | None:
+    return Refusal("select_last", "must be false") if op.select_last else _narrow(op)
 
 
 @converts(ArgMax, ArgMin, types=_NUMBERS, limit=_first)
@@ -41,10 +44,10 @@ def arg_extreme(g: Graph, op: ArgExtreme) -> Value:
     return found.output(1) if op.keepdim else ops.squeeze(found.output(1), g.int64([axis]))
 
 
-def _some(op: TopK) -> str | None:
+def _some(op: TopK) -> Refusal | None:
     count = op.operand("k")
     is_zero = count is not None and count.value is not None and not op.k
-    return "k: is 0" if is_zero else _narrow(op)
+    return Refusal("k", "is 0") if is_zero else _narrow(op)
 
 
 @converts(TopK, types=_NUMBERS, computed=["k"], limit=_some)

@@ -9,7 +9,7 @@ from openvino import Node
 from openvino import opset15 as ops
 
 from crosschip.devices.openvino.graph import Graph, Value
-from crosschip.hal import Converters
+from crosschip.hal import Converters, Refusal, Rule
 from crosschip.ir import Array, ElementType, Operand
 from crosschip.ir.types import BOOLEANS, FLOATS, INDICES, INTEGERS
 from crosschip.ops.definition.operator import Operator
@@ -39,7 +39,7 @@ def rank_of(operand: Operand) -> int:
     return len(operand.type.shape)
 
 
-def sizes_only(op: Operator, *, but: str = "") -> str | None:
+def sizes_only(op: Operator, *, but: str = "") -> Refusal | None:
     """The rule for int64, which is computed in int32.
 
     Lists and single numbers of that type are sizes and indices, for which 32 bits do. Where they
@@ -54,9 +54,17 @@ def sizes_only(op: Operator, *, but: str = "") -> str | None:
         if operand.type.element_type is ElementType.INT64:
             shape = operand.type.shape
             if shape is None or len(shape) > 1:
-                return f"{slot}: int64 is computed in int32, which is for lists of sizes only"
+                return Refusal(
+                    slot,
+                    "int64 is computed in int32, which is for lists of sizes only",
+                    Rule.COMPUTED,
+                )
             if operand.value is not None and not fits_int32(operand.value):
-                return f"{slot}: int64 is computed in int32, which does not hold its values"
+                return Refusal(
+                    slot,
+                    "int64 is computed in int32, which does not hold its values",
+                    Rule.COMPUTED,
+                )
     return None
 
 

@@ -14,28 +14,29 @@ from crosschip.devices.openvino.converters.table import (
     sizes_only,
 )
 from crosschip.devices.openvino.graph import TYPES, Graph
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard import conversion, creation, indexing, joining, layout, slicing
 
 
-def _known_empty(op: Operator) -> str | None:
+def _known_empty(op: Operator) -> Refusal | None:
     """OpenVINO crashes, or makes something of nothing, where it knows as it compiles."""
     tensors = [operand for slot, operand in op.filled() if not slot.parameter]
     is_empty = any(0 in (operand.type.shape or ()) for operand in (*tensors, *op.outputs))
-    return "input: is empty, or the output is" if is_empty else None
+    return Refusal("input", "is empty, or the output is") if is_empty else None
 
 
-def _filled(op: Operator) -> str | None:
+def _filled(op: Operator) -> Refusal | None:
     return _known_empty(op) or sizes_only(op)
 
 
-def _narrow(op: conversion.Cast) -> str | None:
+def _narrow(op: conversion.Cast) -> Refusal | None:
     own = op.input.type.element_type
     if op.dtype is ElementType.INT64 and own in FLOAT_TYPES:
-        return "dtype: int64 is computed in int32"
+        return Refusal("dtype", "int64 is computed in int32", Rule.COMPUTED)
     if op.dtype is ElementType.BOOL and own is ElementType.UINT32:
-        return "input: uint32 is false from 2 ** 31 on"
+        return Refusal("input", "uint32 is false from 2 ** 31 on")
     return sizes_only(op)
 
 
@@ -61,7 +62,7 @@ def split(g: Graph, op: joining.Split) -> list[Output]:
     return pieces
 
 
-def _picked(op: indexing.Gather) -> str | None:
+def _picked(op: indexing.Gather) -> Refusal | None:
     return _known_empty(op) or sizes_only(op, but="indices")
 
 
@@ -119,7 +120,7 @@ def shape_of(g: Graph, op: creation.ShapeOf) -> Node:
     return ops.convert(ops.shape_of(g[op.input]), TYPES[op.dtype])
 
 
-def _sliced(op: slicing.Slice) -> str | None:
+def _sliced(op: slicing.Slice) -> Refusal | None:
     return backward_start(op) or sizes_only(op)
 
 

@@ -1,0 +1,106 @@
+"""The facts about a device, as data."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import lru_cache
+from pathlib import Path
+
+from crosschip.ir import ElementType
+from crosschip.ir.types import ALL_TYPES
+
+
+class Kind(Enum):
+    """The sort of hardware that a device is."""
+
+    CPU = "cpu"
+    GPU = "gpu"
+    ACCELERATOR = "accelerator"
+
+
+class Precision(Enum):
+    """The floating-point arithmetic that a device may use for a float32 model."""
+
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"
+    FLOAT16 = "float16"
+
+
+class Sizing(Enum):
+    """The open sizes that a device compiles."""
+
+    FIXED = "fixed"
+    """None: every size must be known."""
+    BOUNDED = "bounded"
+    """Those with a name for which the caller gives a range."""
+    FREE = "free"
+    """Any."""
+
+
+class Layout(Enum):
+    """The order of an image's axes in memory."""
+
+    NCHW = "NCHW"
+    NHWC = "NHWC"
+
+
+@lru_cache(maxsize=1)
+def processor() -> str:
+    """The system, the processor's model and its instructions, a line each."""
+    about = Path("/proc/cpuinfo")
+    lines = about.read_text().splitlines() if about.exists() else []
+    telling = ("model name", "flags", "Features")
+    features = sorted({line for line in lines if line.startswith(telling)})
+    return "\n".join([platform.system(), platform.machine(), platform.processor(), *features])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """The facts about an open device on which the runtime relies.
+
+    Attributes:
+        precisions: the arithmetic that it offers for float32 operations.
+        types: the element types that it computes in or moves.
+        sizing: the open sizes that it compiles.
+        threads: whether `Options.threads` can be kept; one that cannot is not given operations
+            where the caller sets it.
+        max_rank: the most axes of a tensor; `None` if any number.
+        layouts: the layouts of images that it prefers, the best first; it takes any.
+        concurrency: how many runs of a program it works on at once; `None` if it does not matter.
+        alignment: the number of bytes to a multiple of which the memory of inputs is aligned.
+        tied_to: what else than the device's version must be the same where a saved program is
+            loaded: the processor, unless the device says otherwise.
+    """
+
+    precisions: frozenset[Precision] = frozenset({Precision.FLOAT32})
+    types: frozenset[ElementType] = ALL_TYPES
+    sizing: Sizing = Sizing.FREE
+    threads: bool = False
+    max_rank: int | None = None
+    layouts: tuple[Layout, ...] = (Layout.NCHW,)
+    concurrency: int | None = None
+    alignment: int = 1
+    tied_to: tuple[str, ...] = field(default_factory=lambda: (processor(),))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """One of the chips that a device's driver reaches on this machine, as `Device.probe` finds it.
+
+    Attributes:
+        name: what follows the colon in `device:name`; empty if there is one only.
+        kind: the sort of hardware.
+        description: the chip's full name.
+        memory: its memory in bytes; `None` if it is the host's, or unknown.
+        simulated: whether software plays the chip, so that its times are not the chip's.
+        problem: why it cannot be used; empty if nothing speaks against it.
+    """
+
+    name: str = ""
+    kind: Kind
+    description: str = ""
+    memory: int | None = None
+    simulated: bool = False
+    problem: str = ""

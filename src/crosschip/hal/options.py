@@ -1,0 +1,73 @@
+"""The caller's wishes for a compilation; the same words mean the same on every device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from crosschip.hal.capabilities import Precision
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The values that an open size takes.
+
+    Attributes:
+        name: the size's, as it stands in the shapes of the model's inputs.
+        least: the smallest value.
+        most: the greatest value.
+    """
+
+    name: str
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The open sizes of a model.
+
+    Attributes:
+        ranges: the values that named sizes take; a size without a range may take any.
+        profiles: values of sizes, by name, to compile for at once, sorted by name.
+        specializations: for how many sets of input shapes a device that compiles again for each
+            keeps programs at once; the least recently used is dropped.
+    """
+
+    ranges: tuple[Range, ...] = ()
+    profiles: tuple[tuple[tuple[str, int], ...], ...] = ()
+    specializations: int = 16
+
+    @classmethod
+    def of(
+        cls,
+        ranges: Mapping[str, tuple[int, int]],
+        profiles: Sequence[Mapping[str, int]],
+        specializations: int = 16,
+    ) -> Sizes:
+        """Sizes from what people write: `{"N": (1, 8)}` and `[{"N": 1}, {"N": 8}]`."""
+        return cls(
+            tuple(Range(name, *bounds) for name, bounds in sorted(ranges.items())),
+            tuple(tuple(sorted(profile.items())) for profile in profiles),
+            specializations,
+        )
+
+    @property
+    def bounded(self) -> frozenset[str]:
+        """The names of the sizes that have a range."""
+        return frozenset(entry.name for entry in self.ranges)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to compile.
+
+    Attributes:
+        precision: the arithmetic for float32 operations.
+        threads: how many processor threads a run may use; `None` leaves it to the device.
+        sizes: the open sizes.
+    """
+
+    precision: Precision = Precision.FLOAT32
+    threads: int | None = None
+    sizes: Sizes = field(default=Sizes())

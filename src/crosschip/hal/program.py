@@ -1,0 +1,104 @@
+"""Compiled models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from crosschip.hal.buffers import COMPLETED, Buffer, Event, HostBuffer, Submission
+from crosschip.ir import Array
+
+
+class Program:
+    """A compiled model. Runs may overlap: a program is run from many threads at once.
+
+    A subclass defines `run`, if it only blocks, or `submit`, if it takes on work and goes on; each
+    is the default for the other. No method is called after `close`, and none while `close` runs.
+
+    Attributes:
+        rules: for each extra output behind those of the model, the sentence about the rule of a
+            definition that was broken where an element of that output, of type bool, is false. So
+            a device reports what it finds out in the middle of its work.
+        specializes: whether `prepare` must be called for input shapes before the first run with
+            them.
+    """
+
+    rules: Sequence[str] = ()
+    specializes: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if cls.run is Program.run and cls.submit is Program.submit:
+            raise TypeError(f"{cls.__name__} defines neither run nor submit; define one of them")
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        """Compute the outputs.
+
+        Args:
+            inputs: one C-contiguous array for each model input, in order, of its element type and
+                of a shape that its type allows, aligned as the device's capabilities ask and at
+                least to its elements; never written to, and not kept after the run.
+
+        Returns:
+            One C-contiguous array for each model output, in order, and one for each of `rules`;
+            the caller owns them.
+
+        Raises:
+            DeviceError: the device failed.
+        """
+        outputs: list[Buffer | None] = []
+        submission = self.submit([HostBuffer(array) for array in inputs], outputs, ())
+        submission.event.wait()
+        return [buffer.array() for buffer in submission.outputs]
+
+    def submit(
+        self,
+        inputs: Sequence[Buffer],
+        outputs: Sequence[Buffer | None],
+        after: Sequence[Event],
+    ) -> Submission:
+        """Take on a run and return, if the device can, before it is done.
+
+        Args:
+            inputs: one buffer for each model input: this device's own, or the host's. Neither
+                written to nor kept after the run.
+            outputs: for each model output where to put it, or `None` for new memory; empty if all
+                are to be new.
+            after: what must have ended before an input is read or an output written.
+
+        Returns:
+            The outputs, in the given buffers where there are any, and the end of the run.
+
+        Raises:
+            DeviceError: the device failed to take it on; later failures come out of the event.
+        """
+        for event in after:
+            event.wait()
+        made = self.run([buffer.array() for buffer in inputs])
+        buffers: list[Buffer] = [HostBuffer(array) for array in made]
+        for index, given in enumerate(outputs):
+            if given is not None:
+                given.write(made[index])
+                buffers[index] = given
+        return Submission(buffers, COMPLETED)
+
+    def prepare(self, shapes: Sequence[tuple[int, ...]]) -> bool:
+        """Compile for these shapes of the inputs, if that is not done; whether anything was.
+
+        Called before a run with other shapes than the one before, and for the profiles that the
+        caller gave, so that nothing is compiled within `run`.
+
+        Raises:
+            CompileError: the device failed to compile for these shapes.
+        """
+        return False
+
+    def save(self) -> bytes | None:
+        """The bytes from which `Device.load` makes the same program; `None` if there are none.
+
+        Asked for after compiling, and again after `prepare` has compiled more.
+        """
+        return None
+
+    def close(self) -> None:
+        """Release what the program holds."""

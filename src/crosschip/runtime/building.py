@@ -1,0 +1,154 @@
+"""From segments to programs: compiled, or loaded from the cache, and kept there."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from crosschip.hal import CompileError, Options
+from crosschip.ir import DeviceError
+from crosschip.ir.text import legible
+from crosschip.runtime.cache import Cache
+from crosschip.runtime.entry import Entry
+from crosschip.runtime.guard import GuardedDevice, GuardedProgram
+from crosschip.runtime.key import cache_key, can_change
+from crosschip.runtime.profiles import shapes_for
+from crosschip.runtime.segments import Segment
+
+logger = logging.getLogger("crosschip")
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A program, and whether it came from the cache."""
+
+    program: GuardedProgram
+    cache: Literal["hit", "miss", "off"]
+
+
+class Failed(Exception):
+    """A device failed to compile a segment."""
+
+    def __init__(self, segment: Segment, error: CompileError) -> None:
+        super().__init__(str(error))
+        self.segment = segment
+        self.error = error
+
+
+def build_all(
+    segments: Sequence[Segment],
+    devices: Mapping[str, GuardedDevice],
+    options: Options,
+    cache: Cache | None,
+) -> list[Built]:
+    """Compile every segment, in parallel; they do not depend on each other until they run."""
+
+    def build(segment: Segment) -> Built:
+        try:
+            return _build(segment, devices[segment.device], options, cache)
+        except CompileError as error:
+            raise Failed(segment, error) from error
+
+    if len(segments) < 2:
+        return [build(segment) for segment in segments]
+    with ThreadPoolExecutor(min(len(segments), os.cpu_count() or 1)) as pool:
+        futures = [pool.submit(build, segment) for segment in segments]
+    built = [future.result() for future in futures if future.exception() is None]
+    for future in futures:
+        error = future.exception()
+        if error is not None:
+            for one in built:
+                one.program.close()
+            raise error
+    return built
+
+
+def _build(segment: Segment, device: GuardedDevice, options: Options, cache: Cache | None) -> Built:
+    if cache is None:
+        return Built(_prepared(device.compile(segment.model, options), segment, options), "off")
+    store = _Store(segment, device, options, cache)
+    program = store.load()
+    if program is not None:
+        program.changed = partial(store.save, program)
+        return Built(_prepared(program, segment, options), "hit")
+    program = _prepared(device.compile(segment.model, options), segment, options)
+    kept = store.save(program)
+    program.changed = partial(store.save, program)
+    return Built(program, "miss" if kept else "off")
+
+
+class _Store:
+    """The place of one program in the cache."""
+
+    def __init__(
+        self, segment: Segment, device: GuardedDevice, options: Options, cache: Cache
+    ) -> None:
+        self._model = segment.model
+        self._device = device
+        self._options = options
+        self._cache = cache
+        self._entry = Entry(
+            cache_key(segment.model, device, options),
+            segment.device,
+            device.version,
+            segment.model.name,
+            len(segment.model.operations),
+        )
+
+    def load(self) -> GuardedProgram | None:
+        """The program that is kept; `None` if there is none that the device loads."""
+        saved = self._cache.read(self._entry)
+        if saved is None:
+            return None
+        try:
+            return self._device.load(saved, self._model, self._options)
+        except DeviceError as error:
+            self._cache.discard(self._entry, str(error))
+            return None
+
+    def save(self, program: GuardedProgram) -> bool:
+        """Keep a program; whether its device saves programs at all.
+
+        A device that fails to, and weights that changed meanwhile, are a warning.
+        """
+        try:
+            saved = program.save()
+        except DeviceError as error:
+            logger.warning("%s", error)
+            return False
+        if saved is None:
+            return False
+        model = self._model
+        if can_change(model) and cache_key(model, self._device, self._options) != self._entry.key:
+            logger.warning(
+                "%s: its weights changed in their file while it was compiled; its answers may be "
+                "of both, and the program is not kept; load it again",
+                legible(model.name),
+            )
+        else:
+            self._cache.write(self._entry, bytes(saved))
+        return True
+
+
+def _prepared(program: GuardedProgram, segment: Segment, options: Options) -> GuardedProgram:
+    """The program, compiled for the profiles that the caller gave."""
+    try:
+        for shapes in shapes_for(segment.model, options.sizes):
+            program.prepare(shapes)
+    except CompileError:
+        program.close()
+        raise
+    return program
+
+
+def cache_word(built: Sequence[Built]) -> str:
+    """`hit` if all programs came from the cache, `miss` if one did not, `off` if none is kept."""
+    words = {one.cache for one in built} - {"off"}
+    if not words:
+        return "off"
+    return "miss" if "miss" in words else "hit"

@@ -1,0 +1,420 @@
+"""The one guard around foreign code: every call into a device or its programs goes through here.
+
+Whatever a device raises becomes a `DeviceError` that begins with the device's name, and whatever it
+returns is checked before anybody relies on it. Only `KeyboardInterrupt` passes, since it is the
+user's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+
+from crosschip.hal import (
+    Buffer,
+    Capabilities,
+    CompileError,
+    Device,
+    Event,
+    Kind,
+    Offer,
+    Options,
+    Program,
+    Rule,
+    Submission,
+    Support,
+)
+from crosschip.ir import Array, DeviceError, Dim, Error, Model, Operation, TensorType
+from crosschip.ir.closing import Closing
+from crosschip.ir.dimension import name_of
+
+T = TypeVar("T")
+
+logger = logging.getLogger("crosschip")
+
+
+def first_line(error: BaseException) -> str:
+    """The text of an exception of foreign code, short enough for a message of ours."""
+    try:
+        lines = str(error).strip().splitlines()
+    except Exception:  # even telling what went wrong is foreign code
+        lines = []
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def failure(name: str, doing: str, error: BaseException) -> DeviceError:
+    """The error to raise for what foreign code raised.
+
+    Args:
+        name: the device's.
+        doing: what it was asked for, as in `running`.
+        error: what it raised.
+    """
+    own = isinstance(error, Error)
+    told = first_line(error).removeprefix(f"{type(error).__name__}: ") if own else first_line(error)
+    if not own:
+        told = f"failed while {doing}: {told}"
+    if isinstance(error, CompileError):
+        named = CompileError(_signed(name, told))
+        named.operations = error.operations
+        return named
+    return DeviceError(_signed(name, told))
+
+
+def _signed(name: str, told: str) -> str:
+    return told if told.startswith((f"{name} ", f"{name}:")) else f"{name}: {told}"
+
+
+def call(name: str, doing: str, function: Callable[..., T], *arguments: Any) -> T:
+    """What a function of a device returns.
+
+    Raises:
+        DeviceError: it raised something.
+    """
+    try:
+        return function(*arguments)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # foreign code: whatever it raises is its failure
+        raise failure(name, doing, error) from error
+
+
+class GuardedDevice(Closing):
+    """A device as the runtime uses it.
+
+    Attributes:
+        name: what the device is called, here and in every message.
+        device: the device itself.
+        version, vendor, kind, capabilities, properties: what it says of itself, asked for once.
+
+    Raises:
+        DeviceError: it does not say what it is in the types that the contract asks for.
+    """
+
+    def __init__(self, device: Device, name: str) -> None:
+        self.name = name
+        self.device = device
+        self.version = self._text("version")
+        self.vendor = self._text("vendor")
+        self.kind = self._checked("telling its kind", Kind, lambda: device.kind)
+        self.capabilities = self._checked(
+            "telling its capabilities", Capabilities, lambda: device.capabilities()
+        )
+        self.properties: Mapping[str, str] = dict(
+            self._checked("telling its properties", dict, lambda: device.properties)
+        )
+
+    def query(self, model: Model, options: Options) -> Offer:
+        """The device's answer about every operation; where it is no answer, the device declines."""
+        try:
+            return self._offer(model, options)
+        except DeviceError as error:
+            if type(self.device).query is Device.query:
+                return Offer([self._answer(operation, options) for operation in model.operations])
+            return Offer([_silent(operation, error) for operation in model.operations])
+
+    def compile(self, model: Model, options: Options) -> GuardedProgram:
+        """Compile.
+
+        Raises:
+            CompileError: the device failed.
+        """
+        try:
+            program = call(self.name, "compiling", self.device.compile, model, options)
+            return self._program("compiling", program, model)
+        except CompileError:
+            raise
+        except DeviceError as error:
+            raise CompileError(str(error)) from error.__cause__
+
+    def load(self, saved: bytes, model: Model, options: Options) -> GuardedProgram:
+        """Load a saved program.
+
+        Raises:
+            DeviceError: the device failed.
+        """
+        doing = "loading a saved program"
+        return self._program(
+            doing, call(self.name, doing, self.device.load, saved, model, options), model
+        )
+
+    def operators(self) -> Collection[str]:
+        """The operators that it runs in some form; none if it fails to say."""
+        try:
+            return frozenset(call(self.name, "listing operators", self.device.operators))
+        except (DeviceError, TypeError):
+            return frozenset()
+
+    def close(self) -> None:
+        """Close the device; if it fails to, that is a warning."""
+        try:
+            call(self.name, "closing", self.device.close)
+        except DeviceError as error:
+            logger.warning("%s", error)
+
+    def _offer(self, model: Model, options: Options) -> Offer:
+        offer = call(self.name, "answering", self.device.query, model, options)
+        count = len(model.operations)
+        if not isinstance(offer, Offer):
+            self._broke(f"answered with {_kind_of(offer)}, not with an Offer")
+        answers, groups = (
+            call(self.name, "answering", tuple, part) for part in (offer.answers, offer.groups)
+        )
+        if len(answers) != count:
+            self._broke(f"gave {len(answers)} answers about {count} operations")
+        for answer in answers:
+            if not isinstance(answer, Support):
+                self._broke(f"answered with {_kind_of(answer)}, not with Support")
+        call(self.name, "answering", _check_groups, groups, count)
+        return Offer(answers, groups)
+
+    def _answer(self, operation: Operation, options: Options) -> Support:
+        """The answer about one operation, where one about another broke off all of them."""
+        try:
+            answer = call(self.name, "answering", self.device.supports, operation, options)
+            if not isinstance(answer, Support):
+                self._broke(f"answered with {_kind_of(answer)}, not with Support")
+            return answer
+        except DeviceError as error:
+            return _silent(operation, error)
+
+    def _program(self, doing: str, program: object, model: Model) -> GuardedProgram:
+        if not isinstance(program, Program):
+            self._broke(f"returned {_kind_of(program)} while {doing}, not a Program")
+        return GuardedProgram(self.name, self.device, program, model)
+
+    def _text(self, attribute: str) -> str:
+        return self._checked(
+            f"telling its {attribute}", str, lambda: getattr(self.device, attribute)
+        )
+
+    def _checked(self, doing: str, kind: type[T], ask: Callable[[], object]) -> T:
+        found = call(self.name, doing, ask)
+        if not isinstance(found, kind):
+            self._broke(f"answered with {_kind_of(found)} while {doing}, not with {kind.__name__}")
+        return found
+
+    def _broke(self, how: str) -> NoReturn:
+        raise DeviceError(f"{self.name}: {how}; the device breaks the driver contract")
+
+
+class GuardedProgram:
+    """A program as the runtime uses it.
+
+    Args:
+        name: the device's.
+        device: the device itself.
+        program: the program itself.
+        model: what it was compiled from.
+
+    Attributes:
+        submits: whether it takes on work and goes on.
+        changed: called after it has compiled more.
+    """
+
+    def __init__(self, name: str, device: Device, program: Program, model: Model) -> None:
+        self.name = name
+        self.device = device
+        self.program = program
+        self.submits = type(program).submit is not Program.submit
+        self.changed: Callable[[], object] | None = None
+        self._run = program.run
+        self._specializes = program.specializes
+        self._prepared: tuple[tuple[int, ...], ...] | None = None
+        self._inputs = [operand.type for operand in model.inputs.values()]
+        self._outputs = list(model.outputs.items())
+        self._types = [operand.type for operand in model.outputs.values()]
+        self._dtypes = [type_.element_type.dtype for type_ in self._types]
+        self._rules = call(name, "telling its rules", tuple, program.rules)
+        self._accepted: tuple[object, object] = (None, None)
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        """Compute the outputs, one array for each of the model's, of its type.
+
+        Raises:
+            DeviceError: the device failed, or returned something else.
+        """
+        if self._specializes:
+            self._prepare_for(tuple([array.shape for array in inputs]))
+        try:
+            made = self._run(inputs)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # foreign code: whatever it raises is its failure
+            raise failure(self.name, "running", error) from error
+        return self._checked(inputs, made)
+
+    def owns(self, buffer: Buffer) -> bool:
+        """Whether a buffer is memory of the device that the program runs on."""
+        return buffer.device is self.device
+
+    def submit(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None], after: Sequence[Event]
+    ) -> Submission:
+        """Take on a run.
+
+        Raises:
+            DeviceError: the device did not take it on, or returned something else.
+        """
+        if self._specializes:
+            self._prepare_for(tuple([buffer.shape for buffer in inputs]))
+        taken = call(self.name, "taking on a run", self.program.submit, inputs, outputs, after)
+        if not isinstance(taken, Submission):
+            raise self._misfit(f"returned {_kind_of(taken)} where a Submission belongs")
+        made: list[Buffer] = call(self.name, "taking on a run", list, taken.outputs)
+        wanted = len(self._outputs) + len(self._rules)
+        if len(made) != wanted:
+            raise self._misfit(f"returned {len(made)} outputs where {wanted} belong")
+        for (name, operand), buffer in zip(self._outputs, made, strict=False):
+            if not isinstance(buffer, Buffer):
+                raise self._misfit(f"returned {_kind_of(buffer)} for {name!r}, not a Buffer")
+            self._check_type(name, operand.type, buffer.element_type.dtype, buffer.shape, {})
+        return Submission(made, taken.event)
+
+    def results(self, made: Sequence[Buffer]) -> Sequence[Buffer]:
+        """The outputs of a finished submission without those that report broken rules.
+
+        Raises:
+            DeviceError: a rule was broken.
+        """
+        for rule, buffer in zip(self._rules, made[len(self._outputs) :], strict=True):
+            if not call(self.name, "running", lambda b: bool(np.all(b.array())), buffer):
+                raise DeviceError(f"{self.name}: {rule}")
+        return made[: len(self._outputs)]
+
+    def prepare(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Compile for shapes of the inputs, if the device does that.
+
+        Raises:
+            CompileError: it failed.
+        """
+        try:
+            more = call(self.name, f"compiling for {_listed(shapes)}", self.program.prepare, shapes)
+        except CompileError:
+            raise
+        except DeviceError as error:
+            raise CompileError(str(error)) from error.__cause__
+        if more and self.changed is not None:
+            self.changed()
+
+    def save(self) -> bytes | None:
+        """The program's bytes.
+
+        Raises:
+            DeviceError: the device failed, or returned something else.
+        """
+        saved = call(self.name, "saving a program", self.program.save)
+        if saved is not None and not isinstance(saved, bytes | bytearray | memoryview):
+            raise self._misfit(f"saved a program as {_kind_of(saved)}, not as bytes")
+        return saved
+
+    def close(self) -> None:
+        """Close the program; if it fails to, that is a warning."""
+        try:
+            call(self.name, "closing a program", self.program.close)
+        except DeviceError as error:
+            logger.warning("%s", error)
+
+    def _prepare_for(self, shapes: tuple[tuple[int, ...], ...]) -> None:
+        if shapes != self._prepared:
+            self.prepare(shapes)
+            self._prepared = shapes
+
+    def _checked(self, inputs: Sequence[Array], made: Any) -> Sequence[Array]:
+        """What a run returned, once it is what the model declares."""
+        try:
+            for index, dtype in enumerate(self._dtypes):
+                array = made[index]
+                if type(array) is not np.ndarray or array.dtype is not dtype:
+                    made = list(made)
+                    made[index] = self._as_declared(index, array)
+            shapes = [array.shape for array in made], [array.shape for array in inputs]
+        except (TypeError, IndexError, AttributeError, KeyError):
+            raise self._misfit(f"returned {_kind_of(made)} where outputs belong") from None
+        if shapes != self._accepted:
+            self._check_shapes(inputs, made)
+            self._accepted = shapes
+        if self._rules:
+            for rule, kept in zip(self._rules, made[len(self._outputs) :], strict=True):
+                if not np.all(kept):
+                    raise DeviceError(f"{self.name}: {rule}")
+            return list(made[: len(self._outputs)])
+        checked: Sequence[Array] = made
+        return checked
+
+    def _as_declared(self, index: int, array: object) -> Array:
+        name, dtype = self._outputs[index][0], self._dtypes[index]
+        if not isinstance(array, np.ndarray):
+            raise self._misfit(f"returned {_kind_of(array)} for {name!r}, not an array")
+        if array.dtype != dtype:
+            declared = self._types[index]
+            raise self._misfit(
+                f"returned {array.dtype} for {name!r}, but the model says {declared}"
+            )
+        # The same elements by another name, such as NumPy's two names for a type of 64 bits.
+        return np.asarray(array).view(dtype)
+
+    def _check_shapes(self, inputs: Sequence[Array], made: Sequence[Array]) -> None:
+        wanted = len(self._outputs) + len(self._rules)
+        if len(made) != wanted:
+            raise self._misfit(f"returned {len(made)} outputs where {wanted} belong")
+        sizes = _sizes(self._inputs, [array.shape for array in inputs])
+        for (name, operand), array in zip(self._outputs, made, strict=False):
+            self._check_type(name, operand.type, array.dtype, array.shape, sizes)
+
+    def _check_type(
+        self,
+        name: str,
+        declared: TensorType,
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+        sizes: Mapping[str, Dim],
+    ) -> None:
+        fits = declared.shape is None or (
+            len(declared.shape) == len(shape)
+            and all(map(_may_be, declared.substitute(sizes).shape or (), shape))
+        )
+        if not fits or dtype != declared.element_type.dtype:
+            raise self._misfit(
+                f"returned {dtype}{list(shape)} for {name!r}, but the model says {declared}"
+            )
+
+    def _misfit(self, how: str) -> DeviceError:
+        return DeviceError(f"{self.name}: {how}; the device breaks the driver contract")
+
+
+def _sizes(types: Sequence[TensorType], shapes: Sequence[tuple[int, ...]]) -> dict[str, Dim]:
+    """The values of the named sizes that the shapes of inputs show."""
+    found: dict[str, Dim] = {}
+    for type_, shape in zip(types, shapes, strict=True):
+        for size, value in zip(type_.shape or (), shape, strict=False):
+            name = name_of(size)
+            if name is not None:
+                found[name] = value
+    return found
+
+
+def _may_be(declared: Dim, size: int) -> bool:
+    return not isinstance(declared, int) or declared == size
+
+
+def _silent(operation: Operation, error: DeviceError) -> Support:
+    """The answer about an operation that the device fails to give."""
+    return Support.no(operation, "", str(error), Rule.FAILURE)
+
+
+def _check_groups(groups: Sequence[Any], count: int) -> None:
+    members = [index for group in groups for index in group.operations]
+    if len(set(members)) < len(members) or not all(0 <= index < count for index in members):
+        raise ValueError("its groups are not disjoint sets of the model's operations")
+
+
+def _kind_of(value: object) -> str:
+    return "None" if value is None else f"an object of type {type(value).__name__}"
+
+
+def _listed(shapes: Sequence[tuple[int, ...]]) -> str:
+    return ", ".join(str(list(shape)) for shape in shapes)

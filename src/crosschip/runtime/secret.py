@@ -1,0 +1,82 @@
+"""The user's secret: 32 random bytes by which cache entries are authenticated."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import platformdirs
+
+from crosschip.ir import CacheError
+from crosschip.runtime.regular import open_regular
+
+SIZE = 32
+
+_ADVICE = "set CROSSCHIP_CACHE_SECRET to a file of your own, or turn the cache off (cache=False)"
+
+
+def secret_file() -> Path:
+    """`CROSSCHIP_CACHE_SECRET`, or a file in the platform's folder for the user's data."""
+    configured = os.environ.get("CROSSCHIP_CACHE_SECRET")
+    if configured:
+        return Path(configured)
+    return platformdirs.user_data_path("crosschip") / "cache.secret"
+
+
+def secret() -> bytes:
+    """The secret in `secret_file()`, which is made if it is not there.
+
+    Raises:
+        CacheError: the file cannot be made or read, is not the user's alone, or holds something
+            else.
+    """
+    path = secret_file()
+    try:
+        try:
+            return _read(path)
+        except FileNotFoundError:
+            _make(path)
+            return _read(path)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise CacheError(
+            f"cache secret {path}: cannot be made or read ({why}); {_ADVICE}"
+        ) from None
+
+
+def _make(path: Path) -> None:
+    """Write a new secret, unless another process is first: all then read the same one."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".cache.secret.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(os.urandom(SIZE))
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):
+            os.link(temporary, path)
+    finally:
+        os.unlink(temporary)
+
+
+def _read(path: Path) -> bytes:
+    with open_regular(path, follow=True) as file:
+        about = os.fstat(file.fileno())
+        if hasattr(os, "geteuid"):
+            if about.st_uid != os.geteuid():
+                raise CacheError(f"cache secret {path}: belongs to another user; {_ADVICE}")
+            if stat.S_IMODE(about.st_mode) & 0o077:
+                raise CacheError(
+                    f"cache secret {path}: is open to other users, who may have read it; remove "
+                    f"it to have a new one made, or make it yours alone (chmod 600)"
+                )
+        content = file.read(SIZE + 1)
+    if len(content) != SIZE:
+        raise CacheError(
+            f"cache secret {path}: does not hold exactly {SIZE} bytes; remove it to have a new "
+            f"one made, or {_ADVICE}"
+        )
+    return content
