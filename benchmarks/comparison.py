@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from benchmarks.neighbours import Watch
-from crosschip.runtime.benchmark import Run, interleave
+from crosschip.bench.timing import Run, interleave
 
 Open = Callable[[], Run]
 """Compiles a model and returns a run of it, with its inputs."""
