@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -18,16 +18,20 @@ Kernel = Callable[[Sequence[Array | None]], tuple[Array, ...]]
 """Computes an operation's outputs from the arrays that fill its slots, in slot order."""
 
 _REALS = (np.dtype(np.float32), np.dtype(np.float64))
+_with_attributes: dict[type[Operator], type[Operator]] = {}
 _NARROW_FLOATS = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
 
 
 def kernel_of(operation: Operator) -> Kernel:
     """The operation's reference computation, with every constant parameter decoded beforehand.
 
+    The reference gets the tensors, by the names of their slots, and reads parameters from `self`.
+
     Elements of the narrow float types are computed in float32, quantized ones in float64, and
     rounded once, at the end.
     """
     static, computed = _parameters(operation)
+    constant = _with_parameters(operation, static)
     tensor_slots = [slot for slot in operation.slots if not slot.parameter]
     types = [output.type for output in operation.outputs]
     scales = _scales(operation)
@@ -39,16 +43,12 @@ def kernel_of(operation: Operator) -> Kernel:
     bounds = None if operation.fused is Fuse.NONE else operation.fused.bounds
 
     def run(arrays: Sequence[Array | None]) -> tuple[Array, ...]:
-        values = dict(static)
-        known = _with_values(operation, computed, arrays) if computed else operation
+        known = _with_values(operation, computed, arrays, static) if computed else constant
         if scales:
             arrays = _dequantized(arrays, scales)
-        for slot in tensor_slots:
-            values[slot.name] = _pick(slot, arrays, widen)
-        for slot in computed:
-            values[slot.name] = slot.decode(cast(Array, arrays[slot.index]))
+        tensors = {slot.name: _pick(slot, arrays, widen) for slot in tensor_slots}
         with np.errstate(all="ignore"):
-            result = known.reference(**values)
+            result = known.reference(**tensors)
             results = [result] if isinstance(result, np.ndarray | np.generic) else result
             if bounds:
                 results = [np.clip(result, *bounds) for result in results]
@@ -62,7 +62,7 @@ def _parameters(operation: Operator) -> tuple[dict[str, Any], list[Parameter[Any
     static: dict[str, Any] = {}
     computed: list[Parameter[Any]] = []
     for slot in operation.slots:
-        if isinstance(slot, Parameter) and slot.name != "fuse_code":
+        if isinstance(slot, Parameter):
             try:
                 static[slot.name] = slot.__get__(operation, type(operation))
             except ComputedParameter:
@@ -71,15 +71,36 @@ def _parameters(operation: Operator) -> tuple[dict[str, Any], list[Parameter[Any
 
 
 def _with_values(
-    operation: Operator, computed: Sequence[Slot], arrays: Sequence[Array | None]
+    operation: Operator,
+    computed: Sequence[Parameter[Any]],
+    arrays: Sequence[Array | None],
+    static: Mapping[str, Any],
 ) -> Operator:
-    """The operation as it is in one run, so that a reference may read any parameter from it."""
-    inputs = list(operation.inputs)
+    """The operation as it is in one run, where every parameter is a constant."""
+    inputs, values = list(operation.inputs), dict(static)
     for slot in computed:
-        operand = inputs[slot.index]
+        operand, array = inputs[slot.index], arrays[slot.index]
         assert operand is not None, "it is computed"
-        inputs[slot.index] = Operand(operand.name, operand.type, arrays[slot.index])
-    return operation.with_inputs(tuple(inputs))
+        assert array is not None, "it is computed"
+        inputs[slot.index] = Operand(operand.name, operand.type, array)
+        values[slot.name] = slot.decode(array)
+    return _with_parameters(operation.with_inputs(tuple(inputs)), values)
+
+
+def _with_parameters(operation: Operator, values: Mapping[str, Any]) -> Operator:
+    """The operation with the values of parameters as plain attributes, not decoded when read."""
+    if not values:
+        return operation
+    kind = _with_attributes.get(type(operation)) or _made_with_attributes(type(operation))
+    made = kind(operation.name, operation.inputs, operation.outputs, operation.output_quantization)
+    vars(made).update(values)
+    return made
+
+
+def _made_with_attributes(kind: type[Operator]) -> type[Operator]:
+    """The same operator without `__slots__`: what an instance holds comes before what it reads."""
+    _with_attributes[kind] = type(kind.__name__, (kind,), {})
+    return _with_attributes[kind]
 
 
 def _scales(operation: Operator) -> list[tuple[int, Quantization]]:

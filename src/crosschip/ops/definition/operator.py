@@ -10,8 +10,8 @@ shape inference and a NumPy reference:
         input = tensor(FLOATS)
         alpha = real(0.01)
 
-        def reference(self, input: Array, alpha: float) -> Array:
-            return np.where(input >= 0, input, alpha * input)
+        def reference(self, input: Array) -> Array:
+            return np.where(input >= 0, input, self.alpha * input)
 
 Binding of arguments, validation and its messages, execution and documentation follow from it.
 Examples of it are in `crosschip.ops.examples`, its names elsewhere in `crosschip.ops.faces`.

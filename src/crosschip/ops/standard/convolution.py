@@ -84,24 +84,14 @@ class Conv2D(Operator):
             return (batch, out, unknown(), unknown())
         return (batch, out, *self.windows(static(kernel)).counts(image))
 
-    def reference(
-        self,
-        input: Array,
-        filter: Array,
-        bias: Array | None,
-        auto_pad: AutoPad,
-        pads: Sequence[int],
-        strides: Sequence[int],
-        group: int,
-        dilations: Sequence[int],
-    ) -> Array:
-        windows = Windows(filter.shape[2:], strides, dilations, auto_pad, pads)
+    def reference(self, input: Array, filter: Array, bias: Array | None) -> Array:
+        windows = self.windows(filter.shape[2:])
         size = static(windows.counts(input.shape[2:]))
         batch, out = input.shape[0], filter.shape[0]
-        weights = filter.reshape(group, out // group, *filter.shape[1:])
-        result = np.zeros((batch, group, out // group, int(np.prod(size))), input.dtype)
+        weights = filter.reshape(self.group, out // self.group, *filter.shape[1:])
+        result = np.zeros((batch, self.group, out // self.group, int(np.prod(size))), input.dtype)
         for i, j, pixels in windows.sliding_windows(input, 0):
-            columns = pixels.reshape(batch, group, filter.shape[1], result.shape[-1])
+            columns = pixels.reshape(batch, self.group, filter.shape[1], result.shape[-1])
             if columns.shape[2] == 1:
                 result += weights[:, :, :, i, j] * columns
             else:
@@ -214,26 +204,14 @@ class Conv2DTranspose(Operator):
             pads[2 * axis + 1] = total - pads[2 * axis]
         return pads[0], pads[1], pads[2], pads[3]
 
-    def reference(
-        self,
-        input: Array,
-        filter: Array,
-        bias: Array | None,
-        auto_pad: AutoPad,
-        pads: Sequence[int],
-        strides: Sequence[int],
-        group: int,
-        dilations: Sequence[int],
-        output_padding: Sequence[int],
-        output_shape: Sequence[int] | None,
-    ) -> Array:
+    def reference(self, input: Array, filter: Array, bias: Array | None) -> Array:
         batch, channels, *image = input.shape
         kernel = filter.shape[2:]
-        grouped = input.reshape(batch, group, channels // group, image[0] * image[1])
-        weights = filter.reshape(group, channels // group, *filter.shape[1:])
+        grouped = input.reshape(batch, self.group, channels // self.group, image[0] * image[1])
+        weights = filter.reshape(self.group, channels // self.group, *filter.shape[1:])
         full = static(self._full(image, kernel))
-        canvas = np.zeros((batch, group * filter.shape[1], *full), input.dtype)
-        for i, j, pixels in sliding_windows(canvas, kernel, strides, dilations, image):
+        canvas = np.zeros((batch, self.group * filter.shape[1], *full), input.dtype)
+        for i, j, pixels in sliding_windows(canvas, kernel, self.strides, self.dilations, image):
             pixels += (weights[..., i, j].swapaxes(1, 2) @ grouped).reshape(pixels.shape)
         top, bottom, left, right = self._cut(image, kernel)
         canvas = pad_image(canvas, (0, max(0, -bottom), 0, max(0, -right)), 0)
@@ -352,22 +330,14 @@ class DeformableConv2D(Operator):
         return (batch, out, *size)
 
     def reference(
-        self,
-        input: Array,
-        offset: Array,
-        mask: Array | None,
-        filter: Array,
-        bias: Array | None,
-        pads: Sequence[int],
-        strides: Sequence[int],
-        group: int,
-        deformable_group: int,
-        dilations: Sequence[int],
+        self, input: Array, offset: Array, mask: Array | None, filter: Array, bias: Array | None
     ) -> Array:
         (batch, _, *image), (out, _, *kernel) = input.shape, filter.shape
         size = offset.shape[2:]
         images = input.reshape(
-            batch * deformable_group, input.shape[1] // deformable_group, image[0] * image[1]
+            batch * self.deformable_group,
+            input.shape[1] // self.deformable_group,
+            image[0] * image[1],
         )
         undeformed = self._undeformed(kernel, size).astype(offset.dtype)
         pixels = size[0] * size[1]
@@ -377,8 +347,8 @@ class DeformableConv2D(Operator):
         if mask is not None:
             columns = columns * mask.reshape(len(images), 1, y.shape[1])
         depth = filter.shape[1] * kernel[0] * kernel[1]
-        weights = filter.reshape(group, out // group, depth)
-        output = weights @ columns.reshape(batch, group, depth, pixels)
+        weights = filter.reshape(self.group, out // self.group, depth)
+        output = weights @ columns.reshape(batch, self.group, depth, pixels)
         output = output.reshape(batch, out, *size)
         return output if bias is None else output + bias.reshape(-1, 1, 1)
 

@@ -79,9 +79,9 @@ class GatherND(_Picking):
             raise ValueError(f"indices: places have {count} indices for {len(shape) - batch} axes")
         return (*places[:-1], *shape[batch + count :])
 
-    def reference(self, input: Array, indices: Array, batch_dims: int) -> Array:
-        batch = np.ix_(*map(np.arange, input.shape[:batch_dims]))
-        more = (1,) * (indices.ndim - 1 - batch_dims)
+    def reference(self, input: Array, indices: Array) -> Array:
+        batch = np.ix_(*map(np.arange, input.shape[: self.batch_dims]))
+        more = (1,) * (indices.ndim - 1 - self.batch_dims)
         places = tuple(np.reshape(i, i.shape + more) for i in batch)
         return input[(*places, *np.moveaxis(indices, -1, 0))]
 
@@ -101,8 +101,8 @@ class GatherElements(_Picking):
     def infer_shape(self) -> Shape:
         return _same_rank(self.input, self.indices, self.axis)
 
-    def reference(self, input: Array, indices: Array, axis: int) -> Array:
-        return input[_elementwise_places(indices, axis)]
+    def reference(self, input: Array, indices: Array) -> Array:
+        return input[_elementwise_places(indices, self.axis)]
 
     def decompose(self, b: Builder) -> Operand:
         return b.add(GatherND, self.input, _coordinates(b, self.indices, self.axis))
@@ -151,9 +151,9 @@ class ScatterND(_Writing):
                 same(size, other, "updates: sizes of it and of what indices name")
         return shape
 
-    def reference(self, input: Array, indices: Array, updates: Array, reduction: Scatter) -> Array:
+    def reference(self, input: Array, indices: Array, updates: Array) -> Array:
         output = input.copy()
-        _COMBINE[reduction](output, tuple(np.moveaxis(indices, -1, 0)), updates)
+        _COMBINE[self.reduction](output, tuple(np.moveaxis(indices, -1, 0)), updates)
         return output
 
 
@@ -181,11 +181,9 @@ class ScatterElements(_Writing):
             same(size, other, "updates: sizes of it and of indices")
         return shape_of(self.input)
 
-    def reference(
-        self, input: Array, indices: Array, updates: Array, axis: int, reduction: Scatter
-    ) -> Array:
+    def reference(self, input: Array, indices: Array, updates: Array) -> Array:
         output = input.copy()
-        _COMBINE[reduction](output, _elementwise_places(indices, axis), updates)
+        _COMBINE[self.reduction](output, _elementwise_places(indices, self.axis), updates)
         return output
 
     def decompose(self, b: Builder) -> Operand:
@@ -227,11 +225,9 @@ class SparseToDense(Operator):
             same(places[0], values[0], "values: as many as places")
         return shape
 
-    def reference(
-        self, indices: Array, values: Array, shape: Sequence[int], default_value: Array | None
-    ) -> Array:
+    def reference(self, indices: Array, values: Array, default_value: Array | None) -> Array:
         default = np.zeros((), values.dtype) if default_value is None else default_value
-        output = np.full(shape, default.reshape(()), values.dtype)
+        output = np.full(self.shape, default.reshape(()), values.dtype)
         output[tuple(indices.T)] = values
         return output
 
@@ -300,5 +296,5 @@ class Gather(Operator):
     def infer_sizes(self) -> Sequence[Dim]:
         return moved_sizes(self)
 
-    def reference(self, input: Array, indices: Array, axis: int) -> Array:
-        return np.take(input, indices, axis)
+    def reference(self, input: Array, indices: Array) -> Array:
+        return np.take(input, indices, self.axis)

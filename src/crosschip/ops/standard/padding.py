@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -94,15 +93,15 @@ class Pad(Operator):
             size + before + after for size, (before, after) in zip(shape, sides, strict=True)
         )
 
-    def reference(
-        self, input: Array, pads: Sequence[int], mode: PadMode, value: Array | None
-    ) -> Array:
-        sides = np.reshape(np.array(pads, np.int64), (-1, 2))
+    def reference(self, input: Array, value: Array | None) -> Array:
+        sides = np.reshape(np.array(self.pads, np.int64), (-1, 2))
         if len(sides) != input.ndim:
-            raise ValueError(f"pads: has {len(pads)} numbers, but the input has {input.ndim} axes")
+            raise ValueError(
+                f"pads: has {len(self.pads)} numbers, but the input has {input.ndim} axes"
+            )
         cropped = input[tuple(_kept(*one) for one in zip(input.shape, *sides.T, strict=True))]
-        options: dict[str, Any] = {"mode": _NUMPY.get(mode, "constant")}
-        if mode not in _NUMPY:
+        options: dict[str, Any] = {"mode": _NUMPY.get(self.mode, "constant")}
+        if self.mode not in _NUMPY:
             zero = np.zeros((), input.dtype)
             options["constant_values"] = zero if value is None else value.reshape(())
         return np.pad(cropped, np.maximum(sides, 0), **options)

@@ -107,21 +107,10 @@ class AveragePool2D(Pool2D):
     def infer_shape(self) -> Shape:
         return self.pooled_shape()
 
-    def reference(
-        self,
-        input: Array,
-        auto_pad: AutoPad,
-        pads: Sequence[int],
-        kernel_shape: Sequence[int],
-        strides: Sequence[int],
-        ceil_mode: bool,
-        count_include_pad: bool,
-        dilations: Sequence[int],
-        inside: bool,
-    ) -> Array:
-        windows = Windows(kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, inside)
+    def reference(self, input: Array) -> Array:
+        windows = self.windows
         total = np.stack([pixels for _, _, pixels in windows.sliding_windows(input, 0)]).sum(axis=0)
-        population = windows.population(input.shape[2:], with_padding=count_include_pad)
+        population = windows.population(input.shape[2:], with_padding=self.count_include_pad)
         return total / population.astype(input.dtype)
 
     def decompose(self, b: Builder) -> Operand | None:
@@ -189,23 +178,11 @@ class MaxPool2D(Pool2D):
         (slot, input), *_ = self.filled()
         return [slot.element_type(input), self.return_indices_dtype][: self.output_count()]
 
-    def reference(
-        self,
-        input: Array,
-        auto_pad: AutoPad,
-        pads: Sequence[int],
-        kernel_shape: Sequence[int],
-        strides: Sequence[int],
-        ceil_mode: bool,
-        return_indices: bool,
-        return_indices_dtype: ElementType,
-        dilations: Sequence[int],
-        inside: bool,
-    ) -> Sequence[Array]:
-        windows = Windows(kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, inside)
+    def reference(self, input: Array) -> Sequence[Array]:
+        windows = self.windows
         least = -np.inf if input.dtype.kind == "f" else limits(ElementType.of(input.dtype))[0]
         pixels = np.stack([pixels for _, _, pixels in windows.sliding_windows(input, least)])
-        if not return_indices:
+        if not self.return_indices:
             return [pixels.max(axis=0)]
         height, width = input.shape[2:]
         offsets = np.arange(height * width).reshape(1, 1, height, width)
@@ -293,9 +270,9 @@ class AdaptiveAveragePool2D(AdaptivePool2D):
     def infer_shape(self) -> Shape:
         return self.pooled_shape()
 
-    def reference(self, input: Array, output_shape: Sequence[int]) -> Array:
-        rows, columns = (cells(input.shape[2 + axis], output_shape[axis]) for axis in range(2))
-        output = np.empty((*input.shape[:2], *output_shape), input.dtype)
+    def reference(self, input: Array) -> Array:
+        rows, columns = (cells(input.shape[2 + axis], self.output_shape[axis]) for axis in range(2))
+        output = np.empty((*input.shape[:2], *self.output_shape), input.dtype)
         for i, row in enumerate(rows):
             for j, column in enumerate(columns):
                 output[:, :, i, j] = input[:, :, row, column].mean(axis=(2, 3))
@@ -341,15 +318,9 @@ class AdaptiveMaxPool2D(AdaptivePool2D):
         (slot, input), *_ = self.filled()
         return [slot.element_type(input), self.return_indices_dtype][: self.output_count()]
 
-    def reference(
-        self,
-        input: Array,
-        output_shape: Sequence[int],
-        return_indices: bool,
-        return_indices_dtype: ElementType,
-    ) -> Sequence[Array]:
-        rows, columns = (cells(input.shape[2 + axis], output_shape[axis]) for axis in range(2))
-        output = np.empty((*input.shape[:2], *output_shape), input.dtype)
+    def reference(self, input: Array) -> Sequence[Array]:
+        rows, columns = (cells(input.shape[2 + axis], self.output_shape[axis]) for axis in range(2))
+        output = np.empty((*input.shape[:2], *self.output_shape), input.dtype)
         places = np.empty(output.shape, np.int64)
         for i, row in enumerate(rows):
             for j, column in enumerate(columns):
@@ -358,7 +329,7 @@ class AdaptiveMaxPool2D(AdaptivePool2D):
                 y, x = np.divmod(flat.argmax(axis=2), cell.shape[3])
                 output[:, :, i, j] = flat.max(axis=2)
                 places[:, :, i, j] = (row.start + y) * input.shape[3] + column.start + x
-        return [output, places][: 2 if return_indices else 1]
+        return [output, places][: 2 if self.return_indices else 1]
 
     def decompose(self, b: Builder) -> Sequence[Operand]:
         """By windows if cells are alike, else with every cell filled up to one size."""

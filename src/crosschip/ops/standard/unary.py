@@ -210,9 +210,9 @@ class IsInf(Predicate):
     detect_negative = flag(True)
     detect_positive = flag(True)
 
-    def reference(self, input: Array, detect_negative: bool, detect_positive: bool) -> Array:
+    def reference(self, input: Array) -> Array:
         negative, positive = np.isneginf(input), np.isposinf(input)
-        return (negative & detect_negative) | (positive & detect_positive)
+        return (negative & self.detect_negative) | (positive & self.detect_positive)
 
     def decompose(self, b: Builder) -> Operand:
         # NaN equals nothing.
