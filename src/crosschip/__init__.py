@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from crosschip.importers import load as load
+    from crosschip.ir import Budget as Budget
     from crosschip.ir import Builder as Builder
     from crosschip.ir import Error as Error
     from crosschip.ir import Model as Model
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from crosschip.runtime.discovery import list_devices as list_devices
 
 _HOMES = {
+    "Budget": "crosschip.ir",
     "Builder": "crosschip.ir",
     "CompiledModel": "crosschip.runtime.compiled",
     "Error": "crosschip.ir",

@@ -12,6 +12,7 @@ from hypothesis import given
 from tests.modelling import float32, model_of
 from tests.random_models import Example, examples
 
+from crosschip.drawing import to_dot, to_svg
 from crosschip.ir import (
     Builder,
     ElementType,
@@ -23,8 +24,6 @@ from crosschip.ir import (
     TensorType,
     symbol,
 )
-from crosschip.ir.dot import to_dot
-from crosschip.ir.svg import to_svg
 from crosschip.ops.standard.activation import Relu, Sigmoid
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.conversion import Assign

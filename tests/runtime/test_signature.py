@@ -108,26 +108,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: {"x0": image().astype(np.int32), "x1": vector()},
         "input 'x0' is int32, but the model takes float32[N, 3]; pass array.astype('float32')",
     ),
-    "the byte order": (
-        lambda: {"x0": image().astype(">f4"), "x1": vector()},
-        "input 'x0' has its bytes in the other order (>f4); pass array.astype('float32')",
-    ),
-    "the layout": (
-        lambda: {"x0": np.zeros((3, 2), np.float32).T, "x1": vector()},
-        "input 'x0' is not contiguous in memory (strides (4, 8)); "
-        "pass numpy.ascontiguousarray(...) of it",
-    ),
-    "every other element": (
-        lambda: {"x0": image(), "x1": np.zeros(4, np.float32)[::2]},
-        "input 'x1' is not contiguous in memory",
-    ),
-    "one element over and over": (
-        lambda: {"x0": np.broadcast_to(np.float32(1), (2, 3)), "x1": vector()},
-        "input 'x0' is not contiguous in memory",
-    ),
-    "plain numbers": (
-        lambda: {"x0": image(), "x1": [1.0, 2.0]},
-        "input 'x1' is float64, but the model takes float32[N]; pass array.astype('float32')",
+    "numbers of another shape": (
+        lambda: {"x0": image(), "x1": [[1.0, 2.0]]},
+        "input 'x1' has shape [1, 2], but the model takes float32[N]",
     ),
     "lists of unequal length": (
         lambda: {"x0": [[1], [2, 3]], "x1": vector()},
@@ -236,7 +219,6 @@ def test_strings_come_out_as_objects(given: object) -> None:
         (np.array([1.0, 2.0]), "is float64, but"),
         (np.array(["a", "b", "c"]), r"has shape \[3\]"),
         ("a", r"has shape \[\]"),
-        (np.array(["a", "b", "c", "d"], object)[::2], "is not contiguous"),
     ],
 )
 def test_what_is_no_string_is_refused(given: object, reason: str) -> None:
@@ -269,11 +251,12 @@ def test_a_model_without_inputs_takes_none() -> None:
 
 def test_inputs_in_order_get_their_names(signature: Signature) -> None:
     x, y = image(), vector()
-    assert signature.named([x, y]) == {"x0": x, "x1": y}
+    assert signature.named([x, y], {}) == {"x0": x, "x1": y}
+    assert signature.named([x], {"x1": y}) == {"x0": x, "x1": y}
     with pytest.raises(InputError, match=r"the model takes 2 inputs, not 1: x0: float32\[N, 3\]"):
-        signature.named([x])
+        signature.named([x], {})
     with pytest.raises(InputError, match="the model takes 2 inputs, not 3"):
-        signature.named([x, y, y])
+        signature.named([x, y, y], {})
 
 
 def test_a_message_calls_an_input_by_the_name_that_the_caller_knows() -> None:

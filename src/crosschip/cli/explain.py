@@ -9,9 +9,8 @@ import typer
 import crosschip
 from crosschip.cli import _options
 from crosschip.cli._show import console, document, doing, table
+from crosschip.drawing import to_dot, to_svg
 from crosschip.ir import InputError
-from crosschip.ir.dot import to_dot
-from crosschip.ir.svg import to_svg
 from crosschip.runtime.placement import Placement
 
 

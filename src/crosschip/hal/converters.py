@@ -155,7 +155,7 @@ class Converters(Generic[Graph, Value]):
             return _quantized_slot(operation)
         for slot, operand in operation.filled():
             if slot.parameter:
-                if operand.value is None and slot.name not in converter.computed:
+                if not operand.is_constant and slot.name not in converter.computed:
                     detail = "is computed at run time, but must be constant here"
                     return Refusal(slot.name, detail, Rule.COMPUTED)
             elif converter.nonempty and 0 in (operand.type.shape or ()):

@@ -9,19 +9,24 @@ from __future__ import annotations
 import os
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, BinaryIO, Protocol, cast
 
-from crosschip.ir import Model, ModelFileError
+from crosschip.ir import Budget, BudgetError, InputError, Model, ModelFileError
+from crosschip.ir.budget import spending
+from crosschip.ir.files import DataFile
 from crosschip.ir.garbage import collection_paused
+
+Source = Path | bytes
+"""A file or folder, or the content of a file."""
 
 
 class Importer(Protocol):
     """What the module of an importer offers. Importing the module must be cheap."""
 
-    def recognizes(self, path: Path) -> bool:
-        """Whether the file or folder, which exists, looks like one for this importer."""
+    def recognizes(self, source: Source) -> bool:
+        """Whether the file or folder, which exists, or the content looks like one for this."""
 
-    def load(self, path: Path) -> Model:
+    def load(self, source: Source) -> Model:
         """Import the model.
 
         Raises:
@@ -30,26 +35,86 @@ class Importer(Protocol):
         """
 
 
-def load(path: str | os.PathLike[str]) -> Model:
+def load(
+    source: str | os.PathLike[str] | bytes | BinaryIO | Any, *, budget: Budget | None = None
+) -> Model:
     """Import a model from its framework's own file, or from a folder that holds one.
 
-    Constants stay memory-mapped where the format allows it.
+    Large weights stay in the file until they are needed, so the file must not be written to in
+    the meantime; it may be moved, removed, or replaced by another of its name.
+
+    Args:
+        source: the path of a file or folder; or the content of a file, as bytes, as a file that
+            is open for reading bytes, or as an `onnx.ModelProto`.
+        budget: what importing may cost; `None` for the default.
 
     Raises:
+        BudgetError: the model costs more than the budget allows.
+        InputError: the source is something else.
         ModelFileError: there is no such file, no importer knows it, or it is damaged.
         UnsupportedError: it uses operators or variants that cannot be expressed.
     """
-    path = Path(path)
-    if not path.exists():
-        raise ModelFileError(f"{path}: there is no such file or folder")
-    names = []
-    for entry in sorted(entry_points(group="crosschip.importers"), key=lambda entry: entry.name):
-        importer = cast(Importer, entry.load())
-        names.append(entry.name)
-        if importer.recognizes(path):
-            with collection_paused():
-                return importer.load(path)
+    found = _source(source)
+    where = str(found) if isinstance(found, Path) else "the model in memory"
+    if isinstance(found, Path):
+        _check_exists(found)
+    entries = sorted(entry_points(group="crosschip.importers"), key=lambda entry: entry.name)
+    importers = {entry.name: cast(Importer, entry.load()) for entry in entries}
+    takers = {name: one for name, one in importers.items() if one.recognizes(found)}
+    if len(takers) > 1:
+        raise ModelFileError(f"{where}: has models for {' and '.join(takers)}; name the file")
+    for importer in takers.values():
+        try:
+            with collection_paused(), spending(budget):
+                return importer.load(found)
+        except BudgetError as error:
+            raise BudgetError(f"{where}: {error}") from None
+    if isinstance(found, Path) and found.is_file():
+        _check_readable(found)
     raise ModelFileError(
-        f"{path}: is not a model file that an importer knows ({', '.join(names)}); "
-        f"give a .pdmodel, a Paddle 3 .json, a folder with either, or an .onnx file"
+        f"{where}: is not a model file that an importer knows ({', '.join(importers)}); "
+        f"give a .pdmodel, a Paddle 3 .json, an .onnx file, or a folder with one of them"
     )
+
+
+def _source(source: Any) -> Source:
+    """The source as a path or as bytes."""
+    if isinstance(source, str | os.PathLike):
+        path = os.fspath(source)
+        if isinstance(path, str) and "\0" not in path:
+            return Path(path)
+    elif isinstance(source, bytes | bytearray | memoryview):
+        return bytes(source)
+    elif callable(getattr(source, "read", None)):
+        content = source.read()
+        if isinstance(content, bytes):
+            return content
+        raise InputError(f"{source!r} is not open for reading bytes; open it with mode 'rb'")
+    elif getattr(getattr(source, "DESCRIPTOR", None), "full_name", None) == "onnx.ModelProto":
+        try:
+            return cast(bytes, source.SerializeToString())
+        except Exception as error:  # protobuf's own, for a model of over two gigabytes
+            raise InputError(
+                f"the onnx.ModelProto cannot be serialized ({error}); save it with its weights "
+                f"as external data, and give the path"
+            ) from None
+    raise InputError(
+        f"{source!r} is no model; give a path, bytes, a file that is open for reading bytes, "
+        f"or an onnx.ModelProto"
+    )
+
+
+def _check_exists(path: Path) -> None:
+    try:
+        path.stat()
+    except FileNotFoundError:
+        raise ModelFileError(f"{path}: there is no such file or folder") from None
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _check_readable(path: Path) -> None:
+    try:
+        DataFile(path)
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None

@@ -3,9 +3,11 @@
 Nothing here knows an operator, a file format or a device.
 """
 
+from crosschip.ir.budget import Budget
 from crosschip.ir.builder import Builder, constant
 from crosschip.ir.dimension import Dim, Dimension, Shape, symbol, unknown
 from crosschip.ir.errors import (
+    BudgetError,
     CacheError,
     DeviceError,
     ElementTypeError,
@@ -21,6 +23,8 @@ from crosschip.ir.types import Array, ElementType, Quantization, TensorType
 
 __all__ = [
     "Array",
+    "Budget",
+    "BudgetError",
     "Builder",
     "CacheError",
     "DeviceError",

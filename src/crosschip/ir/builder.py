@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crosschip.ir.errors import ModelError
+from crosschip.ir.files import Stored
+from crosschip.ir.frozen import settle
 from crosschip.ir.model import Model, Operand, Operation
 from crosschip.ir.types import ALL_TYPES, Array, ElementType, Quantization, TensorType
 
@@ -77,7 +79,7 @@ class Builder:
         return operand
 
     def constant(
-        self, value: ArrayLike, name: str = "", quantization: Quantization | None = None
+        self, value: ArrayLike | Stored, name: str = "", quantization: Quantization | None = None
     ) -> Operand:
         """A constant operand; an array is kept as it is, without a copy.
 
@@ -86,7 +88,7 @@ class Builder:
         """
         name = name or self.unique_name("constant")
         try:
-            array = np.asarray(value)
+            array = value if isinstance(value, Stored) else np.asarray(value)
         except ValueError as error:
             raise ModelError(f"constant {name!r}: {error}") from None
         return constant(array, name, quantization)
@@ -141,7 +143,8 @@ class Builder:
             raise type(error)(f"{name!r}: {error}") from None
         names = [*outputs, *_output_names(name, len(types))[len(outputs) :]]
         made = tuple(map(Operand, names, types))
-        self.append(operation.with_outputs(made))
+        settle(operation, "outputs", made)  # it is still in the making
+        self.append(operation)
         return made
 
     def append(self, operation: Operation) -> None:
@@ -206,7 +209,7 @@ class Builder:
         return free
 
 
-def constant(array: Array, name: str, quantization: Quantization | None = None) -> Operand:
+def constant(array: Array | Stored, name: str, quantization: Quantization | None = None) -> Operand:
     """An operand that holds the array itself.
 
     Raises:

@@ -24,6 +24,10 @@ class UnsupportedError(Error):
     """A model is sound but uses what an importer cannot express or no given device can run."""
 
 
+class BudgetError(Error):
+    """Loading or compiling a model takes more than its budget allows; see `Budget`."""
+
+
 class InputError(Error):
     """What the caller passed in does not fit: a name, shape, element type, layout or option."""
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import ClassVar, Self
 
 from crosschip.ir.errors import ModelError
+from crosschip.ir.files import Stored
 from crosschip.ir.frozen import Frozen, settle
 from crosschip.ir.types import Array, Quantization, TensorType
 
@@ -22,24 +23,37 @@ class Operand(Frozen):
     Attributes:
         name: what messages call it; not necessarily the only operand of the name.
         type: element type, shape and quantization.
-        value: the elements if this is a constant (possibly memory-mapped, never written to).
+        content: the elements of a constant, or where in a file they are; `None` if it is none.
     """
 
-    __slots__ = ("name", "type", "value")
+    __slots__ = ("content", "name", "type")
 
     name: str
     type: TensorType
-    value: Array | None
+    content: Array | Stored | None
 
-    def __init__(self, name: str, type: TensorType, value: Array | None = None) -> None:
+    def __init__(self, name: str, type: TensorType, value: Array | Stored | None = None) -> None:
         settle(self, "name", name)
         settle(self, "type", type)
-        settle(self, "value", value)
+        settle(self, "content", value)
+
+    @property
+    def value(self) -> Array | None:
+        """The elements if this is a constant, never written to; large ones may be in a file.
+
+        Those are read each time, unless somebody still holds them: keep what is used again, and
+        do not ask for the value where `is_constant` or the type will do.
+
+        Raises:
+            ModelFileError: the file has changed since the model was loaded.
+        """
+        content = self.content
+        return content.read() if isinstance(content, Stored) else content
 
     @property
     def is_constant(self) -> bool:
         """Whether the value is part of the model."""
-        return self.value is not None
+        return self.content is not None
 
     def __repr__(self) -> str:
         return f"<Operand {self.name}: {self.type}{' constant' if self.is_constant else ''}>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
@@ -58,15 +59,15 @@ def _labels(model: Model) -> Mapping[Operand, str]:
 
 
 def _value_text(operand: Operand) -> str:
-    assert operand.value is not None, "is_inline has seen to it"
+    elements = np.asarray(operand.value)
     # By the text of each element, so that the float32 nearest to 0.1 is 0.1.
-    texts = np.array([str(element) for element in operand.value.flat], dtype=object)
-    return str(texts.reshape(operand.value.shape).tolist()).replace("'", "")
+    texts = np.array([str(element) for element in elements.flat], dtype=object)
+    return str(texts.reshape(elements.shape).tolist()).replace("'", "")
 
 
 def is_inline(operand: Operand) -> bool:
     """Whether an operand is a constant small enough to be printed where it is used."""
-    return operand.value is not None and operand.value.size <= _MAX_INLINE
+    return operand.content is not None and math.prod(operand.content.shape) <= _MAX_INLINE
 
 
 def _arguments(operation: Operation, labels: Mapping[Operand, str]) -> str:

@@ -12,8 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crosschip.ir.dimension import Dim, Shape, substitute
+from crosschip.ir.errors import ModelError
 
 Array = NDArray[Any]
+
+MAX_RANK = 32
+"""How many axes a tensor has at most: as many as NumPy broadcasts."""
 
 
 class ElementType(Enum):
@@ -220,6 +224,10 @@ class TensorType:
     shape: Shape | None
     quantization: Quantization | None = None
     sizes: tuple[Dim, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.shape is not None and len(self.shape) > MAX_RANK:
+            raise ModelError(f"a tensor of {len(self.shape)} axes: there are at most {MAX_RANK}")
 
     @property
     def static_shape(self) -> tuple[int, ...] | None:

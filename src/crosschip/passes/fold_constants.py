@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from crosschip.ir import Array, Model, ModelError, Operation
-from crosschip.ir.dimension import product
+from crosschip.ir.budget import spend
 from crosschip.ops import Operator
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.passes.base import Pass
@@ -29,6 +31,7 @@ class FoldConstants(Pass):
     def rewrite(self, model: Model) -> Model:
         rewriter = Rewriter(model)
         for operation in map(rewriter.resolved, model.operations):
+            spend()
             values = _known_outputs(operation)
             if values is None:
                 rewriter.keep(operation)
@@ -50,25 +53,40 @@ def _known_outputs(operation: Operation) -> tuple[Array, ...] | None:
     if isinstance(operation, ShapeOf):
         shape = operation.input.type.static_shape
         return None if shape is None else (np.array(shape, operation.dtype.dtype),)
-    arrays = [None if o is None else o.value for o in operation.inputs]
-    if any(a is None and o is not None for a, o in zip(arrays, operation.inputs, strict=True)):
+    if not all(operand is None or operand.is_constant for operand in operation.inputs):
         return None
-    if _grows(operation):
+    made = _made(operation)
+    if made is None or made.size > max(_read(operation), _MAX_GROWTH):
         return None
+    spend(bytes=made.bytes)
     try:
-        return operation.kernel()(arrays)
-    except (ValueError, IndexError):
+        return operation.kernel()([None if o is None else o.value for o in operation.inputs])
+    except (IndexError, MemoryError, RuntimeError, ValueError):
         # The values do not fit the operator (an index out of range, say). Whether that matters
         # shows only if the operation is run; the device that runs it reports it.
         return None
 
 
-def _grows(operation: Operation) -> bool:
-    read = sum(o.value.size for o in operation.inputs if o is not None and o.value is not None)
-    made = 0
+def _read(operation: Operation) -> int:
+    """How many elements of constants the operation reads, each constant counted once."""
+    read = {operand for operand in operation.inputs if operand is not None}
+    return sum(math.prod(operand.type.static_shape or ()) for operand in read)
+
+
+class _Made(NamedTuple):
+    """How many elements and bytes an operation makes."""
+
+    size: int
+    bytes: int
+
+
+def _made(operation: Operation) -> _Made | None:
+    """What the operation makes; `None` if that is not known."""
+    made = _Made(0, 0)
     for output in operation.outputs:
-        size = None if output.type.shape is None else product(output.type.shape)
-        if not isinstance(size, int):
-            return True
-        made += size
-    return made > max(read, _MAX_GROWTH)
+        shape = output.type.static_shape
+        if shape is None:
+            return None
+        size = math.prod(shape)
+        made = _Made(made.size + size, made.bytes + size * output.type.element_type.dtype.itemsize)
+    return made

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from crosschip.ir import Array, Model, ModelError, Operand, Operation, constant
-from crosschip.ir.mapped import let_go
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.standard.arithmetic import Add
@@ -77,10 +76,10 @@ def _folded(operation: Operation, rewriter: Rewriter) -> _Folded | None:
 
 def _fold_batch_normalization(norm: BatchNormalization, rewriter: Rewriter) -> _Folded | None:
     source = _weighted_source(norm.input, rewriter)
-    values = [o.value for o in (norm.scale, norm.bias, norm.mean, norm.variance)]
-    if source is None or any(value is None for value in values):
+    statistics = (norm.scale, norm.bias, norm.mean, norm.variance)
+    if source is None or not all(operand.is_constant for operand in statistics):
         return None
-    scale, bias, mean, variance = (np.asarray(value, np.float64) for value in values)
+    scale, bias, mean, variance = map(_float64, statistics)
     factor = scale / np.sqrt(variance + norm.epsilon)
     own_bias = 0.0 if source.bias is None else _float64(source.bias)
     return _renewed(source, norm, factor, (own_bias - mean) * factor + bias)
@@ -88,11 +87,11 @@ def _fold_batch_normalization(norm: BatchNormalization, rewriter: Rewriter) -> _
 
 def _fold_addend(add: Add, rewriter: Rewriter) -> _Folded | None:
     for operand, addend in ((add.input0, add.input1), (add.input1, add.input0)):
-        if addend.value is None or operand.is_constant:
+        if not addend.is_constant or operand.is_constant:
             continue
         source = _weighted_source(operand, rewriter)
         if source is not None:
-            channels = _a_channel_each(addend.value, operand, source)
+            channels = _a_channel_each(_elements(addend), operand, source)
             if channels is None:
                 return None
             bias = channels.astype(np.float64)
@@ -101,7 +100,9 @@ def _fold_addend(add: Add, rewriter: Rewriter) -> _Folded | None:
             return _renewed(source, add, None, bias)
         product = rewriter.producer(operand)
         if isinstance(product, MatMul) and rewriter.used_once(operand):
-            return None if _is_quantized(product) else _fully_connected(product, addend.value, add)
+            if _is_quantized(product):
+                return None
+            return _fully_connected(product, _elements(addend), add)
     return None
 
 
@@ -124,14 +125,12 @@ def _weights(source: _Weighted) -> Operand:
 def _renewed(source: _Weighted, last: Operation, factor: Array | None, bias: Array) -> _Folded:
     """The source with scaled weights and a new bias, making what the last operation made."""
     weights = _weights(source)
-    assert weights.value is not None, "_weighted_source has seen to it"
-    dtype = weights.value.dtype
+    dtype = weights.type.element_type.dtype
     inputs: dict[str, Any] = dict(source.named_inputs())
     if factor is not None:
-        scaled = (weights.value * _along_outputs(source, factor)).astype(dtype)
+        scaled = (_elements(weights) * _along_outputs(source, factor)).astype(dtype)
         name = "weight" if isinstance(source, FullyConnected) else "filter"
         inputs[name] = constant(scaled, weights.name)
-        let_go(weights.value)
     inputs["bias"] = constant(bias.astype(dtype), f"{source.name}.bias")
     inputs.update(_fuse_code(last))
     bound = type(source).bind(source.name, (), inputs)
@@ -193,5 +192,11 @@ def _fuse_code(last: Operation) -> dict[str, Operand]:
     return {name: operand for name, operand in last.named_inputs() if name == "fuse_code"}
 
 
+def _elements(operand: Operand) -> Array:
+    elements = operand.value
+    assert elements is not None, "only constants are asked"
+    return elements
+
+
 def _float64(operand: Operand) -> Array:
-    return np.asarray(operand.value, np.float64)
+    return _elements(operand).astype(np.float64)

@@ -12,11 +12,10 @@ from typing import Literal
 
 from crosschip.hal import CompileError, Options
 from crosschip.ir import DeviceError
-from crosschip.ir.text import legible
 from crosschip.runtime.cache import Cache
 from crosschip.runtime.entry import Entry
 from crosschip.runtime.guard import GuardedDevice, GuardedProgram
-from crosschip.runtime.key import cache_key, can_change
+from crosschip.runtime.key import cache_key
 from crosschip.runtime.profiles import shapes_for
 from crosschip.runtime.segments import Segment
 
@@ -114,7 +113,7 @@ class _Store:
     def save(self, program: GuardedProgram) -> bool:
         """Keep a program; whether its device saves programs at all.
 
-        A device that fails to, and weights that changed meanwhile, are a warning.
+        A device that fails to is a warning.
         """
         try:
             saved = program.save()
@@ -123,15 +122,7 @@ class _Store:
             return False
         if saved is None:
             return False
-        model = self._model
-        if can_change(model) and cache_key(model, self._device, self._options) != self._entry.key:
-            logger.warning(
-                "%s: its weights changed in their file while it was compiled; its answers may be "
-                "of both, and the program is not kept; load it again",
-                legible(model.name),
-            )
-        else:
-            self._cache.write(self._entry, bytes(saved))
+        self._cache.write(self._entry, bytes(saved))
         return True
 
 

@@ -94,7 +94,8 @@ class CompiledModel(Closing):
 
         Args:
             inputs: an array for each model input, by name, or a buffer that an earlier run kept on
-                its device; only read.
+                its device; only read. See `crosschip.runtime.arrays.as_array` for what is taken
+                for an array.
             outputs: arrays, or buffers of `allocate`, to write outputs into, by name.
             keep: the names of outputs to leave on the device that made them, as buffers.
 
@@ -115,9 +116,9 @@ class CompiledModel(Closing):
         finally:
             self._running.pop()
 
-    def __call__(self, *inputs: Any) -> Array | tuple[Array, ...]:
-        """Compute the outputs from inputs in order; a single output comes back bare."""
-        outputs = tuple(self.run(self._signature.named(inputs)).values())
+    def __call__(self, /, *inputs: Any, **named: Any) -> Array | tuple[Array, ...]:
+        """Compute the outputs from inputs in order or by name; a single output comes back bare."""
+        outputs = tuple(self.run(self._signature.named(inputs, named)).values())
         return outputs[0] if len(outputs) == 1 else outputs
 
     def allocate(self, name: str, shape: Sequence[int]) -> Buffer:

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from typing import Any, Literal, cast
 
 from crosschip.hal import Device, Options, Precision, Rule, Sizes, Support
-from crosschip.ir import DeviceError, InputError, Model, UnsupportedError
+from crosschip.ir import (
+    Budget,
+    BudgetError,
+    DeviceError,
+    InputError,
+    Model,
+    UnsupportedError,
+)
+from crosschip.ir.budget import check_sizes, spending
 from crosschip.passes import Specialize, simplify
+from crosschip.passes.specialize import shapes_and_sizes
 from crosschip.runtime.asking import Ask, asking
 from crosschip.runtime.building import Built, Failed, build_all, cache_word
 from crosschip.runtime.cache import Cache, CacheArgument, open_cache
@@ -25,10 +35,10 @@ logger = logging.getLogger("crosschip")
 
 
 def compile(
-    model: Model,
+    model: Model | Any,
     devices: Devices = "auto",
     *,
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Sequence[int] | int] | None = None,
     cache: CacheArgument = True,
     cache_size: int | None = None,
     precision: str = "float32",
@@ -37,15 +47,17 @@ def compile(
     ranges: Mapping[str, tuple[int, int]] | None = None,
     profiles: Sequence[Mapping[str, int]] = (),
     specializations: int = 16,
+    budget: Budget | None = None,
 ) -> CompiledModel:
     """Place a model on devices, compile each part, and join the parts to one that runs.
 
     Args:
-        model: what to compile; not changed.
+        model: what to compile, which is not changed; or what `crosschip.load` takes for one.
         devices: names, or instances that stay the caller's to close, in the order of preference;
             `"auto"` takes all that are available, accelerators first, `reference` last. A name is
             `openvino`, or `openvino:GPU` for one of several chips.
-        shapes: fixed shapes for inputs, by name, where the model leaves sizes open.
+        shapes: fixed shapes for inputs, by name, where the model leaves sizes open; or single
+            sizes, by the names that the inputs' types have for them.
         cache: `True` for the default folder, a folder, or `False` for none.
         cache_size: how many bytes the cache folder may take; `None` for `CROSSCHIP_CACHE_SIZE`,
             or 2 GiB.
@@ -57,10 +69,13 @@ def compile(
         profiles: values of open sizes, by name, to compile for at once.
         specializations: for how many sets of input shapes a device that compiles again for each
             keeps programs.
+        budget: what compiling may cost besides the devices' own work; `None` for the default.
 
     Raises:
+        BudgetError: the model costs more than the budget allows.
         InputError: an argument does not fit.
         ModelError: an operation of the model can never run, as its constants show.
+        ModelFileError: a file of the model has changed since it was loaded.
         UnsupportedError: no device runs some operation; the message lists all, with reasons.
         DeviceError: a device is unknown, fails to load, or fails to compile what no other can run.
         CacheError: the cache folder cannot be made, or the user's secret for it not be used.
@@ -68,12 +83,10 @@ def compile(
     start = time.perf_counter()
     options = _options(precision, threads, _sizes(ranges or {}, profiles, specializations))
     store = open_cache(cache, cache_size)
-    if shapes:
-        model = Specialize(shapes)(model)
-    model = simplify(model)
+    model = _prepared(model, shapes, budget)
     with ExitStack() as owned:
         opened = _open(devices, properties or {}, owned)
-        placement, built = _place_and_build(model, opened, options, store)
+        placement, built = _place_and_build(model, opened, options, store, budget)
         owned.pop_all()
     if any(segment.device != next(iter(opened)) for segment in placement.segments):
         logger.warning("%s: %s", model.name, placement.summary())
@@ -85,39 +98,73 @@ def compile(
 
 
 def explain(
-    model: Model,
+    model: Model | Any,
     devices: Devices = "auto",
     *,
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Sequence[int] | int] | None = None,
     precision: str = "float32",
     threads: int | None = None,
     properties: Mapping[str, Mapping[str, str]] | None = None,
     ranges: Mapping[str, tuple[int, int]] | None = None,
+    budget: Budget | None = None,
 ) -> Placement:
     """Place a model without compiling it, asking every device about every operation.
 
+    The arguments are those of `compile`.
+
     Raises:
+        BudgetError: the model costs more than the budget allows.
         InputError: an argument does not fit.
         UnsupportedError: no device runs some operation; the message lists all, with reasons.
         DeviceError: a device is unknown or fails to load.
     """
     options = _options(precision, threads, _sizes(ranges or {}, ()))
-    if shapes:
-        model = Specialize(shapes)(model)
+    model = _prepared(model, shapes, budget)
     with ExitStack() as owned:
         opened = _open(devices, properties or {}, owned)
-        return place(simplify(model), _asks(opened, options), ask_all=True)
+        with _limited(model, budget):
+            return place(model, _asks(opened, options), ask_all=True)
+
+
+def _prepared(
+    model: Model | Any, shapes: Mapping[str, Sequence[int] | int] | None, budget: Budget | None
+) -> Model:
+    """The model, loaded if it is not yet, with the shapes fixed, simplified."""
+    if not isinstance(model, Model):
+        # Importers are found where users find them: the runtime itself knows none.
+        model = cast(Model, import_module("crosschip").load(model, budget=budget))
+    with _limited(model, budget):
+        if shapes is not None:
+            types = {name: operand.type for name, operand in model.inputs.items()}
+            model = Specialize(*shapes_and_sizes(types, shapes))(model)
+        check_sizes(model)
+        return simplify(model)
+
+
+@contextmanager
+def _limited(model: Model, budget: Budget | None) -> Iterator[None]:
+    """Spend from a budget; name the model if it costs more."""
+    try:
+        with spending(budget):
+            yield
+    except BudgetError as error:
+        raise BudgetError(f"{model.name}: {error}") from None
 
 
 def _place_and_build(
-    model: Model, devices: Mapping[str, GuardedDevice], options: Options, cache: Cache | None
+    model: Model,
+    devices: Mapping[str, GuardedDevice],
+    options: Options,
+    cache: Cache | None,
+    budget: Budget | None,
 ) -> tuple[Placement, list[Built]]:
     """Place and compile; what a device said yes to but fails to compile is placed anew."""
     refusals: Refusals = {}
     asks = _asks(devices, options)
     while True:
         try:
-            placement = place(model, asks, refusals)
+            with _limited(model, budget):
+                placement = place(model, asks, refusals)
         except UnsupportedError as error:
             if not refusals:
                 raise
@@ -161,6 +208,10 @@ def _open(
         devices = ()
     elif isinstance(devices, str):
         devices = [name.strip() for name in devices.split(",")]
+    if not isinstance(devices, Sequence) or not all(isinstance(d, str | Device) for d in devices):
+        raise InputError(
+            f"devices is {devices!r}, but must be names of devices or instances, or 'auto'"
+        )
     for given in devices:
         if isinstance(given, Device):
             device = GuardedDevice(given, given.name)
@@ -181,18 +232,41 @@ def _open(
     return opened
 
 
+def _check_properties(properties: object) -> None:
+    sound = isinstance(properties, Mapping) and all(
+        isinstance(device, str) and _is_texts(settings) for device, settings in properties.items()
+    )
+    if not sound:
+        raise InputError(
+            f"properties is {properties!r}, but must be texts by name, by device: "
+            f'like {{"openvino": {{"device": "GPU"}}}}'
+        )
+
+
+def _is_texts(settings: object) -> bool:
+    return isinstance(settings, Mapping) and all(
+        isinstance(text, str) for pair in settings.items() for text in pair
+    )
+
+
 def _instances(devices: Devices) -> list[Device]:
     return [] if isinstance(devices, str) else [d for d in devices if isinstance(d, Device)]
 
 
 def _options(precision: str, threads: int | None, sizes: Sizes) -> Options:
-    if threads is not None and threads < 1:
-        raise InputError(f"threads is {threads}, but must be at least 1, or None")
+    if threads is not None and (
+        not isinstance(threads, int) or isinstance(threads, bool) or threads < 1
+    ):
+        raise InputError(f"threads is {threads!r}, but must be at least 1, or None")
     try:
         return Options(Precision(precision), threads, sizes)
     except ValueError:
         known = ", ".join(precision.value for precision in Precision)
         raise InputError(f"there is no precision {precision!r}; there are {known}") from None
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _sizes(
@@ -201,9 +275,12 @@ def _sizes(
     specializations: int = 16,
 ) -> Sizes:
     for name, bounds in ranges.items():
-        least, most = bounds
-        if not 0 <= least <= most:
-            raise InputError(f"the range of size {name!r} is {bounds}; give it like (1, 8)")
+        fits = isinstance(bounds, Sequence) and len(bounds) == 2
+        if not fits or not all(map(_is_size, bounds)) or bounds[0] > bounds[1]:
+            raise InputError(f"the range of size {name!r} is {bounds!r}; give it like (1, 8)")
+    for profile in profiles:
+        if not isinstance(profile, Mapping) or not all(map(_is_size, profile.values())):
+            raise InputError(f"profiles has {profile!r}; give sizes by name, like {{'N': 8}}")
     if specializations < 1:
         raise InputError(f"specializations is {specializations}, but must be at least 1")
     return Sizes.of(ranges, profiles, specializations)

@@ -1,8 +1,8 @@
 """The one guard around foreign code: every call into a device or its programs goes through here.
 
 Whatever a device raises becomes a `DeviceError` that begins with the device's name, and whatever it
-returns is checked before anybody relies on it. Only `KeyboardInterrupt` passes, since it is the
-user's.
+returns is checked before anybody relies on it. Two pass: `KeyboardInterrupt`, since it is the
+user's, and `ModelFileError`, since weights that cannot be read any more are no device's failure.
 """
 
 from __future__ import annotations
@@ -27,7 +27,16 @@ from crosschip.hal import (
     Submission,
     Support,
 )
-from crosschip.ir import Array, DeviceError, Dim, Error, Model, Operation, TensorType
+from crosschip.ir import (
+    Array,
+    DeviceError,
+    Dim,
+    Error,
+    Model,
+    ModelFileError,
+    Operation,
+    TensorType,
+)
 from crosschip.ir.closing import Closing
 from crosschip.ir.dimension import name_of
 
@@ -73,10 +82,11 @@ def call(name: str, doing: str, function: Callable[..., T], *arguments: Any) -> 
 
     Raises:
         DeviceError: it raised something.
+        ModelFileError: a file of the model has changed.
     """
     try:
         return function(*arguments)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, ModelFileError):
         raise
     except BaseException as error:  # foreign code: whatever it raises is its failure
         raise failure(name, doing, error) from error
@@ -184,7 +194,8 @@ class GuardedDevice(Closing):
     def _program(self, doing: str, program: object, model: Model) -> GuardedProgram:
         if not isinstance(program, Program):
             self._broke(f"returned {_kind_of(program)} while {doing}, not a Program")
-        return GuardedProgram(self.name, self.device, program, model)
+        alignment = self.capabilities.alignment
+        return GuardedProgram(self.name, self.device, program, model, alignment)
 
     def _text(self, attribute: str) -> str:
         return self._checked(
@@ -209,13 +220,17 @@ class GuardedProgram:
         device: the device itself.
         program: the program itself.
         model: what it was compiled from.
+        alignment: the number of bytes to a multiple of which the memory of inputs is aligned.
 
     Attributes:
         submits: whether it takes on work and goes on.
         changed: called after it has compiled more.
     """
 
-    def __init__(self, name: str, device: Device, program: Program, model: Model) -> None:
+    def __init__(
+        self, name: str, device: Device, program: Program, model: Model, alignment: int
+    ) -> None:
+        self._alignment = alignment
         self.name = name
         self.device = device
         self.program = program
@@ -239,6 +254,8 @@ class GuardedProgram:
         """
         if self._specializes:
             self._prepare_for(tuple([array.shape for array in inputs]))
+        if self._alignment > 1:
+            inputs = [_aligned(array, self._alignment) for array in inputs]
         try:
             made = self._run(inputs)
         except KeyboardInterrupt:
@@ -384,6 +401,17 @@ class GuardedProgram:
 
     def _misfit(self, how: str) -> DeviceError:
         return DeviceError(f"{self.name}: {how}; the device breaks the driver contract")
+
+
+def _aligned(array: Array, alignment: int) -> Array:
+    """The array, or a copy of it, in memory that begins at a multiple of `alignment` bytes."""
+    if array.ctypes.data % alignment == 0 or array.dtype.hasobject:
+        return array
+    room = np.empty(array.nbytes + alignment, np.uint8)
+    start = -room.ctypes.data % alignment
+    copy: Array = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 def _sizes(types: Sequence[TensorType], shapes: Sequence[tuple[int, ...]]) -> dict[str, Dim]:

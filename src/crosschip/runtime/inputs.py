@@ -12,7 +12,7 @@ from crosschip.ir import Array, Dim, ElementType, InputError, Model, TensorType
 from crosschip.ir.dimension import name_of
 from crosschip.ir.types import INTEGERS, NARROW_INTEGERS
 from crosschip.ops.definition.quantized import limits
-from crosschip.passes.specialize import bind, concrete
+from crosschip.passes.specialize import bind, shapes_and_sizes
 
 _WORDS = ("one", "chip", "runs", "any", "model", "été", "日本")
 
@@ -65,8 +65,8 @@ def random_inputs(
     """
     generator = np.random.default_rng(seed)
     types = {name: operand.type for name, operand in model.inputs.items()}
-    given = {name: concrete(name, shape) for name, shape in shapes.items()}
-    sizes = bind(types, given)
+    given, named = shapes_and_sizes(types, shapes)
+    sizes = bind(types, given, named)
     for name, type_ in types.items():
         if type_.element_type is ElementType.OBJECT:
             raise InputError(

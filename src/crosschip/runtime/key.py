@@ -12,7 +12,6 @@ import numpy as np
 
 from crosschip.hal import Options
 from crosschip.ir import Array, Extension, Model, Operand
-from crosschip.ir.mapped import is_mapped, let_go
 from crosschip.runtime.entry import FORMAT_VERSION
 from crosschip.runtime.guard import GuardedDevice
 from crosschip.runtime.hashing import block_digests
@@ -47,7 +46,6 @@ def cache_key(model: Model, device: GuardedDevice, options: Options) -> str:
         assert operand.value is not None, "constants have values"
         for block in block_digests(_bytes(operand.value)):
             digest.update(block)
-        let_go(operand.value)
     for operation in model.operations:
         add(operation.type, *_references(operation.inputs, number))
         if isinstance(operation, Extension):
@@ -57,11 +55,6 @@ def cache_key(model: Model, device: GuardedDevice, options: Options) -> str:
             add_type(output)
     add("outputs", *_references(tuple(model.outputs.values()), number))
     return digest.hexdigest()
-
-
-def can_change(model: Model) -> bool:
-    """True if constants lie in memory-mapped files, which others may write to meanwhile."""
-    return any(is_mapped(operand.value) for operand in model.constants if operand.value is not None)
 
 
 def canonical(value: object) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from crosschip.hal import Rule, Support
 from crosschip.ir import Model, Operation, UnsupportedError
+from crosschip.ir.budget import spend
 from crosschip.ir.garbage import collection_paused
 from crosschip.passes import verifying
 from crosschip.runtime.asking import Ask, Verdict, Verdicts, broken_group, verdicts
@@ -144,6 +145,7 @@ def _decide(
     owner_of: dict[Operation, str] = {}
     unplaced: list[tuple[Operation, Mapping[str, Verdict]]] = []
     for operation in model.operations:
+        spend()
         about = {
             name: found.of[operation.name]
             for name, found in asked.items()

@@ -15,7 +15,6 @@ from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper, parse
 
 import crosschip
 from crosschip.importers import load
-from crosschip.importers.onnx import shared
 from crosschip.ir import DeviceError, Error, Extension, Model, UnsupportedError
 from crosschip.ops.definition.serialization import from_bytes, to_bytes
 
@@ -215,26 +214,6 @@ def test_functions_that_call_themselves_are_refused(importing: Importing) -> Non
             { r = local.f(v) }""")
 
 
-def test_a_function_that_is_too_large_stays_one(
-    importing: Importing, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shared, "MAX_EXPANDED", 4)
-    model, path = importing("""g (float[2, 3] x) => (float[2, 3] y, float[2, 3] z)
-        { y = local.f(x)  z = local.f(y) }
-        <domain: "local", opset_import: ["" : 17]> f (v) => (r)
-        { a = Neg(v)  b = Exp(a)  r = Add(a, b) }""")
-    assert [operation.type for operation in model.operations] == [
-        "NEG",
-        "EXP",
-        "ADD",
-        "onnx.local.f",
-    ]
-    expected = oracle(path, {"x": X})
-    with crosschip.compile(model, devices="reference,onnxruntime", cache=False) as compiled:
-        for name, array in compiled.run({"x": X}).items():
-            np.testing.assert_allclose(array, expected[name], rtol=1e-6)
-
-
 def test_optional_values_that_are_not_there(tmp_path: Path) -> None:
     proto = parser.parse_model(f"""{HEADER} g (float[2, 3] x) => (float[2, 3] y)
         {{ h = OptionalHasElement(o)  m = Neg(x)  y = Where(h, x, m) }}""")
@@ -255,17 +234,6 @@ def test_sequences_beside_functions_that_call_themselves(importing: Importing) -
             { z = local.f(x)  s = SequenceConstruct(x, z)  y = ConcatFromSequence<axis = 0>(s) }
             <domain: "local", opset_import: ["" : 17, "local" : 1]> f (v) => (r)
             { r = local.f(v) }""")
-
-
-def test_functions_that_grow_without_end_are_refused(importing: Importing) -> None:
-    functions = "\n".join(
-        f'<domain: "local", opset_import: ["" : 17, "local" : 1]> f{n} (v) => (r) '
-        f"{{ {' '.join(f'a{i} = local.f{n + 1}(v)' for i in range(9))} r = Add(a0, a1) }}"
-        for n in range(8)
-    )
-    last = '<domain: "local", opset_import: ["" : 17]> f8 (v) => (r) { r = Neg(v) }'
-    with pytest.raises(UnsupportedError, match="make more than 100000 nodes"):
-        importing(f"g (float x) => (float y) {{ y = local.f0(x) }} {functions} {last}")
 
 
 def test_a_declaration_that_is_wrong_shows_when_it_runs(importing: Importing) -> None:

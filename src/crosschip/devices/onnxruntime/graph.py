@@ -37,8 +37,9 @@ class Graph:
         """The name that stands for an operand; a constant is added when first asked for."""
         name = self._names.get(operand)
         if name is None:
-            assert operand.value is not None, "an operation stands after those that it reads"
-            name = self._names[operand] = self.constant(operand.value)
+            elements = operand.value
+            assert elements is not None, "an operation stands after those that it reads"
+            name = self._names[operand] = self.constant(elements)
         return name
 
     def define(self, operation: Operation, names: Sequence[str]) -> None:

@@ -53,8 +53,9 @@ class Graph:
         """What stands for an operand; a constant is added when first asked for."""
         value = self._values.get(operand)
         if value is None:
-            assert operand.value is not None, "an operation stands after those that it reads"
-            value = self._values[operand] = self.constant(operand.value)
+            elements = operand.value
+            assert elements is not None, "an operation stands after those that it reads"
+            value = self._values[operand] = self.constant(elements)
         return value
 
     def define(self, operation: Operation, values: Sequence[Value]) -> None:

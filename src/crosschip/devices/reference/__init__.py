@@ -63,8 +63,9 @@ class ReferenceProgram(Program):
         self._constants: list[tuple[int, Array]] = []
         for operand in model.constants:
             number[operand] = len(number)
-            assert operand.value is not None, "constants have values"
-            self._constants.append((number[operand], operand.value))
+            elements = operand.value
+            assert elements is not None, "constants have values"
+            self._constants.append((number[operand], elements))
         steps: list[_Step] = []
         for operation in model.operations:
             assert isinstance(operation, Operator), "supports() has said so"
@@ -86,13 +87,16 @@ class ReferenceProgram(Program):
         for name, kernel, reads, writes, dead in self._steps:
             try:
                 results = kernel([None if i is None else values[i] for i in reads])
-            except (ValueError, IndexError, MemoryError) as error:
+            except (ArithmeticError, IndexError, MemoryError, RuntimeError, ValueError) as error:
                 raise DeviceError(f"reference: {name}: {error}") from error
             for index, result in zip(writes, results, strict=True):
                 values[index] = result
             for index in dead:
                 values[index] = None
-        return self._owned([values[index] for index in self._outputs], inputs)
+        try:
+            return self._owned([values[index] for index in self._outputs], inputs)
+        except MemoryError as error:
+            raise DeviceError(f"reference: its outputs: {error}") from error
 
     def save(self) -> bytes:
         return to_bytes(self._model)

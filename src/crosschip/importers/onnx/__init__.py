@@ -1,29 +1,39 @@
 """The importer of ONNX models: `.onnx` files of opset 7 or later, with or without external data.
 
-The weights of a model stay in its file, mapped into memory, wherever an array can lie there; the
-rest of the file is small and is parsed by the onnx library.
+Large weights of a model stay in its file until they are needed; the rest of the file is small and
+is parsed by the onnx library.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from crosschip.ir import Model
+from crosschip.ir import Model, ModelFileError
+
+_OTHERS = (b"\n", b"{")
+"""How the content of other frameworks' files begins, and that of an ONNX file never does."""
 
 
-def recognizes(path: Path) -> bool:
-    """Whether the path is that of an `.onnx` file."""
-    return path.suffix.lower() == ".onnx" and path.is_file()
+def recognizes(source: Path | bytes) -> bool:
+    """Whether it is the path of an `.onnx` file or of a folder with one, or such a file's content.
+
+    Raises:
+        ModelFileError: the folder cannot be read.
+    """
+    if isinstance(source, bytes):
+        return not source.startswith(_OTHERS)
+    return bool(_models(source))
 
 
-def load(path: Path) -> Model:
+def load(source: Path | bytes) -> Model:
     """Import an ONNX model.
 
     What standard operators do not express stays in it as extension operations, which a device for
     ONNX's own operators runs.
 
     Args:
-        path: the `.onnx` file; external data are sought in its folder.
+        source: the `.onnx` file, in whose folder external data are sought; a folder with one; or
+            the content of the file.
 
     Raises:
         ModelFileError: the file, or one with its external data, is missing, damaged, or breaks a
@@ -33,4 +43,19 @@ def load(path: Path) -> Model:
     """
     from crosschip.importers.onnx.graph import load_model
 
-    return load_model(path)
+    if isinstance(source, bytes):
+        return load_model(source)
+    found = _models(source)
+    if len(found) > 1:
+        listed = ", ".join(file.name for file in found)
+        raise ModelFileError(f"{source}: has {len(found)} ONNX models: {listed}; name one")
+    return load_model(*found)
+
+
+def _models(path: Path) -> list[Path]:
+    """The models at a path: it itself, or those in the folder that it is."""
+    try:
+        candidates = sorted(path.iterdir()) if path.is_dir() else [path]
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None
+    return [file for file in candidates if file.suffix.lower() == ".onnx" and not file.is_dir()]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from google.protobuf.message import DecodeError
-from onnx import ModelProto, NodeProto, ValueInfoProto
+from onnx import ModelProto, NodeProto, TypeProto, ValueInfoProto
 
 from crosschip.importers.onnx.functions import is_same
 from crosschip.importers.onnx.opaque import CONTAINER, is_container
@@ -20,10 +21,12 @@ from crosschip.ir import (
     Model,
     ModelFileError,
     Operand,
+    Shape,
     TensorType,
     UnsupportedError,
     constant,
 )
+from crosschip.ir.files import DataFile, Held
 
 OPSETS = range(7, 29)
 """The versions of the standard operator set that the functions are written after."""
@@ -32,42 +35,46 @@ _ENGINE_DOMAINS = ("com.microsoft", "com.microsoft.nchwc", "com.ms.internal.nhwc
 """Operator sets that engines have, and ONNX says nothing about."""
 
 
-def load_model(path: Path) -> Model:
+def load_model(source: Path | bytes) -> Model:
     """Import the model in a file; see `crosschip.importers.onnx.load`."""
+    path = source if isinstance(source, Path) else None
+    where = str(path or "the model in memory")
     try:
-        reader = TensorReader(path)
+        model = Held(source) if isinstance(source, bytes) else DataFile(source)
+        if not model.size:
+            raise ModelFileError(f"{where}: is empty; export or download it again")
+        proto = ModelProto.FromString(without_weights(model))
     except OSError as error:
-        raise ModelFileError(f"{path}: cannot be read: {error.strerror or error}") from None
-    with reader:
-        if not reader.model_file.size:
-            raise ModelFileError(f"{path}: is empty; export or download it again")
-        try:
-            proto = ModelProto.FromString(without_weights(memoryview(reader.model_file.mapping)))
-        except DecodeError:
-            raise ModelFileError(
-                f"{path}: is damaged or not an ONNX model; export or download it again"
-            ) from None
-        return _ModelImport(path, proto, reader).model()
+        raise ModelFileError(f"{where}: cannot be read: {error.strerror or error}") from None
+    except DecodeError:
+        raise ModelFileError(
+            f"{where}: is damaged or not an ONNX model; export or download it again"
+        ) from None
+    return _ModelImport(where, proto, TensorReader(model, path)).model()
 
 
 class _ModelImport:
     """The import of one model."""
 
-    def __init__(self, path: Path, proto: ModelProto, reader: TensorReader) -> None:
+    def __init__(self, path: str, proto: ModelProto, reader: TensorReader) -> None:
         self._path = path
         self._graph = proto.graph
         self._opsets = _opsets(path, proto)
-        self._builder = Builder(text(self._graph.name) or path.stem)
-        self._shared = Shared(proto.ir_version, self._builder, reader, proto.functions)
+        self._builder = Builder(text(self._graph.name) or Path(path).stem)
+        with located(path):
+            self._shared = Shared(proto.ir_version, self._builder, reader, proto.functions)
         self._scope = Scope(self._shared, self._opsets)
 
     def model(self) -> Model:
         self._check()
-        self._scope.initialize(self._graph.initializer)
+        with located(self._path):
+            self._scope.initialize(self._graph.initializer)
         self._scope.declare([*self._graph.value_info, *self._graph.output])
         constants = {text(tensor.name) for tensor in self._graph.initializer}
         for tensor in self._graph.sparse_initializer:
             name = text(tensor.values.name)
+            if name in constants:
+                raise ModelFileError(f"{self._path}: two initializers are called {name!r}")
             with located(f"{self._path}: sparse initializer {name!r}"):
                 self._scope.define(name, constant(self._scope.dense(tensor), name))
             constants.add(name)
@@ -81,7 +88,9 @@ class _ModelImport:
         for value in self._graph.output:
             name = text(value.name)
             with located(f"{self._path}: output {name!r}"):
-                self._builder.output(name, self._scope.output(name))
+                operand = self._scope.output(name)
+                _check_declared(value.type, operand.type)
+                self._builder.output(name, operand)
         return self._builder.build()
 
     def _check(self) -> None:
@@ -89,7 +98,7 @@ class _ModelImport:
         if not self._graph.output:
             raise ModelFileError(f"{self._path}: has no outputs; export or download it again")
         unknown = (full_name(node) for node in self._graph.node if not self._is_known(node))
-        TABLE.check(str(self._path), unknown)
+        TABLE.check(self._path, unknown)
 
     def _is_known(self, node: NodeProto) -> bool:
         """Whether something is known of a node's operator, if only that an engine has it."""
@@ -112,7 +121,29 @@ class _ModelImport:
         return self._builder.input(name, TensorType(operand_type(tensor.elem_type), shape))
 
 
-def _opsets(path: Path, proto: ModelProto) -> dict[str, int]:
+def _check_declared(declared: TypeProto, type_: TensorType) -> None:
+    """Refuse an output that is declared as something else than it is."""
+    if not declared.HasField("tensor_type") or type_ == CONTAINER:
+        return
+    tensor = declared.tensor_type
+    if not tensor.elem_type:
+        return
+    written = operand_type(tensor.elem_type)
+    sizes = [size.dim_value if size.HasField("dim_value") else None for size in tensor.shape.dim]
+    fits = type_.shape is None or not tensor.HasField("shape") or _fits(sizes, type_.shape)
+    if written is not type_.element_type or not fits:
+        shape = ", ".join("?" if size is None else str(size) for size in sizes)
+        raise ModelFileError(f"is declared as {written}[{shape}], but is {type_}")
+
+
+def _fits(declared: Sequence[int | None], shape: Shape) -> bool:
+    return len(declared) == len(shape) and all(
+        wanted is None or not isinstance(size, int) or size == wanted
+        for wanted, size in zip(declared, shape, strict=True)
+    )
+
+
+def _opsets(path: str, proto: ModelProto) -> dict[str, int]:
     """The versions of the operator sets that the model uses.
 
     An older one than `OPSETS` will do if its operators that the model uses are still the same in

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from crosschip.ir import Array, Operand, Operation, constant
+from crosschip.ir.budget import spend
 from crosschip.ops import Operator
 from crosschip.ops.standard.creation import ShapeOf
 
@@ -35,13 +36,15 @@ def _values(operation: Operator) -> tuple[Array, ...] | None:
             return None
         return (np.array(shape, operation.dtype.dtype),)
     inputs = [operand for operand in operation.inputs if operand is not None]
-    if not all(o.value is not None and o.value.size <= _SMALL for o in inputs):
+    if not all(o.content is not None and math.prod(o.content.shape) <= _SMALL for o in inputs):
         return None
-    shapes = [operand.type.static_shape for operand in operation.outputs]
-    if not all(shape is not None and math.prod(shape) <= _SMALL for shape in shapes):
+    types = [operand.type for operand in operation.outputs]
+    counts = [-1 if t.static_shape is None else math.prod(t.static_shape) for t in types]
+    if not all(0 <= count <= _SMALL for count in counts):
         return None
+    spend(bytes=sum(n * t.element_type.dtype.itemsize for n, t in zip(counts, types, strict=True)))
     try:
         return operation.kernel()([o if o is None else o.value for o in operation.inputs])
-    except (ValueError, IndexError):
+    except (IndexError, MemoryError, RuntimeError, ValueError):
         # Whether that matters shows when the operation runs; its device reports it.
         return None

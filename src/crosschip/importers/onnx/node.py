@@ -77,6 +77,8 @@ class Node:
         self.inputs = inputs
         self.outputs = [text(name) for name in proto.output]
         self._attributes = {text(attribute.name): attribute for attribute in proto.attribute}
+        if len(self._attributes) < len(proto.attribute):
+            raise ModelError("has two attributes of one name")
         self._builder = builder
         self._names = names
         self._surroundings = surroundings
@@ -137,7 +139,10 @@ class Node:
 
     def flag(self, name: str, default: bool | None = None) -> bool:
         """An integer attribute that stands for yes or no."""
-        return bool(self.integer(name, default))
+        value = self.integer(name, default)
+        if value not in (0, 1):
+            raise ModelError(f"{name} is {value}, but must be 0 or 1")
+        return bool(value)
 
     def real(self, name: str, default: float | None = None) -> float:
         """A floating-point attribute."""

@@ -40,6 +40,7 @@ from crosschip.ir import (
     UnsupportedError,
     constant,
 )
+from crosschip.ir.budget import spend
 from crosschip.ops.definition.slots import ComputedParameter
 
 _MAX_DEPTH = 32
@@ -82,8 +83,15 @@ class Scope:
         self._operands[name] = operand
 
     def initialize(self, tensors: Iterable[TensorProto]) -> None:
-        """Tensors of the file that names stand for."""
-        self._initializers.update((text(tensor.name), tensor) for tensor in tensors)
+        """Tensors of the file that names stand for.
+
+        Raises:
+            ModelFileError: two have one name.
+        """
+        for tensor in tensors:
+            name = text(tensor.name)
+            if self._initializers.setdefault(name, tensor) is not tensor:
+                raise ModelFileError(f"two initializers are called {name!r}")
 
     def declare(self, values: Iterable[ValueInfoProto]) -> None:
         """The types that the file says names have; looked at where nothing else is known."""
@@ -119,7 +127,7 @@ class Scope:
     def constant(self, tensor: TensorProto, name: str) -> Operand:
         """The operand for a tensor of the file: a constant, unless it is of strings."""
         if tensor.data_type != TensorProto.STRING:
-            return constant(self.array(tensor), name)
+            return constant(self._shared.reader.content(tensor), name)
         operand = Operand(name, self._shared.reader.strings(tensor))
         self._shared.strings[operand] = tensor
         return operand
@@ -207,7 +215,7 @@ class Scope:
     def run_graph(self, graph: GraphProto, arguments: Sequence[Operand]) -> list[Operand]:
         """Add the operations of a graph that a node holds; returns its outputs."""
         scope = self._inner(self._opsets, outer=self)
-        self._shared.expand(len(graph.node))
+        spend(operations=len(graph.node))
         if len(graph.input) != len(arguments):
             raise ModelError(f"takes {len(graph.input)} values, not {len(arguments)}")
         scope.initialize(graph.initializer)
@@ -224,6 +232,7 @@ class Scope:
 
     def _import(self, number: int, proto: NodeProto) -> None:
         """Add the operations that a node stands for."""
+        spend()
         if not proto.output:
             raise ModelError("has no outputs")
         before = len(self._shared.builder.operations)
@@ -310,7 +319,7 @@ class Scope:
         self, body: FunctionProto, proto: NodeProto, inputs: Sequence[Operand | None]
     ) -> Sequence[Operand | None]:
         """Add the operations of a function's body; returns the outputs that the node names."""
-        self._shared.expand(len(body.node))
+        spend(operations=len(body.node))
         scope = self._inner({**self._opsets, **opsets_of(body.opset_import)}, outer=None)
         if len(inputs) > len(body.input):
             raise ModelError(f"takes {len(body.input)} inputs, not {len(inputs)}")

@@ -14,9 +14,6 @@ from crosschip.importers.onnx.tensors import TensorReader, text
 from crosschip.ir import Builder, ModelError, ModelFileError, Operand, UnsupportedError
 from crosschip.ops.definition.slots import ComputedParameter
 
-MAX_EXPANDED = 100_000
-"""So many nodes may come out of functions and of loops that are unrolled."""
-
 
 class Shared:
     """What all graphs of one model have in common.
@@ -43,16 +40,16 @@ class Shared:
         self.ir_version = ir_version
         self.builder = builder
         self.reader = reader
-        self.functions = {
-            (text(function.domain), text(function.name), text(function.overload)): function
-            for function in functions
-        }
+        self.functions: dict[tuple[str, str, str], FunctionProto] = {}
+        for function in functions:
+            key = text(function.domain), text(function.name), text(function.overload)
+            if self.functions.setdefault(key, function) is not function:
+                raise ModelFileError(f"has two functions called {'.'.join(filter(None, key))!r}")
         self.sizes = Sizes()
         self.strings: dict[Operand, TensorProto] = {}
         self.containers: dict[Operand, TypeProto] = {}
         self.settled: set[Operand] = set()
         self._taken: set[str] = set()
-        self._expanded = 0
 
     def function(self, node: NodeProto) -> FunctionProto | None:
         """The function of the model that a node calls, if it does."""
@@ -79,9 +76,12 @@ class Shared:
         Returns:
             The operands that have taken the places of others.
         """
+        operations = self.builder.operations[start:]
+        if len(operations) == 1 and all(names.get(o) == o.name for o in operations[0].outputs):
+            return {}
         changed = {}
         taken = set(names.values())
-        for operation in self.builder.operations[start:]:
+        for operation in operations:
             for operand in operation.outputs:
                 name = names.get(operand)
                 if name is None and operand.name in taken:
@@ -93,18 +93,6 @@ class Shared:
             if old in self.containers:
                 self.containers[new] = self.containers[old]
         return renamed
-
-    def expand(self, count: int) -> None:
-        """Account for nodes that come out of a function or a loop.
-
-        Raises:
-            UnsupportedError: they have become too many.
-        """
-        self._expanded += count
-        if self._expanded > MAX_EXPANDED:
-            raise UnsupportedError(
-                f"its functions and loops make more than {MAX_EXPANDED} nodes of the model's"
-            )
 
 
 def place(number: int, node: NodeProto) -> str:

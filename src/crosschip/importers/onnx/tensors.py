@@ -1,10 +1,8 @@
-"""From ONNX tensors to arrays: typed fields, raw bytes, and data in files, mapped into memory."""
+"""From ONNX tensors to arrays: typed fields, raw bytes, and data in files, read when needed."""
 
 from __future__ import annotations
 
 import math
-import mmap
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,9 @@ import numpy as np
 from onnx import SparseTensorProto, TensorProto
 
 from crosschip.ir import Array, ElementType, ModelFileError, TensorType, UnsupportedError
-from crosschip.ir.closing import Closing
+from crosschip.ir.budget import spend
+from crosschip.ir.files import DataFile, Held, Source, Stored
+from crosschip.ir.types import MAX_RANK
 
 ELEMENT_TYPES: dict[int, ElementType] = {
     TensorProto.FLOAT: ElementType.FLOAT32,
@@ -44,9 +44,7 @@ ELEMENT_TYPES: dict[int, ElementType] = {
 OPERAND_TYPES = {**ELEMENT_TYPES, TensorProto.STRING: ElementType.STRING}
 """The same, with that of strings, which only extension operations read and make."""
 
-_MAX_RANK = 64
 _MAX_BYTES = 2**63
-_MAX_DENSE_BYTES = 2**31
 
 
 def text(value: str) -> str:
@@ -72,60 +70,25 @@ def operand_type(code: int) -> ElementType:
     return ElementType.STRING if code == TensorProto.STRING else element_type(code)
 
 
-class DataFile:
-    """An open file that arrays are taken from.
-
-    Raises:
-        OSError: it cannot be opened or mapped.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("rb", buffering=0)
-        try:
-            self.size = self._file.seek(0, 2)
-            self.mapping: mmap.mmap | bytes = b""
-            if self.size:
-                self.mapping = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-        except BaseException:
-            self._file.close()
-            raise
-
-    def array(self, dtype: np.dtype[Any], count: int, offset: int) -> Array:
-        """A list of elements: mapped where they are aligned in the file, else read once."""
-        mapped: Array = np.frombuffer(self.mapping, dtype, count, offset)
-        if mapped.flags.aligned:
-            return mapped
-        read = np.empty(count, dtype)
-        self._file.seek(offset)
-        if self._file.readinto(read.view(np.uint8).data) != read.nbytes:
-            raise OSError("the file has become shorter")
-        return read
-
-    def close(self) -> None:
-        """Close the file; arrays that are mapped stay so."""
-        self._file.close()
-
-
-class TensorReader(Closing):
-    """Reads the tensors of one model file.
+class TensorReader:
+    """Reads the tensors of one model.
 
     Args:
-        path: the model file, which must exist.
+        model: what the model itself is read from.
+        path: the model file, beside which external data are; `None` if there is none.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._folder = path.parent
-        self._allowed = {path.parent.resolve(), path.resolve().parent}
-        self._open = ExitStack()
-        self.model_file = self._opened(path)
-        self._files = {"": self.model_file}
-
-    def close(self) -> None:
-        """Close the files; arrays that are mapped stay so."""
-        self._open.close()
+    def __init__(self, model: Source, path: Path | None) -> None:
+        self._folder = None if path is None else path.parent
+        self._allowed = () if path is None else (path.parent.resolve(), path.resolve().parent)
+        self._sources: dict[str, Source] = {"": model}
 
     def array(self, tensor: TensorProto) -> Array:
-        """The elements of a tensor.
+        """The elements of a tensor, as `content` finds them."""
+        return _read(self.content(tensor))
+
+    def content(self, tensor: TensorProto) -> Array | Stored:
+        """The elements of a tensor, or where in a file they are.
 
         Raises:
             ModelFileError: its data do not fit its shape, or are not where it says.
@@ -136,8 +99,6 @@ class TensorReader(Closing):
         if math.prod(max(1, size) for size in shape) * dtype.itemsize >= _MAX_BYTES:
             raise ModelFileError(f"a tensor of shape {list(shape)} does not fit into memory")
         elements = self._elements(tensor, dtype, math.prod(shape))
-        if dtype == np.bool_:
-            elements = elements.view(np.uint8) != 0
         return elements.reshape(shape)
 
     def strings(self, tensor: TensorProto) -> TensorType:
@@ -157,8 +118,8 @@ class TensorReader(Closing):
 
         Raises:
             ModelFileError: its values, indices and shape do not fit.
-            UnsupportedError: it is of a type that no operand can hold, or too large without zeros
-                left out.
+            UnsupportedError: it is of a type that no operand can hold.
+            BudgetError: it is too large with its zeros.
         """
         shape, values, indices = tuple(tensor.dims), self.array(tensor.values), np.zeros((0, 1))
         if tensor.HasField("indices"):
@@ -166,8 +127,9 @@ class TensorReader(Closing):
         if any(size < 0 for size in shape) or values.ndim != 1:
             raise ModelFileError(f"{list(shape)} is not a shape, or its values are not a list")
         count = math.prod(shape)
-        if count * values.itemsize > _MAX_DENSE_BYTES:
-            raise UnsupportedError(f"a dense tensor of shape {list(shape)} would be too large")
+        spend(bytes=count * values.itemsize)
+        if tensor.HasField("indices") and indices.dtype != np.int64:
+            raise ModelFileError(f"the indices of its values are {indices.dtype}, not int64")
         places = indices.reshape(len(values), -1) if indices.size else indices.reshape(0, 1)
         if places.shape[1] == len(shape) > 1:
             steps = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
@@ -181,63 +143,63 @@ class TensorReader(Closing):
         found[places[:, 0].astype(np.int64)] = values
         return found.reshape(shape)
 
-    def _elements(self, tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array:
+    def _elements(self, tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array | Stored:
+        if dtype == np.bool_:
+            return np.not_equal(_read(self._stored(tensor, np.dtype(np.uint8), count)), 0)
         bits = _PACKED_BITS.get(ElementType.of(dtype))
         if bits is None:
             return self._stored(tensor, dtype, count)
-        packed = self._stored(tensor, np.dtype(np.uint8), -(-count * bits // 8))
+        packed = _read(self._stored(tensor, np.dtype(np.uint8), -(-count * bits // 8)))
         return _unpacked(packed, bits, count).view(dtype)
 
-    def _stored(self, tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array:
+    def _stored(self, tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array | Stored:
         if tensor.HasField("segment"):
             raise UnsupportedError("the tensor is stored in segments, which no ONNX runtime reads")
-        stored = dtype.newbyteorder("<")
         if tensor.data_location == TensorProto.EXTERNAL:
-            elements = self._external(tensor, stored, count)
-        elif tensor.HasField("raw_data"):
-            raw = tensor.raw_data
-            _check_size(len(raw), count * dtype.itemsize, "bytes of raw data")
-            elements = np.frombuffer(raw, stored)
-        else:
-            return _typed_elements(tensor, dtype, count)
-        return elements.astype(dtype, copy=False)
+            return self._external(tensor, dtype, count)
+        if tensor.HasField("raw_data"):
+            _check_size(len(tensor.raw_data), count * dtype.itemsize, "bytes of raw data")
+            return _read(Held(tensor.raw_data).elements(dtype, count, 0))
+        return _typed_elements(tensor, dtype, count)
 
-    def _external(self, tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array:
+    def _external(self, tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array | Stored:
         entries = {text(entry.key): text(entry.value) for entry in tensor.external_data}
         if "location" not in entries:
             raise ModelFileError("external data have no location")
         location = entries["location"]
         where = f"external data {location!r}" if location else "raw data"
         try:
-            file = self._data_file(location)
+            source = self._source(location)
             offset = _number(entries.get("offset", "0"))
-            length = _number(entries.get("length", str(max(0, file.size - offset))))
-            if offset + length > file.size:
-                raise ModelFileError(f"{offset} + {length} is beyond its end at {file.size}")
+            length = _number(entries.get("length", str(max(0, source.size - offset))))
+            if offset + length > source.size:
+                raise ModelFileError(f"{offset} + {length} is beyond its end at {source.size}")
             _check_size(length, count * dtype.itemsize, "bytes")
-            return file.array(dtype, count, offset)
+            return source.elements(dtype, count, offset)
         except ModelFileError as error:
             raise ModelFileError(f"{where}: {error}") from None
         except OSError as error:
             raise ModelFileError(f"{where}: {error.strerror or error}") from None
 
-    def _data_file(self, location: str) -> DataFile:
-        if location not in self._files:
+    def _source(self, location: str) -> Source:
+        if location not in self._sources:
+            if self._folder is None:
+                raise ModelFileError("can only be found if the model is loaded from a path")
             path = Path(location)
             if "\0" in location or path.is_absolute() or ".." in path.parts:
                 raise ModelFileError("is not a place in the model's folder")
             path = (self._folder / path).resolve()
             if not any(path.is_relative_to(folder) for folder in self._allowed):
                 raise ModelFileError("is a link to a place outside of the model's folder")
-            if not path.is_file():
-                raise ModelFileError("there is no such file; put it beside the model")
-            self._files[location] = self._opened(path)
-        return self._files[location]
+            try:
+                self._sources[location] = DataFile(path)
+            except FileNotFoundError:
+                raise ModelFileError("there is no such file; put it beside the model") from None
+        return self._sources[location]
 
-    def _opened(self, path: Path) -> DataFile:
-        file = DataFile(path)
-        self._open.callback(file.close)
-        return file
+
+def _read(content: Array | Stored) -> Array:
+    return content.read() if isinstance(content, Stored) else content
 
 
 _PACKED_BITS = {
@@ -291,8 +253,8 @@ def _listed(values: Any, dtype: type[np.generic], count: int) -> Array:
 
 def _shape(tensor: TensorProto) -> tuple[int, ...]:
     shape = tuple(tensor.dims)
-    if len(shape) > _MAX_RANK or any(size < 0 for size in shape):
-        raise ModelFileError(f"{list(shape[:_MAX_RANK])} is not a shape of a tensor")
+    if len(shape) > MAX_RANK or any(size < 0 for size in shape):
+        raise ModelFileError(f"{list(shape[:MAX_RANK])} is not a shape of a tensor")
     return shape
 
 

@@ -1,4 +1,4 @@
-"""Parsing an ONNX file without copying the weights out of it.
+"""Parsing an ONNX file without reading the weights in it.
 
 A protobuf message is a sequence of fields: a key (field number and wire type), for most types a
 length, and the contents. The weights of a model are the `raw_data` of tensors a few messages deep.
@@ -20,10 +20,14 @@ from onnx import (
     TensorProto,
 )
 
+from crosschip.ir.files import Source, Window
+
 LARGE = 4096
 """From this many bytes on, `raw_data` stays in the file."""
 
-Piece = bytes | memoryview
+_LONGEST_VARINT = 10
+_HEADS = 2 * _LONGEST_VARINT
+"""How many bytes a field's key and length take at most."""
 
 _VARINT, _FIXED64, _DELIMITED, _FIXED32 = 0, 1, 2, 5
 
@@ -50,60 +54,66 @@ class _Field(NamedTuple):
     end: int
 
 
-def without_weights(file: memoryview) -> bytes:
-    """The model in the file, with its large `raw_data` declared external data of the file itself.
+def without_weights(file: Source) -> bytes:
+    """The model in a file, with its large `raw_data` declared external data of the file itself.
 
     Such a tensor has an empty `location`, and `offset` and `length` say where in the file its
     elements are. A file that breaks the rules of the wire format is passed on as it is from there,
     for the parser to refuse.
+
+    Raises:
+        OSError: it cannot be read.
     """
-    return b"".join(_lightened(file, 0, len(file), _MODEL))
+    return b"".join(_lightened(Window(file), 0, file.size, _MODEL))
 
 
-def _lightened(file: memoryview, begin: int, end: int, road: _Road) -> list[Piece]:
+def _lightened(window: Window, begin: int, end: int, road: _Road) -> list[bytes]:
     """The message between two places, in pieces."""
-    pieces: list[Piece] = []
+    pieces: list[bytes] = []
+    read = window.source.read
     done = begin
-    for field in _fields(file, begin, end):
+    for field in _fields(window, begin, end):
         if field.end - field.contents < LARGE or field.number not in road:
             continue
-        pieces.append(file[done : field.begin])
+        pieces.append(read(done, field.begin))
         ahead = road[field.number]
         if ahead is None:
             pieces.append(_reference(field.contents, field.end - field.contents))
         else:
-            inner = _lightened(file, field.contents, field.end, ahead)
-            pieces += [file[field.begin : field.length], _varint(sum(map(len, inner))), *inner]
+            inner = _lightened(window, field.contents, field.end, ahead)
+            pieces += [read(field.begin, field.length), _varint(sum(map(len, inner))), *inner]
         done = field.end
-    pieces.append(file[done:end])
+    pieces.append(read(done, end))
     return pieces
 
 
-def _fields(file: memoryview, begin: int, end: int) -> Iterator[_Field]:
+def _fields(window: Window, begin: int, end: int) -> Iterator[_Field]:
     """The delimited fields of a message, up to its end or to where it breaks the wire format."""
     while begin < end:
-        key, after = _read_varint(file, begin, end)
+        held, index = window.at(begin, _HEADS)
+        stop = min(len(held), index + end - begin)
+        key, after = _read_varint(held, index, stop)
         wire_type = key & 7
         if wire_type == _DELIMITED:
-            length, contents = _read_varint(file, after, end)
-            stop = contents + length
-            if length < 0 or stop > end:
+            length, contents = _read_varint(held, after, stop)
+            first = begin + contents - index
+            if length < 0 or first + length > end:
                 return
-            yield _Field(key >> 3, begin, after, contents, stop)
-            begin = stop
+            yield _Field(key >> 3, begin, begin + after - index, first, first + length)
+            begin = first + length
         elif wire_type == _VARINT:
-            _, begin = _read_varint(file, after, end)
+            begin += _read_varint(held, after, stop)[1] - index
         elif wire_type in (_FIXED32, _FIXED64):
-            begin = after + (4 if wire_type == _FIXED32 else 8)
+            begin += after - index + (4 if wire_type == _FIXED32 else 8)
         else:
             return
 
 
-def _read_varint(file: memoryview, begin: int, end: int) -> tuple[int, int]:
+def _read_varint(held: bytes, begin: int, end: int) -> tuple[int, int]:
     """A number of seven bits a byte, lowest first, and where it ends; -1 if it does not."""
     value = 0
-    for place in range(begin, min(begin + 10, end)):
-        byte = file[place]
+    for place in range(begin, min(begin + _LONGEST_VARINT, end)):
+        byte = held[place]
         value |= (byte & 127) << 7 * (place - begin)
         if byte < 128:
             return value, place + 1

@@ -3,7 +3,7 @@
 It takes `NAME.pdmodel` or `NAME.json` with `NAME.pdiparams` beside it, `__model__` with
 `__params__` or with one file a parameter, and a folder that holds one of these. Step by step:
 `files` finds the files, `paddle2` or `paddle3` reads the program into one form (`program`),
-`parameters` maps the parameters into memory, and `graph` calls the function that each operator has
+`parameters` finds the parameters in theirs, and `graph` calls the function that each operator has
 in `operators`.
 """
 
@@ -15,53 +15,76 @@ from pathlib import Path
 
 from crosschip.importers.paddle import files
 from crosschip.ir import Model, ModelError, ModelFileError, UnsupportedError
+from crosschip.ir.files import DataFile
+
+_BLOCKS = b"\n"
+"""How a `ProgramDesc` begins: with its blocks."""
 
 
-def recognizes(path: Path) -> bool:
-    """Whether the file is a Paddle program, or the folder holds one.
+def recognizes(source: Path | bytes) -> bool:
+    """Whether it is the path of a program or of a folder with one, or a program's content.
 
     Raises:
         ModelFileError: the folder cannot be read.
     """
-    return bool(files.programs(path))
+    if isinstance(source, bytes):
+        return source.startswith(_BLOCKS) or files.says_pir(source)
+    return bool(files.programs(source))
 
 
-def load(path: Path) -> Model:
-    """Import a model; its parameters stay in their file, mapped into memory.
+def load(source: Path | bytes) -> Model:
+    """Import a model; its large parameters stay in their file until they are needed.
 
     Inputs have Paddle's names. Outputs have the names of the variables that are fetched (Paddle 2)
     or the fetch names (Paddle 3). A size that Paddle leaves open becomes a symbol.
+
+    Args:
+        source: the program, beside which its parameters are; a folder with one; or the content of
+            a program that has no parameters.
 
     Raises:
         ModelFileError: a file is missing or damaged, or the two do not belong together.
         UnsupportedError: the model uses operators or variants that cannot be expressed.
     """
-    from crosschip.importers.paddle import graph, paddle2, paddle3, parameters
+    if isinstance(source, bytes):
+        return _load("the model in memory", "model", source, files.says_pir(source), None)
+    found = files.find(source)
+    content = _content(found.program)
+    return _load(str(found.program), found.name, content, found.is_pir, found.parameters)
 
-    found = files.find(path)
-    reader = paddle3 if found.is_pir else paddle2
-    with _in_file(found.program):
-        program = reader.read(_content(found.program))
-    graph.check(found.program, program)
-    values = parameters.read(found.parameters, program.parameters)
-    with _in_file(found.program):
-        return graph.build(found.name, program, values)
+
+def _load(where: str, name: str, content: bytes, is_pir: bool, parameters: Path | None) -> Model:
+    from crosschip.importers.paddle import graph, paddle2, paddle3
+    from crosschip.importers.paddle.parameters import read
+
+    with _in_file(where):
+        program = (paddle3 if is_pir else paddle2).read(content)
+    graph.check(where, program)
+    if parameters is None and program.parameters:
+        raise ModelFileError(
+            f"{where}: has {len(program.parameters)} parameters, which are in another file; "
+            f"give the path of the program"
+        )
+    values = read(parameters, program.parameters) if parameters else {}
+    with _in_file(where):
+        return graph.build(name, program, values)
 
 
 @contextmanager
-def _in_file(path: Path) -> Iterator[None]:
+def _in_file(where: str) -> Iterator[None]:
     """Name the file in errors; a broken rule is the file's fault."""
     try:
         yield
     except ModelError as error:
         advice = "the file is damaged or of another version of Paddle; copy or export it again"
-        raise ModelFileError(f"{path}: {error}; {advice}") from None
+        raise ModelFileError(f"{where}: {error}; {advice}") from None
     except UnsupportedError as error:
-        raise UnsupportedError(f"{path}: {error}") from None
+        raise UnsupportedError(f"{where}: {error}") from None
 
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        file = DataFile(path)
+        return file.read(0, file.size)
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None

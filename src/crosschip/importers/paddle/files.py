@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosschip.ir import ModelFileError
+from crosschip.ir.files import open_regular
 
 _OLD_PROGRAM, _OLD_PARAMETERS = "__model__", "__params__"
 _EXPORTED = "inference"  # the stem that Paddle's own tools give every model
@@ -51,10 +52,15 @@ def is_pir(path: Path) -> bool:
     if path.suffix != ".json" or not path.is_file():
         return False
     try:
-        with path.open("rb") as file:
-            return _PIR_MARK.search(file.read(_PIR_MARK_WITHIN)) is not None
+        with open_regular(path) as file:
+            return says_pir(file.read(_PIR_MARK_WITHIN))
     except OSError:
         return False
+
+
+def says_pir(content: bytes) -> bool:
+    """Whether a file's content says early on that it is a program of Paddle 3."""
+    return _PIR_MARK.search(content, 0, _PIR_MARK_WITHIN) is not None
 
 
 def programs(path: Path) -> list[Path]:
@@ -84,4 +90,4 @@ def find(path: Path) -> ModelFiles:
     if program.name != _OLD_PROGRAM:
         return ModelFiles(program, is_pir(program), program.with_suffix(".pdiparams"))
     combined = program.with_name(_OLD_PARAMETERS)
-    return ModelFiles(program, False, combined if combined.is_file() else program.parent)
+    return ModelFiles(program, False, combined if combined.exists() else program.parent)

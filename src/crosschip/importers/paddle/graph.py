@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 
@@ -22,22 +21,24 @@ from crosschip.ir import (
     UnsupportedError,
     symbol,
 )
+from crosschip.ir.budget import spend
+from crosschip.ir.files import Stored
 
 _IMAGE_AXES = "NCHW"
 _QUANTIZED = ("enable_int8", "enable_int16")
 """Attributes that Paddle Lite's tools set on operators that compute on integers."""
 
 
-def check(path: Path, program: Program) -> None:
+def check(where: str, program: Program) -> None:
     """Refuse a program with operators that no function imports.
 
     Raises:
         UnsupportedError: there is at least one; the message lists them all, with counts.
     """
-    TABLE.check(str(path), (operator.type for operator in program.operators))
+    TABLE.check(where, (operator.type for operator in program.operators))
 
 
-def build(name: str, program: Program, parameters: Mapping[str, Array]) -> Model:
+def build(name: str, program: Program, parameters: Mapping[str, Array | Stored]) -> Model:
     """Build the model of a program.
 
     Args:
@@ -60,12 +61,17 @@ def build(name: str, program: Program, parameters: Mapping[str, Array]) -> Model
     # Numbers that the element type cannot hold come out as NumPy has it, as they do in Paddle.
     with np.errstate(all="ignore"):
         for operator in program.operators:
+            spend()
             try:
                 _expect_reals(operator)
                 TABLE[operator.type](Context(operator, values))
             except (ModelError, UnsupportedError) as error:
                 where = f"operator {operator.number} ({operator.label})"
                 raise within(where, error) from None
+            except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
+                # A function computes with the program's numbers, which may be anything.
+                where = f"operator {operator.number} ({operator.label})"
+                raise ModelError(f"{where}: its numbers do not go together: {error}") from None
     for output, variable_name in program.outputs.items():
         builder.output(output, values[variable_name])
     return builder.build()

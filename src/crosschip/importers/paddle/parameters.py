@@ -1,4 +1,4 @@
-"""Reads parameter files: the values stay in the file, mapped into memory, and are not copied.
+"""Reads parameter files: large values stay in the file until somebody asks for them.
 
 A parameter is a record: a version (u32, 0), the levels of detail (u64 how many; for each, u64 how
 many bytes, and these), another version (u32, 0), the size (i32) of a protobuf `TensorDesc`, this
@@ -10,24 +10,22 @@ Source: SerializeToStream in paddle/fluid/framework/lod_tensor.cc of Paddle 2.6.
 
 from __future__ import annotations
 
-import mmap
 import struct
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path, PurePath
 
-import numpy as np
-
 from crosschip.importers.paddle import messages, tensor_types
 from crosschip.importers.paddle.program import Variable, within
 from crosschip.ir import Array, ModelError, ModelFileError, TensorType, UnsupportedError
+from crosschip.ir.files import DataFile, Stored, Window
 
 
-def read(path: Path, parameters: Mapping[str, Variable]) -> dict[str, Array]:
-    """Map parameters, from the file that holds all of them or the folder with a file for each.
+def read(path: Path, parameters: Mapping[str, Variable]) -> dict[str, Array | Stored]:
+    """Find parameters, in the file that holds all of them or the folder with a file for each.
 
     Returns:
-        Read-only arrays by name. They lie where the file has them, so they can be unaligned.
+        Read-only arrays by name, or where in the file they are.
 
     Raises:
         ModelFileError: a file is missing or damaged, or does not belong to the program; the
@@ -36,13 +34,15 @@ def read(path: Path, parameters: Mapping[str, Variable]) -> dict[str, Array]:
     """
     if not path.is_dir():
         return _read_file(path, parameters) if parameters or path.exists() else {}
-    values: dict[str, Array] = {}
+    values: dict[str, Array | Stored] = {}
     for name, variable in parameters.items():
-        values |= _read_file(_file_of(path, name), {name: variable})
+        # There may be more of these files than a process may have open: nothing stays in them.
+        (content,) = _read_file(_file_of(path, name), {name: variable}).values()
+        values[name] = content.read() if isinstance(content, Stored) else content
     return values
 
 
-def _read_file(file: Path, parameters: Mapping[str, Variable]) -> dict[str, Array]:
+def _read_file(file: Path, parameters: Mapping[str, Variable]) -> dict[str, Array | Stored]:
     names = sorted(parameters)
     records = _Records(file)
     values = {name: records.next(parameters[name]) for name in names}
@@ -70,23 +70,26 @@ class _Records:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._bytes = _mapped(file)
+        self._source = _opened(file)
+        self._window = Window(self._source)
         self._at = 0
 
     @property
     def left(self) -> int:
-        return len(self._bytes) - self._at
+        return self._source.size - self._at
 
-    def next(self, parameter: Variable) -> Array:
+    def next(self, parameter: Variable) -> Array | Stored:
         """The next array, which must be the parameter."""
         try:
             return self._array(parameter)
+        except OSError as error:
+            raise ModelFileError(f"{self._file}: {error.strerror or error}") from None
         except ModelError as error:
             raise ModelFileError(f"{self._file}: parameter {parameter.name!r}: {error}") from None
         except UnsupportedError as error:
             raise within(f"{self._file}: parameter {parameter.name!r}", error) from None
 
-    def _array(self, parameter: Variable) -> Array:
+    def _array(self, parameter: Variable) -> Array | Stored:
         self._expect_version()
         if levels := self._number("<Q"):
             raise UnsupportedError(f"has {levels} levels of detail (LoD); it is not a dense tensor")
@@ -103,7 +106,7 @@ class _Records:
             raise ModelError(f"has no definite shape: {list(shape)}")
         start = self._at
         self._skip(prod(shape) * element_type.dtype.itemsize)
-        return np.ndarray(shape, element_type.dtype, self._bytes, start)
+        return self._source.elements(element_type.dtype, prod(shape), start).reshape(shape)
 
     def _expect_version(self) -> None:
         if version := self._number("<I"):
@@ -116,7 +119,8 @@ class _Records:
     def _take(self, size: int) -> bytes:
         start = self._at
         self._skip(size)
-        return self._bytes[start : self._at]
+        held, index = self._window.at(start, size)
+        return held[index : index + size]
 
     def _skip(self, size: int) -> None:
         if not 0 <= size <= self.left:
@@ -124,13 +128,9 @@ class _Records:
         self._at += size
 
 
-def _mapped(file: Path) -> mmap.mmap | bytes:
-    """The bytes of a file."""
+def _opened(file: Path) -> DataFile:
     try:
-        with file.open("rb") as opened:
-            if file.stat().st_size == 0:
-                return b""
-            return mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+        return DataFile(file)
     except FileNotFoundError:
         raise ModelFileError(f"{file}: there is no such file; the model needs it") from None
     except OSError as error:

@@ -6,9 +6,7 @@ from collections.abc import Iterable
 
 from crosschip.importers.paddle.messages import TensorDesc
 from crosschip.ir import ElementType, ModelError, UnsupportedError
-from crosschip.ir.types import ALL_TYPES
-
-_MAX_RANK = 32
+from crosschip.ir.types import ALL_TYPES, MAX_RANK
 
 _BY_CODE = {
     0: ElementType.BOOL,
@@ -84,7 +82,7 @@ def shape(sizes: Iterable[int]) -> tuple[int, ...]:
         ModelError: it is not one that a tensor can have.
     """
     found = tuple(sizes)
-    if len(found) > _MAX_RANK or any(size < -1 for size in found):
+    if len(found) > MAX_RANK or any(size < -1 for size in found):
         raise ModelError(f"{list(found)} is not the shape of a tensor")
     return found
 

@@ -41,9 +41,8 @@ from crosschip.ir import (
     TensorType,
     constant,
 )
-from crosschip.ir.types import FLOATS, INDICES
+from crosschip.ir.types import FLOATS, INDICES, MAX_RANK
 from crosschip.ops.definition.kernel import Kernel, kernel_of
-from crosschip.ops.definition.shapes import MAX_RANK
 from crosschip.ops.definition.slots import ComputedParameter, Fuse, Parameter, Slot, Tensors
 
 _registry: dict[str, type[Operator]] = {}
@@ -125,9 +124,10 @@ class Operator(Operation):
                     inputs.append(_constant(f"{name}.{slot.name}", slot, value, inputs))
                 except (ValueError, TypeError) as error:
                     raise ModelError(f"{cls.type}.{slot.name}: {error}") from None
-            filled = inputs[-1] if inputs else None
-            if filled is not None and isinstance(slot, Parameter) and slot.is_default(filled):
-                inputs[-1] = None
+            if value is not None and isinstance(slot, Parameter):
+                filled = inputs[-1]
+                if filled is not None and slot.is_default(filled):
+                    inputs[-1] = None
         return tuple(inputs)
 
     def named_inputs(self) -> Iterator[tuple[str, Operand]]:
@@ -316,6 +316,11 @@ class Operator(Operation):
 
     def filled(self) -> Iterator[tuple[Slot, Operand]]:
         """Each operand that is present, with the slot it fills."""
+        if self.variadic is None:
+            for slot, operand in zip(self.slots, self.inputs, strict=False):
+                if operand is not None:
+                    yield slot, operand
+            return
         for slot in self.slots:
             for operand in self._operands(slot):
                 yield slot, operand
@@ -393,8 +398,8 @@ def _is_float32(operand: Operand) -> bool:
 
 def sizes_in(operand: Operand) -> tuple[Dim, ...]:
     """The elements of a small tensor of integers; `UnknownRank` where nothing is known of them."""
-    if operand.value is not None and operand.value.size <= MAX_RANK:
-        return tuple(operand.value.ravel().tolist())
+    if operand.content is not None and math.prod(operand.content.shape) <= MAX_RANK:
+        return tuple(np.asarray(operand.value).ravel().tolist())
     if operand.type.sizes is None:
         raise UnknownRank
     return operand.type.sizes

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from crosschip.ir.dimension import Dim, Dimension, Shape, unknown
-
-MAX_RANK = 64
-"""As many axes as a NumPy array can have."""
+from crosschip.ir.types import MAX_RANK
 
 
 def axis_in(axis: int, rank: int, slot: str = "axis") -> int:

@@ -45,6 +45,8 @@ class Reshape(Layout):
         return sizes
 
     def reference(self, input: Array) -> Array:
+        if min(self.shape, default=0) < -1:
+            raise ValueError(f"{list(self.shape)} has a negative size")
         return input.reshape(cast(tuple[int, ...], _filled(self.shape, input.shape)))
 
 

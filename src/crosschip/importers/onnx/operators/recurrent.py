@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from crosschip.importers.onnx.node import Node, imports, only
-from crosschip.ir import Operand
+from crosschip.ir import ModelError, Operand
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.numerics.cells import CellFunction
 from crosschip.ops.standard.layout import Transpose
@@ -37,7 +37,7 @@ _BETA = {CellFunction.AFFINE: 0.0, CellFunction.HARD_SIGMOID: 0.5, CellFunction.
 @imports(*_OPERATORS)
 def recurrent(node: Node) -> list[Operand]:
     """With `layout` 1, the batch is the first axis of all tensors."""
-    node.ignore("hidden_size")
+    _check_hidden_size(node)
     direction = _DIRECTIONS[only("direction", node.text("direction"), *_DIRECTIONS)]
     by_batch = node.opset >= 14 and node.flag("layout")
     arguments: dict[str, object] = {
@@ -62,6 +62,15 @@ def recurrent(node: Node) -> list[Operand]:
         return [hidden, *last]
     turned = node.add(Transpose, hidden, (2, 0, 1, 3))
     return [turned, *(node.add(Transpose, state, (1, 0, 2)) for state in last)]
+
+
+def _check_hidden_size(node: Node) -> None:
+    """Refuse a number of hidden elements that is not that of the weights."""
+    shape = node[2].type.shape
+    found = shape[-1] if shape else None
+    stated = node.integer("hidden_size", found if isinstance(found, int) else 0)
+    if isinstance(found, int) and stated != found:
+        raise ModelError(f"hidden_size is {stated}, but the recurrence weights have {found}")
 
 
 def _swapped(node: Node, operand: Operand | None, by_batch: bool) -> Operand | None:

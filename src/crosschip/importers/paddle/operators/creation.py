@@ -10,7 +10,7 @@ from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
 from crosschip.importers.paddle.values import MAX_ELEMENTS
 from crosschip.ir import ElementType, ModelError, Operand
-from crosschip.ir.types import INTEGERS
+from crosschip.ir.types import INTEGERS, MAX_RANK
 from crosschip.ops.standard.creation import Fill, Range
 from crosschip.ops.standard.joining import Concat, Meshgrid
 from crosschip.ops.standard.slicing import Slice
@@ -113,7 +113,8 @@ def fill(
 
 
 def _is_short(shape: tuple[int, ...]) -> bool:
-    return all(size >= 0 for size in shape) and math.prod(shape) <= MAX_ELEMENTS
+    fits = len(shape) <= MAX_RANK and all(size >= 0 for size in shape)
+    return fits and math.prod(shape) <= MAX_ELEMENTS
 
 
 @imports("range")

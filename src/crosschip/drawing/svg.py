@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
-from crosschip.ir.dot import colours_of
+from crosschip.drawing.dot import colours_of
 from crosschip.ir.model import Model, Operand, Operation
 from crosschip.ir.text import legible
 

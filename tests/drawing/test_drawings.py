@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.modelling import float32, model_of
 from tests.random_models import Example, examples
 
+from crosschip.drawing.dot import colours_of, to_dot
+from crosschip.drawing.svg import to_svg
 from crosschip.ir import Builder, Model, Operation
-from crosschip.ir.dot import colours_of, to_dot
-from crosschip.ir.svg import to_svg
 from crosschip.ops.standard.activation import Relu, Sigmoid
 from crosschip.ops.standard.arithmetic import Add
 

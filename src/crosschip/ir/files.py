@@ -1,0 +1,217 @@
+"""Files that are read piece by piece, and constants whose elements are still in one.
+
+Only regular files are opened: a pipe would wait for somebody to write, and a terminal for somebody
+to type. Nothing is mapped into memory, so that a file that is cut off while it is used is an error
+like any other.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from math import prod
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crosschip.ir.errors import ModelFileError
+
+_SMALL = 2**15
+"""Up to so many bytes are read at once: to ask again would take longer than to read them."""
+
+_POINTER = b"version https://git-lfs.github.com/spec/"
+_LONGEST_POINTER = 1024
+"""How a file of Git LFS's begins, and how many bytes it has at most."""
+
+_WINDOW = 2**14
+"""How many bytes are read to look at a few."""
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """A file, opened to be read without a buffer.
+
+    Raises:
+        OSError: it cannot be opened, or is a folder, a pipe, a socket or a device.
+    """
+    file = open(path, "rb", buffering=0, opener=_without_waiting)  # noqa: SIM115 - the caller's
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(None, "is not a regular file")
+    return file
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+class Source(ABC):
+    """Bytes that a model is read from.
+
+    Attributes:
+        size: how many.
+    """
+
+    size: int
+
+    @abstractmethod
+    def read(self, begin: int, end: int) -> bytes:
+        """The bytes between two places.
+
+        Raises:
+            OSError: they cannot be read, or have changed.
+        """
+
+    @abstractmethod
+    def elements(self, dtype: np.dtype[Any], count: int, offset: int) -> NDArray[Any] | Stored:
+        """A list of elements, lowest byte first, from a place on."""
+
+
+class Window:
+    """The part of a source that is being looked at; it moves along."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._begin = 0
+        self._held = b""
+
+    def at(self, place: int, count: int) -> tuple[bytes, int]:
+        """Bytes of the source, and where in them the `count` from a place on begin.
+
+        There may be fewer only at the end of the source.
+
+        Raises:
+            OSError: they cannot be read, or have changed.
+        """
+        index = place - self._begin
+        if not 0 <= index <= len(self._held) - count:
+            self._begin, index = place, 0
+            end = min(place + max(count, _WINDOW), self.source.size)
+            self._held = self.source.read(place, end)
+        return self._held, index
+
+
+class Held(Source):
+    """Bytes in memory."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self.size = len(content)
+
+    def read(self, begin: int, end: int) -> bytes:
+        return self._content[begin:end]
+
+    def elements(self, dtype: np.dtype[Any], count: int, offset: int) -> NDArray[Any] | Stored:
+        lying: NDArray[Any] = np.frombuffer(self._content, _low_first(dtype), count, offset)
+        return np.require(lying, dtype, "A")
+
+
+class DataFile(Source):
+    """A regular file, open as long as somebody may still read from it.
+
+    The file may be moved, removed, or replaced by another one of its name meanwhile. If it is
+    written to, which its time of modification and its size show, nothing more is read from it.
+
+    Raises:
+        OSError: it cannot be opened, or is not a regular file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = open_regular(path)
+        weakref.finalize(self, self._file.close)
+        self._lock = threading.Lock()
+        self._state = self._look()
+        self.size = self._state[0]
+        if self.size < _LONGEST_POINTER and self.read(0, self.size).startswith(_POINTER):
+            raise OSError(
+                None, "is a Git LFS pointer, not the file itself; get that with `git lfs pull`"
+            )
+
+    def read(self, begin: int, end: int) -> bytes:
+        content = bytearray(end - begin)
+        self._fill(memoryview(content), begin)
+        return bytes(content)
+
+    def elements(self, dtype: np.dtype[Any], count: int, offset: int) -> NDArray[Any] | Stored:
+        stored = Stored(self, dtype, (count,), offset)
+        return stored if stored.nbytes > _SMALL else stored.read()
+
+    def fill(self, array: NDArray[Any], offset: int) -> None:
+        """Read the elements of an array, from a place on.
+
+        Raises:
+            OSError: they cannot be read, or have changed.
+        """
+        self._fill(array.reshape(-1).view(np.uint8).data, offset)
+
+    def _fill(self, target: memoryview, offset: int) -> None:
+        with self._lock:
+            self._file.seek(offset)
+            done = 0
+            while done < len(target):
+                count = self._file.readinto(target[done:])  # type: ignore[attr-defined]
+                if not count:
+                    break
+                done += count
+            if done < len(target) or self._look() != self._state:
+                raise OSError(None, "has changed since it was loaded; load it again")
+
+    def _look(self) -> tuple[int, int]:
+        about = os.fstat(self._file.fileno())
+        return about.st_size, about.st_mtime_ns
+
+
+class Stored:
+    """Elements in a file, which are read when somebody asks for them and kept while he holds them.
+
+    Attributes:
+        dtype: the type of the elements, whose lowest bytes come first in the file.
+        shape: of the array that they make.
+    """
+
+    __slots__ = ("_file", "_offset", "_read", "dtype", "shape")
+
+    def __init__(
+        self, file: DataFile, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int
+    ) -> None:
+        self._file = file
+        self._offset = offset
+        self._read: weakref.ref[NDArray[Any]] | None = None
+        self.dtype = dtype
+        self.shape = shape
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes they take."""
+        return prod(self.shape) * self.dtype.itemsize
+
+    def reshape(self, shape: tuple[int, ...]) -> Stored:
+        """The same elements as an array of another shape."""
+        return Stored(self._file, self.dtype, shape, self._offset)
+
+    def read(self) -> NDArray[Any]:
+        """The elements, in the machine's byte order; not to be written to.
+
+        Raises:
+            ModelFileError: they cannot be read any more, or have changed.
+        """
+        array = self._read() if self._read is not None else None
+        if array is None:
+            array = np.empty(self.shape, _low_first(self.dtype))
+            try:
+                self._file.fill(array, self._offset)
+            except OSError as error:
+                raise ModelFileError(f"{self._file.path}: {error.strerror or error}") from None
+            array = array.astype(self.dtype, copy=False)
+            array.flags.writeable = False
+            self._read = weakref.ref(array)
+        return array
+
+
+def _low_first(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return dtype.newbyteorder("<")
