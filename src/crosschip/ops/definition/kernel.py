@@ -31,7 +31,7 @@ def kernel_of(operation: Operator) -> Kernel:
     rounded once, at the end.
     """
     static, computed = _parameters(operation)
-    constant = _with_parameters(operation, static)
+    constant = _with_parameters(operation, static).reference
     tensor_slots = [slot for slot in operation.slots if not slot.parameter]
     types = [output.type for output in operation.outputs]
     scales = _scales(operation)
@@ -43,12 +43,14 @@ def kernel_of(operation: Operator) -> Kernel:
     bounds = None if operation.fused is Fuse.NONE else operation.fused.bounds
 
     def run(arrays: Sequence[Array | None]) -> tuple[Array, ...]:
-        known = _with_values(operation, computed, arrays, static) if computed else constant
+        reference = constant
+        if computed:
+            reference = _with_values(operation, computed, arrays, static).reference
         if scales:
             arrays = _dequantized(arrays, scales)
         tensors = {slot.name: _pick(slot, arrays, widen) for slot in tensor_slots}
         with np.errstate(all="ignore"):
-            result = known.reference(**tensors)
+            result = reference(**tensors)
             results = [result] if isinstance(result, np.ndarray | np.generic) else result
             if bounds:
                 results = [np.clip(result, *bounds) for result in results]
