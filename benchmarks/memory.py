@@ -2,10 +2,9 @@
 
 Each in a fresh process, batch 1, three runs: the most memory that the process has had resident.
 The engine directly reads the file itself (ONNX Runtime the `.onnx`, OpenVINO the `.pdmodel`) and
-nothing of crosschip is imported; crosschip reads the `.pdmodel`. Weights that are mapped from
-their file count as soon as they have been read. With a cache, the first process also writes the
-entry and the second reads it. *Only imported* is the engine with NumPy and no model, the floor for
-either.
+nothing of crosschip is imported; crosschip reads the `.pdmodel`. With a cache, the first process
+also writes the entry and the second reads it. *Only imported* is the engine with NumPy and no
+model, the floor for either.
 """
 
 from __future__ import annotations

@@ -59,10 +59,20 @@ def test_drawings(crosschip: Crosschip, model: Path, tmp_path: Path) -> None:
 
 
 def test_a_drawing_that_cannot_be_written_is_an_error(crosschip: Crosschip, model: Path) -> None:
-    for flag in ("--dot", "--svg"):
-        outcome = crosschip("explain", model, "--devices", "reference", flag, "/dev/null/m")
+    for flag, name in (("--dot", "m"), ("--svg", "m.svg")):
+        outcome = crosschip("explain", model, "--devices", "reference", flag, f"/dev/null/{name}")
         assert outcome.status == 1
-        assert "error: /dev/null/m: cannot be written" in outcome.err
+        assert f"error: /dev/null/{name}: cannot be written" in outcome.err
+
+
+@pytest.mark.parametrize("name", ["m.png", "m", "svg"])
+def test_a_drawing_of_another_format_is_refused(
+    crosschip: Crosschip, model: Path, tmp_path: Path, name: str
+) -> None:
+    outcome = crosschip("explain", model, "--devices", "reference", "--svg", tmp_path / name)
+    assert outcome.status == 2
+    assert "what is written is SVG" in outcome.err
+    assert not (tmp_path / name).exists()
 
 
 def test_devices(crosschip: Crosschip) -> None:

@@ -1,27 +1,43 @@
 """The command line: a file a command, found by being here.
 
 A module of this package whose name does not start with `_` is a command of that name; its function
-`command` is it.
+`command` is it. Importing the package itself imports next to nothing, so that whatever takes time
+is inside `main`, which says what an interruption does.
 """
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-from importlib import import_module
-from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any
 
-import typer
+if TYPE_CHECKING:
+    import typer
 
-from crosschip.ir import Error
+INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command that the arguments name; exit status 1 on an error, 2 on wrong usage."""
-    sys.exit(run(sys.argv[1:]))
+    """Run the command that the arguments name.
+
+    The exit status is 1 on an error, 2 on wrong usage, and 130 after an interruption, which takes
+    back what is half done; a second interruption does not wait for that.
+    """
+    interruption = _Interruption()
+    try:
+        status = run(sys.argv[1:])
+    except BaseException:
+        if not interruption.came:
+            raise
+        status = INTERRUPTED
+    sys.exit(interruption.finish(status))
 
 
 def run(arguments: list[str]) -> int:
     """Run a command and return its exit status."""
+    from crosschip.ir import Error
+
     try:
         _app()(arguments, prog_name="crosschip")
     except SystemExit as leaving:
@@ -33,6 +49,13 @@ def run(arguments: list[str]) -> int:
 
 
 def _app() -> typer.Typer:
+    from importlib import import_module
+    from pkgutil import iter_modules
+
+    import typer
+
+    from crosschip.cli._options import general
+
     app = typer.Typer(
         help="One model, any AI chip: load, place, compile, cache and run, and say why.",
         no_args_is_help=True,
@@ -41,8 +64,39 @@ def _app() -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(lambda: None)
+    app.callback()(general)
     for module in iter_modules(__path__):
         if not module.name.startswith("_"):
             app.command(module.name)(import_module(f"{__name__}.{module.name}").command)
     return app
+
+
+class _Interruption:
+    """What Ctrl-C does from now on.
+
+    Attributes:
+        came: whether there was one. Code in between may have taken the exception for a failure of
+            its own.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+        signal.signal(signal.SIGINT, self._interrupt)
+        self._unraisable = sys.unraisablehook
+        sys.unraisablehook = self._cannot_be_raised
+
+    def finish(self, status: int) -> int:
+        """Nothing is left to take back; the exit status."""
+        self.came, came = True, self.came
+        return INTERRUPTED if came else status
+
+    def _interrupt(self, number: int, frame: Any) -> None:
+        if self.came:
+            os._exit(INTERRUPTED)
+        self.came = True
+        raise KeyboardInterrupt
+
+    def _cannot_be_raised(self, about: Any) -> None:
+        if issubclass(about.exc_type, KeyboardInterrupt):
+            os._exit(INTERRUPTED)
+        self._unraisable(about)

@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-Model = Annotated[
-    Path, typer.Argument(help="A .pdmodel, a Paddle 3 .json, a folder with either, or an .onnx.")
+from crosschip.ir import Array, Budget, Model
+from crosschip.runtime.inputs import random_inputs, read_array
+
+ModelPath = Annotated[
+    Path, typer.Argument(help="A .pdmodel, a Paddle 3 .json, an .onnx, or a folder with one.")
 ]
 Devices = Annotated[
     str, typer.Option(help="Devices in the order of preference, as in openvino,onnxruntime.")
 ]
 Shapes = Annotated[
     list[str] | None,
-    typer.Option("--shape", help="Fix the shape of an input, as in x=1x3x48x320."),
+    typer.Option("--shape", help="Fix an input's shape, as in x=1x3x48x320, or a size, as in N=1."),
 ]
 Inputs = Annotated[
     list[str] | None,
     typer.Option("--input", help="Read an input from a file, as in x=image.npy."),
+]
+Seed = Annotated[int, typer.Option(help="Of the random inputs; their integers are 0 or 1.")]
+Properties = Annotated[
+    list[str] | None,
+    typer.Option("--property", help="A setting of a device, as in mychip.cores=2."),
+]
+Limits = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--budget",
+        help="A limit of what a model may cost to load and compile, as in seconds=900; others are "
+        "bytes, tensor_bytes and operations.",
+    ),
 ]
 Threads = Annotated[
     int | None, typer.Option(min=1, help="How many processor threads a run may use.")
@@ -69,6 +86,71 @@ def files(given: Sequence[str] | None) -> dict[str, Path]:
             raise typer.BadParameter(f"{text!r} is not like x=image.npy", param_hint="--input")
         found[name] = Path(file)
     return found
+
+
+def properties(given: Sequence[str] | None) -> dict[str, dict[str, str]]:
+    """The settings that `--property DEVICE.NAME=VALUE` gives, by device.
+
+    Raises:
+        typer.BadParameter: one is not like that.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for text in given or ():
+        device, _, setting = text.partition(".")
+        name, equals, value = setting.partition("=")
+        if not (device and name and equals) or "=" in device:
+            raise typer.BadParameter(
+                f"{text!r} is not like mychip.cores=2", param_hint="--property"
+            )
+        found.setdefault(device, {})[name] = value
+    return found
+
+
+def budget(given: Sequence[str] | None) -> Budget:
+    """The budget that `--budget LIMIT=NUMBER` gives.
+
+    Raises:
+        typer.BadParameter: one is not like that.
+    """
+    limits: dict[str, float] = {}
+    for text in given or ():
+        name, _, number = text.partition("=")
+        try:
+            limits[name] = float(number) if name == "seconds" else int(number)
+        except ValueError:
+            name = ""
+        if name not in Budget.__slots__:
+            raise typer.BadParameter(f"{text!r} is not like seconds=900", param_hint="--budget")
+    return Budget(**limits)  # type: ignore[arg-type]  # all but the seconds are integers
+
+
+def inputs(
+    model: Model,
+    given: Sequence[str] | None,
+    shapes: Mapping[str, tuple[int, ...]],
+    seed: int,
+) -> dict[str, Array]:
+    """The arrays that `--input NAME=FILE` gives, and random ones for the other inputs."""
+    read = {name: read_array(path) for name, path in files(given).items()}
+    known = {**shapes, **{name: array.shape for name, array in read.items()}}
+    return {**random_inputs(model, known, seed), **read}
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"crosschip {metadata.version('crosschip')}")
+        raise typer.Exit
+
+
+def general(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_print_version, help="Print the version and leave."
+        ),
+    ] = False,
+) -> None:
+    """The options before any command."""
 
 
 def cache(use: bool, folder: Path | None) -> bool | Path:

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.table import Table
 
+_WITHOUT_END = 10_000
+
+
+def _width() -> int | None:
+    """The columns of the terminal; what goes elsewhere is not cut, unless `COLUMNS` says where."""
+    return None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WITHOUT_END
+
+
 # What is printed comes from model files: `[x]` and `:x:` in a name are no markup.
-console = Console(markup=False, emoji=False)
+console = Console(markup=False, emoji=False, width=_width())
 messages = Console(stderr=True, markup=False, emoji=False)
 
 _UNBROKEN = 40  # half of what most terminals are wide

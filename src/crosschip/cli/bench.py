@@ -17,26 +17,30 @@ from crosschip.bench.timing import Timing, interleave
 from crosschip.cli import _options
 from crosschip.cli._show import document, doing, table
 from crosschip.ir import Array
-from crosschip.runtime.inputs import random_inputs
 
 OURS = "crosschip"
 
 
 def command(
-    model: _options.Model,
+    model: _options.ModelPath,
     devices: _options.Devices = "auto",
     against: Annotated[str, typer.Option(help="Engines to call directly, as in openvino.")] = "",
     runs: Annotated[int, typer.Option(min=1, help="How often to run each.")] = 50,
+    input: _options.Inputs = None,
     shape: _options.Shapes = None,
+    seed: _options.Seed = 0,
     threads: _options.Threads = None,
     precision: _options.Precision = "float32",
     use_cache: _options.UseCache = True,
+    property: _options.Properties = None,
+    budget: _options.Limits = None,
     as_json: _options.Json = False,
 ) -> None:
     """Time a model on devices, in turn with engines that run the same file directly."""
     threads = threads or os.cpu_count()
-    loaded = crosschip.load(model)
-    inputs = random_inputs(loaded, _options.shapes(shape))
+    limits, settings = _options.budget(budget), _options.properties(property)
+    loaded = crosschip.load(model, budget=limits)
+    inputs = _options.inputs(loaded, input, _options.shapes(shape), seed)
     peers: dict[str, PeerRun] = {}
     for engine in filter(None, against.split(",")):
         with doing(f"compiling with {engine} directly"):
@@ -50,6 +54,8 @@ def command(
             cache=use_cache,
             precision=precision,
             threads=threads,
+            properties=settings,
+            budget=limits,
         ) as compiled,
     ):
         seconds = interleave({OURS: lambda: compiled.run(inputs), **peers}, runs)
@@ -81,13 +87,23 @@ def _report(
 
 
 def _difference(ours: Sequence[Array], theirs: Sequence[Array]) -> float:
-    """The largest difference of two results, relative to the largest absolute value."""
-    scale = max(float(np.max(np.abs(array), initial=0)) for array in theirs)
-    distances = [
-        float(np.max(np.abs(a.astype(np.float64) - b.astype(np.float64)), initial=0))
-        for a, b in zip(ours, theirs, strict=True)
-    ]
-    return max(distances) / scale if scale else max(distances)
+    """The largest difference of two results, relative to the largest absolute value.
+
+    What is not finite must be the same in both; else the difference is infinite.
+    """
+    largest = scale = 0.0
+    for a, b in zip(ours, theirs, strict=True):
+        a, b = a.astype(np.float64), b.astype(np.float64)
+        finite = np.isfinite(a) & np.isfinite(b)
+        if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
+            return math.inf
+        largest = max(largest, float(np.max(np.abs(a[finite] - b[finite]), initial=0)))
+        scale = max(scale, float(np.max(np.abs(b[finite]), initial=0)))
+    return largest / scale if scale else largest
+
+
+def _shown(difference: float | None) -> str:
+    return "infinite" if difference is None else f"{difference:.1e}"
 
 
 def _print(report: Mapping[str, object]) -> None:
@@ -104,7 +120,7 @@ def _print(report: Mapping[str, object]) -> None:
                 f"{t['p90_ms']:.3f}",
                 f"{t['best_ms']:.3f}",
                 f"{t.get('ratio', 1):.3f}",
-                f"{t['largest_difference']:.1e}" if t.get("largest_difference") is not None else "",
+                _shown(t["largest_difference"]) if "largest_difference" in t else "",
             )
             for name, t in {OURS: ours, **against}.items()
         ],

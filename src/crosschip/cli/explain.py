@@ -15,17 +15,28 @@ from crosschip.runtime.placement import Placement
 
 
 def command(
-    model: _options.Model,
+    model: _options.ModelPath,
     devices: _options.Devices = "auto",
     shape: _options.Shapes = None,
+    property: _options.Properties = None,
+    budget: _options.Limits = None,
     dot: Annotated[Path | None, typer.Option(help="Write a Graphviz drawing there.")] = None,
     svg: Annotated[Path | None, typer.Option(help="Write an SVG drawing there.")] = None,
     as_json: _options.Json = False,
 ) -> None:
     """Say which device would run each operation of a model, and why; nothing is compiled."""
+    if svg and svg.suffix.lower() != ".svg":
+        raise typer.BadParameter(f"{svg}: what is written is SVG; name it .svg", param_hint="--svg")
+    limits, settings = _options.budget(budget), _options.properties(property)
     with doing(f"importing {model}"):
-        loaded = crosschip.load(model)
-    placement = crosschip.explain(loaded, devices, shapes=_options.shapes(shape))
+        loaded = crosschip.load(model, budget=limits)
+    placement = crosschip.explain(
+        loaded,
+        devices,
+        shapes=_options.shapes(shape),
+        properties=settings,
+        budget=limits,
+    )
     groups = {o: s.device for s in placement.segments for o in s.model.operations}
     if dot:
         _write(dot, to_dot(placement.model, groups))

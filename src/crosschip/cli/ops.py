@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 import typer
@@ -49,7 +50,9 @@ def _opened(devices: str) -> Iterator[GuardedDevice]:
 def _named(name: str) -> type[Operator]:
     found = operators().get(name.upper())
     if found is None:
-        raise InputError(f"there is no operator {name!r}; `crosschip ops` lists all")
+        near = get_close_matches(name.upper(), operators(), 3)
+        meant = f"did you mean {' or '.join(near)}? " if near else ""
+        raise InputError(f"there is no operator {name!r}; {meant}`crosschip ops` lists all")
     return found
 
 

@@ -9,31 +9,34 @@ import typer
 import crosschip
 from crosschip.cli import _options
 from crosschip.cli._show import console, document, doing, table
-from crosschip.ir import Array, InputError, Model
+from crosschip.ir import Array, InputError
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.inputs import random_inputs, read_array, write_array
+from crosschip.runtime.inputs import write_array
 
 _MAX_NAME = 50  # of an output in a file name: no file system takes them at any length
 
 
 def command(
-    model: _options.Model,
+    model: _options.ModelPath,
     devices: _options.Devices = "auto",
     input: _options.Inputs = None,
     shape: _options.Shapes = None,
     save: Annotated[Path | None, typer.Option(help="Write each output there as .npy.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the random inputs.")] = 0,
+    seed: _options.Seed = 0,
     threads: _options.Threads = None,
     precision: _options.Precision = "float32",
     use_cache: _options.UseCache = True,
     cache_dir: _options.CacheFolder = None,
+    property: _options.Properties = None,
+    budget: _options.Limits = None,
     as_json: _options.Json = False,
 ) -> None:
     """Compile a model, run it once on given or random inputs, and say where it ran."""
-    shapes = _options.shapes(shape)
+    shapes, limits = _options.shapes(shape), _options.budget(budget)
+    settings = _options.properties(property)
     with doing(f"importing {model}"):
-        loaded = crosschip.load(model)
-    inputs = _inputs(loaded, _options.files(input), shapes, seed)
+        loaded = crosschip.load(model, budget=limits)
+    inputs = _options.inputs(loaded, input, shapes, seed)
     with doing(f"compiling {loaded.name} for {devices}"):
         compiled = crosschip.compile(
             loaded,
@@ -42,6 +45,8 @@ def command(
             cache=_options.cache(use_cache, cache_dir),
             precision=precision,
             threads=threads,
+            properties=settings,
+            budget=limits,
         )
     with compiled:
         start = time.perf_counter()
@@ -52,14 +57,6 @@ def command(
             document(_report(compiled, outputs, files, latency))
         else:
             _print(compiled, outputs, files, latency)
-
-
-def _inputs(
-    model: Model, files: dict[str, Path], shapes: dict[str, tuple[int, ...]], seed: int
-) -> dict[str, Array]:
-    given = {name: read_array(path) for name, path in files.items()}
-    known_shapes = {**shapes, **{name: array.shape for name, array in given.items()}}
-    return {**random_inputs(model, known_shapes, seed), **given}
 
 
 def _report(

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from crosschip.hal.device import CompileError
 from crosschip.hal.support import YES, Refusal, Rule, Support
-from crosschip.ir import ElementType, Operand, Operation
+from crosschip.ir import ElementType, ModelFileError, Operand, Operation
 from crosschip.ops import Operator
 from crosschip.ops.definition.slots import Fuse
 
@@ -143,6 +143,8 @@ class Converters(Generic[Graph, Value]):
         """
         try:
             result = self._table[type(operation)].convert(graph, operation)
+        except ModelFileError:
+            raise  # weights whose file has changed are no failure of the device
         except Exception as error:  # converters call the device's own library
             raise CompileError(
                 f"{operation.type} {operation.name!r}: {error}", [operation]

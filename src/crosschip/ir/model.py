@@ -193,7 +193,7 @@ class Model(Frozen):
                 other = named[operation.name]
                 raise ModelError(f"{where}: {other.type} before it has the same name")
             for slot, operand in operation.named_inputs():
-                if operand.value is not None:
+                if operand.is_constant:
                     _check_constant(operand)
                 elif operand not in known:
                     raise ModelError(
@@ -241,7 +241,7 @@ def _check_types(operation: Operation) -> None:
 
 def _check_constant(operand: Operand) -> None:
     """`ModelError` if a constant does not hold what it is declared to."""
-    array, type_ = operand.value, operand.type
+    array, type_ = operand.content, operand.type
     assert array is not None, "it is constant"
     if array.shape != type_.shape or array.dtype != type_.element_type.dtype:
         held = f"{array.dtype.name}{list(array.shape)}"

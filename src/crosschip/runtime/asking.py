@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from crosschip.hal import Capabilities, Offer, Options, Rule, Sizing, Support
 from crosschip.ir import Builder, Dim, ElementType, Model, Operand, Operation
+from crosschip.ir.budget import spend
 from crosschip.ir.dimension import Dimension
 from crosschip.ops import Operator
 from crosschip.ops.standard.conversion import Assign
@@ -90,6 +91,7 @@ def verdicts(
     found: dict[str, Verdict] = {}
     taken = {operation.name for operation in model.operations}
     for operation, answer in zip(model.operations, offer.answers, strict=True):
+        spend()
         if operation.name in wanted:
             answer = refusals.get(operation.name, answer)
             parts = (operation,) if answer else _parts(operation, answer, ask, taken)

@@ -85,7 +85,7 @@ def compile(
     store = open_cache(cache, cache_size)
     model = _prepared(model, shapes, budget)
     with ExitStack() as owned:
-        opened = _open(devices, properties or {}, owned)
+        opened = _open(devices, {} if properties is None else properties, owned)
         placement, built = _place_and_build(model, opened, options, store, budget)
         owned.pop_all()
     if any(segment.device != next(iter(opened)) for segment in placement.segments):
@@ -121,7 +121,7 @@ def explain(
     options = _options(precision, threads, _sizes(ranges or {}, ()))
     model = _prepared(model, shapes, budget)
     with ExitStack() as owned:
-        opened = _open(devices, properties or {}, owned)
+        opened = _open(devices, {} if properties is None else properties, owned)
         with _limited(model, budget):
             return place(model, _asks(opened, options), ask_all=True)
 
@@ -201,6 +201,7 @@ def _open(
     devices: Devices, properties: Mapping[str, Mapping[str, str]], owned: ExitStack
 ) -> dict[str, GuardedDevice]:
     """The devices by name, in order; those made here are closed when `owned` is left."""
+    _check_properties(properties)
     opened: dict[str, GuardedDevice] = {}
     if devices == "auto":
         for device in open_automatic(properties):
@@ -239,7 +240,7 @@ def _check_properties(properties: object) -> None:
     if not sound:
         raise InputError(
             f"properties is {properties!r}, but must be texts by name, by device: "
-            f'like {{"openvino": {{"device": "GPU"}}}}'
+            f'like {{"mychip": {{"cores": "2"}}}}'
         )
 
 

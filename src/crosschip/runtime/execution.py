@@ -149,8 +149,9 @@ def _source(
         number: where the values of operands are.
         fresh: the operands whose values nobody has yet; what is handed out is removed.
     """
-    if operand.value is not None:
-        return operand.value, True
+    value = operand.value
+    if value is not None:
+        return value, True
     copy = operand not in fresh
     fresh.discard(operand)
     return number[operand], copy

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from io import BufferedReader
 from pathlib import Path
 
 import numpy as np
 from numpy.lib.format import read_array as read_npy
 
 from crosschip.ir import Array, Dim, ElementType, InputError, Model, TensorType
-from crosschip.ir.dimension import name_of
-from crosschip.ir.types import INTEGERS, NARROW_INTEGERS
-from crosschip.ops.definition.quantized import limits
-from crosschip.passes.specialize import bind, shapes_and_sizes
+from crosschip.ir.dimension import is_unknown, name_of
+from crosschip.ir.files import open_regular
+from crosschip.ir.types import BOOLEANS, INTEGERS, NARROW_INTEGERS
+from crosschip.passes.specialize import bind, open_names, shapes_and_sizes
 
 _WORDS = ("one", "chip", "runs", "any", "model", "été", "日本")
+
+_OF_ZERO_AND_ONE = INTEGERS | NARROW_INTEGERS | BOOLEANS
 
 
 def read_array(path: Path) -> Array:
@@ -24,7 +27,7 @@ def read_array(path: Path) -> Array:
         InputError: there is no such file, or it does not hold one array of numbers or text.
     """
     try:
-        with path.open("rb") as file:
+        with BufferedReader(open_regular(path)) as file:
             array = read_npy(file, allow_pickle=False)
     except Exception as error:  # NumPy lets through what Python's tokenizer raises, too
         raise InputError(f"{path}: cannot be read as an .npy file: {error}") from None
@@ -47,16 +50,17 @@ def write_array(path: Path, array: Array) -> None:
 
 
 def random_inputs(
-    model: Model, shapes: Mapping[str, Sequence[int]], seed: int = 0
+    model: Model, shapes: Mapping[str, Sequence[int] | int], seed: int = 0
 ) -> dict[str, Array]:
     """Seeded random elements for every input of a model.
 
-    Floats are in [0, 1), integers in [0, 10), strings are short words.
+    Floats are in [0, 1), integers are 0 or 1, which are indices into any table of two and make a
+    mask; strings are short words.
 
     Args:
         model: whose inputs to fill.
-        shapes: shapes for inputs that leave sizes open, and so for inputs that share these sizes;
-            an open first size is 1 if not given.
+        shapes: shapes for inputs that leave sizes open, and so for inputs that share these sizes,
+            or single sizes by their names; an open first size is 1 if not given.
         seed: the same seed makes the same elements.
 
     Raises:
@@ -77,32 +81,33 @@ def random_inputs(
         first = name_of(type_.shape[0]) if type_.shape else None
         if first is not None:
             sizes.setdefault(first, 1)
-    return {
-        name: _random(
-            name, type_, given[name] if name in given else _shape(name, type_, sizes), generator
-        )
-        for name, type_ in types.items()
-    }
+    found = {name: type_.substitute(sizes).static_shape for name, type_ in types.items()} | given
+    known = {name: shape for name, shape in found.items() if shape is not None}
+    if len(known) < len(types):
+        raise _open_sizes({n: t for n, t in types.items() if n not in known}, sizes)
+    return {name: _random(name, types[name], known[name], generator) for name in types}
 
 
-def _shape(name: str, type_: TensorType, sizes: Mapping[str, Dim]) -> tuple[int, ...]:
-    shape = type_.substitute(sizes).static_shape
-    if shape is None:
-        raise InputError(
-            f"input {name!r} is {type_}, which leaves sizes open; "
-            f"say which, as in --shape {name}=1x3x48x320"
-        )
-    return shape
+def _open_sizes(types: Mapping[str, TensorType], sizes: Mapping[str, Dim]) -> InputError:
+    """Inputs leave sizes open: which, and how to give all of them."""
+    listed = " and ".join(f"input {name!r} is {type_}" for name, type_ in types.items())
+    left = {name: type_.substitute(sizes) for name, type_ in types.items()}
+    hints = [f"--shape {name}=1" for name in open_names(left.values())]
+    for name, type_ in left.items():
+        if type_.shape is None:
+            hints.append(f"--shape {name}=1x3x48x320")
+        elif any(map(is_unknown, type_.shape)):
+            shape = (size if isinstance(size, int) else 1 for size in type_.shape)
+            hints.append(f"--shape {name}={'x'.join(map(str, shape))}")
+    return InputError(f"{listed}, which leaves sizes open; say which, as in {' '.join(hints)}")
 
 
 def _random(
     name: str, type_: TensorType, shape: tuple[int, ...], generator: np.random.Generator
 ) -> Array:
     try:
-        if type_.element_type in INTEGERS | NARROW_INTEGERS:
-            array: Array = generator.integers(0, min(10, limits(type_.element_type)[1] + 1), shape)
-        elif type_.element_type is ElementType.BOOL:
-            array = generator.integers(0, 2, shape)
+        if type_.element_type in _OF_ZERO_AND_ONE:
+            array: Array = generator.integers(0, 2, shape)
         elif type_.element_type is ElementType.STRING:
             array = np.array(_WORDS)[generator.integers(0, len(_WORDS), shape)]
         else:

@@ -43,8 +43,9 @@ def cache_key(model: Model, device: GuardedDevice, options: Options) -> str:
         number[operand] = len(number)
         add("constant")
         add_type(operand)
-        assert operand.value is not None, "constants have values"
-        for block in block_digests(_bytes(operand.value)):
+        elements = operand.value  # once: it may be read from a file each time
+        assert elements is not None, "constants have values"
+        for block in block_digests(_bytes(elements)):
             digest.update(block)
     for operation in model.operations:
         add(operation.type, *_references(operation.inputs, number))

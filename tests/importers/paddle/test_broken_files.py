@@ -227,6 +227,14 @@ def test_an_enormous_constant_takes_no_memory(tmp_path: Path) -> None:
     assert peak < 2**24
 
 
+@pytest.mark.parametrize("axes", [33, 1000])
+def test_a_constant_of_many_axes(tmp_path: Path, axes: int) -> None:
+    writer = small()
+    attributes = {"shape": [1] * axes, "dtype": 5, "value": 1.0, "str_value": "1"}
+    writer.operator("fill_constant", {}, {"Out": "z"}, attributes)
+    assert f"has {axes} sizes, but a tensor has at most 32" in refused(writer.save(tmp_path))
+
+
 def test_an_enormous_parameter_takes_no_memory(tmp_path: Path) -> None:
     writer = small()
     writer.block.vars[1].type.lod_tensor.tensor.dims[:] = [2**40, 2**40]

@@ -122,7 +122,10 @@ class _ModelImport:
 
 
 def _check_declared(declared: TypeProto, type_: TensorType) -> None:
-    """Refuse an output that is declared as something else than it is."""
+    """Refuse an output that is declared as something else than it is.
+
+    Many writers leave the shape out by declaring one without axes, so that says nothing.
+    """
     if not declared.HasField("tensor_type") or type_ == CONTAINER:
         return
     tensor = declared.tensor_type
@@ -130,7 +133,7 @@ def _check_declared(declared: TypeProto, type_: TensorType) -> None:
         return
     written = operand_type(tensor.elem_type)
     sizes = [size.dim_value if size.HasField("dim_value") else None for size in tensor.shape.dim]
-    fits = type_.shape is None or not tensor.HasField("shape") or _fits(sizes, type_.shape)
+    fits = type_.shape is None or not sizes or _fits(sizes, type_.shape)
     if written is not type_.element_type or not fits:
         shape = ", ".join("?" if size is None else str(size) for size in sizes)
         raise ModelFileError(f"is declared as {written}[{shape}], but is {type_}")

@@ -175,9 +175,15 @@ class Context:
 
     def add(self, operator: type[StandardOperator], *arguments: object, **named: Any) -> Operand:
         """Build an operation on the way to the result."""
+        return self.add_all(operator, *arguments, **named)[0]
+
+    def add_all(
+        self, operator: type[StandardOperator], *arguments: object, **named: Any
+    ) -> tuple[Operand, ...]:
+        """Like `add`, for an operator with any number of outputs; returns all of them."""
         builder = self._values.builder
         name = builder.unique_name(f"{self._operator.name}.{operator.type.lower()}")
-        return builder.add(operator, *arguments, name=name, **named)
+        return builder.add_all(operator, *arguments, name=name, **named)
 
     def make(
         self,
@@ -247,6 +253,10 @@ class Context:
     def note(self, entries: Entries, output: str = "Out") -> None:
         """Record what is known of the integers in the output that has been made."""
         self._values.note(self._values[self._only_output(output)], entries)
+
+    def is_read(self, output: str) -> bool:
+        """Whether anything reads what is in an output slot, or the program hands it out."""
+        return not self._values.read.isdisjoint(self._operator.outputs.get(output, ()))
 
     def count(self, output: str = "Out") -> int:
         """How many tensors there are in an output slot."""

@@ -51,7 +51,7 @@ def build(name: str, program: Program, parameters: Mapping[str, Array | Stored])
         UnsupportedError: an operator is used in a way that cannot be expressed.
     """
     builder = Builder(name)
-    values = Values(builder)
+    values = Values(builder, _read(program))
     for variable in program.inputs:
         operand = builder.input(values.new_name(variable.name), _input_type(variable, program))
         values.define(variable.name, operand)
@@ -75,6 +75,14 @@ def build(name: str, program: Program, parameters: Mapping[str, Array | Stored])
     for output, variable_name in program.outputs.items():
         builder.output(output, values[variable_name])
     return builder.build()
+
+
+def _read(program: Program) -> set[str]:
+    """The variables that an operator reads or the program hands out."""
+    read = set(program.outputs.values())
+    for operator in program.operators:
+        read.update(*operator.inputs.values())
+    return read
 
 
 def _expect_reals(operator: Operator) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from crosschip.importers.paddle import messages, tensor_types
 from crosschip.importers.paddle.messages import (
@@ -47,6 +48,8 @@ _VARIANT_FIELDS = {1: "b", 2: "i", 3: "r"}
 def read(data: bytes) -> Program:
     """Read a program from the bytes of the file.
 
+    An input of sequences (LoD) is the tensor that holds them one after the other.
+
     Raises:
         ModelError: the file is damaged.
         UnsupportedError: the program branches or loops, or has inputs that are not tensors.
@@ -67,10 +70,11 @@ def read(data: bytes) -> Program:
                 operators.append(_operator(number, op, numbering))
     if not fetches:
         raise ModelError("is no inference model: no operator 'fetch' hands out a result")
+    made = _made(operators)
     return Program(
         inputs=[_input(name, variables) for name in _each_once("inputs", feeds)],
         parameters={
-            name: _tensor(name, variable)
+            name: replace(_tensor(name, variable), is_made=name in made)
             for name, variable in variables.items()
             if variable.persistable and variable.type.type not in _NOT_SAVED
         },
@@ -130,6 +134,16 @@ def _operator(number: int, op: OpDesc, numbering: Numbering) -> Operator:
     )
 
 
+def _made(operators: Iterable[Operator]) -> set[str]:
+    """The variables that an operator makes before any reads them, such as shapes for training."""
+    given: set[str] = set()
+    made: set[str] = set()
+    for operator in operators:
+        given.update(set().union(*operator.inputs.values()) - made)
+        made.update(set().union(*operator.outputs.values()) - given)
+    return made
+
+
 def _slots(slots: Iterable[OpVar]) -> dict[str, Sequence[str]]:
     return {_text(slot.parameter): tuple(map(_text, slot.arguments)) for slot in slots}
 
@@ -166,8 +180,6 @@ def _scalar(value: bool | int | float | bytes | Variant) -> Scalar:
 def _input(name: str, variables: Mapping[str, VarDesc]) -> Variable:
     if name not in variables:
         raise ModelError(f"the input {name!r} is not declared")
-    if variables[name].type.lod_tensor.lod_level:
-        raise UnsupportedError(f"{name!r} has sequences of varying length (LoD): it is no tensor")
     return _tensor(name, variables[name])
 
 

@@ -226,9 +226,7 @@ def _is_not_finite(typed: Mapping[str, Any]) -> bool:
 def _tensor(name: str, type: Mapping[str, Any]) -> Variable:
     if type.get("#") != "0.t_dtensor":
         raise UnsupportedError(f"{name!r} is of type {type.get('#')!r}, not a dense tensor")
-    element, sizes, _, levels = (item_at(field(type, "D", list), place) for place in range(4))
-    if levels:
-        raise UnsupportedError(f"{name!r} has sequences of varying length (LoD): it is no tensor")
+    element, sizes = (item_at(field(type, "D", list), place) for place in range(2))
     return Variable(
         name,
         tensor_types.from_type_name(_kind(element)),

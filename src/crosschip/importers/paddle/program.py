@@ -50,11 +50,20 @@ class Attributes(Mapping[str, Value]):
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A tensor that the file declares; -1 stands for a size that is not known."""
+    """A tensor that the file declares.
+
+    Attributes:
+        name: its name.
+        element_type: the type of its elements.
+        shape: its sizes; -1 stands for one that is not known.
+        is_made: whether an operator makes its value before any reads one, so that a value in the
+            parameter file is of no use.
+    """
 
     name: str
     element_type: ElementType
     shape: tuple[int, ...]
+    is_made: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 import numpy as np
 
@@ -22,10 +22,12 @@ class Values:
 
     Attributes:
         builder: builds the model that the operands belong to.
+        read: the variables that an operator reads or the program hands out.
     """
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, builder: Builder, read: Set[str]) -> None:
         self.builder = builder
+        self.read = read
         self._operands: dict[str, Operand] = {}
         self._names: set[str] = set()
         self._entries: dict[Operand, Entries] = {}

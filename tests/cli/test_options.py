@@ -1,0 +1,150 @@
+"""Options that several commands share, and what they say when something is amiss."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import helper, parser
+from tests.cli.conftest import Crosschip
+
+SCRIPT = Path(sys.executable).with_name("crosschip")
+PLAIN = ("--devices", "reference", "--no-cache")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A model that looks words up in a table of two, where a mask says so."""
+    proto = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (int64[batch, words] ids, int64[batch, words] mask, float[batch, k] x)
+            => (float[batch, words] y, float[batch, k] z)
+        <float[2] t = {1, 2}, float nothing = {0}>
+        { found = Gather(t, ids)  m = Cast<to = 9>(mask)  y = Where(m, found, nothing)
+          r = Sqrt(x)  z = Neg(r) }""")
+    path = tmp_path / "table.onnx"
+    path.write_bytes(proto.SerializeToString())
+    return path
+
+
+SHAPES = ("--shape", "batch=1", "--shape", "words=3", "--shape", "k=2")
+
+
+@pytest.mark.parametrize("arguments", [("run", *PLAIN), ("bench", *PLAIN, "--runs", 2)])
+def test_random_integers_are_in_range_of_any_table(
+    crosschip: Crosschip, table: Path, arguments: tuple[str, ...]
+) -> None:
+    command, *others = arguments
+    for seed in range(3):
+        outcome = crosschip(command, table, *others, *SHAPES, "--seed", seed, "--json")
+        assert (outcome.status, outcome.err) == (0, "")
+
+
+def test_open_sizes_are_told_all_at_once(crosschip: Crosschip, table: Path) -> None:
+    for command in ("run", "bench"):
+        outcome = crosschip(command, table, *PLAIN)
+        assert outcome.status == 1
+        for name in ("ids", "mask", "x"):
+            assert f"input {name!r} is " in outcome.err
+        assert "as in --shape words=1 --shape k=1\n" in outcome.err
+
+
+def test_sizes_without_names(crosschip: Crosschip, tmp_path: Path) -> None:
+    node = helper.make_node("Relu", ["x"], ["y"])
+    values = [helper.make_tensor_value_info(name, 1, [None, 3, None]) for name in "xy"]
+    graph = helper.make_graph([node], "g", values[:1], values[1:])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    path = tmp_path / "unnamed.onnx"
+    path.write_bytes(proto.SerializeToString())
+    assert "as in --shape x=1x3x1\n" in crosschip("run", path, *PLAIN).err
+    assert crosschip("run", path, *PLAIN, "--shape", "x=1x3x1").status == 0
+
+
+def test_bench_takes_inputs(crosschip: Crosschip, table: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "ids.npy", np.array([[7, 7]]))
+    given = ("--input", f"ids={tmp_path / 'ids.npy'}", "--shape", "k=1")
+    outcome = crosschip("bench", table, *PLAIN, "--runs", 2, *given)
+    assert outcome.status == 1
+    assert "7" in outcome.err
+    np.save(tmp_path / "ids.npy", np.array([[1, 1]]))
+    assert crosschip("bench", table, *PLAIN, "--runs", 2, *given, "--json").status == 0
+
+
+def test_what_is_not_finite_in_both_is_no_difference(
+    crosschip: Crosschip, table: Path, tmp_path: Path
+) -> None:
+    np.save(tmp_path / "x.npy", np.array([[-1, 4]], np.float32))
+    outcome = crosschip(
+        *("bench", table, "--devices", "onnxruntime", "--no-cache", "--runs", 2),
+        *("--against", "onnxruntime", "--input", f"x={tmp_path / 'x.npy'}"),
+        *("--shape", "words=3", "--json"),
+    )
+    assert outcome.document["against"]["onnxruntime"]["largest_difference"] == 0
+
+
+def _without_cache(command: str) -> tuple[str, ...]:
+    return () if command == "explain" else ("--no-cache",)
+
+
+@pytest.mark.parametrize("command", ["run", "bench", "explain"])
+def test_properties_reach_the_device(crosschip: Crosschip, table: Path, command: str) -> None:
+    given = ("--devices", "openvino,reference", *SHAPES, *_without_cache(command))
+    outcome = crosschip(command, table, *given, "--property", "openvino.nosuch=1")
+    assert outcome.status == 1
+    assert "has no property 'nosuch'" in outcome.err
+    outcome = crosschip(command, table, *given, "--property", "other.device=1")
+    assert outcome.status == 1
+    assert "'other', which is not among the devices" in outcome.err
+
+
+@pytest.mark.parametrize("text", ["mychip", "mychip.cores", "cores=2", ".a=b", "a.=b"])
+def test_what_is_no_property(crosschip: Crosschip, table: Path, text: str) -> None:
+    outcome = crosschip("run", table, "--property", text)
+    assert outcome.status == 2
+    assert "is not like mychip.cores=2" in outcome.err
+
+
+@pytest.mark.parametrize("command", ["run", "bench", "explain"])
+def test_a_budget(crosschip: Crosschip, table: Path, command: str) -> None:
+    others = ("--devices", "reference", *SHAPES, *_without_cache(command))
+    given = (command, table, *others, "--budget")
+    assert crosschip(*given, "seconds=99.5", "--budget", "operations=9", "--json").status == 0
+    outcome = crosschip(*given, "tensor_bytes=8")
+    assert outcome.status == 1
+    assert "'ids' is int64[1, 3], which takes 24 bytes" in outcome.err
+    for wrong in ("seconds", "operations=1.5", "other=1", "=1"):
+        assert "is not like seconds=900" in crosschip(*given, wrong).err
+    assert "budget: bytes is 0, but must be a number above 0" in crosschip(*given, "bytes=0").err
+
+
+def test_the_version(crosschip: Crosschip) -> None:
+    outcome = crosschip("--version")
+    assert (outcome.status, outcome.out) == (0, f"crosschip {version('crosschip')}\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "near"), [("CONV2D", "CONV_2D"), ("softmx", "SOFTMAX"), ("maxpool2d", "MAX_POOL_2D")]
+)
+def test_an_operator_that_was_meant(crosschip: Crosschip, given: str, near: str) -> None:
+    outcome = crosschip("ops", given)
+    assert outcome.status == 1
+    assert f"there is no operator {given!r}; did you mean {near}" in outcome.err
+    assert "did you mean" not in crosschip("ops", "xyzzy").err
+
+
+def test_tables_that_are_piped_are_not_cut(tmp_path: Path) -> None:
+    long = "a_name_that_is_longer_than_a_terminal_is_wide_" * 4
+    proto = parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[2] {long}) => (float[2] y) {{ y = Relu({long}) }}""")
+    path = tmp_path / "long.onnx"
+    path.write_bytes(proto.SerializeToString())
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    command = [str(SCRIPT), "explain", str(path), "--devices", "reference"]
+    widths: list[tuple[dict[str, str], bool]] = [({}, True), ({"COLUMNS": "80"}, False)]
+    for columns, whole in widths:
+        out = subprocess.run(command, env={**environment, **columns}, capture_output=True).stdout
+        assert (long.encode() in out) == whole
