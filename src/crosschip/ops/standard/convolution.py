@@ -90,7 +90,7 @@ class Conv2D(Operator):
         batch, out = input.shape[0], filter.shape[0]
         weights = filter.reshape(self.group, out // self.group, *filter.shape[1:])
         result = np.zeros((batch, self.group, out // self.group, int(np.prod(size))), input.dtype)
-        for i, j, pixels in windows.sliding_windows(input, 0):
+        for (i, j), pixels in windows.sliding_windows(input, 0):
             columns = pixels.reshape(batch, self.group, filter.shape[1], result.shape[-1])
             if columns.shape[2] == 1:
                 result += weights[:, :, :, i, j] * columns
@@ -211,7 +211,7 @@ class Conv2DTranspose(Operator):
         weights = filter.reshape(self.group, channels // self.group, *filter.shape[1:])
         full = static(self._full(image, kernel))
         canvas = np.zeros((batch, self.group * filter.shape[1], *full), input.dtype)
-        for i, j, pixels in sliding_windows(canvas, kernel, self.strides, self.dilations, image):
+        for (i, j), pixels in sliding_windows(canvas, kernel, self.strides, self.dilations, image):
             pixels += (weights[..., i, j].swapaxes(1, 2) @ grouped).reshape(pixels.shape)
         top, bottom, left, right = self._cut(image, kernel)
         canvas = pad_image(canvas, (0, max(0, -bottom), 0, max(0, -right)), 0)

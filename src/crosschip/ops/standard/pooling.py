@@ -109,7 +109,7 @@ class AveragePool2D(Pool2D):
 
     def reference(self, input: Array) -> Array:
         windows = self.windows
-        total = np.stack([pixels for _, _, pixels in windows.sliding_windows(input, 0)]).sum(axis=0)
+        total = np.stack([pixels for _, pixels in windows.sliding_windows(input, 0)]).sum(axis=0)
         population = windows.population(input.shape[2:], with_padding=self.count_include_pad)
         return total / population.astype(input.dtype)
 
@@ -181,12 +181,12 @@ class MaxPool2D(Pool2D):
     def reference(self, input: Array) -> Sequence[Array]:
         windows = self.windows
         least = -np.inf if input.dtype.kind == "f" else limits(ElementType.of(input.dtype))[0]
-        pixels = np.stack([pixels for _, _, pixels in windows.sliding_windows(input, least)])
+        pixels = np.stack([pixels for _, pixels in windows.sliding_windows(input, least)])
         if not self.return_indices:
             return [pixels.max(axis=0)]
         height, width = input.shape[2:]
         offsets = np.arange(height * width).reshape(1, 1, height, width)
-        places = np.stack([places for _, _, places in windows.sliding_windows(offsets, -1)])
+        places = np.stack([places for _, places in windows.sliding_windows(offsets, -1)])
         # Padding is as small as the least pixel can be, but never where the maximum is.
         inside_image = (places >= 0).argmax(axis=0)
         best = np.where(pixels.max(axis=0) == least, inside_image, pixels.argmax(axis=0))

@@ -12,7 +12,7 @@ from crosschip.importers.paddle.operators.images import Images
 from crosschip.importers.paddle.operators.windows import padding
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
-from crosschip.ops.definition.windows import AutoPad
+from crosschip.ops.definition.windows import AutoPad, Windows
 from crosschip.ops.standard.arithmetic import Clip, Mul
 from crosschip.ops.standard.padding import Pad, PadMode
 from crosschip.ops.standard.pooling import (
@@ -144,11 +144,9 @@ def _share_inside(
             f"image {image.type} must be known"
         )
     axes = []
+    sides = Windows(kernel_shape, strides, (1, 1), auto_pad, pads).sides(sizes)
     for axis, (size, window, stride) in enumerate(zip(sizes, kernel_shape, strides, strict=True)):
-        before, after = pads[2 * axis : 2 * axis + 2]
-        if auto_pad is AutoPad.SAME:
-            total = max((-(-size // stride) - 1) * stride + window - size, 0)
-            before, after = total // 2, total - total // 2
+        before, after = sides[2 * axis : 2 * axis + 2]
         room = size + before + after - window + (stride - 1 if ceil_mode else 0)
         if room > _LONGEST:
             raise ModelError(f"X: {image.type} with paddings {list(pads)} is too large an image")
