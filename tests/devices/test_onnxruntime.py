@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
+import onnxruntime
 import pytest
 from onnx import ModelProto
 
@@ -10,7 +14,7 @@ from crosschip.devices.onnxruntime import OnnxRuntimeDevice
 from crosschip.devices.onnxruntime.saved import read
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
-from crosschip.ir import Builder, ElementType, Model, Operand, Quantization, TensorType
+from crosschip.ir import Builder, DeviceError, ElementType, Model, Operand, Quantization, TensorType
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.layout import Reshape
@@ -74,3 +78,20 @@ def test_windows_that_leave_pixels_out_are_not_padded_by_less_than_nothing(
         windows = np.lib.stride_tricks.sliding_window_view(image, (3, 3), (2, 3))
         by_hand = (windows[:, :, ::9, ::10] * filter[:, 0, None, None]).sum((-1, -2))
         np.testing.assert_allclose(found, by_hand, rtol=1e-4, atol=1e-5)
+
+
+def test_an_old_engine_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnxruntime, "__version__", "1.24.1")
+    with pytest.raises(DeviceError, match=r"1\.24\.1 is installed, but 1\.26 or later is needed"):
+        OnnxRuntimeDevice()
+
+
+def test_the_environment_stays() -> None:
+    script = """
+import os
+before = dict(os.environ)
+from crosschip.devices.onnxruntime import OnnxRuntimeDevice
+OnnxRuntimeDevice()
+assert dict(os.environ) == before
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=100)

@@ -33,7 +33,7 @@ class OnnxRuntimeDevice(Device):
             from crosschip.devices.onnxruntime import converters, extensions, program
         except ImportError as error:
             raise DeviceError(
-                f"ONNX Runtime cannot be imported ({error}); pip install crosschip[onnxruntime]"
+                f"ONNX Runtime cannot be used ({error}); pip install -U crosschip[onnxruntime]"
             ) from error
         self._converters = converters.converters
         self._extensions = extensions

@@ -53,7 +53,8 @@ def kernel_of(operation: Operator) -> Kernel:
             result = reference(**tensors)
             results = [result] if isinstance(result, np.ndarray | np.generic) else result
             if bounds:
-                results = [np.clip(result, *bounds) for result in results]
+                first, *others = results
+                results = [np.clip(first, *bounds), *others]
             return tuple(map(_stored, results, types))
 
     return run

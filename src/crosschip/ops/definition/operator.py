@@ -214,7 +214,8 @@ class Operator(Operation):
             plain = self._without_fuse(b)
             b.append(plain)
             low, high = self.fused.bounds
-            return (b.add(operator_named("CLIP"), plain.outputs[0], low, high),)
+            first, *others = plain.outputs
+            return (b.add(operator_named("CLIP"), first, low, high), *others)
         return self._decomposed(b)
 
     def _decomposed(self, b: Builder) -> tuple[Operand, ...] | None:
@@ -228,7 +229,7 @@ class Operator(Operation):
 
     @property
     def fused(self) -> Fuse:
-        """The activation that the operation applies to its result; `NONE` for most operators."""
+        """The activation of the first output; `NONE` for most operators."""
         return cast(Fuse, getattr(self, "fuse_code", Fuse.NONE))
 
     def operand(self, slot: str) -> Operand | None:
