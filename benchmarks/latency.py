@@ -39,7 +39,7 @@ BAR = f"the engine's median time is at least {LIMIT:g} of ours (above 1: we are 
 _SURE = 0.005
 _PATIENCE_SECONDS = 6.0
 _TOLERANCE = 1e-3
-"""What may lie between two ways to compute the same; with more, it is not the same."""
+"""The most that may lie between two ways to compute the same; with more, it is not the same."""
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from crosschip.importers.onnx.tensors import text
 
 
 def is_same(node: NodeProto, opset: int, other: int) -> bool:
-    """Whether two versions of the operator set mean the same by a node."""
+    """Tell whether two versions of the operator set mean the same by a node."""
     found, wanted = schema_of(node, opset), schema_of(node, other)
     return found is not None and wanted is not None and found.since_version == wanted.since_version
 
 
 def allows(node: NodeProto, opset: int, types: Iterable[str | None]) -> bool:
-    """Whether ONNX lets a node read operands of these types, written as `tensor(float)`.
+    """Tell whether ONNX lets a node read operands of these types, written as `tensor(float)`.
 
     `None` stands for an input that is left out.
     """

@@ -101,7 +101,7 @@ class _ModelImport:
         TABLE.check(self._path, unknown)
 
     def _is_known(self, node: NodeProto) -> bool:
-        """Whether something is known of a node's operator, if only that an engine has it."""
+        """Tell whether something is known of a node's operator, if only that an engine has it."""
         return (
             full_name(node) in TABLE
             or text(node.domain) in _ENGINE_DOMAINS

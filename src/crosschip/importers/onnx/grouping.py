@@ -1,4 +1,4 @@
-"""Which nodes must stay together, because what passes between them is no tensor.
+"""Groups of nodes that must stay together, because what passes between them is no tensor.
 
 Sequences, optional values and maps go into a model and come out of it, but between operations only
 tensors do. Nodes that hand others to each other become one extension operation, along with all that
@@ -33,7 +33,7 @@ Unit = tuple[int, ...]
 
 
 def makes_no_tensor(nodes: Iterable[NodeProto], functions: Iterable[FunctionProto]) -> bool:
-    """Whether a node, also one in a graph or function of these, may make else than a tensor."""
+    """Tell whether a node, also one in a graph or function, may make else than a tensor."""
     bodies = [nodes, *(function.node for function in functions)]
     return any(_makes_no_tensor(node) for body in bodies for node in all_nodes(body))
 

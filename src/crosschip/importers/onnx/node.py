@@ -1,4 +1,4 @@
-"""What the functions that import operators see of a graph: a node, with its attributes typed."""
+"""A node of a graph, with typed attributes, as the functions that import operators see it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ imports = TABLE.imports
 
 
 class Surroundings(Protocol):
-    """What a node asks of the graph that it stands in."""
+    """The questions of a node to the graph that it stands in."""
 
     def array(self, tensor: TensorProto) -> Array:
         """The elements of a tensor that an attribute holds."""
@@ -207,7 +207,7 @@ class Node:
         return self._surroundings.dense(attribute.sparse_tensor)
 
     def has(self, name: str) -> bool:
-        """Whether there is an attribute of the name, not yet read."""
+        """Tell whether there is an attribute of the name, not yet read."""
         return name in self._attributes
 
     def ignore(self, *names: str) -> None:
@@ -250,7 +250,7 @@ def axis_from_front(axis: int, rank: int) -> int:
 
 
 def bounded(count: int) -> int:
-    """How many elements a constant that stands for a node needs, if that is not too many.
+    """The number of elements that a constant in place of a node needs, if that is not too many.
 
     Raises:
         UnsupportedError: it is.

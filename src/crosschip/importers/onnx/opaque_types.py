@@ -141,7 +141,7 @@ _CONTROL: dict[str, Callable[[NodeProto, GraphProto], tuple[int, int]]] = {
     "Loop": lambda node, graph: (1, max(0, len(node.input) - 2)),
     "Scan": lambda node, graph: (0, _scan_states(node)),
 }
-"""How many outputs of the graph are no outputs of the node, and how many values are its state."""
+"""The numbers of the graph's outputs that are none of the node's, and of values of its state."""
 
 
 def _scan_states(node: NodeProto) -> int:
@@ -155,7 +155,7 @@ def _sequence_of(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto |
 
 
 def _element(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
-    """What a sequence or an optional value holds; a tensor stands for itself."""
+    """The type that a sequence or an optional value holds; a tensor stands for itself."""
     first = inputs[0] if inputs else None
     if first is None or first.HasField("tensor_type"):
         return first
@@ -197,7 +197,7 @@ _CONTAINERS: dict[str, Callable[[list[TypeProto | None], NodeProto], TypeProto |
     "SplitToSequence": _sequence_of,
     "ZipMap": _zip_map,
 }
-"""What the operators on sequences, optional values and maps make."""
+"""The types that the operators on sequences, optional values and maps make."""
 
 
 def _like_inputs(node: NodeProto, inputs: list[TypeProto | None]) -> list[TypeProto | None]:
@@ -280,7 +280,7 @@ def _from_text(written: str) -> TypeProto | None:
 
 
 def _agree(declared: TypeProto, inferred: TypeProto | None) -> bool:
-    """Whether what the file declares may be true."""
+    """Tell whether what the file declares may be true."""
     if inferred is None or not inferred.HasField("tensor_type"):
         return inferred is None or declared.WhichOneof("value") == inferred.WhichOneof("value")
     return declared.tensor_type.elem_type == inferred.tensor_type.elem_type

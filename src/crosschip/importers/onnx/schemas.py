@@ -19,7 +19,7 @@ def domain_of(node: NodeProto) -> str:
 
 
 def schema_of(node: NodeProto, opset: int) -> defs.OpSchema | None:
-    """What ONNX says about a node's operator, if it is one of ONNX's."""
+    """The schema of a node's operator, if it is one of ONNX's."""
     return _schema(domain_of(node), text(node.op_type), opset)
 
 

@@ -1,4 +1,4 @@
-"""What all graphs of a model share, and how messages say where in them something is."""
+"""State that all graphs of a model share, and the places in them that messages name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crosschip.ops.definition.slots import ComputedParameter
 
 
 class Shared:
-    """What all graphs of one model have in common.
+    """State that all graphs of one model share.
 
     Attributes:
         ir_version: the version of the file format.
@@ -96,7 +96,7 @@ class Shared:
 
 
 def place(number: int, node: NodeProto) -> str:
-    """Where in a graph a node is, as messages say it."""
+    """The place of a node in a graph, as messages say it."""
     return f"node {number} ({text(node.op_type)} {text(node.name)!r})"
 
 

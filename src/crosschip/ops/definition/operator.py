@@ -195,7 +195,7 @@ class Operator(Operation):
         return None
 
     def output_count(self) -> int:
-        """How many outputs there are, where that does not need the shapes to be known."""
+        """The number of outputs, where that does not need the shapes to be known."""
         return 1
 
     def decompose(self, b: Builder) -> Operand | Sequence[Operand] | None:
@@ -252,7 +252,7 @@ class Operator(Operation):
 
     @property
     def moves_integers(self) -> bool:
-        """Whether it may move the integers of quantized tensors without knowing what they mean."""
+        """True if it may move the integers of quantized tensors without knowing what they mean."""
         moved = self.moved_quantization() if self.moves else None
         reals = [o.type for o in self.outputs if o.type.quantization or _is_float32(o)]
         return moved is not None and all(type_.quantization == moved for type_ in reals)

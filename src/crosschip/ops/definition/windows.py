@@ -18,11 +18,11 @@ Pads = tuple[int, ...]
 """Padding in pixels, before and after each axis: top, bottom, left, right."""
 
 Place = tuple[int, ...]
-"""Which element of a window, by its index on each axis."""
+"""An element of a window, by its index on each axis."""
 
 
 class AutoPad(IntEnum):
-    """How much an image is padded (NNAdapterAutoPadCode, which ends at 2).
+    """The rule by which an image is padded (NNAdapterAutoPadCode, which ends at 2).
 
     `NONE`: as `pads` says. `SAME`: so that there are `ceil(size / stride)` windows, with an odd
     rest at the bottom and on the right. `VALID`: not at all. `SAME_LOWER`: like `SAME`, with an
@@ -36,7 +36,7 @@ class AutoPad(IntEnum):
 
     @property
     def keeps_size(self) -> bool:
-        """Whether it is one of the two that give `ceil(size / stride)` windows."""
+        """True for the two that give `ceil(size / stride)` windows."""
         return self in (AutoPad.SAME, AutoPad.SAME_LOWER)
 
     def divided(self, total: int) -> tuple[int, int]:
@@ -47,7 +47,7 @@ class AutoPad(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Where windows lie on an image; a number an axis.
+    """The places of windows on an image; a number an axis.
 
     Attributes:
         kernel: how many elements a window has, as far as that is known.
@@ -120,7 +120,7 @@ class Windows:
         )
 
     def counts(self, image: Sequence[Dim]) -> Shape:
-        """How many windows there are.
+        """The number of windows on each axis.
 
         Raises:
             ValueError: a number is out of its range, or not even one window fits.
@@ -129,7 +129,7 @@ class Windows:
         return tuple(self._count(axis, size) for axis, size in enumerate(image))
 
     def static_counts(self, image: Sequence[int]) -> tuple[int, ...]:
-        """How many windows there are on an image of known size."""
+        """The number of windows on each axis of an image of known size."""
         return static(self.counts(image))
 
     def sides(self, image: Sequence[Dim]) -> Pads:
@@ -158,7 +158,7 @@ class Windows:
         return Windows(self.kernel, self.strides, self.dilations, AutoPad.NONE, padding)
 
     def population(self, image: Sequence[int], *, with_padding: bool) -> Array:
-        """How many pixels each window has, of the image or of the image with its padding."""
+        """The number of pixels of each window, in the image or in the image with its padding."""
         ones, padding = np.ones((1, 1, *image)), self.padding(image)
         counted = pad_image(ones, self.sides(image), 1) if with_padding else ones
         beyond = [
@@ -206,7 +206,7 @@ class Windows:
 
 
 def is_static(sizes: Sequence[Dim]) -> bool:
-    """Whether every size is a number."""
+    """Tell whether every size is a number."""
     return all(isinstance(size, int) for size in sizes)
 
 
@@ -219,7 +219,7 @@ def static(sizes: Sequence[Dim]) -> tuple[int, ...]:
 
 
 def extent(kernel: int, dilation: int) -> int:
-    """How many pixels a dilated kernel spans."""
+    """The number of pixels that a dilated kernel spans."""
     return dilation * (kernel - 1) + 1
 
 

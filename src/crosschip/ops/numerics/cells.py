@@ -52,12 +52,12 @@ class CellFunction(IntEnum):
 
     @property
     def alpha(self) -> float:
-        """What alpha is where it is not given."""
+        """The value of alpha where it is not given."""
         return _ALPHA.get(self, 1.0)
 
     @property
     def beta(self) -> float:
-        """What beta is where it is not given."""
+        """The value of beta where it is not given."""
         return _BETA.get(self, 0.0)
 
 
@@ -69,7 +69,7 @@ Gate = Callable[[Any], Any]
 
 
 class Algebra(Protocol):
-    """What a cell's formula needs beyond arithmetic; values are arrays, or `Term`s."""
+    """Functions that a cell's formula needs beyond arithmetic; values are arrays, or `Term`s."""
 
     def pick(self, value: Any, index: int) -> Any:
         """`value[index]`."""
@@ -252,7 +252,7 @@ class ScanDirection:
         return [self._algebra.transposed(part) for part in self._parts(slot, count)]
 
     def _parts(self, slot: str, count: int) -> list[Any]:
-        """What is given for each gate; nothing if the slot is left out."""
+        """The parts of a tensor for the gates; nothing if the slot is left out."""
         value = self._tensors.get(slot)
         if value is None:
             return []

@@ -129,7 +129,7 @@ class PRelu(Elementwise):
 
     @staticmethod
     def _axes_after(rank: int, slope_rank: int) -> int:
-        """How many axes come after the one that a slope runs along."""
+        """The number of axes after the one that a slope runs along."""
         return max(0, rank - 2) if slope_rank == 1 else 0
 
 
@@ -264,7 +264,7 @@ class AlongAxis(Activation):
         return shape_of(self.input)
 
     def below_greatest(self, b: Builder) -> Operand:
-        """How far each number is below the greatest along the axis, which no power overflows of."""
+        """Each number less the greatest along the axis, which no power overflows of."""
         greatest = b.add(operator_named("REDUCE_MAX"), self.input, (self.axis,), True)
         return b.add(Sub, self.input, greatest)
 

@@ -311,7 +311,7 @@ class Scale(Affine):
 
 
 def _axes_after(rank: int, laid_rank: int, axis: int) -> int:
-    """How many axes of an input come after those that a tensor runs along."""
+    """The number of axes of an input after those that a tensor runs along."""
     return rank - axis % max(rank, 1) - laid_rank
 
 

@@ -24,7 +24,7 @@ from crosschip.ops.standard.slicing import Slice
 
 
 class Plan(NamedTuple):
-    """How blocks move.
+    """The way that blocks move.
 
     Attributes:
         apart: the shape with axes taken apart.
@@ -91,7 +91,7 @@ class ChannelShuffle(_Blocks):
 
 
 class DepthOrder(IntEnum):
-    """Which part of the channels is the place in the block."""
+    """The part of the channels that is the place in the block."""
 
     DCR = 0
     """The first: channel `(row * size + column) * C + c`."""

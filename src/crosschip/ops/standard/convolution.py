@@ -70,7 +70,7 @@ class Conv2D(Operator):
     fuse_code = fuse()
 
     def windows(self, kernel: Sequence[int]) -> Windows:
-        """Where a filter's windows lie."""
+        """The windows of a filter of a size."""
         return Windows(kernel, self.strides, self.dilations, self.auto_pad, self.pads)
 
     def infer_shape(self) -> Shape:
@@ -194,7 +194,7 @@ class Conv2DTranspose(Operator):
         ]
 
     def _cut(self, image: Sequence[int], kernel: Sequence[int]) -> Pads:
-        """What is cut off: top, bottom, left, right; at the end less than 0 to fill up."""
+        """The pixels to cut off: top, bottom, left, right; at the end less than 0 to fill up."""
         full, sizes = static(self._full(image, kernel)), static(self._sizes(image, kernel))
         pads = list(self._given_pads())
         for axis in range(2):
@@ -303,7 +303,7 @@ class DeformableConv2D(Operator):
     fuse_code = fuse()
 
     def windows(self, kernel: Sequence[int]) -> Windows:
-        """Where a filter's windows lie before they are deformed."""
+        """The windows of a filter of a size before they are deformed."""
         return Windows(kernel, self.strides, self.dilations, AutoPad.NONE, self.pads)
 
     def infer_shape(self) -> Shape:
@@ -381,7 +381,7 @@ class DeformableConv2D(Operator):
         return b.add(Add, output, b.add(Reshape, self.bias, (-1, 1, 1)))
 
     def _undeformed(self, kernel: Sequence[int], size: Sequence[int]) -> Array:
-        """Where the filter's elements meet the image with no offset, [K, 2, H_out * W_out]."""
+        """The places where the filter meets the image with no offset, [K, 2, H_out * W_out]."""
         axes = [
             np.arange(kernel[axis])[:, None] * self.dilations[axis]
             + np.arange(size[axis]) * self.strides[axis]

@@ -42,7 +42,7 @@ class ShapeOf(Layout):
 
 @operator("RANK")
 class Rank(Layout):
-    """How many axes the input has, as a tensor without axes of type int32."""
+    """The number of axes of the input, as a tensor without axes of type int32."""
 
     __slots__ = ()
 

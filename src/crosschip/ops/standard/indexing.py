@@ -21,7 +21,7 @@ from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
 
 
 class Scatter(IntEnum):
-    """What becomes of an element that is written to."""
+    """The change of an element that is written to."""
 
     NONE = 0
     """It is replaced; by which update, where several go to one place, is not specified."""
@@ -51,7 +51,7 @@ class _Picking(Operator):
 
 @operator("GATHER_ND", core=True)
 class GatherND(_Picking):
-    """What the input holds at the places that the rows of `indices` give.
+    """Elements or slices of the input at the places that the rows of `indices` give.
 
     The last axis of `indices` is a place: an index for each of as many axes of the input, after the
     first `batch_dims`, which both have in common:

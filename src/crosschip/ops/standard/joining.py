@@ -142,7 +142,7 @@ class Split(Layout):
         ]
 
     def _bounds(self, b: Builder) -> Sequence[tuple[object, object]]:
-        """Where each piece starts and ends: lists of one number, computed if the sizes are."""
+        """The start and end of each piece: lists of one number, computed if the sizes are."""
         try:
             ends = np.cumsum(self.split).tolist()
         except ComputedParameter:

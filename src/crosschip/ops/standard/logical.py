@@ -168,7 +168,7 @@ class BitwiseNot(Elementwise):
 
 
 class Direction(IntEnum):
-    """Which way bits are shifted."""
+    """The direction in which bits are shifted."""
 
     LEFT = 0
     RIGHT = 1

@@ -156,7 +156,7 @@ class Det(Operator):
 def _eliminated(
     b: Builder, matrix: Operand, column: int, size: int
 ) -> tuple[Operand, Operand, Operand]:
-    """Which row has the greatest element in a column, that element, and the rest.
+    """The row with the greatest element in a column, that element, and the rest.
 
     The rest is the matrix minus multiples of that row, so that the column becomes 0, and so does
     the row: it will not be found again unless all elements left are 0.

@@ -20,7 +20,7 @@ from crosschip.ops.definition.slots import (
 
 
 class PadMode(IntEnum):
-    """What stands in the padding (NNAdapterPadModeCode, and two that NNAdapter does not have).
+    """The values in the padding (NNAdapterPadModeCode, and two that NNAdapter does not have).
 
     For `abc`, with three elements more on each side.
     """
@@ -115,14 +115,14 @@ class Pad(Operator):
         return super().moves_integers and (self._repeats() or self._value_is_stored())
 
     def _repeats(self) -> bool:
-        """Whether it is known to need no value."""
+        """Tell whether it is known to need no value."""
         try:
             return self.mode in _NUMPY
         except ComputedParameter:
             return False
 
     def _value_is_stored(self) -> bool:
-        """Whether the value stands for a real as the input's integers do."""
+        """Tell whether the value stands for a real as the input's integers do."""
         quantization = self.input.type.quantization
         if self.value is not None:
             return self.value.type.quantization == quantization
@@ -130,7 +130,7 @@ class Pad(Operator):
 
 
 def _kept(size: int, before: int, after: int) -> slice:
-    """What negative numbers leave of an axis; `ValueError` if they take more than there is."""
+    """The part of an axis that negative numbers leave; `ValueError` if they take too much."""
     first, last = max(0, -before), size - max(0, -after)
     if first > last:
         raise ValueError(f"pads: {before} and {after} take more than the {size} there are")

@@ -64,7 +64,7 @@ class Pool2D(Operator):
 
     @property
     def windows(self) -> Windows:
-        """Where the windows lie."""
+        """The windows over the image."""
         return Windows(
             self.kernel_shape,
             self.strides,
@@ -125,7 +125,7 @@ class AveragePool2D(Pool2D):
         return b.add(Div, sums, self._population(b, image))
 
     def _population(self, b: Builder, image: Shape) -> Operand:
-        """How many pixels each window has, all of them one number if that is known."""
+        """The number of pixels of each window, all of them one number if that is known."""
         dtype = self.input.type.element_type.dtype
         if is_static(image):
             known = self.windows.population(static(image), with_padding=self.count_include_pad)

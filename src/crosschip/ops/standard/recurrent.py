@@ -61,7 +61,7 @@ def _functions() -> Parameter[tuple[CellFunction, ...]]:
 
 
 class Recurrent(Operator):
-    """What recurrent networks share.
+    """Base of recurrent networks.
 
     The input is [T, N, input_size]: T time steps of a batch of N. D passes are made over it: one,
     forwards or backwards, or with BIDIRECTIONAL both, forwards first. For each pass, `weight` is

@@ -27,7 +27,7 @@ NARROW_FLOATS = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
 
 
 class Reduction(Operator):
-    """What all reductions share: each reduces `axes` to one value, or all axes if it is empty.
+    """Base of reductions: each reduces `axes` to one value, or all axes if it is empty.
 
     A negative axis counts from the last one; naming an axis twice is an error. A reduced axis has
     size 1 in the output with `keepdim`, else it is removed. The output's element type is the
@@ -54,7 +54,7 @@ class Reduction(Operator):
         return self.operand("axes"), self.operand("keepdim")
 
     def _shape_by_count(self, rank: int) -> Shape:
-        """What is known of the shape where only the number of axes is known, if at all."""
+        """The shape as far as it is known where only the number of axes is known, if at all."""
         if self.keepdim:
             return unknown_sizes(rank)
         axes = self.operand("axes")
@@ -157,7 +157,7 @@ class ReduceMean(Reduction):
         return mean if wide is self.input else b.add(Cast, mean, dtype)
 
     def _count(self, b: Builder, wide: Operand) -> Operand:
-        """How many elements are reduced to one."""
+        """The number of elements that are reduced to one."""
         shape, dtype = shape_of(wide), wide.type.element_type
         axes = axes_in(self.axes, len(shape)) or tuple(range(len(shape)))
         count = product(tuple(shape[axis] for axis in axes))
@@ -169,7 +169,7 @@ class ReduceMean(Reduction):
 
 @operator("REDUCE_ALL")
 class ReduceAll(Reduction):
-    """Whether all elements are true; of no elements, they are."""
+    """True if all elements are true; of no elements, they are."""
 
     __slots__ = ()
     input = tensor(BOOLEANS)
@@ -183,7 +183,7 @@ class ReduceAll(Reduction):
 
 @operator("REDUCE_ANY")
 class ReduceAny(Reduction):
-    """Whether any element is true; of no elements, none is."""
+    """True if any element is true; of no elements, none is."""
 
     __slots__ = ()
     input = tensor(BOOLEANS)

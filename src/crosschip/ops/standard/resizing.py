@@ -72,7 +72,7 @@ class _Resize(Operator):
         return [scaled(size, scale) for size, scale in zip(image, self.scales or (), strict=True)]
 
     def static_axes(self) -> list[Axis]:
-        """How height and width are resampled, where that is known at compile time."""
+        """Height and width, as they are resampled, where that is known at compile time."""
         image = static(shape_of(self.input)[2:])
         return axes_of(
             image, self.shape, self.scales, self.align_corners, self.align_mode, self.roi

@@ -71,7 +71,7 @@ class GridSample(Operator):
         return values.reshape(batch, channels, *grid.shape[1:3])
 
     def _scale(self, image: Sequence[int]) -> tuple[Array, Array]:
-        """What the x and y of a grid are multiplied by, and what is then added, to make pixels."""
+        """Factors for the x and y of a grid, and what is then added, to make pixels."""
         sizes = np.array([image[1], image[0]], np.float32)
         return (sizes - self.align_corners) / 2, (sizes - 1) / 2
 
@@ -89,7 +89,7 @@ class GridSample(Operator):
 
 
 class RoiMode(IntEnum):
-    """What a cell of a region becomes: the mean of its samples, or their maximum."""
+    """The value of a cell of a region: the mean of its samples, or their maximum."""
 
     AVERAGE = 0
     MAX = 1

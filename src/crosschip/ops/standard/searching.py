@@ -27,14 +27,14 @@ from crosschip.ops.standard.unary import Neg
 def _place(
     find: Callable[..., Any], input: Array, axis: int, keepdim: bool, select_last: bool
 ) -> Array:
-    """Where NumPy finds the first element it looks for along an axis, or the last one."""
+    """The place of the first element that NumPy looks for along an axis, or of the last one."""
     turned = np.flip(input, axis) if select_last else input
     found = find(turned, axis, keepdims=keepdim)
     return np.asarray(input.shape[axis] - 1 - found if select_last else found)
 
 
 class ArgExtreme(Operator):
-    """What ARG_MAX and ARG_MIN share: the axis is removed, or of size 1 with `keepdim`.
+    """Base of ARG_MAX and ARG_MIN: the axis is removed, or of size 1 with `keepdim`.
 
     A negative `axis` counts from the last one. An axis of size 0 has no such element: an error.
     The index is an int32 or int64, as `dtype` says.

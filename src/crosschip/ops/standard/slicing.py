@@ -180,7 +180,7 @@ def _sections(
     strides: Sequence[int],
     masks: Mapping[str, int],
 ) -> Sequence[_Section]:
-    """What is between the brackets; `ValueError` if the parameters do not go together."""
+    """The sections between the brackets; `ValueError` if the parameters do not go together."""
     count = len(begin)
     if not count == len(end) == len(strides):
         raise ValueError("begin: begin, end and strides must be equally many")

@@ -105,7 +105,7 @@ class NonMaxSuppression(Operator):
 
 @operator("NON_MAX_SUPPRESSION_INDICES", core=True)
 class NonMaxSuppressionIndices(Operator):
-    """Which boxes of each class remain without those that overlap a better one.
+    """The boxes of each class that remain without those that overlap a better one.
 
     `boxes` is [N, M, 4], `scores` [N, C, M]. A box is y1, x1, y2, x2, two corners in any order,
     or, with `center_point_box`, x_centre, y_centre, width, height. For each image and class, boxes

@@ -191,7 +191,7 @@ class Predicate(Unary):
 
 @operator("IS_NAN")
 class IsNaN(Predicate):
-    """Whether the input is not a number."""
+    """True where the input is not a number."""
 
     __slots__ = ()
 
@@ -204,7 +204,7 @@ class IsNaN(Predicate):
 
 @operator("IS_INF")
 class IsInf(Predicate):
-    """Whether the input is infinite, of a sign for which `detect_…` says that it counts."""
+    """True where the input is infinite, of a sign for which `detect_…` says that it counts."""
 
     __slots__ = ()
     detect_negative = flag(True)

@@ -102,7 +102,7 @@ _ALONG_AXIS: dict[str, type[Operator]] = {
 
 @imports(*_ALONG_AXIS)
 def along_axis(node: Node) -> Operand:
-    """What is computed along an axis; before opset 13, all axes from it on are taken as one."""
+    """Compute along an axis; before opset 13, all axes from it on are taken as one."""
     operator, axis = _ALONG_AXIS[node.type], node.integer("axis")
     shape = node[0].type.shape
     if node.opset >= 13 or axis == -1 or (shape is not None and axis == len(shape) - 1):
@@ -113,6 +113,6 @@ def along_axis(node: Node) -> Operand:
 
 
 def _reshape_sizes(shape: Shape, kept: int) -> tuple[int, ...] | None:
-    """What reshapes to `shape` a tensor that has the same first sizes, if that can be said."""
+    """The sizes that reshape to `shape` a tensor of the same first sizes, if they can be said."""
     sizes = [-1 if isinstance(size, Dimension) else size for size in shape[kept:]]
     return (*(0,) * kept, *sizes) if sizes.count(-1) <= 1 and 0 not in sizes else None

@@ -84,7 +84,7 @@ def _conv_3d(
 
 @imports("ConvTranspose")
 def conv_transpose(node: Node) -> Operand:
-    """Where the output's size is given, or is `SAME`, the padding follows from it."""
+    """Derive the padding from the output's size, where that is given or is `SAME`."""
     kernel = kernel_of(node, node[1])
     rank, image = len(kernel), image_of(node[0], len(kernel))
     windows = windows_of(node, kernel)
@@ -128,7 +128,7 @@ def _cut(
 def _total_padding(
     node: Node, windows: Windows, image: Sequence[Dim], more: Numbers
 ) -> list[int] | None:
-    """How much larger the full result of a transposed convolution is than its output.
+    """The pixels that the full result of a transposed convolution has more than its output.
 
     `None` if the model does not give the size of the output but the padding. Negative where the
     output is the larger one.

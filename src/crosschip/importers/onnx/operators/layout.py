@@ -41,7 +41,7 @@ def dropout(node: Node) -> list[Operand]:
 
 
 def _ratio(node: Node) -> float | None:
-    """How much is dropped; `None` if it is computed."""
+    """The part that is dropped; `None` if it is computed."""
     ratio = node.optional(1)
     if ratio is None:
         return 0.5
@@ -122,7 +122,7 @@ def size(node: Node) -> Operand:
 
 @imports("Slice")
 def slice_(node: Node) -> Operand:
-    """What to take is told by attributes before opset 10, then by inputs."""
+    """Read the ranges from attributes before opset 10, then from inputs."""
     if node.opset < 10:
         axes = node.optional_integers("axes")
         starts, ends = node.integers("starts"), node.integers("ends")

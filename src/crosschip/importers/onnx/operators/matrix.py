@@ -36,7 +36,7 @@ def gemm(node: Node) -> Operand:
 
 
 def _is_layer(a: Operand, b: Operand, c: Operand | None, beta: float) -> bool:
-    """Whether `a` is a list of rows, `b` a list of units, and `c` a number for each unit."""
+    """Tell whether `a` is a list of rows, `b` a list of units, and `c` a number for each unit."""
     rows, units = a.type.shape, b.type.shape
     if a.type.element_type not in FLOATS or not rows or not units or len(rows) != 2:
         return False

@@ -167,7 +167,7 @@ def max_unpool(node: Node) -> Operand:
 
 
 def _pooled(node: Node, pool: Pool, operand: Operand, windows: Windows) -> Operand:
-    """What a pooling of planes makes of images of any number of axes."""
+    """The result of a pooling of planes for images of any number of axes."""
     if windows.rank == 1:
         line = pool(node.add(Unsqueeze, operand, (2,)), flat(windows))
         return node.add(Squeeze, line, (2,))

@@ -157,7 +157,7 @@ def raw(node: Node, operand: Operand) -> Operand:
 
 
 class _Along:
-    """How scales and zero points lie along an input: one, one an index of an axis, or in blocks."""
+    """Scales and zero points along an input: one, one an index of an axis, or in blocks."""
 
     def __init__(self, node: Node, axis: int, block: int) -> None:
         self._node = node
@@ -226,7 +226,7 @@ def _stored(
 
 
 def _quantization(node: Node, axis: int) -> Quantization | None:
-    """What a node's scale, zero point and axis say; `None` if they are not constant, or none."""
+    """The quantization of a node; `None` if scale and zero point are not constant, or none."""
     scale, zero_point = node[1], node.optional(2)
     if scale.value is None or scale.type.element_type is not FLOAT32:
         return None

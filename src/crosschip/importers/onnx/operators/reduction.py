@@ -81,7 +81,7 @@ def accumulation(node: Node) -> Operand:
 
 @imports("TopK")
 def top_k(node: Node) -> tuple[Operand, ...]:
-    """How many is an attribute before opset 10, then an input."""
+    """Take `k` from an attribute before opset 10, then from an input."""
     k = node.integer("k") if node.opset < 10 else node.add(Reshape, node[1], ())
     return node.add_all(
         TopK,

@@ -108,7 +108,7 @@ def _transformed(
 
 
 def _waves(used: int, length: int, *, inverse: bool, onesided: bool) -> Array:
-    """What each part of each number in contributes to each part of each number out.
+    """The contribution of each part of each number in to each part of each number out.
 
     The axes are: number in, part in, number out, part out.
     """

@@ -26,7 +26,7 @@ from crosschip.ops.standard.reduction import ReduceMax
 _LOWEST = float(np.finfo(np.float32).min)
 """The maximum that Paddle has of nothing."""
 _LONGEST = 2**20
-"""How long an axis of an image can be; only a damaged file has a longer one."""
+"""The longest axis of an image; only a damaged file has a longer one."""
 
 
 @imports("pool2d")
@@ -110,7 +110,7 @@ def _may_miss(
     strides: Sequence[int],
     ceil_mode: bool,
 ) -> bool:
-    """Whether a window can lie in the padding altogether."""
+    """Tell whether a window can lie in the padding altogether."""
     after = pads[1::2] if auto_pad is AutoPad.NONE else (0, 0)
     return ceil_mode and any(
         padding + stride > window
@@ -119,7 +119,7 @@ def _may_miss(
 
 
 def _is_even(auto_pad: AutoPad, pads: tuple[int, ...]) -> bool:
-    """Whether there is as much padding at the top as at the bottom, and likewise at the sides."""
+    """Tell whether padding at the top is as much as at the bottom, and likewise at the sides."""
     if auto_pad is AutoPad.NONE:
         return pads[0::2] == pads[1::2]
     return auto_pad is AutoPad.VALID
@@ -133,7 +133,7 @@ def _share_inside(
     strides: Sequence[int],
     ceil_mode: bool,
 ) -> Array:
-    """How much of what Paddle counts of each window is inside the image, [H_out, W_out].
+    """The share inside the image of what Paddle counts of each window, [H_out, W_out].
 
     It takes the padding at the bottom and on the right to be as wide as that opposite.
     """
