@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from crosschip.ir import Array, ElementType, Operand, Quantization, TensorType
+from crosschip.ir import Array, ElementType, ModelError, Operand, Quantization, TensorType
 from crosschip.ops.definition import quantized
 from crosschip.ops.definition.slots import ComputedParameter, Fuse, Parameter, Slot, Tensors
 
@@ -28,10 +28,11 @@ def kernel_of(operation: Operator) -> Kernel:
     The reference gets the tensors, by the names of their slots, and reads parameters from `self`.
 
     Elements of the narrow float types are computed in float32, quantized ones in float64, and
-    rounded once, at the end.
+    rounded once, at the end. What inference would refuse if it knew sizes and parameters as they
+    are in a run is refused in the run, by a `ValueError` that starts with the slot.
     """
     static, computed = _parameters(operation)
-    constant = _with_parameters(operation, static).reference
+    constant = _with_parameters(operation, static)
     tensor_slots = [slot for slot in operation.slots if not slot.parameter]
     types = [output.type for output in operation.outputs]
     scales = _scales(operation)
@@ -41,16 +42,27 @@ def kernel_of(operation: Operator) -> Kernel:
         if not slot.parameter
     )
     bounds = None if operation.fused is Fuse.NONE else operation.fused.bounds
+    is_open = bool(computed) or any(
+        operand.type.static_shape is None for _, operand in operation.filled()
+    )
+    accepted: object = None
 
     def run(arrays: Sequence[Array | None]) -> tuple[Array, ...]:
-        reference = constant
-        if computed:
-            reference = _with_values(operation, computed, arrays, static).reference
+        nonlocal accepted
+        known = _with_values(operation, computed, arrays, static) if computed else constant
+        if is_open:
+            asked = _asked(arrays, computed)
+            if asked != accepted:
+                _check(known, arrays)
+                accepted = asked
         if scales:
             arrays = _dequantized(arrays, scales)
         tensors = {slot.name: _pick(slot, arrays, widen) for slot in tensor_slots}
         with np.errstate(all="ignore"):
-            result = reference(**tensors)
+            try:
+                result = known.reference(**tensors)
+            except IndexError as error:
+                raise ValueError(f"indices: {error}") from error
             results = [result] if isinstance(result, np.ndarray | np.generic) else result
             if bounds:
                 first, *others = results
@@ -104,6 +116,34 @@ def _made_with_attributes(kind: type[Operator]) -> type[Operator]:
     """The same operator without `__slots__`: what an instance holds comes before what it reads."""
     _with_attributes[kind] = type(kind.__name__, (kind,), {})
     return _with_attributes[kind]
+
+
+def _asked(arrays: Sequence[Array | None], computed: Sequence[Slot]) -> object:
+    """All that inference sees of the arrays of a run."""
+    shapes = [None if array is None else array.shape for array in arrays]
+    return shapes, [cast(Array, arrays[slot.index]).tobytes() for slot in computed]
+
+
+def _check(operation: Operator, arrays: Sequence[Array | None]) -> None:
+    """Infer the operation's types from the shapes of a run.
+
+    Raises:
+        ValueError: they break a rule; the message starts with the slot.
+    """
+    inputs = tuple(
+        operand
+        if operand is None or array is None
+        else Operand(operand.name, _as_in_run(operand.type, array), operand.value)
+        for operand, array in zip(operation.inputs, arrays, strict=True)
+    )
+    try:
+        operation.with_inputs(inputs).infer()
+    except ModelError as error:
+        raise ValueError(str(error).removeprefix(f"{operation.type}.")) from None
+
+
+def _as_in_run(type_: TensorType, array: Array) -> TensorType:
+    return TensorType(type_.element_type, array.shape, type_.quantization)
 
 
 def _scales(operation: Operator) -> list[tuple[int, Quantization]]:

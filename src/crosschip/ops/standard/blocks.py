@@ -113,6 +113,7 @@ class DepthToSpace(_Blocks):
 
     def plan(self, shape: Shape) -> Plan:
         batch, channels, height, width = _image(shape)
+        _check_block_size(self.block_size)
         size = self.block_size
         block = (size, size)
         depth = _divided(channels, size**2, "block_size: its square")
@@ -137,6 +138,7 @@ class SpaceToDepth(_Blocks):
 
     def plan(self, shape: Shape) -> Plan:
         batch, channels, height, width = _image(shape)
+        _check_block_size(self.block_size)
         block = self.block_size
         rows, columns = (_divided(size, block, "block_size") for size in (height, width))
         apart = (batch, channels, rows, block, columns, block)
@@ -247,6 +249,11 @@ def _spatial(shape: Shape, block_shape: Sequence[int], sides: Sequence[int], slo
     if len(sides) != 2 * len(block_shape) or min(sides, default=0) < 0:
         raise ValueError(f"{slot}: {list(sides)} must be two numbers an axis, none negative")
     return shape
+
+
+def _check_block_size(block_size: int) -> None:
+    if block_size < 1:
+        raise ValueError(f"block_size: {block_size} is not positive")
 
 
 def _divided(size: Dim, divisor: int, what: str) -> Dim:
