@@ -49,12 +49,16 @@ def kernel_of(operation: Operator) -> Kernel:
 
     def run(arrays: Sequence[Array | None]) -> tuple[Array, ...]:
         nonlocal accepted
-        known = _with_values(operation, computed, arrays, static) if computed else constant
+        given = _with_values(operation, computed, arrays) if computed else operation
         if is_open:
             asked = _asked(arrays, computed)
             if asked != accepted:
-                _check(known, arrays)
+                _check(given, arrays)
                 accepted = asked
+        known = constant
+        if computed:
+            decoded = {slot.name: slot.__get__(given, type(given)) for slot in computed}
+            known = _with_parameters(given, {**static, **decoded})
         if scales:
             arrays = _dequantized(arrays, scales)
         tensors = {slot.name: _pick(slot, arrays, widen) for slot in tensor_slots}
@@ -86,20 +90,15 @@ def _parameters(operation: Operator) -> tuple[dict[str, Any], list[Parameter[Any
 
 
 def _with_values(
-    operation: Operator,
-    computed: Sequence[Parameter[Any]],
-    arrays: Sequence[Array | None],
-    static: Mapping[str, Any],
+    operation: Operator, computed: Sequence[Slot], arrays: Sequence[Array | None]
 ) -> Operator:
     """The operation as it is in one run, where every parameter is a constant."""
-    inputs, values = list(operation.inputs), dict(static)
+    inputs = list(operation.inputs)
     for slot in computed:
-        operand, array = inputs[slot.index], arrays[slot.index]
+        operand = inputs[slot.index]
         assert operand is not None, "it is computed"
-        assert array is not None, "it is computed"
-        inputs[slot.index] = Operand(operand.name, operand.type, array)
-        values[slot.name] = slot.decode(array)
-    return _with_parameters(operation.with_inputs(tuple(inputs)), values)
+        inputs[slot.index] = Operand(operand.name, operand.type, arrays[slot.index])
+    return operation.with_inputs(tuple(inputs))
 
 
 def _with_parameters(operation: Operator, values: Mapping[str, Any]) -> Operator:
