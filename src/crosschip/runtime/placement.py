@@ -144,7 +144,7 @@ def place(
             if bodies.go_before(owners.get(name), list(devices)):
                 owners[name] = RUNTIME
         decisions, placed, owner_of = _decide(model, asked, owners, inside)
-        segments = segments_of(placed, owner_of)
+        segments = segments_of(placed, owner_of, _dialects(decisions))
         split = _split_groups(asked, owners, segments)
         if not split:
             return Placement(placed, segments, decisions)
@@ -253,6 +253,16 @@ def _decide(
     if verifying():
         placed.verify()
     return tuple(decisions), placed, owner_of
+
+
+def _dialects(decisions: Sequence[Decision]) -> Mapping[Operation, str]:
+    """The word for how its device reads an operation, where there is one."""
+    return {
+        part: decision.verdicts[decision.device].support.dialect
+        for decision in decisions
+        for part in decision.parts
+        if decision.verdicts[decision.device].support.dialect
+    }
 
 
 def _split_groups(
