@@ -72,7 +72,7 @@ def _app() -> typer.Typer:
 
 
 class _Interruption:
-    """What Ctrl-C does from now on.
+    """The effect of Ctrl-C from now on.
 
     Attributes:
         came: whether there was one. Code in between may have taken the exception for a failure of

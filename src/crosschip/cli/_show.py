@@ -1,4 +1,4 @@
-"""How commands print: tables for people, one JSON document for programs."""
+"""Output of commands: tables for people, one JSON document for programs."""
 
 from __future__ import annotations
 
