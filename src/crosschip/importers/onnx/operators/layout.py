@@ -139,14 +139,16 @@ def slice_(node: Node) -> Operand:
 
 @imports("DepthToSpace")
 def depth_to_space(node: Node) -> Operand:
-    mode = only("mode", node.text("mode"), *DepthOrder.__members__)
+    # ONNX has the attribute from opset 28 on, which older schemas do not know.
+    mode = only("mode", node.text("mode", "DCR"), *DepthOrder.__members__)
     return node.add(DepthToSpace, node[0], node.integer("blocksize"), DepthOrder[mode])
 
 
 @imports("SpaceToDepth")
 def space_to_depth(node: Node) -> Operand:
     """Mode `CRD` orders the new channels by the old ones first, then by places in the block."""
-    mode = only("mode", node.text("mode"), *DepthOrder.__members__)
+    # ONNX has the attribute from opset 28 on, which older schemas do not know.
+    mode = only("mode", node.text("mode", "DCR"), *DepthOrder.__members__)
     block = node.integer("blocksize")
     made = node.add(SpaceToDepth, node[0], block)
     if mode == "DCR":
