@@ -24,7 +24,10 @@ def command(
     svg: Annotated[Path | None, typer.Option(help="Write an SVG drawing there.")] = None,
     as_json: _options.Json = False,
 ) -> None:
-    """Say which device would run each operation of a model, and why; nothing is compiled."""
+    """Say which device would run each operation of a model, and why; nothing is compiled.
+
+    The exit status is 1 if no device runs some operation.
+    """
     if svg and svg.suffix.lower() != ".svg":
         raise typer.BadParameter(f"{svg}: what is written is SVG; name it .svg", param_hint="--svg")
     limits, settings = _options.budget(budget), _options.properties(property)
@@ -46,6 +49,7 @@ def command(
         document(_report(placement))
     else:
         _print(placement)
+    placement.check()
 
 
 def _report(placement: Placement) -> dict[str, object]:
@@ -87,7 +91,11 @@ def _print(placement: Placement) -> None:
         numbers="operations",
     )
     alike = Counter(
-        (d.type, d.device, "\n".join(f"{name}: {text}" for name, text in d.reasons.items()))
+        (
+            d.type,
+            d.device or "nobody",
+            "\n".join(f"{name}: {text}" for name, text in d.reasons.items()),
+        )
         for d in placement.decisions
     )
     table(
