@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from crosschip.devices.reference import ReferenceDevice
 from crosschip.ir import Array, ElementType
+from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.numerics.resampling import AlignMode
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
 from crosschip.ops.standard.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D
 from crosschip.ops.standard.resizing import ResizeLinear, ResizeNearest
+from crosschip.runtime.compiler import compile
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker
@@ -193,3 +196,18 @@ def test_nearest_pixels_are_those_of_the_definition(check: Checker) -> None:
     for size, new in product((2, 7, 10, 23, 94), (82, 94, 110, 218)):
         row = np.arange(size, dtype=np.float32).reshape(1, 1, 1, size)
         check(lambda b, x, new=new: b.add(ResizeNearest, x, (1, new)), row, rankless_too=False)
+
+
+def test_an_activation_leaves_indices_alone(check: Checker) -> None:
+    image = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
+
+    def pooled(b: Any, x: Any) -> Any:
+        pool = {"kernel_shape": (2, 2), "strides": (2, 2), "return_indices": True}
+        return b.add_all(MaxPool2D, x, **pool, fuse_code=Fuse.RELU6)
+
+    model = check.built(pooled, [image])
+    for device in (check.device, ReferenceDevice()):
+        with compile(model, [device], cache=False) as compiled:
+            values, indices = compiled.run({"input 0": image}).values()
+        np.testing.assert_array_equal(values.ravel(), [5, 6, 6, 6])
+        np.testing.assert_array_equal(indices.ravel(), [5, 7, 13, 15])

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
+import onnxruntime
 import pytest
 from onnx import ModelProto
 
 from crosschip.devices.onnxruntime import OnnxRuntimeDevice
 from crosschip.devices.onnxruntime.saved import read
+from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
 from crosschip.ir import Builder, DeviceError, ElementType, Model, Operand, Quantization, TensorType
+from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.pooling import MaxPool2D
@@ -49,14 +55,43 @@ def test_quantized_operations_are_fused(dtype: ElementType, zero_point: float) -
     assert executed.count("DequantizeLinear") == 1
 
 
-def test_a_saved_program_that_was_changed_is_not_loaded() -> None:
-    model = convolution(ElementType.UINT8, 3.0)
-    with OnnxRuntimeDevice() as device:
-        saved = device.compile(model, Options()).save()
-        assert saved is not None
-        assert len(read(saved).external) > 0
-        for place in (0, 9, 40, 64, 1000, len(saved) // 2, len(saved) - 9, len(saved) - 1):
-            damaged = bytearray(saved)
-            damaged[place] ^= 16
-            with pytest.raises(DeviceError, match=r"onnxruntime has not saved .* is damaged"):
-                device.load(bytes(damaged), model, Options())
+@pytest.mark.parametrize("auto_pad", [AutoPad.SAME, AutoPad.SAME_LOWER])
+@pytest.mark.parametrize(
+    ("kernel", "strides"), [(3, (9, 10)), (1, (3, 4)), (1, (2, 2)), (2, (5, 1))]
+)
+def test_windows_that_leave_pixels_out_are_not_padded_by_less_than_nothing(
+    auto_pad: AutoPad, kernel: int, strides: tuple[int, int]
+) -> None:
+    random = np.random.default_rng(0)
+    image = random.normal(size=(1, 2, 24, 85)).astype(np.float32)
+    filter = random.normal(size=(2, 1, kernel, kernel)).astype(np.float32)
+    b = Builder("convolution")
+    x = b.input("x", TensorType(ElementType.FLOAT32, image.shape))
+    b.output("y", b.add(Conv2D, x, filter, auto_pad=auto_pad, strides=strides, group=2))
+    model = b.build()
+    device = OnnxRuntimeDevice()
+    assert device.supports(model.operations[0], Options())
+    (found,) = device.compile(model, Options()).run([image])
+    (expected,) = ReferenceDevice().compile(model, Options()).run([image])
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    if kernel == 3:
+        windows = np.lib.stride_tricks.sliding_window_view(image, (3, 3), (2, 3))
+        by_hand = (windows[:, :, ::9, ::10] * filter[:, 0, None, None]).sum((-1, -2))
+        np.testing.assert_allclose(found, by_hand, rtol=1e-4, atol=1e-5)
+
+
+def test_an_old_engine_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnxruntime, "__version__", "1.24.1")
+    with pytest.raises(DeviceError, match=r"1\.24\.1 is installed, but 1\.26 or later is needed"):
+        OnnxRuntimeDevice()
+
+
+def test_the_environment_stays() -> None:
+    script = """
+import os
+before = dict(os.environ)
+from crosschip.devices.onnxruntime import OnnxRuntimeDevice
+OnnxRuntimeDevice()
+assert dict(os.environ) == before
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=100)

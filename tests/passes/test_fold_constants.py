@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from tests.modelling import dedented, float32, model_of
 
-from crosschip.ir import Builder, ElementType, ModelError, Operand, Quantization, symbol
+from crosschip.ir import (
+    Builder,
+    ElementType,
+    ModelError,
+    Operand,
+    Quantization,
+    TensorType,
+    symbol,
+)
 from crosschip.ops.standard.arithmetic import Add, Div, Mul
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import Fill, ShapeOf
@@ -14,6 +22,7 @@ from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat, Split
 from crosschip.ops.standard.layout import Expand, Reshape, Transpose
 from crosschip.ops.standard.quantization import Dequantize
+from crosschip.ops.standard.resizing import ResizeNearest
 from crosschip.ops.standard.slicing import Slice
 from crosschip.ops.standard.unary import Sqrt
 from crosschip.passes import FoldConstants
@@ -107,14 +116,26 @@ def test_large_weights_are_folded_if_they_do_not_grow() -> None:
     np.testing.assert_array_equal(constant.value, weights.T)
 
 
-def test_quantized_weights_become_what_they_stand_for() -> None:
+def test_quantized_weights_stay_for_devices_that_compute_on_them() -> None:
     weights = np.array([[-128, 0, 127], [1, 2, 3]], np.int8)
     quantization = Quantization((0.5, 2.0), (0, 1), axis=0)
     model = model_of(lambda b: b.add(Dequantize, b.constant(weights, "w", quantization)))
     assert str(fold(model)) == dedented("""
         model model
-          output y0 = [[-64.0, 0.0, 63.5], [0.0, 2.0, 4.0]]
+          %dequantize_0 = DEQUANTIZE(input=[[-128, 0, 127], [1, 2, 3]]): float32[2, 3]
+          output y0 = %dequantize_0
     """)
+
+
+def test_quantized_parameters_become_what_they_stand_for() -> None:
+    def model(b: Builder) -> Operand:
+        scales = b.constant(np.array([4, 4], np.int8), "s", Quantization((0.5,), (0,)))
+        image = b.input("x", TensorType(ElementType.FLOAT32, (1, 1, 2, 2)))
+        return b.add(ResizeNearest, image, scales=b.add(Dequantize, scales))
+
+    (resize,) = fold(model_of(model)).operations
+    assert isinstance(resize, ResizeNearest)
+    assert resize.scales == (2.0, 2.0)
 
 
 def test_every_output_of_an_operation_is_folded() -> None:

@@ -127,7 +127,7 @@ def test_a_pipe_in_the_place_of_an_entry_is_no_problem(cache: Cache) -> None:
     os.mkfifo(file_of(cache))
     with Warnings() as warnings:
         assert [listed.problem for listed in cache.listing()] == [
-            "cannot be read (not a regular file)"
+            "cannot be read (is not a regular file)"
         ]
         assert cache.read(ENTRY) is None
         cache.write(ENTRY, PROGRAM)

@@ -7,18 +7,20 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from tests.modelling import DelegatingDevice, chain
 
 import crosschip
-from crosschip.hal import Kind
+from crosschip.cli import run
+from crosschip.hal import Instance, Kind
 from crosschip.ir import DeviceError
-from crosschip.ops.standard.activation import Relu
+from crosschip.ops.standard.activation import Relu, Tanh
 from crosschip.runtime import discovery
 
 # What a vendor ships, in modules of one package; all but the first are broken.
@@ -300,3 +302,101 @@ def test_what_is_opened_by_name_is_closed_when_compiling_fails(tracked: list[Npu
     crosschip.explain(chain(Relu), "tracked")
     discovery.report("tracked")
     assert [device.closed for device in tracked] == [1, 1, 1]
+
+
+def test_two_devices_of_one_name_are_an_error_that_names_both_packages(tmp_path: Path) -> None:
+    for package in ("acme", "apex"):
+        about = tmp_path / f"{package}-1.0.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+        entry = f"[crosschip.devices]\nnpu = {package}_driver:Device\n"
+        (about / "entry_points.txt").write_text(entry)
+    program = """if True:
+        import crosschip
+        (npu,) = [device for device in crosschip.list_devices() if device.name == "npu"]
+        print(npu.available, npu.reason)
+    """
+    done = python(program, {**os.environ, "PYTHONPATH": with_sources(tmp_path)})
+    assert done.stderr == ""
+    assert done.stdout.startswith(
+        "False there are two devices called 'npu', from the packages acme and apex; uninstall one"
+    )
+
+
+def test_a_device_for_another_version_of_the_contract_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Npu, "contract", 2)
+    found = {"npu": [EntryPoint("npu", f"{__name__}:Npu", discovery.GROUP)]}
+    monkeypatch.setattr(discovery, "entries", lambda: found)
+    with pytest.raises(DeviceError, match="'npu' is written for version 2 of the driver contract"):
+        discovery.open_device("npu")
+
+
+def test_automatic_devices_are_opened_once_each(tracked: list[Npu]) -> None:
+    with crosschip.compile(chain(Relu), cache=False):
+        assert len(tracked) == 1
+
+
+def test_commands_that_need_no_device_open_none(tracked: list[Npu]) -> None:
+    for command in (["ops"], ["ops", "CONV_2D"], ["cache"], ["--help"]):
+        assert run(command) == 0
+    assert tracked == []
+
+
+class Several(DelegatingDevice):
+    """Two chips, of which the second is simulated."""
+
+    def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:
+        super().__init__(properties)
+        self.instance = instance
+
+    @classmethod
+    def probe(cls) -> Sequence[Instance]:
+        return [
+            Instance(name="0", kind=Kind.GPU, description="the large one", memory=2**30),
+            Instance(name="1", kind=Kind.ACCELERATOR, simulated=True),
+            Instance(name="2", kind=Kind.GPU, problem="is hot"),
+        ]
+
+
+@pytest.fixture
+def several(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"acme": [EntryPoint("acme", f"{__name__}:Several", discovery.GROUP)]}
+    monkeypatch.setattr(discovery, "entries", lambda: found)
+
+
+@pytest.mark.usefixtures("several")
+def test_each_chip_of_a_device_is_listed() -> None:
+    first, second, third = discovery.list_devices()
+    assert (first.name, first.kind, first.memory) == ("acme", "gpu", 2**30)
+    assert (second.name, second.simulated, second.available) == ("acme:1", True, True)
+    assert (third.name, third.available, third.reason) == ("acme:2", False, "is hot")
+    assert discovery.automatic() == ["acme"]
+
+
+@pytest.mark.usefixtures("several")
+def test_two_chips_of_one_device_share_a_model() -> None:
+    own = DelegatingDevice(name="own", declines=["TANH"])
+    with crosschip.compile(chain(Tanh), [own, "acme:1", "acme:0"], cache=False) as model:
+        assert model.placement.decisions[0].device == "acme:1"
+    with pytest.raises(DeviceError, match="no device 'acme:9'; there are: acme:0, acme:1, acme:2"):
+        crosschip.compile(chain(Relu), "acme:9", cache=False)
+
+
+_TOASTER: Any = "toaster"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, [], [1], [Instance(kind=_TOASTER)], [Instance(kind=Kind.CPU)] * 2],
+)
+def test_a_probe_that_breaks_the_contract_is_a_line(
+    answer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Npu, "probe", classmethod(lambda cls: answer))
+    found = {"npu": [EntryPoint("npu", f"{__name__}:Npu", discovery.GROUP)]}
+    monkeypatch.setattr(discovery, "entries", lambda: found)
+    (line,) = discovery.list_devices()
+    assert not line.available
+    assert "npu: " in line.reason

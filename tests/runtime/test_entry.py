@@ -216,8 +216,8 @@ def _socket(path: Path) -> None:
 
 
 NOT_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a pipe": (os.mkfifo, "cannot be read (not a regular file)"),
-    "a folder": (Path.mkdir, "cannot be read (not a regular file)"),
+    "a pipe": (os.mkfifo, "cannot be read (is not a regular file)"),
+    "a folder": (Path.mkdir, "cannot be read (is not a regular file)"),
     "a link to a good entry": (_link, "cannot be read (Too many levels of symbolic links)"),
     "a link to a device": (lambda path: path.symlink_to("/dev/zero"), "cannot be read"),
     "a link to itself": (lambda path: path.symlink_to(path), "cannot be read"),
@@ -238,7 +238,7 @@ def test_only_regular_files_are_read(
 
 
 def test_a_device_is_not_read() -> None:
-    with pytest.raises(Damaged, match="not a regular file"):
+    with pytest.raises(Damaged, match="is not a regular file"):
         read(Path("/dev/zero"), SECRET)
 
 

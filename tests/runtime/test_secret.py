@@ -82,10 +82,10 @@ UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
     "readable by all": (_holding(bytes(32), 0o644), "is open to other users"),
     "readable by a group": (_holding(bytes(32), 0o640), "is open to other users"),
     "writable by all": (_holding(bytes(32), 0o602), "is open to other users"),
-    "a pipe": (os.mkfifo, "not a regular file"),
-    "a folder": (Path.mkdir, "not a regular file"),
+    "a pipe": (os.mkfifo, "is not a regular file"),
+    "a folder": (Path.mkdir, "is not a regular file"),
     "a link to itself": (lambda path: path.symlink_to(path), "symbolic links"),
-    "a link to a device": (lambda path: path.symlink_to("/dev/zero"), "not a regular file"),
+    "a link to a device": (lambda path: path.symlink_to("/dev/zero"), "is not a regular file"),
 }
 
 

@@ -1,6 +1,6 @@
 """Uses of the operators that make tensors of values, sizes or other descriptions."""
 
-from uses import each, fixed, integers, loose, normal, real, saved, use, whole
+from uses import Attributes, each, fixed, integers, loose, normal, real, saved, use, whole
 
 X = normal(2, 3, 4, 5)
 INT32, INT64, FLOAT32 = 2, 3, 5
@@ -84,3 +84,32 @@ use("shape", "open", {"Input": loose(X)})
 use("shape", "fixed", {"Input": fixed(X)})
 use("meshgrid", "two", {"X": [normal(3), normal(4)]}, outputs="Out*2")
 use("meshgrid", "three", {"X": [normal(3), normal(4), normal(2)]}, outputs="Out*3")
+
+EACH: Attributes = {
+    "bool_values": [1, 0],
+    "fp32_values": [0.5, 1.5],
+    "int32_values": [3, -4],
+    "int64_values": [5, -6],
+}
+for dtype, name in ((0, "bool"), (INT32, "int32"), (INT64, "int64"), (FLOAT32, "float32")):
+    use("assign_value", f"every type, {name}", {}, **EACH, shape=[2], dtype=dtype)
+
+PLACES = whole(3, 4, low=0, high=5)
+use("one_hot_v2", "float32", {"X": PLACES}, depth=5, dtype=FLOAT32)
+use("one_hot_v2", "depth computed", {"X": PLACES, "depth_tensor": fixed(integers(6))}, dtype=INT64)
+LENGTHS = whole(3, 2, low=0, high=6)
+use("sequence_mask", "maxlen", {"X": LENGTHS}, outputs="Y", maxlen=7, out_dtype=FLOAT32)
+use("sequence_mask", "the longest", {"X": LENGTHS}, outputs="Y", maxlen=-1, out_dtype=INT64)
+use(
+    "sequence_mask",
+    "maxlen computed",
+    {"X": LENGTHS.astype("int32"), "MaxLenTensor": fixed(integers(4))},
+    outputs="Y",
+    out_dtype=INT32,
+)
+ENDS = {"Start": fixed(real(-1.5)), "Stop": fixed(real(2.25))}
+use("linspace", "float32", {**ENDS, "Num": saved(integers(7))}, dtype=FLOAT32)
+use("linspace", "computed count", {**ENDS, "Num": fixed(integers(4))}, dtype=FLOAT32)
+use("linspace", "one number", {**ENDS, "Num": saved(integers(1))}, dtype=FLOAT32)
+WHOLE = {"Start": fixed(integers(1)), "Stop": fixed(integers(-12))}
+use("linspace", "int32", {**WHOLE, "Num": saved(integers(6))}, dtype=INT32)

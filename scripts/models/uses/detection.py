@@ -147,3 +147,24 @@ use(
     outputs=KEPT,
     **(NMS | {"background_label": -1}),
 )
+
+CORNERS = np.sort(positive(5, 2, 2, seed=4), axis=1).reshape(5, 4)
+OTHERS = np.sort(positive(3, 2, 2, seed=5), axis=1).reshape(3, 4)
+BOXES = {"PriorBox": fixed(CORNERS), "TargetBox": fixed(OTHERS)}
+SPREAD = fixed(positive(5, 4, seed=6))
+CODES = {"PriorBox": fixed(CORNERS), "TargetBox": fixed(normal(3, 5, 4, seed=7))}
+DECODED: Attributes = {"code_type": "decode_center_size", "outputs": "OutputBox"}
+use("box_coder", "encoded", BOXES, outputs="OutputBox", variance=[0.1, 0.1, 0.2, 0.2])
+use("box_coder", "encoded pixels", BOXES, outputs="OutputBox", box_normalized=False)
+use("box_coder", "encoded, variances", {**BOXES, "PriorBoxVar": SPREAD}, outputs="OutputBox")
+use("box_coder", "decoded", CODES, **DECODED)
+use("box_coder", "decoded, variances", {**CODES, "PriorBoxVar": SPREAD}, **DECODED)
+use(
+    "box_coder",
+    "decoded pixels, other axis",
+    {"PriorBox": fixed(OTHERS), "TargetBox": fixed(normal(3, 5, 4, seed=7))},
+    **DECODED,
+    axis=1,
+    box_normalized=False,
+    variance=[0.1, 0.1, 0.2, 0.2],
+)

@@ -22,6 +22,7 @@ for name in ("celu", "elu"):
     use(name, "alpha", {"X": X}, alpha=0.3)
 use("selu", "default", {"X": X})
 use("selu", "scale and alpha", {"X": X}, scale=1.25, alpha=0.5)
+use("mish", "threshold", {"X": X}, threshold=0.25)
 use("thresholded_relu", "default", {"X": 2 * X})
 use("thresholded_relu", "threshold", {"X": X}, threshold=0.25)
 use("hard_shrink", "default", {"X": X})

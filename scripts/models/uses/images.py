@@ -110,6 +110,8 @@ POOLS: dict[str, Attributes] = {
     "everything": {"global_pooling": True},
     "adaptive": {"adaptive": True},
     "adaptive to one": {"adaptive": True, "ksize": [1, 1]},
+    "adaptive with strides": {"adaptive": True, "ksize": [6, 3], "strides": [3, 2]},
+    "adaptive to everything": {"adaptive": True, "global_pooling": True, "strides": [2, 1]},
 }
 WINDOW: Attributes = {"ksize": [3, 2]}
 for kind in ("avg", "max"):

@@ -99,6 +99,13 @@ use(
 )
 WEIGHT, BIAS = saved(normal(12, 5, seed=1)), saved(normal(5, seed=2))
 use("fc", "rank 2", {"Input": normal(3, 12), "W": WEIGHT, "Bias": BIAS})
+PADDED = saved(normal(16, 9, seed=7))
+use(
+    "fc",
+    "padded weights",
+    {"Input": normal(3, 12), "W": PADDED, "Bias": BIAS},
+    padding_weights=True,
+)
 use("fc", "no bias", {"Input": normal(3, 12), "W": WEIGHT})
 use("fc", "flattened", {"Input": normal(2, 3, 4), "W": WEIGHT, "Bias": BIAS}, in_num_col_dims=1)
 use("fc", "2 row axes", {"Input": normal(2, 3, 12), "W": WEIGHT, "Bias": BIAS}, in_num_col_dims=2)

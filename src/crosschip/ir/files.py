@@ -12,14 +12,18 @@ import stat
 import threading
 import weakref
 from abc import ABC, abstractmethod
+from io import FileIO
 from math import prod
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crosschip.ir.errors import ModelFileError
+
+_FLAGS = getattr(os, "O_NONBLOCK", 0)
+"""A pipe is opened without waiting for its other end."""
 
 _SMALL = 2**15
 """Up to so many bytes are read at once: to ask again would take longer than to read them."""
@@ -32,21 +36,22 @@ _WINDOW = 2**14
 """How many bytes are read to look at a few."""
 
 
-def open_regular(path: Path, *, buffering: int = 0) -> BinaryIO:
-    """A file, opened to be read; without a buffer if none is asked for.
+def open_regular(path: Path, *, follow: bool = True) -> FileIO:
+    """A file, opened to be read without a buffer.
+
+    Args:
+        path: the file.
+        follow: open what a symbolic link at this place leads to; refused otherwise.
 
     Raises:
         OSError: it cannot be opened, or is a folder, a pipe, a socket or a device.
     """
-    file = open(path, "rb", buffering, opener=_without_waiting)  # noqa: SIM115 - the caller's
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
+    flags = _FLAGS if follow else _FLAGS | getattr(os, "O_NOFOLLOW", 0)
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | flags)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         raise OSError(None, "is not a regular file")
-    return file
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    return FileIO(descriptor)
 
 
 class Source(ABC):
@@ -154,7 +159,7 @@ class DataFile(Source):
             self._file.seek(offset)
             done = 0
             while done < len(target):
-                count = self._file.readinto(target[done:])  # type: ignore[attr-defined]
+                count = self._file.readinto(target[done:])
                 if not count:
                     break
                 done += count

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from crosschip.ir import Array, Model, ModelError, Operation
+from crosschip.ir import Array, Model, ModelError, Operand, Operation
 from crosschip.ir.budget import spend
 from crosschip.ops import Operator
 from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.quantization import Dequantize
 from crosschip.passes.base import Pass
 from crosschip.passes.rewriter import Rewriter
 
@@ -25,14 +26,21 @@ class FoldConstants(Pass):
     1. An operation that reads only constants becomes the constants that its reference computes,
        unless they have over 65,536 elements and more than it reads: it stays then, so that a model
        does not grow.
-    2. `SHAPE` of an operand whose sizes are all known becomes a constant.
+    2. `DEQUANTIZE` of a constant stays unless it makes a parameter: a device may compute on the
+       integers, which the reals no longer tell.
+    3. `SHAPE` of an operand whose sizes are all known becomes a constant.
     """
 
     def rewrite(self, model: Model) -> Model:
         rewriter = Rewriter(model)
-        for operation in map(rewriter.resolved, model.operations):
+        parameters = _parameters(model)
+        for original in model.operations:
             spend()
-            values = _known_outputs(operation)
+            operation = rewriter.resolved(original)
+            if isinstance(original, Dequantize) and original.outputs[0] not in parameters:
+                rewriter.keep(operation)
+                continue
+            values = known_outputs(operation)
             if values is None:
                 rewriter.keep(operation)
             else:
@@ -47,7 +55,19 @@ class FoldConstants(Pass):
                 raise ModelError(f"{operation.type} {operation.name!r} is still computed")
 
 
-def _known_outputs(operation: Operation) -> tuple[Array, ...] | None:
+def _parameters(model: Model) -> set[Operand]:
+    """The operands that operators read as parameters."""
+    return {
+        operand
+        for operation in model.operations
+        if isinstance(operation, Operator)
+        for slot, operand in operation.filled()
+        if slot.parameter
+    }
+
+
+def known_outputs(operation: Operation) -> tuple[Array, ...] | None:
+    """What an operation computes, if that is known and not too large; else `None`."""
     if not isinstance(operation, Operator):
         return None
     if isinstance(operation, ShapeOf):

@@ -13,11 +13,12 @@ import struct
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from crosschip.ir.files import open_regular
 from crosschip.runtime.hashing import block_digests
-from crosschip.runtime.regular import open_regular
 
 FORMAT_VERSION = 2
 
@@ -72,7 +73,7 @@ def read(path: Path, secret: bytes) -> tuple[Entry, bytes]:
         FileNotFoundError: there is no file.
     """
     try:
-        with open_regular(path) as file:
+        with BufferedReader(open_regular(path, follow=False)) as file:
             header = _authenticated_header(file, secret)
             try:
                 fields = json.loads(header)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from io import BufferedReader
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,6 @@ from crosschip.ir.files import open_regular
 from crosschip.ir.types import BOOLEANS, INTEGERS, NARROW_INTEGERS
 from crosschip.passes.specialize import bind, open_names, shapes_and_sizes
 
-_BUFFER = 2**16
 _WORDS = ("one", "chip", "runs", "any", "model", "été", "日本")
 
 _OF_ZERO_AND_ONE = INTEGERS | NARROW_INTEGERS | BOOLEANS
@@ -27,7 +27,7 @@ def read_array(path: Path) -> Array:
         InputError: there is no such file, or it does not hold one array of numbers or text.
     """
     try:
-        with open_regular(path, buffering=_BUFFER) as file:
+        with BufferedReader(open_regular(path)) as file:
             array = read_npy(file, allow_pickle=False)
     except Exception as error:  # NumPy lets through what Python's tokenizer raises, too
         raise InputError(f"{path}: cannot be read as an .npy file: {error}") from None

@@ -11,7 +11,7 @@ from pathlib import Path
 import platformdirs
 
 from crosschip.ir import CacheError
-from crosschip.runtime.regular import open_regular
+from crosschip.ir.files import open_regular
 
 SIZE = 32
 
@@ -63,7 +63,7 @@ def _make(path: Path) -> None:
 
 
 def _read(path: Path) -> bytes:
-    with open_regular(path, follow=True) as file:
+    with open_regular(path) as file:
         about = os.fstat(file.fileno())
         if hasattr(os, "geteuid"):
             if about.st_uid != os.geteuid():

@@ -15,7 +15,7 @@ from tests.importers.paddle.running import normal, outputs
 from tests.importers.paddle.writers import Paddle2Writer
 
 from crosschip.importers import load
-from crosschip.ir import Array
+from crosschip.ir import Array, Error, UnsupportedError
 
 IMAGE = normal(1, 2, 4, 5, 6)
 SECOND = normal(2, 2, 4, 5, 6)
@@ -193,3 +193,43 @@ def test_comparison_along_an_axis(tmp_path: Path, axis: int) -> None:
     slots, attributes = {"X": "x", "Y": "y"}, {"axis": axis}
     found = computed(tmp_path, "less_than", slots, attributes, {"x": IMAGE}, {"y": row})
     np.testing.assert_array_equal(found, row.reshape((-1,) + (1,) * (3 - axis)) > IMAGE)
+
+
+def test_print_hands_its_input_on(tmp_path: Path) -> None:
+    found = computed(tmp_path, "print", {"In": "x"}, {"message": "here"}, {"x": IMAGE})
+    np.testing.assert_array_equal(found, IMAGE)
+
+
+@pytest.mark.parametrize(("type", "shape"), [("one_hot", (3, 1)), ("one_hot_v2", (3,))])
+def test_indices_out_of_range_have_no_column(
+    tmp_path: Path, type: str, shape: tuple[int, ...]
+) -> None:
+    attributes = {"depth": 4, "dtype": 2, "allow_out_of_range": True}
+    indices = np.array([3, -1, 4]).reshape(shape)
+    found = computed(tmp_path, type, {"X": "x"}, attributes, {"x": indices})
+    assert found.dtype == np.int32
+    np.testing.assert_array_equal(found, [[0, 0, 0, 1], [0] * 4, [0] * 4])
+
+
+def joined(folder: Path, axis: int, *parts: Array) -> Array:
+    """Tensors put together along an axis that is computed."""
+    names = [f"x{number}" for number in range(len(parts))]
+    writer = Paddle2Writer()
+    for name, part in zip(names, parts, strict=True):
+        writer.input(name, "float32", part.shape)
+    writer.input("axis", "int32", [1])
+    writer.operator("concat", {"X": names, "AxisTensor": "axis"}, {"Out": "y"}, {"axis": 0})
+    writer.output("y")
+    given = dict(zip(names, parts, strict=True)) | {"axis": np.array([axis], np.int32)}
+    (found,) = outputs(load(writer.save(folder)), given)
+    return found
+
+
+def test_a_computed_axis_must_be_the_one_that_the_sizes_allow(tmp_path: Path) -> None:
+    longer = np.concatenate([IMAGE, SECOND], 2)
+    found = joined(tmp_path, 2, IMAGE, longer)
+    np.testing.assert_array_equal(found, np.concatenate([IMAGE, longer], 2))
+    with pytest.raises(Error, match="condition"):
+        joined(tmp_path, 1, IMAGE, longer)
+    with pytest.raises(UnsupportedError, match="does not follow from the sizes"):
+        joined(tmp_path, 1, IMAGE, SECOND)

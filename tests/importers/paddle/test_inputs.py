@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import outputs
+from tests.importers.paddle.running import normal, outputs
+from tests.importers.paddle.small import small, small_3
 from tests.importers.paddle.writers import Paddle2Writer, Paddle3Writer
 
 from crosschip.importers import load
@@ -114,3 +115,13 @@ def test_long_chains(tmp_path: Path, count: int) -> None:
     of_3.output(last)
     for writer in (of_2, of_3):
         assert len(load(writer.save(tmp_path)).operations) == count
+
+
+def test_sequences_are_the_tensor_that_holds_them(tmp_path: Path) -> None:
+    of_2, of_3 = small(), small_3()
+    of_2.block.vars[0].type.lod_tensor.lod_level = 1
+    of_3.operators[1]["O"][0]["TT"]["D"][3] = [[0, 1]]
+    x = normal(0, 5, 3)
+    for writer in (of_2, of_3):
+        (found,) = outputs(load(writer.save(tmp_path)), {"x": x})
+        np.testing.assert_array_equal(found, x)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.importers.paddle.small import altered, refused, small, small_3
+from tests.importers.paddle.writers import Floats
 
 from crosschip.importers import load
 from crosschip.ir import ModelFileError, UnsupportedError
@@ -15,12 +16,14 @@ from crosschip.ir import ModelFileError, UnsupportedError
 
 def test_all_unknown_operators_are_listed_with_counts(tmp_path: Path) -> None:
     of_2, of_3 = small(), small_3()
-    for name in ("sequence_pool", "while", "sequence_pool"):
+    for name in ("sequence_pool", "beam_search", "sequence_pool"):
         of_2.operator(name, {"X": "x"}, {"Out": "z"})
         of_3.operator(f"1.{name}", [1])
-    with pytest.raises(UnsupportedError, match=r"2 of .*: sequence_pool \(2\), while \(1\)"):
+    with pytest.raises(UnsupportedError, match=r"2 of .*: beam_search \(1\), sequence_pool \(2\)"):
         load(of_2.save(tmp_path))
-    with pytest.raises(UnsupportedError, match=r"pd_op\.sequence_pool \(2\), pd_op\.while \(1\)"):
+    with pytest.raises(
+        UnsupportedError, match=r"pd_op\.beam_search \(1\), pd_op\.sequence_pool \(2\)"
+    ):
         load(of_3.save(tmp_path))
 
 
@@ -40,7 +43,6 @@ REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
     ("dropout", "scaled_now", {"dropout_implementation": "often"}, "'often'"),
     ("elementwise_add", "axis_1", {"axis": 3}, "axis: 3 does not fit"),
     ("fc", "rank_2", {"activation_type": "gelu"}, "activation_type 'gelu'"),
-    ("fc", "rank_2", {"padding_weights": True}, "padding_weights True"),
     ("fill_constant_batch_size_like", "first_axis", {"input_dim_idx": 7}, "input_dim_idx 7"),
     ("flatten2", "axis_1", {"axis": 9}, "axis: 9"),
     ("grid_sampler", "nearest_zeros_aligned_True", {"mode": "bicubic"}, "mode: 'bicubic'"),
@@ -58,7 +60,19 @@ REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
         {"exclusive": False, "paddings": [1, 0, 0, 0]},
         "exclusive False .*sizes of the image",
     ),
-    ("pool2d", "max_default", {"adaptive": True}, "pooling_type 'max' with adaptive True"),
+    ("pool2d", "max_open_sizes", {"adaptive": True}, "adaptive True: the sizes"),
+    ("pool2d", "max_default", {"adaptive": True, "strides": [0, 1]}, "must be two sizes each"),
+    ("argsort", "default", {"axis": 4}, "axis: 4 is not an axis"),
+    ("crop", "attributes", {"shape": [2, 2]}, "must be 3 numbers each"),
+    ("one_hot_v2", "float32", {"depth": -3}, "-3: is not how many numbers"),
+    ("box_coder", "encoded", {"axis": 2}, "axis: 2 is not 0 or 1"),
+    ("box_coder", "encoded", {"variance": Floats([0.5])}, "must be 4 numbers, not 1"),
+    ("set_value", "part", {"steps": [1, -2]}, "only positive ones"),
+    ("set_value", "part", {"ends": [2]}, "must be as many"),
+    ("set_value", "part", {"axes": [0, 3]}, "axes: 3 is not an axis"),
+    ("set_value", "part", {"none_axes": [1]}, "no axes be added"),
+    ("set_value", "part", {"decrease_axes": [1]}, "are not axes of size 1"),
+    ("unique", "columns", {"axis": [0, 1]}, "only one is expressed"),
     ("prelu", "channel", {"mode": "row"}, "mode: 'row'"),
     ("scale", "int64", {"bias": float("inf")}, "scale and bias: inf is not a value of int64"),
     (
@@ -153,23 +167,12 @@ def test_a_value_that_nothing_makes_is_named(tmp_path: Path) -> None:
         load(writer.save(tmp_path))
 
 
-def test_control_flow_is_named(tmp_path: Path) -> None:
+def test_blocks_that_are_not_there_are_named(tmp_path: Path) -> None:
     of_2, of_3 = small(), small_3()
-    of_2.program.blocks.add()
     of_2.operator("while", {"X": "x"}, {"Out": "z"}).attrs.add(name=b"sub_block", type=8)
-    with pytest.raises(UnsupportedError, match=r"2 blocks: control flow \(while\)"):
+    with pytest.raises(ModelFileError, match="block 0 is not there, or is run by two operators"):
         load(of_2.save(tmp_path))
     of_3.operator("1.if", [2])
     of_3.operators[-1]["regions"] = []
-    with pytest.raises(UnsupportedError, match=r"operator 4: pd_op\.if: control flow"):
-        load(of_3.save(tmp_path))
-
-
-def test_sequences_are_named(tmp_path: Path) -> None:
-    of_2, of_3 = small(), small_3()
-    of_2.block.vars[0].type.lod_tensor.lod_level = 1
-    with pytest.raises(UnsupportedError, match=r"'x' has sequences"):
-        load(of_2.save(tmp_path))
-    of_3.operators[1]["O"][0]["TT"]["D"][3] = [[0, 1]]
-    with pytest.raises(UnsupportedError, match=r"'x' has sequences"):
+    with pytest.raises(ModelFileError, match=r"operator 4 \(pd_op\.if\): runs 0 blocks, but must"):
         load(of_3.save(tmp_path))

@@ -4,15 +4,35 @@ from __future__ import annotations
 
 import os
 
+_SWITCH = "ORT_DISABLE_TELEMETRY"
+_OLDEST = (1, 26)
+
 
 def import_engine() -> None:
-    """Import ONNX Runtime without its telemetry.
+    """Import ONNX Runtime without its telemetry, and see that it is recent enough.
 
     Where its maker builds that in, it writes to the user's cache folder and sends what it collects,
-    unless this variable is set before the first import.
+    unless this variable is set as it is first imported. Afterwards the environment is as before.
 
     Raises:
-        ImportError: ONNX Runtime is not installed.
+        ImportError: ONNX Runtime is not installed, or too old.
     """
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-    import onnxruntime  # noqa: F401
+    before = os.environ.get(_SWITCH)
+    os.environ[_SWITCH] = "1" if before is None else before
+    try:
+        import onnxruntime
+    finally:
+        if before is None:
+            del os.environ[_SWITCH]
+    require(onnxruntime.__version__)
+
+
+def require(version: str) -> None:
+    """See that a version is recent enough.
+
+    Raises:
+        ImportError: it is not; the message says which one is.
+    """
+    oldest = ".".join(map(str, _OLDEST))
+    if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST:
+        raise ImportError(f"version {version} is installed, but {oldest} or later is needed")

@@ -2,10 +2,10 @@
 
 A model becomes an OpenVINO model in memory, whose large constants stay where they are.
 
-Where OpenVINO's processor plug-in departs from the operators' definitions without a way around:
-MAX, MIN, CLIP, RELU, EXP and REDUCE_MAX may drop a NaN; the greatest of nothing but -infinity is
-the least finite number, and the least of nothing but infinity the greatest one; a real MOD by
-infinity is NaN; DIV by a constant multiplies by its rounded inverse.
+Where OpenVINO's processor plug-in departs from the operators' definitions without a way around: a
+real MOD by infinity is NaN; DIV by a constant multiplies by its rounded inverse; RELU, RELU6 and
+CLIP give a bound for a NaN where they are computed together with what makes their input, and
+MAX_POOL_2D leaves a NaN out, as their definitions allow.
 """
 
 from __future__ import annotations

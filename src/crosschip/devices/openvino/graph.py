@@ -11,6 +11,7 @@ from openvino import Node, Output, PartialShape, Type
 from openvino import opset15 as ops
 
 from crosschip.devices.openvino.memory import shared_tensor
+from crosschip.devices.openvino.requirements import INT32, Bound, Requirements
 from crosschip.ir import Array, Dim, ElementType, Operand, Operation
 
 Value: TypeAlias = Node | Output
@@ -38,13 +39,17 @@ class Graph:
 
     Attributes:
         kept: the arrays whose memory constants are in.
+        requirements: what must hold in a run.
     """
 
     def __init__(self, inputs: Iterable[Operand]) -> None:
         self._values: dict[Operand, Value] = {}
         self._parameters: list[Node] = []
+        self._inputs = list(inputs)
+        self._flags: list[Node] = []
         self.kept: list[Array] = []
-        for operand in inputs:
+        self.requirements = Requirements()
+        for operand in self._inputs:
             parameter = ops.parameter(_shape(operand), TYPES[operand.type.element_type])
             self._values[operand] = parameter
             self._parameters.append(parameter)
@@ -61,6 +66,8 @@ class Graph:
     def define(self, operation: Operation, values: Sequence[Value]) -> None:
         """Say what stands for the outputs of an operation."""
         self._values.update(zip(operation.outputs, values, strict=True))
+        if any(output.type.static_shape is None for output in operation.outputs):
+            self.requirements.open_sizes = True
 
     def constant(self, value: Array) -> Node:
         """A constant; a large one is not copied."""
@@ -105,10 +112,90 @@ class Graph:
         every = self.int64(range(start, len(known)))
         return ops.gather(ops.shape_of(self[operand]), every, self.scalar(0))
 
+    def size(self, operand: Operand, axis: int) -> Node:
+        """The size of one axis, a single int64; a constant if it is known."""
+        known = (operand.type.shape or ())[axis]
+        if isinstance(known, int):
+            return self.scalar(known)
+        sizes = ops.shape_of(self[operand])
+        return ops.gather(sizes, self.scalar(axis), self.scalar(0))
+
+    def require(self, operation: Operation, rule: str, holds: Node) -> None:
+        """Refuse runs in which not all elements of a tensor of booleans are true.
+
+        Args:
+            operation: the one that wants it.
+            rule: what it wants, `slot: rule`.
+            holds: the booleans.
+        """
+        flat = ops.reshape(holds, self.int64([-1]), False)
+        self._flags.append(ops.reduce_logical_and(flat, self.int64([0]), True))
+        self.requirements.rules.append(f"{operation.type} {operation.name!r}: {rule}")
+
+    def some(self, operation: Operation, axes: Iterable[int]) -> None:
+        """Refuse runs in which the first input of an operation has no elements on some axis."""
+        data = operation.inputs[0]
+        assert data is not None, "it is required"
+        for axis in axes:
+            if not isinstance((data.type.shape or ())[axis], int):
+                rule = f"input: there are no elements on axis {axis}"
+                self.require(operation, rule, ops.greater(self.size(data, axis), self.scalar(0)))
+
+    def within(
+        self, operation: Operation, indices: Operand, data: Operand, axes: Sequence[int]
+    ) -> Value:
+        """Indices in a form that is in the range of what they point into, whatever they are.
+
+        Runs in which that makes a difference are refused. Constants are taken as they are where
+        the sizes are known, too: a converter's limit compares them.
+
+        Args:
+            operation: the one that reads the indices.
+            indices: one index an element; or with several axes, one for each of them along the last
+                axis.
+            data: what they point into.
+            axes: the axes of the data that they count along.
+        """
+        known = [(data.type.shape or ())[axis] for axis in axes]
+        if indices.value is not None and all(isinstance(size, int) for size in known):
+            return self[indices]
+        if len(axes) == 1 and isinstance(known[0], int) and indices in self._inputs:
+            self._bound(operation, indices, -known[0], known[0] - 1)
+            return self[indices]
+        found = self[indices]
+        parts = [self.size(data, axis) for axis in axes]
+        size = (
+            parts[0]
+            if len(axes) == 1
+            else ops.concat([ops.unsqueeze(part, self.scalar(0)) for part in parts], 0)
+        )
+        size = ops.convert(size, found.get_element_type())
+        one = ops.convert(self.scalar(1), found.get_element_type())
+        inside = ops.maximum(ops.minimum(found, ops.subtract(size, one)), ops.negative(size))
+        self.require(operation, "indices: one is out of range", ops.equal(found, inside))
+        return inside
+
     def finish(self, outputs: Iterable[Operand]) -> openvino.Model:
-        """The model whose results stand for these operands, in order."""
-        results = [ops.result(self._computed(self[operand])) for operand in outputs]
+        """The model whose results stand for these operands, in order.
+
+        Where something is required, one more says of each rule whether it holds.
+        """
+        values = [self._computed(self[operand]) for operand in outputs]
+        if self._flags:
+            values.append(ops.concat(self._flags, 0))
+        bounded = {bound.input for bound in self.requirements.bounds}
+        for index, operand in enumerate(self._inputs):
+            if operand.type.element_type is ElementType.INT64 and index not in bounded:
+                rule = f"input {index}: beyond int32, in which OpenVINO computes int64"
+                self.requirements.bounds.append(Bound(index, *INT32, rule))
+        results = [ops.result(value) for value in values]
         return openvino.Model(results, self._parameters, "crosschip")
+
+    def _bound(self, operation: Operation, operand: Operand, low: int, high: int) -> None:
+        """Refuse runs in which an input has elements beyond bounds."""
+        rule = f"{operation.type} {operation.name!r}: indices"
+        bound = Bound(self._inputs.index(operand), low, high, rule)
+        self.requirements.bounds.append(bound)
 
     def _computed(self, value: Value) -> Value:
         """A value that is no input: OpenVINO leaves an output that is one unwritten."""

@@ -9,6 +9,13 @@ import openvino
 from crosschip.ir import Array
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+_OTHER_NAMES = {
+    np.dtype(code).num: np.dtype(np.dtype(code).name)
+    for code in "ilqILQ"
+    if np.dtype(code).num != np.dtype(np.dtype(code).name).num
+}
+"""Of NumPy's types that are alike but for their number, as `long` and `long long` may be, OpenVINO
+knows one."""
 
 
 class _Writable:
@@ -30,6 +37,9 @@ def shared_tensor(array: Array) -> openvino.Tensor:
     """A tensor in the memory of a C-contiguous array, which must outlive it."""
     is_bfloat16 = array.dtype == _BFLOAT16
     plain = array.view(np.uint16) if is_bfloat16 else array
+    known = _OTHER_NAMES.get(plain.dtype.num)
+    if known is not None:
+        plain = plain.view(known)
     writable = plain if plain.flags.writeable else np.asarray(_Writable(plain))
     if is_bfloat16:
         return openvino.Tensor(writable, array.shape, openvino.Type.bf16)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from io import BytesIO
+from os import SEEK_END
 from typing import Any
 
 import numpy as np
 import openvino
 
 from crosschip.devices.openvino.converters import converters
-from crosschip.devices.openvino.converters.table import fits_int32
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.memory import array_of, shared_tensor
+from crosschip.devices.openvino.requirements import Requirements
 from crosschip.hal import Options, Precision, Program
-from crosschip.ir import Array, DeviceError, ElementType, Model
+from crosschip.ir import Array, DeviceError, Model
 
 _PRECISIONS = {Precision.FLOAT32: "f32", Precision.BFLOAT16: "bf16", Precision.FLOAT16: "f16"}
 _CAPABILITIES = {
@@ -22,6 +24,8 @@ _CAPABILITIES = {
     Precision.BFLOAT16: "BF16",
     Precision.FLOAT16: "FP16",
 }
+_SIZE = struct.Struct("<Q")
+"""The size of a saved program's requirements, which stand between it and OpenVINO's own bytes."""
 
 
 class Engine:
@@ -68,7 +72,7 @@ class Engine:
             compiled = self._core.compile_model(built, self._device, config)
         except RuntimeError as error:
             raise failure("failed to compile", error) from error
-        return OpenVinoProgram(compiled, model, graph.kept)
+        return OpenVinoProgram(compiled, graph.requirements, graph.kept)
 
     def load(self, saved: bytes, model: Model, options: Options) -> OpenVinoProgram:
         """Make a program again from what it was saved as; the bytes are used where they are.
@@ -78,12 +82,15 @@ class Engine:
         """
         config = self._config(options)
         try:
-            stored = np.frombuffer(saved, np.uint8)
+            end = len(saved) - _SIZE.size
+            start = end - _SIZE.unpack_from(saved, end)[0]
+            requirements = Requirements.from_bytes(bytes(saved[start:end]))
+            stored = np.frombuffer(memoryview(saved)[:start], np.uint8)
             tensor = shared_tensor(stored)
             compiled = self._core.import_model(tensor, self._device, config)
-        except RuntimeError as error:
+        except (RuntimeError, struct.error, ValueError, TypeError, KeyError) as error:
             raise failure("failed to load a saved program", error) from error
-        return OpenVinoProgram(compiled, model, [stored], saved)
+        return OpenVinoProgram(compiled, requirements, [stored], saved)
 
     def _config(self, options: Options) -> dict[str, Any]:
         """OpenVINO's own words for the options; a saved program keeps none of them."""
@@ -103,7 +110,7 @@ class OpenVinoProgram(Program):
 
     Args:
         compiled: what OpenVINO compiled.
-        model: what it was compiled from.
+        requirements: what must hold in a run.
         kept: arrays whose memory the compiled model reads.
         saved: what it was loaded from, if it was.
     """
@@ -111,36 +118,29 @@ class OpenVinoProgram(Program):
     def __init__(
         self,
         compiled: openvino.CompiledModel,
-        model: Model,
+        requirements: Requirements,
         kept: Sequence[Array],
         saved: bytes | None = None,
     ) -> None:
         self._compiled = compiled
+        self._requirements = requirements
         self._kept = kept
         self._saved = saved
         self._idle: list[_Request] = []
-        self._wide = [
-            index
-            for index, operand in enumerate(model.inputs.values())
-            if operand.type.element_type is ElementType.INT64
-        ]
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        for index in self._wide:
-            if not fits_int32(inputs[index]):
-                raise DeviceError(
-                    f"openvino failed while running: input {index} has values beyond int32, in "
-                    f"which OpenVINO computes int64; run the model on another device"
-                )
+        self._requirements.check_inputs(inputs)
         try:
             request = self._idle.pop()
         except IndexError:
-            request = _Request(self._compiled)
+            request = _Request(self._compiled, self._requirements.open_sizes)
         try:
             outputs = request.run(inputs)
         except RuntimeError as error:
             raise failure("failed while running", error) from error
         self._idle.append(request)
+        if self._requirements.rules:
+            self._requirements.check_flags(outputs.pop())
         return outputs
 
     def save(self) -> bytes:
@@ -148,6 +148,9 @@ class OpenVinoProgram(Program):
         if self._saved is not None:
             return self._saved
         exported: BytesIO = self._compiled.export_model()
+        exported.seek(0, SEEK_END)
+        requirements = self._requirements.to_bytes()
+        exported.write(requirements + _SIZE.pack(len(requirements)))
         return exported.getvalue()
 
     def close(self) -> None:
@@ -155,10 +158,23 @@ class OpenVinoProgram(Program):
 
 
 class _Request:
-    """An infer request that reads inputs where they are, and gives its outputs away."""
+    """An infer request that reads inputs where they are, and gives its outputs away.
 
-    def __init__(self, compiled: openvino.CompiledModel) -> None:
+    With a single thread, `infer` swallows what goes wrong: it leaves outputs as they were, and what
+    was left undone ends the process later. Started and waited for, a request reports it, at the
+    price of some 10 microseconds. Where all sizes are known, only the first run needs that, which
+    allocates the memory.
+
+    Args:
+        compiled: what OpenVINO compiled.
+        open_sizes: whether some sizes show only in a run.
+    """
+
+    def __init__(self, compiled: openvino.CompiledModel, open_sizes: bool) -> None:
         self._request = compiled.create_infer_request()
+        single = compiled.get_property("INFERENCE_NUM_THREADS") == 1
+        self._waits_always = single and open_sizes
+        self._waits = single
         self._own_inputs = [
             self._request.get_input_tensor(index) for index in range(len(compiled.inputs))
         ]
@@ -173,7 +189,12 @@ class _Request:
             request.set_input_tensor(index, shared_tensor(array))
         for index, tensor in enumerate(outputs):
             request.set_output_tensor(index, tensor)
-        request.infer(share_outputs=True)
+        if self._waits:
+            request.start_async()
+            request.wait()
+            self._waits = self._waits_always
+        else:
+            request.infer(share_outputs=True)
         for index, tensor in enumerate(self._own_inputs):
             request.set_input_tensor(index, tensor)
         return [array_of(tensor) for tensor in outputs]
@@ -182,7 +203,7 @@ class _Request:
 def failure(what: str, error: Exception) -> DeviceError:
     """The error that says what the engine did not do, in its own words."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    noise = ("Exception from", "Check '", "While validating")
+    noise = ("Exception from", "Caught exception", "Check '", "While validating")
     told = [line for line in lines if not line.startswith(noise)] or lines or [repr(error)]
     return DeviceError(f"openvino {what}: {told[0]}")
 

@@ -10,6 +10,7 @@ from crosschip.ir import Array, Operand, Operation, constant
 from crosschip.ir.budget import spend
 from crosschip.ops import Operator
 from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.quantization import Dequantize
 
 _SMALL = 4096
 """Up to so many elements are read and made; what is larger is left to the usual passes."""
@@ -18,9 +19,10 @@ _SMALL = 4096
 def known_outputs(operation: Operation) -> tuple[Operand, ...] | None:
     """The outputs as constants, so that shapes and conditions made of constants are known.
 
-    `None` where they are not known, or large, or the operation refuses its constants.
+    `None` where they are not known, or large, or the operation refuses its constants; and of what
+    is quantized, which a device may compute on as it is.
     """
-    if not isinstance(operation, Operator):
+    if not isinstance(operation, Operator) or isinstance(operation, Dequantize):
         return None
     values = _values(operation)
     if values is None:

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any, TypeVar
 
 from crosschip.importers.paddle import tensor_types
-from crosschip.importers.paddle.program import Operator, Scalar
+from crosschip.importers.paddle.program import Block, Operator, Scalar
 from crosschip.importers.paddle.values import MAX_ELEMENTS, Entries, Values, elements
 from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError, constant
 from crosschip.ops import Operator as StandardOperator
@@ -38,6 +38,29 @@ class Context:
     def __init__(self, operator: Operator, values: Values) -> None:
         self._operator = operator
         self._values = values
+
+    @property
+    def blocks(self) -> Sequence[Block]:
+        """What the operator runs, if it is control flow."""
+        return self._operator.blocks
+
+    @property
+    def values(self) -> Values:
+        """What variables stand for where the operator is."""
+        return self._values
+
+    @property
+    def name(self) -> str:
+        """What the operation is to be called."""
+        return self._operator.name
+
+    def variables(self, slot: str) -> Sequence[str]:
+        """The names of the variables in an input slot."""
+        return self._operator.inputs.get(slot, ())
+
+    def results(self, slot: str = "Out") -> Sequence[str]:
+        """The names of the variables in an output slot."""
+        return self._operator.outputs.get(slot, ())
 
     def inputs(self, slot: str) -> tuple[Operand, ...]:
         """The operands in a slot, in order; none if the slot is empty."""
@@ -175,9 +198,15 @@ class Context:
 
     def add(self, operator: type[StandardOperator], *arguments: object, **named: Any) -> Operand:
         """Build an operation on the way to the result."""
+        return self.add_all(operator, *arguments, **named)[0]
+
+    def add_all(
+        self, operator: type[StandardOperator], *arguments: object, **named: Any
+    ) -> tuple[Operand, ...]:
+        """Like `add`, for an operator with any number of outputs; returns all of them."""
         builder = self._values.builder
         name = builder.unique_name(f"{self._operator.name}.{operator.type.lower()}")
-        return builder.add(operator, *arguments, name=name, **named)
+        return builder.add_all(operator, *arguments, name=name, **named)
 
     def make(
         self,
@@ -247,6 +276,10 @@ class Context:
     def note(self, entries: Entries, output: str = "Out") -> None:
         """Record what is known of the integers in the output that has been made."""
         self._values.note(self._values[self._only_output(output)], entries)
+
+    def is_read(self, output: str) -> bool:
+        """Whether anything reads what is in an output slot, or the program hands it out."""
+        return not self._values.read.isdisjoint(self._operator.outputs.get(output, ()))
 
     def count(self, output: str = "Out") -> int:
         """How many tensors there are in an output slot."""

@@ -16,8 +16,10 @@ class Counterpart:
 
     Args:
         type: its name; that in Paddle 3 where it computes something else in Paddle 2.
-        inputs: the slot, or the attribute, that each input is, in order.
-        outputs: the slots that the first outputs are, in order; the others are for training.
+        inputs: the slot, or the attribute, that each input is, in order; the last one takes all
+            that are left if its name ends in `*`.
+        outputs: the slots that the first outputs are, in order, likewise; the others are for
+            training.
         attributes: the name of each attribute that is called otherwise, by its name in Paddle 3.
     """
 
@@ -38,11 +40,13 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.acosh": Counterpart("acosh"),
     "pd_op.add": Counterpart("elementwise_add", "X Y"),
     "pd_op.add_n": Counterpart("sum"),
+    "pd_op.affine_channel": Counterpart("affine_channel", "X Scale Bias"),
     "pd_op.all": Counterpart("reduce_all", axis="dim", keepdim="keep_dim"),
     "pd_op.any": Counterpart("reduce_any", axis="dim", keepdim="keep_dim"),
     "pd_op.arange": Counterpart("range", "Start End Step"),
     "pd_op.argmax": Counterpart("arg_max", "X axis"),
     "pd_op.argmin": Counterpart("arg_min", "X axis"),
+    "pd_op.argsort": Counterpart("argsort", "X", "Out Indices"),
     "pd_op.asin": Counterpart("asin"),
     "pd_op.asinh": Counterpart("asinh"),
     "pd_op.assign": Counterpart("assign"),
@@ -59,7 +63,12 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.bilinear_interp": Counterpart(
         "bilinear_interp_v2", _INTERPOLATION, data_format="data_layout"
     ),
+    "pd_op.bitwise_and": Counterpart("bitwise_and", "X Y"),
+    "pd_op.bitwise_not": Counterpart("bitwise_not"),
+    "pd_op.bitwise_or": Counterpart("bitwise_or", "X Y"),
+    "pd_op.bitwise_xor": Counterpart("bitwise_xor", "X Y"),
     "pd_op.bmm": Counterpart("bmm", "X Y"),
+    "pd_op.box_coder": Counterpart("box_coder", "PriorBox PriorBoxVar TargetBox", "OutputBox"),
     "pd_op.cast": Counterpart("cast", dtype="out_dtype"),
     "pd_op.ceil": Counterpart("ceil"),
     "pd_op.celu": Counterpart("celu"),
@@ -69,6 +78,7 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.conv2d_transpose": Counterpart("conv2d_transpose", "Input Filter output_size", "Output"),
     "pd_op.cos": Counterpart("cos"),
     "pd_op.cosh": Counterpart("cosh"),
+    "pd_op.crop": Counterpart("crop_tensor", "X Shape Offsets"),
     "pd_op.cumsum": Counterpart("cumsum", "X axis"),
     "pd_op.deformable_conv": Counterpart("deformable_conv", "Input Offset Filter Mask", "Output"),
     "pd_op.depthwise_conv2d": Counterpart("depthwise_conv2d", "Input Filter", "Output"),
@@ -87,6 +97,7 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.expand": Counterpart("expand_v2", "X Shape"),
     "pd_op.expand_as": Counterpart("expand_as_v2", "X Y"),
     "pd_op.flatten": Counterpart("flatten_contiguous_range"),
+    "pd_op.flip": Counterpart("flip"),
     "pd_op.floor": Counterpart("floor"),
     "pd_op.floor_divide": Counterpart("elementwise_floordiv", "X Y"),
     "pd_op.full": Counterpart("fill_constant", ""),
@@ -100,19 +111,27 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.greater_equal": Counterpart("greater_equal", "X Y"),
     "pd_op.greater_than": Counterpart("greater_than", "X Y"),
     "pd_op.grid_sample": Counterpart("grid_sampler", "X Grid", "Output"),
-    "pd_op.group_norm": Counterpart("group_norm", "X Scale Bias", "Y", data_format="data_layout"),
+    "pd_op.group_norm": Counterpart(
+        "group_norm", "X Scale Bias", "Y Mean Variance", data_format="data_layout"
+    ),
     "pd_op.hardshrink": Counterpart("hard_shrink"),
     "pd_op.hardsigmoid": Counterpart("hard_sigmoid"),
     "pd_op.hardswish": Counterpart("hard_swish"),
+    "pd_op.if": Counterpart("if", "Cond", "Out*"),
+    "pd_op.increment": Counterpart("increment", value="step"),
     "pd_op.index_select": Counterpart("index_select", "X Index", axis="dim"),
-    "pd_op.instance_norm": Counterpart("instance_norm", "X Scale Bias", "Y"),
+    "pd_op.instance_norm": Counterpart(
+        "instance_norm", "X Scale Bias", "Y SavedMean SavedVariance"
+    ),
+    "pd_op.is_empty": Counterpart("is_empty"),
     "pd_op.isinf": Counterpart("isinf_v2"),
     "pd_op.isnan": Counterpart("isnan_v2"),
-    "pd_op.layer_norm": Counterpart("layer_norm", "X Scale Bias", "Y"),
+    "pd_op.layer_norm": Counterpart("layer_norm", "X Scale Bias", "Y Mean Variance"),
     "pd_op.leaky_relu": Counterpart("leaky_relu", negative_slope="alpha"),
     "pd_op.legacy_reshape": Counterpart("reshape", "X Shape"),
     "pd_op.less_equal": Counterpart("less_equal", "X Y"),
     "pd_op.less_than": Counterpart("less_than", "X Y"),
+    "pd_op.linspace": Counterpart("linspace", "Start Stop Num"),
     "pd_op.log": Counterpart("log"),
     "pd_op.log_softmax": Counterpart("log_softmax"),
     "pd_op.logical_and": Counterpart("logical_and", "X Y"),
@@ -128,6 +147,7 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     ),
     "pd_op.maximum": Counterpart("elementwise_max", "X Y"),
     "pd_op.mean": Counterpart("reduce_mean", "X dim", keepdim="keep_dim"),
+    "pd_op.mean_all": Counterpart("mean"),
     "pd_op.meshgrid": Counterpart("meshgrid"),
     "pd_op.min": Counterpart("reduce_min", "X dim", keepdim="keep_dim"),
     "pd_op.minimum": Counterpart("elementwise_min", "X Y"),
@@ -141,6 +161,9 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     ),
     "pd_op.nonzero": Counterpart("where_index", "Condition"),
     "pd_op.not_equal": Counterpart("not_equal", "X Y"),
+    "pd_op.one_hot": Counterpart("one_hot_v2", "X depth_tensor"),
+    "pd_op.p_norm": Counterpart("p_norm"),
+    "pd_op.pad": Counterpart("pad", "X pad_value"),
     "pd_op.pad3d": Counterpart("pad3d", "X Paddings", pad_value="value"),
     "pd_op.pixel_shuffle": Counterpart("pixel_shuffle"),
     "pd_op.pool2d": Counterpart("pool2d", "X ksize"),
@@ -153,14 +176,25 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.relu6": Counterpart("relu6"),
     "pd_op.remainder": Counterpart("elementwise_mod", "X Y"),
     "pd_op.reshape": Counterpart("reshape2", "X Shape"),
+    "pd_op.reverse": Counterpart("reverse", "X axis"),
     "pd_op.roi_align": Counterpart("roi_align", "X ROIs RoisNum"),
     "pd_op.roll": Counterpart("roll", "X ShiftsTensor"),
+    "pd_op.round": Counterpart("pd_op.round"),
     "pd_op.rsqrt": Counterpart("rsqrt"),
     "pd_op.scale": Counterpart("scale", "X ScaleTensor"),
+    "pd_op.scatter": Counterpart("scatter", "X Ids Updates"),
     "pd_op.scatter_nd_add": Counterpart("scatter_nd_add", "X Index Updates"),
     "pd_op.selu": Counterpart("selu"),
+    "pd_op.sequence_mask": Counterpart("sequence_mask", "X MaxLenTensor", "Y"),
+    "pd_op.set_value": Counterpart(
+        "set_value", "Input StartsTensorList EndsTensorList StepsTensorList"
+    ),
+    "pd_op.set_value_with_tensor": Counterpart(
+        "set_value", "Input ValueTensor StartsTensorList EndsTensorList StepsTensorList"
+    ),
     "pd_op.shape": Counterpart("shape", "Input"),
     "pd_op.shape64": Counterpart("shape64", "Input"),
+    "pd_op.share_data_": Counterpart("share_data"),
     "pd_op.shuffle_channel": Counterpart("shuffle_channel"),
     "pd_op.sigmoid": Counterpart("sigmoid"),
     "pd_op.sign": Counterpart("sign"),
@@ -193,8 +227,11 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.transpose": Counterpart("transpose2", perm="axis"),
     "pd_op.tril": Counterpart("tril_triu"),
     "pd_op.triu": Counterpart("pd_op.triu"),
+    "pd_op.unbind": Counterpart("unbind", "X", "Out"),
+    "pd_op.unique": Counterpart("unique", "X", "Out Indices Index Counts"),
     "pd_op.unsqueeze": Counterpart("unsqueeze2", "X axes"),
     "pd_op.unstack": Counterpart("unstack", "X", "Y"),
     "pd_op.where": Counterpart("where", "Condition X Y"),
+    "pd_op.while": Counterpart("while", "Condition X*", "Out*"),
     "pd_op.yolo_box": Counterpart("yolo_box", "X ImgSize", "Boxes Scores"),
 }

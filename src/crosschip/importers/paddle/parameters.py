@@ -96,7 +96,8 @@ class _Records:
         self._expect_version()
         desc = messages.parse(messages.TensorDesc, self._take(self._number("<i")))
         element_type, shape = tensor_types.from_desc(desc)
-        if (element_type, shape) != (parameter.element_type, parameter.shape):
+        as_declared = (element_type, shape) == (parameter.element_type, parameter.shape)
+        if not (as_declared or parameter.is_made):
             raise ModelError(
                 f"is {TensorType(element_type, shape)}, but the program has it as "
                 f"{TensorType(parameter.element_type, parameter.shape)}; "

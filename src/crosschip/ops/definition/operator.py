@@ -59,12 +59,15 @@ class Operator(Operation):
         slots: its slots, in order.
         core: whether it is one of the few that all others can be decomposed into.
         moves: whether it only moves elements, so that its output keeps a quantization.
+        unenforced: the slots whose rules a device need not enforce when the operation runs; what
+            breaks any other rule, it must refuse.
     """
 
     __slots__ = ()
 
     core: ClassVar[bool] = False
     moves: ClassVar[bool] = False
+    unenforced: ClassVar[frozenset[str]] = frozenset()
     slots: ClassVar[tuple[Slot, ...]] = ()
     variadic: ClassVar[Tensors | None] = None
     reference: Callable[..., Array | Sequence[Array]]
@@ -214,7 +217,8 @@ class Operator(Operation):
             plain = self._without_fuse(b)
             b.append(plain)
             low, high = self.fused.bounds
-            return (b.add(operator_named("CLIP"), plain.outputs[0], low, high),)
+            first, *others = plain.outputs
+            return (b.add(operator_named("CLIP"), first, low, high), *others)
         return self._decomposed(b)
 
     def _decomposed(self, b: Builder) -> tuple[Operand, ...] | None:
@@ -228,7 +232,7 @@ class Operator(Operation):
 
     @property
     def fused(self) -> Fuse:
-        """The activation that the operation applies to its result; `NONE` for most operators."""
+        """The activation of the first output; `NONE` for most operators."""
         return cast(Fuse, getattr(self, "fuse_code", Fuse.NONE))
 
     def operand(self, slot: str) -> Operand | None:

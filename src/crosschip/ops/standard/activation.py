@@ -39,7 +39,10 @@ class Activation(Unary):
 
 @operator("RELU")
 class Relu(Elementwise):
-    """`output = max(0, input)`; NaN stays NaN."""
+    """`output = max(0, input)`; NaN stays NaN.
+
+    A device that computes it together with the operation that makes its input may give 0 for NaN.
+    """
 
     __slots__ = ()
     input = tensor(NUMBERS)
@@ -53,7 +56,11 @@ class Relu(Elementwise):
 
 @operator("RELU6")
 class Relu6(Activation):
-    """`output = min(6, max(0, input))`; NaN stays NaN."""
+    """`output = min(6, max(0, input))`; NaN stays NaN.
+
+    A device that computes it together with the operation that makes its input may give 0 or 6 for
+    NaN.
+    """
 
     __slots__ = ()
 
@@ -96,7 +103,7 @@ class PRelu(Elementwise):
         slope = shape_of(self.slope)
         laid = slope + (1,) * self._axes_after(len(shape), len(slope))
         try:
-            stretched = broadcast(shape, laid)
+            stretched = broadcast(shape, laid, slot="slope")
         except ValueError:
             stretched = ()
         grown = any(

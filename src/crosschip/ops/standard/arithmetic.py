@@ -190,7 +190,8 @@ class Clip(Elementwise):
 
     The upper bound wins where it is below the lower one. Bounds of any type become one of the
     input's: rounded for reals; for integers truncated towards zero and limited to what the type
-    holds. A bound that is NaN is refused.
+    holds. A bound that is NaN is refused. A device that computes it together with the operation
+    that makes its input may give a bound for NaN.
     """
 
     __slots__ = ()

@@ -161,7 +161,8 @@ class MaxPool2D(Pool2D):
     Paddle keep it). With `auto_pad` `SAME`, `H_out = ceil(H / stride_h)`.
 
     Padding never is the maximum; a window without a pixel of the image gives the least value of
-    the element type, minus infinity if it has one. NaN is greater than any number.
+    the element type, minus infinity if it has one. NaN is greater than any number, or is left
+    out as padding is: which of them, is the device's choice.
 
     With `return_indices` there is a second output, of type `return_indices_dtype` (int32 or
     int64): where the maximum is, as an offset into the [H, W] image without padding, the first in
@@ -269,6 +270,13 @@ class AdaptivePool2D(Operator):
             raise ValueError(f"input: an image of {image[0]} by {image[1]} has no pixels")
         return (batch, channels, *self.output_shape)
 
+    def cells(self, input: Array) -> Sequence[Sequence[slice]]:
+        """The rows and the columns that the cells cover."""
+        image = input.shape[2:]
+        if 0 in image:
+            raise ValueError(f"input: an image of {image[0]} by {image[1]} has no pixels")
+        return [cells(size, count) for size, count in zip(image, self.output_shape, strict=True)]
+
     def even_windows(self) -> tuple[int, ...] | None:
         """Height and width of the cells, if they are all alike."""
         image = static(shape_of(self.input)[2:])
@@ -294,7 +302,7 @@ class AdaptiveAveragePool2D(AdaptivePool2D):
         return self.pooled_shape()
 
     def reference(self, input: Array, output_shape: Sequence[int]) -> Array:
-        rows, columns = (cells(input.shape[2 + axis], output_shape[axis]) for axis in range(2))
+        rows, columns = self.cells(input)
         output = np.empty((*input.shape[:2], *output_shape), input.dtype)
         for i, row in enumerate(rows):
             for j, column in enumerate(columns):
@@ -348,7 +356,7 @@ class AdaptiveMaxPool2D(AdaptivePool2D):
         return_indices: bool,
         return_indices_dtype: ElementType,
     ) -> Sequence[Array]:
-        rows, columns = (cells(input.shape[2 + axis], output_shape[axis]) for axis in range(2))
+        rows, columns = self.cells(input)
         output = np.empty((*input.shape[:2], *output_shape), input.dtype)
         places = np.empty(output.shape, np.int64)
         for i, row in enumerate(rows):

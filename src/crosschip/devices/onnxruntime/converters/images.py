@@ -58,10 +58,29 @@ def _dilated(op: Conv2D | Pool2D, *, always: bool = False) -> Refusal | None:
     return None
 
 
-@converts(Conv2D, types=NARROW_FLOATS, limit=_dilated, nonempty=True)
+def _may_skip(op: Conv2D) -> bool:
+    """Whether pixels between windows may make ONNX Runtime pad `SAME` by less than nothing."""
+    kernel = (op.filter.type.shape or (1,) * 4)[2:]
+    sizes = (size if isinstance(size, int) else 1 for size in kernel)
+    apart = any(stride - size > 1 for stride, size in zip(op.strides, sizes, strict=True))
+    return op.auto_pad.keeps_size and apart
+
+
+def _convolved(op: Conv2D) -> Refusal | None:
+    if _may_skip(op) and None in (op.input.type.static_shape, op.filter.type.static_shape):
+        return Refusal("auto_pad", f"{op.auto_pad.name} with windows that leave pixels out")
+    return _dilated(op)
+
+
+@converts(Conv2D, types=NARROW_FLOATS, limit=_convolved, nonempty=True)
 def conv_2d(g: Graph, op: Conv2D) -> str:
     inputs = [g[operand] for operand in (op.input, op.filter, op.bias) if operand]
-    return g.add("Conv", *inputs, group=op.group, dilations=op.dilations, **_window(op))
+    window = _window(op)
+    image, kernel = op.input.type.static_shape, op.filter.type.static_shape
+    if _may_skip(op) and image is not None and kernel is not None:
+        top, bottom, left, right = op.windows(kernel[2:]).padding(image[2:])
+        window |= {"auto_pad": "NOTSET", "pads": [top, left, bottom, right]}
+    return g.add("Conv", *inputs, group=op.group, dilations=op.dilations, **window)
 
 
 def _transposed(op: Conv2DTranspose) -> Refusal | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from crosschip.devices.limits import some_elements
 from crosschip.devices.onnxruntime.converters.table import (
     FLOAT_TYPES,
@@ -44,6 +46,25 @@ def reduce(node: str) -> Callable[[Graph, Reduction], str]:
     return convert
 
 
+def extreme(node: str) -> Callable[[Graph, Reduction], str]:
+    """The converter to an ONNX reduction that may leave out a NaN."""
+
+    def convert(g: Graph, op: Reduction) -> str:
+        result = reduce(node)(g, op)
+        if op.input.type.element_type not in FLOAT_TYPES:
+            return result
+        nans = g.cast(g.add("IsNaN", g[op.input]), np.float32)
+        most = g.add("ReduceMax", nans, g.int64(op.axes), keepdims=int(op.keepdim))
+        found = g.add("Greater", most, g.constant(np.array(0, np.float32)))
+        return g.add("Where", found, g.scalar(np.nan, op.input), result)
+
+    return convert
+
+
+def _extreme(op: ReduceMax | ReduceMin) -> Refusal | None:
+    return some_elements(op) if op.input.type.element_type in BOOLEANS else None
+
+
 def _sizes_only(op: ReduceProd) -> Refusal | None:
     """Integers are multiplied as float64, which holds the products of sizes."""
     shape = op.input.type.shape
@@ -56,16 +77,12 @@ def _sizes_only(op: ReduceProd) -> Refusal | None:
     return None
 
 
-def _some_truth(op: ReduceMax | ReduceMin) -> Refusal | None:
-    return some_elements(op) if op.input.type.element_type in BOOLEANS else None
-
-
 converts(ReduceMean, limit=some_elements)(reduce("ReduceMean"))
 converts(ReduceProd, types=FLOAT_TYPES | {ElementType.INT64}, limit=_sizes_only)(
     reduce("ReduceProd")
 )
-converts(ReduceMax, types=_COMPARED, limit=_some_truth)(reduce("ReduceMax"))
-converts(ReduceMin, types=_COMPARED, limit=_some_truth)(reduce("ReduceMin"))
+converts(ReduceMax, types=_COMPARED, limit=_extreme)(extreme("ReduceMax"))
+converts(ReduceMin, types=_COMPARED, limit=_extreme)(extreme("ReduceMin"))
 converts(ReduceL1)(reduce("ReduceL1"))
 converts(ReduceL2)(reduce("ReduceL2"))
 converts(ReduceSumSquare)(reduce("ReduceSumSquare"))

@@ -8,22 +8,52 @@ import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.openvino.converters.table import converts, same
-from crosschip.devices.openvino.graph import TYPES, Graph
+from crosschip.devices.openvino.converters.table import (
+    FLOAT_TYPES,
+    converts,
+    keeping_nan,
+    same,
+)
+from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal
+from crosschip.ir import Operand
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard import activation
 
-converts(activation.Relu)(same(ops.relu))
 converts(activation.Sigmoid)(same(ops.sigmoid))
 converts(activation.Tanh)(same(ops.tanh))
 converts(activation.Softsign)(same(ops.softsign))
 converts(activation.Mish)(same(ops.mish))
 
 
+_WEIGHTED = {"Convolution", "GroupConvolution", "ConvolutionBackpropData", "MatMul"}
+_FUSING = _WEIGHTED | {"GroupConvolutionBackpropData", "Add", "Multiply"}
+
+
+def fuses(value: Value) -> bool:
+    """Whether OpenVINO computes an activation together with what makes its input, if it can."""
+    node = value if isinstance(value, Node) else value.get_node()
+    return node.get_type_name() in _FUSING
+
+
+@converts(activation.Relu)
+def relu(g: Graph, op: activation.Relu) -> Node:
+    value = g[op.input]
+    # Only this order keeps a NaN; but it is an operation of its own.
+    return ops.relu(value) if fuses(value) else ops.maximum(g.number(0, op.input), value)
+
+
 @converts(activation.Relu6)
 def relu6(g: Graph, op: activation.Relu6) -> Node:
-    return ops.clamp(g[op.input], 0, 6)
+    return bounded(g, op.input, 0, 6)
+
+
+def bounded(g: Graph, operand: Operand, low: float, high: float) -> Node:
+    """An operand between bounds, with every NaN unless it is fused into what makes the operand."""
+    value = g[operand]
+    result = ops.clamp(value, low, high)
+    is_real = operand.type.element_type in FLOAT_TYPES
+    return keeping_nan(value, result) if is_real and not fuses(value) else result
 
 
 @converts(activation.LeakyRelu)
@@ -51,7 +81,7 @@ def hard_sigmoid(g: Graph, op: activation.HardSigmoid) -> Node:
     # In float32, lest alpha and beta be rounded to a narrower type.
     alpha, beta = (g.constant(np.array(number, np.float32)) for number in (op.alpha, op.beta))
     gate = ops.hard_sigmoid(ops.convert(g[op.input], "f32"), alpha, beta)
-    return ops.convert(gate, TYPES[op.input.type.element_type])
+    return keeping_nan(g[op.input], ops.convert(gate, TYPES[op.input.type.element_type]))
 
 
 @converts(activation.HardSwish, limit=_not_zero("alpha", "beta"))

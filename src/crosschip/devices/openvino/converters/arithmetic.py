@@ -8,12 +8,14 @@ import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
 
+from crosschip.devices.openvino.converters.activation import bounded
 from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     INTEGER_TYPES,
     MOVABLE,
     converts,
     fits_int32,
+    keeping_nan,
     rank_of,
     sizes_only,
 )
@@ -57,11 +59,27 @@ def _with_axes_of(g: Graph, operand: Operand, other: Operand) -> Value:
     return g[operand]
 
 
+def extreme(function: Callable[..., Node]) -> Callable[[Graph, Broadcast], Node]:
+    """The converter to an OpenVINO operator that loses a NaN in its first tensor."""
+
+    def convert(g: Graph, op: Broadcast) -> Node:
+        first, second = op.input0, op.input1
+        if second.value is not None:
+            first, second = second, first
+        one, other = _with_axes_of(g, first, second), _with_axes_of(g, second, first)
+        result = function(one, other)
+        is_number = first.value is not None and not np.isnan(first.value).any()
+        is_real = first.type.element_type in FLOAT_TYPES
+        return keeping_nan(one, result) if is_real and not is_number else result
+
+    return convert
+
+
 converts(Add, types=_NUMBERS, limit=sizes_only)(binary(ops.add))
 converts(Sub, types=_NUMBERS, limit=sizes_only)(binary(ops.subtract))
 converts(Mul, types=_NUMBERS, limit=sizes_only)(binary(ops.multiply))
-converts(Max, types=_NUMBERS, limit=sizes_only)(binary(ops.maximum))
-converts(Min, types=_NUMBERS, limit=sizes_only)(binary(ops.minimum))
+converts(Max, types=_NUMBERS, limit=sizes_only)(extreme(ops.maximum))
+converts(Min, types=_NUMBERS, limit=sizes_only)(extreme(ops.minimum))
 converts(Div)(binary(ops.divide))
 converts(Pow)(binary(ops.power))
 converts(SquaredDifference)(binary(ops.squared_difference))
@@ -95,4 +113,4 @@ def clip(g: Graph, op: Clip) -> Node:
     low, high = op.min, op.max
     if op.input.type.element_type not in FLOAT_TYPES:
         low, high = np.trunc(low), np.trunc(high)
-    return ops.clamp(g[op.input], low, high)
+    return bounded(g, op.input, low, high)

@@ -11,7 +11,7 @@ from crosschip.devices.limits import own_size, windows_in_image
 from crosschip.devices.openvino.converters.table import FLOAT_TYPES, converts
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal, Rule
-from crosschip.ir import ElementType
+from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import INDICES
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
@@ -53,14 +53,50 @@ def _grouped(op: Conv2D | Conv2DTranspose | DeformableConv2D) -> Refusal | None:
 
 @converts(Conv2D, limit=_grouped, nonempty=True)
 def conv_2d(g: Graph, op: Conv2D) -> Node:
-    if op.group == 1:
-        convolution, filters = ops.convolution, g[op.filter]
-    else:
+    _covered(g, op)
+    image = g[op.input]
+    if op.group > 1:
         out, *rest = op.filter.type.static_shape or ()
         convolution = ops.group_convolution
         filters = g.reshaped(op.filter, [op.group, out // op.group, *rest])
-    result = convolution(g[op.input], filters, dilations=op.dilations, **_window(op))
+    else:
+        convolution, filters = ops.convolution, g[op.filter]
+        if _lone_column(op):
+            image, filters = _with_channel(g, image, op.input), _with_channel(g, filters, op.filter)
+    result = convolution(image, filters, dilations=op.dilations, **_window(op))
     return _biased(g, op, result)
+
+
+def _covered(g: Graph, op: Conv2D) -> None:
+    """Refuse runs with images that the filter does not fit in."""
+    if op.auto_pad.keeps_size:
+        return
+    kernel = (op.filter.type.static_shape or ())[2:]
+    for axis in (2, 3):
+        span = op.windows(kernel).spans[axis - 2]
+        padding = 0 if op.auto_pad is AutoPad.VALID else sum(op.pads[2 * axis - 4 : 2 * axis - 2])
+        size = (op.input.type.shape or ())[axis]
+        if not isinstance(size, int) and padding + 1 < span:
+            least = g.scalar(span - padding)
+            fits = ops.greater_equal(g.size(op.input, axis), least)
+            g.require(op, f"input: axis {axis} is smaller than the filter", fits)
+
+
+def _lone_column(op: Conv2D) -> bool:
+    """Whether OpenVINO would read the image with the wrong stride.
+
+    It does (2026.4, with AVX-512) where there is one channel, vertical strides of 1 and horizontal
+    ones above, and an output that is one column wide and higher than that.
+    """
+    _, channels, _, width = op.filter.type.static_shape or ()
+    apart = op.strides[0] == 1 and op.strides[1] > 1 and op.dilations[1] == 1 and width > 1
+    columns = (op.outputs[0].type.shape or ())[3]
+    return channels == 1 and apart and (columns == 1 or not isinstance(columns, int))
+
+
+def _with_channel(g: Graph, value: Value, operand: Operand) -> Node:
+    """An image or filters of one channel with another one that is 0."""
+    return ops.pad(value, g.int64([0] * 4), g.int64([0, 1, 0, 0]), "constant", g.number(0, operand))
 
 
 def _transposed(op: Conv2DTranspose) -> Refusal | None:
@@ -138,6 +174,7 @@ def max_pool_2d(g: Graph, op: MaxPool2D) -> list[Output]:
 
 @converts(AdaptiveMaxPool2D, types=FLOAT_TYPES | INDICES, nonempty=True)
 def adaptive_max_pool_2d(g: Graph, op: AdaptiveMaxPool2D) -> list[Value]:
+    g.some(op, [2, 3])
     pooled = ops.adaptive_max_pool(g[op.input], g.int64(op.output_shape), "i32")
     indices = ops.convert(pooled.output(1), TYPES[op.return_indices_dtype])
     return [pooled.output(0), indices][: len(op.outputs)]
@@ -159,6 +196,7 @@ def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> Node:
 
 @converts(AdaptiveAveragePool2D, nonempty=True)
 def adaptive_average_pool_2d(g: Graph, op: AdaptiveAveragePool2D) -> Value:
+    g.some(op, [2, 3])
     if op.output_shape == (1, 1):
         return ops.reduce_mean(g[op.input], g.int64([2, 3]), True)
     return ops.adaptive_avg_pool(g[op.input], g.int64(op.output_shape))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from openvino import Node, Output
 from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.table import FLOAT_TYPES, MOVABLE, converts, sizes_only
 from crosschip.devices.openvino.graph import Graph
+from crosschip.devices.openvino.requirements import INT32
 from crosschip.hal import Refusal, Rule
-from crosschip.ir import ElementType
+from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import INDICES
 from crosschip.ops.standard.creation import OneHot
 from crosschip.ops.standard.indexing import (
@@ -30,13 +33,39 @@ _REDUCTIONS = {
 }
 
 
-def _placed(op: GatherND | GatherElements) -> Refusal | None:
-    return sizes_only(op, but="indices")
+def out_of_range(indices: Operand, data: Operand, axes: Sequence[int]) -> Refusal | None:
+    """The rule for indices that are known: OpenVINO makes something up for what is not there."""
+    sizes = [(data.type.shape or ())[axis] for axis in axes]
+    for index, size in enumerate(sizes):
+        if indices.value is None or not isinstance(size, int):
+            continue
+        places = indices.value if len(axes) == 1 else indices.value[..., index]
+        if places.size and not (-size <= places.min() and places.max() < size):
+            return Refusal("indices", f"one is out of the range of {size} elements")
+    return None
 
 
-@converts(GatherND, types=MOVABLE, limit=_placed)
+def _axes(op: GatherND | ScatterND) -> range:
+    """The axes of the input that the indices count along; their number is known."""
+    count = (op.indices.type.shape or ())[-1]
+    first = op.batch_dims if isinstance(op, GatherND) else 0
+    return range(first, first + count) if isinstance(count, int) else range(0)
+
+
+def _gathered(op: GatherND) -> Refusal | None:
+    return _counted(op) or sizes_only(op, but="indices")
+
+
+def _counted(op: GatherND | ScatterND) -> Refusal | None:
+    if not isinstance((op.indices.type.shape or ())[-1], int):
+        return Refusal("indices", "their last size must be known", Rule.SHAPE)
+    return out_of_range(op.indices, op.input, _axes(op))
+
+
+@converts(GatherND, types=MOVABLE, limit=_gathered)
 def gather_nd(g: Graph, op: GatherND) -> Node:
-    return ops.gather_nd(g[op.input], g[op.indices], op.batch_dims)
+    indices = g.within(op, op.indices, op.input, _axes(op))
+    return ops.gather_nd(g[op.input], indices, op.batch_dims)
 
 
 def _same_sizes(op: GatherElements) -> Refusal | None:
@@ -47,12 +76,13 @@ def _same_sizes(op: GatherElements) -> Refusal | None:
         return Refusal(
             "indices", "its sizes must be known to be the input's on other axes", Rule.SHAPE
         )
-    return _placed(op)
+    return out_of_range(op.indices, op.input, [op.axis]) or sizes_only(op, but="indices")
 
 
 @converts(GatherElements, types=MOVABLE, limit=_same_sizes)
 def gather_elements(g: Graph, op: GatherElements) -> Node:
-    return ops.gather_elements(g[op.input], g[op.indices], op.axis)
+    indices = g.within(op, op.indices, op.input, [op.axis])
+    return ops.gather_elements(g[op.input], indices, op.axis)
 
 
 def _written(op: ScatterND | ScatterElements) -> Refusal | None:
@@ -62,15 +92,24 @@ def _written(op: ScatterND | ScatterElements) -> Refusal | None:
     return sizes_only(op, but="indices")
 
 
-@converts(ScatterND, types=MOVABLE, limit=_written)
+def _written_at(op: ScatterND) -> Refusal | None:
+    return _counted(op) or _written(op)
+
+
+@converts(ScatterND, types=MOVABLE, limit=_written_at)
 def scatter_nd(g: Graph, op: ScatterND) -> Node:
-    inputs = (g[op.input], g[op.indices], g[op.updates])
+    inputs = (g[op.input], g.within(op, op.indices, op.input, _axes(op)), g[op.updates])
     return ops.scatter_nd_update(*inputs, _REDUCTIONS[op.reduction])
 
 
-@converts(ScatterElements, types=MOVABLE, limit=_written)
+def _written_along(op: ScatterElements) -> Refusal | None:
+    return out_of_range(op.indices, op.input, [op.axis]) or _written(op)
+
+
+@converts(ScatterElements, types=MOVABLE, limit=_written_along)
 def scatter_elements(g: Graph, op: ScatterElements) -> Node:
-    inputs = (g[op.input], g[op.indices], g[op.updates], g.scalar(op.axis))
+    indices = g.within(op, op.indices, op.input, [op.axis])
+    inputs = (g[op.input], indices, g[op.updates], g.scalar(op.axis))
     return ops.scatter_elements_update(*inputs, _REDUCTIONS[op.reduction])
 
 
@@ -101,6 +140,9 @@ def unique(g: Graph, op: Unique) -> list[Output]:
 def _hot(op: OneHot) -> Refusal | None:
     if op.indices.type.element_type is ElementType.UINT32:
         return Refusal("indices", "uint32 is taken for int32", Rule.ELEMENT_TYPE)
+    depth = op.operand("depth")
+    if depth is not None and depth.value is not None and not 0 <= op.depth <= INT32[1]:
+        return Refusal("depth", str(op.depth))
     return sizes_only(op, but="indices")
 
 

@@ -43,6 +43,9 @@ def _exact(op: Dequantize) -> Refusal | None:
 
 @converts(Dequantize, types={ElementType.FLOAT32} | _INTEGERS, limit=_exact)
 def dequantize(g: Graph, op: Dequantize) -> Node:
+    if op.input.value is not None:
+        # OpenVINO finds what to fuse where filters are plain constants.
+        return g.constant(op.kernel()([op.input.value])[0])
     steps = ops.convert(g[op.input], "f32")
     if not _of(op.input).symmetric:
         steps = ops.subtract(steps, _along(g, op.input, _of(op.input).zero_point))

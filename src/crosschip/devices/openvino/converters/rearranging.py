@@ -7,7 +7,7 @@ from openvino import opset15 as ops
 
 from crosschip.devices.limits import padded_once
 from crosschip.devices.openvino.converters.table import MOVABLE, converts, rank_of, sizes_only
-from crosschip.devices.openvino.graph import TYPES, Graph
+from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
@@ -43,7 +43,10 @@ def pad(g: Graph, op: Pad) -> Node:
 
 # With computed repeats on several axes, OpenVINO (2026.4) leaves most of the output unwritten.
 @converts(Tile, types=MOVABLE, limit=sizes_only)
-def tile(g: Graph, op: Tile) -> Node:
+def tile(g: Graph, op: Tile) -> Value:
+    if op.outputs[0].type.shape == ():
+        # Without axes, OpenVINO leaves the output unwritten.
+        return g[op.input]
     return ops.tile(g[op.input], g.indices(op.operand("repeats")))
 
 
@@ -64,7 +67,12 @@ def _reversed(op: ReverseSequence) -> Refusal | None:
 @converts(ReverseSequence, types=MOVABLE, limit=_reversed)
 def reverse_sequence(g: Graph, op: ReverseSequence) -> Node:
     batch, time = (axis % rank_of(op.input) for axis in (op.batch_axis, op.time_axis))
-    return ops.reverse_sequence(g[op.input], g[op.lengths], batch, time)
+    lengths = g[op.lengths]
+    size = ops.convert(g.size(op.input, time), lengths.get_element_type())
+    zero = ops.convert(g.scalar(0), lengths.get_element_type())
+    inside = ops.maximum(ops.minimum(lengths, size), zero)
+    g.require(op, "lengths: one does not fit in time_axis", ops.equal(lengths, inside))
+    return ops.reverse_sequence(g[op.input], inside, batch, time)
 
 
 @converts(ChannelShuffle, types=MOVABLE, limit=sizes_only)
@@ -74,5 +82,14 @@ def channel_shuffle(g: Graph, op: ChannelShuffle) -> Node:
 
 @converts(Range, types=INDICES, limit=sizes_only)
 def range_(g: Graph, op: Range) -> Node:
-    bounds = (g.reshaped(o, []) for o in (op.start, op.end, op.step))
-    return ops.range(*bounds, TYPES[op.outputs[0].type.element_type].to_string())
+    start, end, step = (g.reshaped(o, []) for o in (op.start, op.end, op.step))
+    zero = ops.convert(g.scalar(0), step.get_element_type())
+    if op.step.value is None:
+        # OpenVINO divides by it.
+        g.require(op, "step: is 0", ops.not_equal(step, zero))
+        one = ops.convert(g.scalar(1), step.get_element_type())
+        step = ops.select(ops.equal(step, zero), one, step)
+    # An end on the other side of the start would be taken for one as far away on this side.
+    after, before = ops.maximum(start, end), ops.minimum(start, end)
+    end = ops.select(ops.greater(step, zero), after, before)
+    return ops.range(start, end, step, TYPES[op.outputs[0].type.element_type].to_string())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
 
@@ -17,7 +18,7 @@ from crosschip.devices.openvino.converters.table import (
 )
 from crosschip.devices.openvino.graph import Graph
 from crosschip.ir import ElementType
-from crosschip.ir.types import BOOLEANS
+from crosschip.ir.types import BOOLEANS, FLOATS
 from crosschip.ops.standard.reduction import (
     ReduceAll,
     ReduceAny,
@@ -44,12 +45,58 @@ def reduce(function: Callable[..., Node]) -> Callable[[Graph, Reduction], Node]:
     return convert
 
 
+def reduce_some(
+    function: Callable[..., Node], none: Callable[[ElementType], float], *, loses_nan: bool = True
+) -> Callable[[Graph, Reduction], Node]:
+    """The converter to an OpenVINO reduction that makes something up of no elements.
+
+    Args:
+        function: the reduction.
+        none: what no elements give.
+        loses_nan: whether it may leave out a NaN.
+    """
+
+    def convert(g: Graph, op: Reduction) -> Node:
+        result = reduce(function)(g, op)
+        shape = op.input.type.shape or ()
+        if loses_nan and op.input.type.element_type in FLOATS:
+            axes = g.int64(op.axes or range(len(shape)))
+            end = g.number(none(op.input.type.element_type), op.input)
+            # Infinities alone give the last number before them.
+            other = ops.reduce_logical_or(ops.not_equal(g[op.input], end), axes, op.keepdim)
+            nan = ops.reduce_logical_or(ops.is_nan(g[op.input]), axes, op.keepdim)
+            result = ops.select(other, result, end)
+            result = ops.select(nan, g.number(np.nan, op.input), result)
+        for axis in op.axes or range(len(shape)):
+            if not isinstance(shape[axis], int):
+                some = ops.greater(g.size(op.input, axis), g.scalar(0))
+                value = none(op.input.type.element_type)
+                result = ops.select(some, result, g.number(value, op.input))
+        return result
+
+    return convert
+
+
+def _lowest(element_type: ElementType) -> float:
+    return -np.inf if element_type in FLOATS else np.iinfo(element_type.dtype).min
+
+
+def _highest(element_type: ElementType) -> float:
+    return np.inf if element_type in FLOATS else np.iinfo(element_type.dtype).max
+
+
 converts(ReduceSum)(reduce(ops.reduce_sum))
 converts(ReduceProd, types=FLOAT_TYPES | INTEGER_TYPES, limit=sizes_only)(reduce(ops.reduce_prod))
 # Integers are compared as float32.
-converts(ReduceMax, types=FLOAT_TYPES | _SHORT, limit=some_elements)(reduce(ops.reduce_max))
-converts(ReduceMin, types=FLOAT_TYPES | _SHORT, limit=some_elements)(reduce(ops.reduce_min))
-converts(ReduceMean, limit=some_elements)(reduce(ops.reduce_mean))
+converts(ReduceMax, types=FLOAT_TYPES | _SHORT, limit=some_elements)(
+    reduce_some(ops.reduce_max, _lowest)
+)
+converts(ReduceMin, types=FLOAT_TYPES | _SHORT, limit=some_elements)(
+    reduce_some(ops.reduce_min, _highest)
+)
+converts(ReduceMean, limit=some_elements)(
+    reduce_some(ops.reduce_mean, lambda _: np.nan, loses_nan=False)
+)
 converts(ReduceL1)(reduce(ops.reduce_l1))
 converts(ReduceL2)(reduce(ops.reduce_l2))
 converts(ReduceAll, types=BOOLEANS)(reduce(ops.reduce_logical_and))

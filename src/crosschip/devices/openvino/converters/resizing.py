@@ -10,6 +10,7 @@ from crosschip.devices.limits import divides_exactly, places, smooth, usual_pixe
 from crosschip.devices.openvino.converters.table import converts, exact_quotient
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal, Rule
+from crosschip.ir import Operand, Operation
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 
 
@@ -65,9 +66,11 @@ def _interpolate(
     places: str,
     **attributes: float,
 ) -> Node:
+    g.some(op, [2, 3])
     shape, scales = op.operand("shape"), op.operand("scales")
     if shape:
         sizes = g.indices(shape)
+        _some_sizes(g, op, shape)
     else:
         assert scales, "inference asks for one of the two"
         sizes = ops.convert(g[scales], "f32")
@@ -83,6 +86,12 @@ def _interpolate(
     )
 
 
+def _some_sizes(g: Graph, op: Operation, shape: Operand) -> None:
+    """Refuse runs with negative sizes."""
+    if shape.value is None:
+        g.require(op, "shape: is negative", ops.greater_equal(g.indices(shape), g.scalar(0)))
+
+
 def _sources(g: Graph, op: ResizeNearest, axis: int) -> Node:
     """The row (axis 2) or column (axis 3) of the source that each one of the target shows."""
 
@@ -95,6 +104,7 @@ def _sources(g: Graph, op: ResizeNearest, axis: int) -> Node:
     size = at(ops.shape_of(g[op.input]), axis)
     shape, scales = op.operand("shape"), op.operand("scales")
     if shape:
+        _some_sizes(g, op, shape)
         new = at(g.indices(shape), axis - 2)
         ratio = exact_quotient(size, new)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from openvino import Node, Output
 from openvino import opset15 as ops
 
@@ -14,11 +15,17 @@ from crosschip.devices.openvino.converters.table import (
 )
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal, Rule
-from crosschip.ir import ElementType
+from crosschip.ir import ElementType, Operand
 from crosschip.ops.standard.reduction import CumSum
 from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, TopK
 
 _NUMBERS = FLOAT_TYPES | INTEGER_TYPES
+_LARGEST = {
+    ElementType.FLOAT16: 65504.0,
+    ElementType.BFLOAT16: 3.3895313892515355e38,
+    ElementType.FLOAT32: 3.4028234663852886e38,
+}
+"""The greatest finite numbers."""
 
 
 def _narrow(op: ArgExtreme | TopK) -> Refusal | None:
@@ -38,8 +45,15 @@ def _first(op: ArgExtreme) -> Refusal | None:
 @converts(ArgMax, ArgMin, types=_NUMBERS, limit=_first)
 def arg_extreme(g: Graph, op: ArgExtreme) -> Value:
     mode, axis = "max" if isinstance(op, ArgMax) else "min", op.axis % rank_of(op.input)
+    g.some(op, [axis])
     found = ops.topk(
-        g[op.input], g.scalar(1), axis, mode, "value", TYPES[op.dtype].to_string(), stable=True
+        _key(g, op.input, greatest=mode == "max"),
+        g.scalar(1),
+        axis,
+        mode,
+        "value",
+        TYPES[op.dtype].to_string(),
+        stable=True,
     )
     return found.output(1) if op.keepdim else ops.squeeze(found.output(1), g.int64([axis]))
 
@@ -55,8 +69,28 @@ def top_k(g: Graph, op: TopK) -> list[Output]:
     mode, axis = "max" if op.largest else "min", op.axis % rank_of(op.input)
     count = ops.reshape(g.indices(op.operand("k")), g.int64([]), False)
     index_type = TYPES[op.return_indices_dtype]
-    found = ops.topk(g[op.input], count, axis, mode, "value", index_type.to_string(), stable=True)
-    return [found.output(0), found.output(1)]
+    key = _key(g, op.input, greatest=True)
+    found = ops.topk(key, count, axis, mode, "value", index_type.to_string(), stable=True)
+    if op.input.type.element_type not in FLOAT_TYPES:
+        return [found.output(0), found.output(1)]
+    values = ops.gather_elements(g[op.input], found.output(1), axis)
+    return [values.output(0), found.output(1)]
+
+
+def _key(g: Graph, operand: Operand, *, greatest: bool) -> Value:
+    """What orders as an operand does, with NaN as an infinity and infinities one step nearer.
+
+    OpenVINO puts a NaN anywhere, and with it other elements.
+    """
+    value = g[operand]
+    if operand.type.element_type not in FLOAT_TYPES:
+        return value
+    largest = _LARGEST[operand.type.element_type]
+    if greatest:
+        bounded = ops.minimum(value, g.number(largest, operand))
+        return ops.select(ops.is_nan(value), g.number(np.inf, operand), bounded)
+    bounded = ops.maximum(value, g.number(-largest, operand))
+    return ops.select(ops.is_nan(value), g.number(-np.inf, operand), bounded)
 
 
 @converts(CumSum, types=_NUMBERS, limit=sizes_only)

@@ -75,6 +75,11 @@ def exact_quotient(a: Value, b: Value) -> Node:
     return quotient
 
 
+def keeping_nan(value: Value, result: Node) -> Node:
+    """A result, with NaN wherever the value that it is made of is NaN, which OpenVINO loses."""
+    return ops.select(ops.is_nan(value), value, result)
+
+
 def fits_int32(values: Array) -> bool:
     """Whether every integer is one that int32 holds."""
     limits = np.iinfo(np.int32)

@@ -6,6 +6,7 @@ from openvino import Node, Output
 from openvino import opset15 as ops
 
 from crosschip.devices.limits import backward_start
+from crosschip.devices.openvino.converters.indexing import out_of_range
 from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     MOVABLE,
@@ -13,7 +14,7 @@ from crosschip.devices.openvino.converters.table import (
     rank_of,
     sizes_only,
 )
-from crosschip.devices.openvino.graph import TYPES, Graph
+from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType
 from crosschip.ops.definition.operator import Operator
@@ -57,23 +58,38 @@ def concat(g: Graph, op: joining.Concat) -> Node:
 
 @converts(joining.Split, types=MOVABLE, computed=["split"], limit=sizes_only)
 def split(g: Graph, op: joining.Split) -> list[Output]:
-    sizes = g.indices(op.operand("split"))
+    operand = op.operand("split")
+    sizes = g.indices(operand)
+    if operand is not None and operand.value is None:
+        some = ops.maximum(sizes, g.scalar(0))
+        g.require(op, "split: a size is negative", ops.equal(sizes, some))
+        sizes = some
     pieces: list[Output] = ops.variadic_split(g[op.input], g.scalar(op.axis), sizes).outputs()
     return pieces
 
 
 def _picked(op: indexing.Gather) -> Refusal | None:
-    return _known_empty(op) or sizes_only(op, but="indices")
+    known = _known_empty(op) or out_of_range(op.indices, op.input, [op.axis])
+    return known or sizes_only(op, but="indices")
 
 
 @converts(indexing.Gather, types=MOVABLE, limit=_picked)
 def gather(g: Graph, op: indexing.Gather) -> Node:
-    return ops.gather(g[op.input], g[op.indices], g.scalar(op.axis))
+    indices = g.within(op, op.indices, op.input, [op.axis])
+    return ops.gather(g[op.input], indices, g.scalar(op.axis))
 
 
 @converts(layout.Reshape, types=MOVABLE, computed=["shape"], limit=sizes_only)
 def reshape(g: Graph, op: layout.Reshape) -> Node:
-    return ops.reshape(g[op.input], g.indices(op.operand("shape")), True)
+    shape = g.indices(op.operand("shape"))
+    if op.outputs[0].type.shape == ():
+        # Of a product of two vectors, taken by `reshape` to no axes, OpenVINO crashes.
+        return ops.squeeze(ops.reshape(g[op.input], g.int64([1]), False), g.scalar(0))
+    if op.input.type.shape == () and op.outputs[0].type.static_shape is None:
+        # Of a tensor without axes, OpenVINO does not count the elements.
+        total = ops.reduce_prod(ops.abs(shape), g.int64([0]), False)
+        g.require(op, "shape: is not of one element", ops.equal(total, g.scalar(1)))
+    return ops.reshape(g[op.input], shape, True)
 
 
 @converts(layout.Transpose, types=MOVABLE, limit=sizes_only)
@@ -109,7 +125,10 @@ def flatten(g: Graph, op: layout.Flatten) -> Node:
 
 
 @converts(layout.Expand, types=MOVABLE, computed=["shape"], limit=_filled)
-def expand(g: Graph, op: layout.Expand) -> Node:
+def expand(g: Graph, op: layout.Expand) -> Value:
+    if op.outputs[0].type.shape == ():
+        # To no axes, OpenVINO crashes.
+        return g[op.input]
     # The absolute value turns -1, which keeps a size, into 1, which OpenVINO has for that.
     shape = ops.abs(g.indices(op.operand("shape")))
     return ops.broadcast(g[op.input], shape, broadcast_spec="bidirectional")

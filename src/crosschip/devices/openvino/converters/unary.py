@@ -11,6 +11,7 @@ from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     INTEGER_TYPES,
     converts,
+    keeping_nan,
     same,
     sizes_only,
 )
@@ -22,7 +23,6 @@ from crosschip.ops.standard import unary
 
 _OF_FLOATS: dict[type[Operator], Callable[..., Node]] = {
     unary.Sqrt: ops.sqrt,
-    unary.Exp: ops.exp,
     unary.Log: ops.log,
     unary.Erf: ops.erf,
     unary.Floor: ops.floor,
@@ -48,6 +48,11 @@ converts(unary.Abs, types=FLOAT_TYPES | INTEGER_TYPES, limit=sizes_only)(same(op
 converts(unary.Neg, types=FLOAT_TYPES | _SIGNED, limit=sizes_only)(same(ops.negative))
 converts(unary.Sign, types=FLOAT_TYPES | INTEGER_TYPES, limit=sizes_only)(same(ops.sign))
 converts(unary.IsNaN, types=FLOAT_TYPES | BOOLEANS)(same(ops.is_nan))
+
+
+@converts(unary.Exp)
+def exp(g: Graph, op: unary.Exp) -> Node:
+    return keeping_nan(g[op.input], ops.exp(g[op.input]))
 
 
 @converts(unary.Round)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from crosschip.importers.onnx.node import Node, imports, only
 from crosschip.ir import Dimension, Operand, Shape
+from crosschip.ir.types import NUMBERS
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard.activation import (
     Celu,
@@ -15,6 +16,7 @@ from crosschip.ops.standard.activation import (
     LeakyRelu,
     LogSoftmax,
     Mish,
+    PRelu,
     Relu,
     Selu,
     Shrink,
@@ -29,7 +31,7 @@ from crosschip.ops.standard.activation import (
 from crosschip.ops.standard.arithmetic import Mul
 from crosschip.ops.standard.comparison import Less
 from crosschip.ops.standard.creation import ShapeOf
-from crosschip.ops.standard.layout import Flatten, Reshape
+from crosschip.ops.standard.layout import Flatten, Reshape, Unsqueeze
 from crosschip.ops.standard.logical import Where
 
 _PLAIN: dict[str, type[Operator]] = {
@@ -83,6 +85,12 @@ def swish(node: Node) -> Operand:
 @imports("PRelu")
 def prelu(node: Node) -> Operand:
     """The slope is broadcast to the input, not just along its channels."""
+    input, slope = node[0].type.shape, node[1].type.shape
+    if input is not None and slope is not None and node[0].type.element_type in NUMBERS:
+        wide = node[1]
+        if len(slope) == 1 and len(input) > 2:
+            wide = node.add(Unsqueeze, wide, (0,))
+        return node.add(PRelu, node[0], wide)
     return node.add(Where, node.add(Less, node[0], 0.0), node.add(Mul, node[0], node[1]), node[0])
 
 

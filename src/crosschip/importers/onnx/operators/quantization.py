@@ -226,11 +226,13 @@ def _stored(
 
 
 def _quantization(node: Node, axis: int) -> Quantization | None:
-    """What a node's scale, zero point and axis say; `None` if they are not constant, or float16."""
+    """What a node's scale, zero point and axis say; `None` if they are not constant, or none."""
     scale, zero_point = node[1], node.optional(2)
     if scale.value is None or scale.type.element_type is not FLOAT32:
         return None
     if zero_point is not None and zero_point.value is None:
+        return None
+    if not scale.value.size:
         return None
     zeros = np.zeros(1) if zero_point is None or zero_point.value is None else zero_point.value
     _check_list(scale.value, "scale")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.operators.axes import make_along
 from crosschip.importers.paddle.operators.images import Images
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError
@@ -56,7 +57,7 @@ def _by_alpha(operator: type[Operator]) -> Callable[[Context], None]:
 
 
 def _along_axis(operator: type[Operator]) -> Callable[[Context], None]:
-    return lambda op: op.make(operator, op.input(), op.integer("axis", -1))
+    return lambda op: make_along(op, operator, op.input(), op.integer("axis", -1))
 
 
 for _name, _operator in _PLAIN.items():
@@ -87,7 +88,7 @@ def prelu(op: Context) -> None:
     x, alpha = op.input(), op.input("Alpha")
     mode = op.text("mode", "all")
     if mode == "all":
-        op.make(PRelu, x, op.add(Reshape, alpha, (1,)))
+        op.make(PRelu, x, op.add(Reshape, alpha, () if x.type.shape == () else (1,)))
     elif mode == "channel":
         images = Images(op)
         images.make(PRelu, images.input("X"), op.add(Reshape, alpha, (-1,)))
@@ -140,8 +141,12 @@ def softplus(op: Context) -> None:
 
 @imports("mish")
 def mish(op: Context) -> None:
-    op.expect("threshold", 20.0)
-    op.make(Mish, op.input())
+    """`x * tanh(softplus(x))`; from the threshold on, softplus is `x` itself."""
+    x, threshold = op.input(), op.real("threshold", 20.0)
+    if threshold == 20.0:
+        op.make(Mish, x)
+    else:
+        op.make(Mul, x, op.add(Tanh, op.add(Softplus, x, 1.0, threshold)))
 
 
 @imports("selu")

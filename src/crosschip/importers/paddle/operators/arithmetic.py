@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.operators.alignment import aligned
+from crosschip.importers.paddle.operators.alignment import aligned, with_axes_after
 from crosschip.importers.paddle.operators.fusing import fused
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, Operand
@@ -25,6 +25,7 @@ from crosschip.ops.standard.arithmetic import (
     Sub,
     Sum,
 )
+from crosschip.ops.standard.comparison import GreaterEqual
 from crosschip.ops.standard.unary import (
     Abs,
     Acos,
@@ -43,6 +44,7 @@ from crosschip.ops.standard.unary import (
     IsNaN,
     Log,
     Reciprocal,
+    Round,
     Rsqrt,
     Sign,
     Sin,
@@ -180,6 +182,47 @@ def dropout(op: Context) -> None:
         raise ModelError(f"dropout_implementation: {mode!r} is not known")
 
 
-@imports("assign")
+@imports("assign", "share_data", "lod_reset")
 def assign(op: Context) -> None:
+    """The input; where sequences in it begin is of no account."""
     op.define(op.input())
+
+
+@imports("print")
+def print(op: Context) -> None:
+    """The input, which is not printed."""
+    op.define(op.input("In"))
+
+
+@imports("round")
+def round(op: Context) -> None:
+    """The nearest whole number; of two, the one that is farther from 0."""
+    x = op.input()
+    size = op.add(Abs, x)
+    below = op.add(Floor, size)
+    is_above = op.add(GreaterEqual, op.add(Sub, size, below), 0.5)
+    nearest = op.add(Add, below, op.as_type(is_above, x.type.element_type))
+    op.make(Mul, op.add(Sign, x), nearest)
+
+
+@imports("pd_op.round")
+def round_of_paddle3(op: Context) -> None:
+    """The nearest whole number; of two, the even one."""
+    op.expect("decimals", 0)
+    op.make(Round, op.input())
+
+
+@imports("increment")
+def increment(op: Context) -> None:
+    x = op.input()
+    step: float | Operand = op.real("step", 1.0)
+    op.make(Add, x, _whole(op, step, x) if x.type.element_type in INTEGERS else step)
+
+
+@imports("affine_channel")
+def affine_channel(op: Context) -> None:
+    """`scale * x + bias` for each channel; the last axis are the channels unless it says `NCHW`."""
+    x = op.input()
+    after = op.rank(x) - 2 if op.text("data_layout", "AnyLayout") == "NCHW" else 0
+    factor, bias = (with_axes_after(op, op.input(slot), after) for slot in ("Scale", "Bias"))
+    op.make(Add, op.add(Mul, x, factor), bias)

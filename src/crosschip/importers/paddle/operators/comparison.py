@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.operators.alignment import aligned
 from crosschip.importers.paddle.table import imports
@@ -17,7 +19,19 @@ from crosschip.ops.standard.comparison import (
     LessEqual,
     NotEqual,
 )
-from crosschip.ops.standard.logical import And, Not, Or, Where, Xor
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.logical import (
+    And,
+    BitwiseAnd,
+    BitwiseNot,
+    BitwiseOr,
+    BitwiseXor,
+    Not,
+    Or,
+    Where,
+    Xor,
+)
+from crosschip.ops.standard.reduction import ReduceProd
 
 _COMPARISONS: dict[str, type[Operator]] = {
     "equal": Equal,
@@ -29,6 +43,12 @@ _COMPARISONS: dict[str, type[Operator]] = {
 }
 
 _LOGIC: dict[str, type[Operator]] = {"logical_and": And, "logical_or": Or, "logical_xor": Xor}
+_BITWISE: dict[str, tuple[type[Operator], type[Operator]]] = {
+    "bitwise_and": (And, BitwiseAnd),
+    "bitwise_or": (Or, BitwiseOr),
+    "bitwise_xor": (Xor, BitwiseXor),
+}
+"""On elements that are true or false, and on integers."""
 
 
 def _logic(operator: type[Operator]) -> Callable[[Context], None]:
@@ -60,3 +80,29 @@ def _truth(op: Context, slot: str) -> Operand:
 @imports("where")
 def where(op: Context) -> None:
     op.make(Where, op.input("Condition"), op.input("X"), op.input("Y"))
+
+
+def _bitwise(on_truth: type[Operator], on_bits: type[Operator]) -> Callable[[Context], None]:
+    def combine(op: Context) -> None:
+        x, y = aligned(op)
+        is_truth = x.type.element_type is ElementType.BOOL
+        op.make(on_truth if is_truth else on_bits, x, y)
+
+    return combine
+
+
+for _name, (_on_truth, _on_bits) in _BITWISE.items():
+    imports(_name)(_bitwise(_on_truth, _on_bits))
+
+
+@imports("bitwise_not")
+def bitwise_not(op: Context) -> None:
+    x = op.input()
+    op.make(Not if x.type.element_type is ElementType.BOOL else BitwiseNot, x)
+
+
+@imports("is_empty")
+def is_empty(op: Context) -> None:
+    """Whether a tensor has no elements."""
+    sizes = op.add(ShapeOf, op.input())
+    op.make(Equal, op.add(ReduceProd, sizes, (), keepdim=False), np.int64(0))

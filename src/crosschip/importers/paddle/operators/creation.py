@@ -9,15 +9,31 @@ import numpy as np
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
 from crosschip.importers.paddle.values import MAX_ELEMENTS
-from crosschip.ir import ElementType, ModelError, Operand
+from crosschip.ir import Array, ElementType, ModelError, Operand
 from crosschip.ir.types import INTEGERS, MAX_RANK
+from crosschip.ops.standard.arithmetic import Add, Div, Max, Mul, Sub
+from crosschip.ops.standard.comparison import Equal, Less, LessEqual
+from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import Fill, Range
 from crosschip.ops.standard.joining import Concat, Meshgrid
+from crosschip.ops.standard.layout import Reshape, Squeeze, Unsqueeze
+from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.reduction import ReduceMax
 from crosschip.ops.standard.slicing import Slice
 
 Number = int | float
 
-_VALUES = ("values", "fp32_values", "fp64_values", "int32_values", "int64_values", "bool_values")
+_VALUES = {
+    ElementType.BOOL: "bool_values",
+    ElementType.INT8: "int8_values",
+    ElementType.INT32: "int32_values",
+    ElementType.INT64: "int64_values",
+    ElementType.FLOAT32: "fp32_values",
+    ElementType.FLOAT64: "fp64_values",
+}
+"""The attribute with the elements of each type in Paddle 2; the others are of no account."""
+_MAX_COUNT = 2**24
+"""How many numbers can be counted up to; only a damaged file has more."""
 _INTEGERS = range(-(2**63), 2**64)
 
 
@@ -55,12 +71,17 @@ def full_int_array(op: Context) -> None:
 @imports("assign_value")
 def assign_value(op: Context) -> None:
     """A constant with its elements in an attribute; Paddle 2 has one for each of some types."""
-    element_type = op.element_type("dtype") or ElementType.FLOAT32
-    values = next(filter(None, map(op.numbers, _VALUES)), ())
+    op.make_constant(written(op, op.element_type("dtype") or ElementType.FLOAT32))
+
+
+def written(op: Context, element_type: ElementType) -> Array:
+    """The array that attributes describe."""
+    own = (_VALUES[element_type],) if element_type in _VALUES else ()
+    values = next(filter(None, map(op.numbers, ("values", *own))), ())
     shape = op.integers("shape")
     if min(shape, default=0) < 0 or math.prod(shape) != len(values):
         raise ModelError(f"shape: {list(shape)} is not that of {len(values)} values")
-    op.make_constant(np.array(values).astype(element_type.dtype).reshape(shape))
+    return np.array(values).astype(element_type.dtype).reshape(shape)
 
 
 @imports("fill_any_like")
@@ -110,6 +131,77 @@ def fill(
         op.make_constant(np.full(shape, element))
     else:
         op.make(Fill, shape, element)
+
+
+def numbers_below(op: Context, count: int | Operand) -> Operand:
+    """0, 1, 2, … below a count."""
+    if not isinstance(count, Operand):
+        if not 0 <= count <= _MAX_COUNT:
+            raise ModelError(f"{count}: is not how many numbers there can be")
+        return op.constant(np.arange(count, dtype=np.int64), "numbers")
+    end = op.add(Reshape, op.as_type(count, ElementType.INT64), ())
+    return op.add(Range, np.int64(0), end, np.int64(1))
+
+
+@imports("one_hot_v2")
+def one_hot_v2(op: Context) -> None:
+    _one_hot(op, op.input())
+
+
+@imports("one_hot")
+def one_hot(op: Context) -> None:
+    """The older form: indices have a last axis of size 1."""
+    _one_hot(op, op.add(Squeeze, op.input(), (-1,)))
+
+
+def _one_hot(op: Context, indices: Operand) -> None:
+    """A row for each index, 1 in the column of the index, if there is such a column."""
+    columns = op.as_type(
+        numbers_below(op, op.integer_or_tensor("depth", -1, "depth_tensor")),
+        indices.type.element_type,
+    )
+    is_there = op.add(Equal, op.add(Unsqueeze, indices, (-1,)), columns)
+    op.make(Cast, is_there, op.element_type("dtype") or ElementType.FLOAT32)
+
+
+@imports("sequence_mask")
+def sequence_mask(op: Context) -> None:
+    """A row for each length, of that many times 1 and then 0, as long as the longest at least."""
+    lengths = op.input()
+    longest = op.integer_or_tensor("maxlen", -1, "MaxLenTensor")
+    if isinstance(longest, Operand):
+        longest = op.add(Slice, op.add(Reshape, longest, (-1,)), (0,), (0,), (1,))
+    elif longest < 0:
+        longest = op.add(ReduceMax, lengths, (), keepdim=False)
+    columns = op.as_type(numbers_below(op, longest), lengths.type.element_type)
+    is_inside = op.add(Less, columns, op.add(Unsqueeze, lengths, (-1,)))
+    op.make(Cast, is_inside, op.element_type("out_dtype") or ElementType.INT64, output="Y")
+
+
+@imports("linspace")
+def linspace(op: Context) -> None:
+    """`start + i * step` in the first half, and `stop - i * step` from the other end in the second.
+
+    Paddle computes in float64.
+    """
+    start, stop = (
+        op.add(Reshape, op.as_type(op.input(slot), ElementType.FLOAT64), ())
+        for slot in ("Start", "Stop")
+    )
+    count = op.integer_or_tensor("num", 1, "Num")
+    numbers = op.as_type(numbers_below(op, count), ElementType.FLOAT64)
+    last: float | Operand
+    if isinstance(count, Operand):
+        scalar = op.add(Reshape, op.as_type(count, ElementType.FLOAT64), ())
+        last = op.add(Sub, scalar, 1.0)
+    else:
+        last = op.constant(np.array(count - 1, np.float64), "last")
+    step = op.add(Div, op.add(Sub, stop, start), op.add(Max, last, np.float64(1)))
+    forward = op.add(Add, start, op.add(Mul, step, numbers))
+    backward = op.add(Sub, stop, op.add(Mul, step, op.add(Sub, last, numbers)))
+    is_first = op.add(LessEqual, numbers, op.add(Sub, last, numbers))
+    values = op.add(Where, is_first, forward, backward)
+    op.make(Cast, values, op.element_type("dtype") or op.input("Start").type.element_type)
 
 
 def _is_short(shape: tuple[int, ...]) -> bool:

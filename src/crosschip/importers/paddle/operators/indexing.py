@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.operators.creation import written
 from crosschip.importers.paddle.table import imports
-from crosschip.ir import ElementType, Operand
+from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.comparison import Equal
-from crosschip.ops.standard.indexing import Gather, GatherElements, GatherND, Scatter, ScatterND
-from crosschip.ops.standard.layout import Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.creation import Fill
+from crosschip.ops.standard.indexing import (
+    Gather,
+    GatherElements,
+    GatherND,
+    Scatter,
+    ScatterElements,
+    ScatterND,
+)
+from crosschip.ops.standard.layout import Expand, Reshape, Squeeze, Transpose, Unsqueeze
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.searching import NonZero
+
+_MOST_PLACES = 2**24
+"""In how large a tensor a part can be written over; its places are listed."""
 
 
 @imports("gather")
@@ -71,3 +85,59 @@ def _look_up(op: Context, indices: Operand) -> None:
     is_padding = op.add(Unsqueeze, found, (-1,))
     zero = op.constant(np.zeros((), table.type.element_type.dtype), f"{table.name}.padding")
     op.make(Where, is_padding, zero, op.add(Gather, table, indices, 0))
+
+
+@imports("scatter")
+def scatter(op: Context) -> None:
+    """Rows written over those of the input, or added up where they go."""
+    x, updates, places = op.input(), op.input("Updates"), op.input("Ids")
+    if op.rank(places) == 1:
+        places = op.add(Unsqueeze, places, (1,))
+    if op.flag("overwrite", True):
+        op.make(ScatterND, x, places, updates)
+        return
+    zero = np.zeros((), updates.type.element_type.dtype)
+    cleared = op.add(ScatterND, x, places, op.add(Fill, op.shape(updates), zero))
+    op.make(ScatterND, cleared, places, updates, reduction=Scatter.ADD)
+
+
+@imports("set_value")
+def set_value(op: Context) -> None:
+    """The input, with a value written over a box of it, in which steps are at least 1."""
+    x = op.input("Input")
+    places = _box(op, x)
+    value = op.optional_input("ValueTensor")
+    if value is None:
+        value = op.constant(written(op, x.type.element_type), "value")
+    value = op.add(Expand, op.as_type(value, x.type.element_type), places.shape)
+    if places.size == math.prod(x.type.static_shape or ()):
+        op.make(Reshape, value, x.type.static_shape)
+        return
+    flat, values = op.add(Reshape, x, (-1,)), op.add(Reshape, value, (-1,))
+    indices = op.constant(places.ravel(), "places")
+    changed = op.add(ScatterElements, flat, indices, values, 0)
+    op.make(Reshape, changed, x.type.static_shape)
+
+
+def _box(op: Context, x: Operand) -> Array:
+    """The places of a box's elements in the flattened tensor, without the axes that are removed."""
+    sizes, axes = x.type.static_shape, op.integers("axes")
+    if sizes is None or math.prod(sizes) > _MOST_PLACES or op.integers("none_axes", ()):
+        raise UnsupportedError(f"a part of {x.type}: its sizes must be known, and no axes be added")
+    starts = op.integers("starts", None, "StartsTensorList")
+    ends = op.integers("ends", None, "EndsTensorList")
+    steps = op.integers("steps", None, "StepsTensorList")
+    if not len(axes) == len(starts) == len(ends) == len(steps):
+        raise ModelError("axes, starts, ends and steps: must be as many")
+    if min(steps, default=1) < 1:
+        raise UnsupportedError(f"steps {list(steps)}: only positive ones are expressed")
+    parts = [slice(None)] * len(sizes)
+    for axis, *bounds in zip(axes, starts, ends, steps, strict=True):
+        if not 0 <= axis < len(sizes):
+            raise ModelError(f"axes: {axis} is not an axis of {x.type}")
+        parts[axis] = slice(*bounds)
+    places = np.arange(math.prod(sizes)).reshape(sizes)[tuple(parts)]
+    removed = op.integers("decrease_axes", ())
+    if any(not 0 <= axis < len(sizes) or places.shape[axis] != 1 for axis in removed):
+        raise ModelError(f"decrease_axes: {list(removed)} are not axes of size 1")
+    return np.atleast_1d(places.squeeze(removed))

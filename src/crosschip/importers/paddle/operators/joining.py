@@ -2,15 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
-from crosschip.ir import ModelError, UnsupportedError
+from crosschip.ir import Array, ModelError, Operand, UnsupportedError
+from crosschip.ops.standard.comparison import Equal
+from crosschip.ops.standard.control import Assert
 from crosschip.ops.standard.joining import Concat, Split, Stack, Unstack
+from crosschip.ops.standard.logical import Or
 
 
 @imports("concat")
 def concat(op: Context) -> None:
-    op.make(Concat, parts=op.inputs("X"), axis=op.integer("axis", 0, "AxisTensor"))
+    parts, axis = op.inputs("X"), op.integer_or_tensor("axis", 0, "AxisTensor")
+    if isinstance(axis, Operand):
+        place, rank = _differing(parts), op.rank(parts[0])
+        is_it = (op.add(Equal, axis, _like(axis, number)) for number in (place, place - rank))
+        parts, axis = op.add_all(Assert, op.add(Or, *is_it), parts), place
+    op.make(Concat, parts=parts, axis=axis)
+
+
+def _differing(parts: Sequence[Operand]) -> int:
+    """The axis along which tensors can be put together, where only one is possible.
+
+    Raises:
+        UnsupportedError: there are several, or sizes are not known.
+    """
+    sizes = [part.type.static_shape for part in parts]
+    ranks = {None if size is None else len(size) for size in sizes}
+    if len(ranks) == 1 and None not in ranks:
+        axes = list(zip(*(size for size in sizes if size is not None), strict=True))
+        differing = [axis for axis, of_parts in enumerate(axes) if len(set(of_parts)) > 1]
+        if len(axes) == 1 or len(differing) == 1:
+            return differing[0] if differing else 0
+    raise UnsupportedError(
+        "axis is computed when the model runs, and does not follow from the sizes; it must be known"
+    )
+
+
+def _like(operand: Operand, number: int) -> Array:
+    return np.array(number, operand.type.element_type.dtype)
 
 
 @imports("stack")

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.operators.images import Images
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
+from crosschip.ops.standard.arithmetic import Mod
 from crosschip.ops.standard.blocks import ChannelShuffle, DepthOrder, DepthToSpace
-from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.comparison import Equal, Less
+from crosschip.ops.standard.creation import Fill, ShapeOf
+from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Flatten, Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.rearranging import Trilu
+from crosschip.ops.standard.slicing import Slice
 
 
 @imports("reshape", "reshape2")
@@ -23,6 +30,20 @@ def reshape(op: Context) -> None:
         op.make(Reshape, op.input(), op.integers_or_tensor(*slots))
     else:
         op.make(Reshape, op.input(), tuple(-1 if entry is None else entry for entry in entries))
+    _make_xshape(op)
+
+
+def _make_xshape(op: Context) -> None:
+    """Make `XShape`, whose sizes are 0 and those of the input; only training has a use for it."""
+    if not op.is_read("XShape"):
+        return
+    x = op.input()
+    zero, sizes = np.zeros((), x.type.element_type.dtype), op.shape(x)
+    if isinstance(sizes, tuple):
+        op.define(op.constant(np.zeros((0, *sizes), zero.dtype), "XShape"), "XShape")
+    else:
+        none = op.constant(np.zeros(1, sizes.type.element_type.dtype), "XShape.none")
+        op.make(Fill, op.add(Concat, parts=[none, sizes], axis=0), zero, output="XShape")
 
 
 @imports("transpose", "transpose2")
@@ -31,16 +52,24 @@ def transpose(op: Context) -> None:
     if any(not -len(axes) <= axis < len(axes) for axis in axes):
         raise ModelError(f"axis: {list(axes)} are not the axes of a tensor")
     op.make(Transpose, op.input(), tuple(axis % len(axes) for axis in axes))
+    _make_xshape(op)
 
 
 @imports("flatten_contiguous_range")
 def flatten_contiguous_range(op: Context) -> None:
     op.make(Flatten, op.input(), op.integer("start_axis", 1), op.integer("stop_axis", -1))
+    _make_xshape(op)
 
 
 @imports("flatten", "flatten2")
 def flatten(op: Context) -> None:
-    op.make(*as_matrix(op, op.input(), op.integer("axis", 1)))
+    """A matrix; a list of one of a tensor without axes."""
+    x = op.input()
+    if x.type.shape == ():
+        op.make(Reshape, x, (1,))
+    else:
+        op.make(*as_matrix(op, x, op.integer("axis", 1)))
+    _make_xshape(op)
 
 
 def as_matrix(op: Context, x: Operand, axis: int) -> tuple[Any, ...]:
@@ -61,11 +90,13 @@ def as_matrix(op: Context, x: Operand, axis: int) -> tuple[Any, ...]:
 def squeeze(op: Context) -> None:
     """An axis of another size than 1 is left as it is, even if it is named."""
     x, axes = op.input(), op.integers("axes", ())
-    removed = tuple(axis for axis in axes if not _is_longer(x, axis))
+    is_scalar = x.type.shape == ()
+    removed = () if is_scalar else tuple(axis for axis in axes if not _is_longer(x, axis))
     if axes and not removed:
         op.define(x)
     else:
         op.make(Squeeze, x, removed)
+    _make_xshape(op)
 
 
 def _is_longer(x: Operand, axis: int) -> bool:
@@ -79,8 +110,12 @@ def _is_longer(x: Operand, axis: int) -> bool:
 @imports("unsqueeze", "unsqueeze2")
 def unsqueeze(op: Context) -> None:
     """Paddle inserts the axes one after the other, each where it is named at that moment."""
+    _make_xshape(op)
     shape = op.input().type.shape
-    axes = op.integers("axes", None, "AxesTensor", "AxesTensorList")
+    axes = op.integers_or_tensor("axes", "AxesTensor", "AxesTensorList")
+    if isinstance(axes, Operand):
+        op.make(Reshape, op.input(), _with_axes(op, axes))
+        return
     if shape is None:
         if len(axes) > 1:
             raise UnsupportedError(f"axes {list(axes)} of an input with unknown axes")
@@ -92,6 +127,23 @@ def unsqueeze(op: Context) -> None:
             raise ModelError(f"axes: {list(axes)} do not fit an input of {len(shape)} axes")
         is_new.insert(axis % (len(is_new) + 1), True)
     op.make(Unsqueeze, op.input(), tuple(axis for axis, new in enumerate(is_new) if new))
+
+
+def _with_axes(op: Context, axes: Operand) -> Operand:
+    """The sizes of the input with axes of size 1 inserted one after the other, where computed."""
+    x = op.input()
+    sizes, rank = op.add(ShapeOf, x), op.rank(x)
+    one = op.constant(np.ones(1, np.int64), "one")
+    (count,) = axes.type.static_shape or (0,)
+    for place in range(count):
+        axis = op.as_type(op.add(Slice, axes, (0,), (place,), (place + 1,)), ElementType.INT64)
+        axis = op.add(Mod, axis, np.int64(rank + place + 1))
+        numbers = op.constant(np.arange(rank + place + 1), "numbers")
+        before = op.add(Concat, parts=[sizes, one], axis=0)
+        after = op.add(Concat, parts=[one, sizes], axis=0)
+        rest = op.add(Where, op.add(Equal, numbers, axis), one, after)
+        sizes = op.add(Where, op.add(Less, numbers, axis), before, rest)
+    return sizes
 
 
 @imports("shape")

@@ -17,6 +17,9 @@ from crosschip.ops.standard.layout import Flatten, Reshape
 from crosschip.ops.standard.matrix import Det, MatMul
 from crosschip.ops.standard.slicing import Slice
 
+_PADDED = 4
+"""How many rows and columns there are at the end of weights that Paddle has padded."""
+
 
 @imports("matmul_v2", "bmm")
 def matmul_v2(op: Context) -> None:
@@ -60,8 +63,10 @@ def mul(op: Context) -> None:
 @imports("fc")
 def fc(op: Context) -> None:
     """A matrix product, a bias and an activation, which a pass of Paddle has put together."""
-    op.expect("padding_weights", False)
-    factors = _columns(op, op.input("Input"), op.integer("in_num_col_dims", 1)), op.input("W")
+    weights = op.input("W")
+    if op.flag("padding_weights", False):
+        weights = op.add(Slice, weights, (0, 1), (0, 0), (-_PADDED, -_PADDED))
+    factors = _columns(op, op.input("Input"), op.integer("in_num_col_dims", 1)), weights
     bias, fuse = op.optional_input("Bias"), fused(op, "activation_type")
     if bias is not None:
         bias = op.add(Reshape, bias, (-1,))

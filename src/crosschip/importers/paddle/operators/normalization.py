@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.operators.images import Images
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, Operand, UnsupportedError
-from crosschip.ops.standard.arithmetic import Add, Div
+from crosschip.ops.standard.arithmetic import Add, Div, Sub
 from crosschip.ops.standard.creation import Fill
-from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.layout import Reshape, Squeeze
 from crosschip.ops.standard.normalization import (
     LRN,
     BatchNormalization,
@@ -18,9 +20,9 @@ from crosschip.ops.standard.normalization import (
     InstanceNormalization,
     LayerNormalization,
 )
-from crosschip.ops.standard.reduction import ReduceSum
+from crosschip.ops.standard.reduction import ReduceMean, ReduceSum
 from crosschip.ops.standard.slicing import Slice
-from crosschip.ops.standard.unary import Sqrt, Square
+from crosschip.ops.standard.unary import Rsqrt, Sqrt, Square
 
 
 @imports("batch_norm")
@@ -28,17 +30,22 @@ def batch_norm(op: Context) -> None:
     if op.flag("trainable_statistics", False) and not op.flag("use_global_stats", False):
         raise UnsupportedError("trainable_statistics: normalization by the batch's own statistics")
     images = Images(op, "data_layout")
-    mean = op.input("Mean")
+    mean, variance, epsilon = op.input("Mean"), op.input("Variance"), op.real("epsilon", 1e-5)
     images.make(
         BatchNormalization,
         images.input("X"),
         _or_all(op, "Scale", 1.0, mean),
         _or_all(op, "Bias", 0.0, mean),
         mean,
-        op.input("Variance"),
-        op.real("epsilon", 1e-5),
+        variance,
+        epsilon,
         output="Y",
     )
+    for output, statistic in (("MeanOut", mean), ("VarianceOut", variance), ("SavedMean", mean)):
+        if op.is_read(output):
+            op.define(statistic, output)
+    if op.is_read("SavedVariance"):
+        op.make(Rsqrt, op.add(Add, variance, epsilon), output="SavedVariance")
 
 
 def _or_all(op: Context, slot: str, value: float, like: Operand) -> Operand:
@@ -63,6 +70,18 @@ def layer_norm(op: Context) -> None:
         epsilon=op.real("epsilon", 1e-5),
         output="Y",
     )
+    if op.is_read("Mean") or op.is_read("Variance"):
+        axes = tuple(range(axis, op.rank(x)))
+        mean, variance = _statistics(op, x, axes)
+        op.make(Squeeze, mean, axes, output="Mean")
+        op.make(Squeeze, variance, axes, output="Variance")
+
+
+def _statistics(op: Context, x: Operand, axes: tuple[int, ...]) -> tuple[Operand, Operand]:
+    """The mean and variance over axes, which remain with size 1."""
+    mean = op.add(ReduceMean, x, axes, keepdim=True)
+    variance = op.add(ReduceMean, op.add(Square, op.add(Sub, x, mean)), axes, keepdim=True)
+    return mean, variance
 
 
 def _unflattened(op: Context, slot: str, x: Operand, axis: int) -> Operand | None:
@@ -79,21 +98,36 @@ def _unflattened(op: Context, slot: str, x: Operand, axis: int) -> Operand | Non
 @imports("instance_norm")
 def instance_norm(op: Context) -> None:
     scale, bias = op.optional_input("Scale"), op.optional_input("Bias")
-    op.make(InstanceNormalization, op.input(), scale, bias, op.real("epsilon", 1e-5), output="Y")
+    x, epsilon = op.input(), op.real("epsilon", 1e-5)
+    op.make(InstanceNormalization, x, scale, bias, epsilon, output="Y")
+    if op.is_read("SavedMean") or op.is_read("SavedVariance"):
+        mean, variance = _statistics(op, x, tuple(range(2, op.rank(x))))
+        deviation = op.add(Rsqrt, op.add(Add, variance, epsilon))
+        op.make(Reshape, mean, (-1,), output="SavedMean")
+        op.make(Reshape, deviation, (-1,), output="SavedVariance")
 
 
 @imports("group_norm")
 def group_norm(op: Context) -> None:
     images = Images(op, "data_layout")
+    image, groups = images.input("X"), op.integer("groups")
     images.make(
         GroupNormalization,
-        images.input("X"),
+        image,
         op.optional_input("Scale"),
         op.optional_input("Bias"),
         epsilon=op.real("epsilon", 1e-5),
-        groups=op.integer("groups"),
+        groups=groups,
         output="Y",
     )
+    if op.is_read("Mean") or op.is_read("Variance"):
+        sizes = [size for size in (image.type.shape or ())[1:] if isinstance(size, int)]
+        if len(sizes) + 1 != op.rank(image):
+            raise UnsupportedError(f"Mean, Variance: the sizes of {image.type} must be known")
+        rows = op.add(Reshape, image, (-1, groups, prod(sizes) // groups))
+        mean, variance = _statistics(op, rows, (2,))
+        op.make(Reshape, mean, (-1, groups), output="Mean")
+        op.make(Reshape, variance, (-1, groups), output="Variance")
 
 
 @imports("lrn")

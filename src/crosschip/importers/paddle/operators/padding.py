@@ -63,3 +63,11 @@ def _of_all_axes(
     for place, axis in enumerate(axes):
         pads[2 * axis : 2 * axis + 2] = paddings[2 * place : 2 * place + 2]
     return tuple(pads)
+
+
+@imports("pad")
+def pad(op: Context) -> None:
+    """Paddings are two numbers an axis."""
+    x = op.input()
+    fill = np.asarray(op.real("pad_value", 0.0)).astype(x.type.element_type.dtype)
+    op.make(Pad, x, op.integers("paddings"), PadMode.CONSTANT, fill)

@@ -14,6 +14,7 @@ from crosschip.importers.paddle.table import imports
 from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.arithmetic import Clip, Mul
+from crosschip.ops.standard.padding import Pad, PadMode
 from crosschip.ops.standard.pooling import (
     AdaptiveAveragePool2D,
     AdaptiveMaxPool2D,
@@ -34,14 +35,17 @@ def pool2d(op: Context) -> None:
     if kind not in ("avg", "max"):
         raise ModelError(f"pooling_type: {kind!r} is neither 'avg' nor 'max'")
     images = Images(op)
-    if op.flag("global_pooling", False):
-        _over_everything(images, kind)
-    elif not op.flag("adaptive", False):
-        _over_windows(op, images, kind)
-    elif kind == "avg":
+    is_global, is_adaptive = op.flag("global_pooling", False), op.flag("adaptive", False)
+    if is_adaptive and kind == "max":
+        _as_many_as_wide(op, images, is_global)
+    elif is_adaptive and is_global:
+        op.define(op.input())
+    elif is_adaptive:
         images.make(AdaptiveAveragePool2D, images.input("X"), op.integers("ksize"))
+    elif is_global:
+        _over_everything(images, kind)
     else:
-        raise UnsupportedError("pooling_type 'max' with adaptive True: has no meaning in Paddle")
+        _over_windows(op, images, kind)
 
 
 def _over_everything(images: Images, kind: str) -> None:
@@ -49,6 +53,32 @@ def _over_everything(images: Images, kind: str) -> None:
         images.make(AdaptiveAveragePool2D, images.input("X"), (1, 1))
     else:
         images.make(ReduceMax, images.input("X"), (2, 3), keepdim=True)
+
+
+def _as_many_as_wide(op: Context, images: Images, is_global: bool) -> None:
+    """Maxima of as many windows, one stride after the other, as a window has pixels.
+
+    It is what Paddle makes of adaptive maxima. A window is as large as the image if the pooling is
+    global. Nothing is padded; a window beyond the image is empty.
+    """
+    image, strides = images.input("X"), op.integers("strides", (1, 1))
+    sizes = [size for size in (image.type.shape or ())[2:] if isinstance(size, int)]
+    if len(sizes) != 2:
+        raise UnsupportedError(
+            f"pooling_type 'max' with adaptive True: the sizes of {image.type} must be known"
+        )
+    windows = tuple(sizes) if is_global else op.integers("ksize")
+    if not len(windows) == len(strides) == 2 or min(*windows, *strides, *sizes) < 1:
+        raise ModelError(f"ksize {list(windows)}, strides {list(strides)}: must be two sizes each")
+    padding, missing = [0, 0, 0, 0], [0, 0, 0, 0]
+    for axis, (size, window, stride) in enumerate(zip(sizes, windows, strides, strict=True)):
+        in_image = min(window, -(-size // stride))
+        beyond = max((in_image - 1) * stride + window - size, 0)
+        padding[2 * axis + 1] = beyond
+        missing[2 * axis + 1] = window - (size + beyond - window) // stride - 1
+    maxima = op.add(MaxPool2D, image, pads=tuple(padding), kernel_shape=windows, strides=strides)
+    lowest = np.asarray(_LOWEST).astype(image.type.element_type.dtype)
+    images.make(Pad, maxima, (0, 0, 0, 0, *missing), PadMode.CONSTANT, lowest)
 
 
 def _over_windows(op: Context, images: Images, kind: str) -> None:

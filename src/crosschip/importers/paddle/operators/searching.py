@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.operators.axes import make_along
 from crosschip.importers.paddle.table import imports
-from crosschip.ir import ElementType
+from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops import Operator
+from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.layout import Reshape
-from crosschip.ops.standard.searching import ArgMax, ArgMin, TopK
+from crosschip.ops.standard.searching import ArgMax, ArgMin, TopK, Unique
+from crosschip.ops.standard.slicing import Slice
 
 _EXTREMES: dict[str, type[Operator]] = {"arg_max": ArgMax, "arg_min": ArgMin}
 
@@ -19,6 +22,7 @@ def _extreme(operator: type[Operator]) -> Callable[[Context], None]:
         x, keepdim = op.input(), op.flag("keepdims", False)
         dtype = op.element_type("dtype") or ElementType.INT64
         if not op.flag("flatten", False):
+            x = op.add(Reshape, x, (1,)) if x.type.shape == () else x
             op.make(operator, x, op.integer("axis", -1), keepdim=keepdim, dtype=dtype)
             return
         place = op.add(operator, op.add(Reshape, x, (-1,)), 0, keepdim=False, dtype=dtype)
@@ -33,7 +37,8 @@ for _name, _operator in _EXTREMES.items():
 
 @imports("top_k", "top_k_v2")
 def top_k(op: Context) -> None:
-    op.make_each(
+    make_along(
+        op,
         TopK,
         op.input(),
         op.integer_or_tensor("k", 1, "K"),
@@ -43,3 +48,61 @@ def top_k(op: Context) -> None:
         return_indices_dtype=ElementType.INT64,
         outputs=("Out", "Indices"),
     )
+
+
+@imports("argsort")
+def argsort(op: Context) -> None:
+    """The elements of an axis in order, and where they were."""
+    x, axis = op.input(), op.integer("axis", -1)
+    make_along(
+        op,
+        TopK,
+        x,
+        _size(op, x, axis),
+        axis=axis,
+        largest=op.flag("descending", False),
+        sorted=True,
+        return_indices_dtype=ElementType.INT64,
+        outputs=("Out", "Indices"),
+    )
+
+
+def _size(op: Context, x: Operand, axis: int) -> int | Operand:
+    shape = x.type.shape or (1,)
+    if not -len(shape) <= axis < len(shape):
+        raise ModelError(f"axis: {axis} is not an axis of {x.type}")
+    size = shape[axis]
+    if isinstance(size, int):
+        return size
+    place = axis % len(shape)
+    return op.add(Slice, op.add(ShapeOf, x), (0,), (place,), (place + 1,))
+
+
+@imports("unique")
+def unique(op: Context) -> None:
+    """The different elements: in order, or in that in which they come unless `is_sorted`."""
+    axes = op.integers("axis", ())
+    if len(axes) > 1:
+        raise UnsupportedError(f"axis: {list(axes)} are several axes; only one is expressed")
+    _make_unique(
+        op,
+        ("Out", "Indices", "Index", "Counts"),
+        axis=axes[0] if axes else None,
+        is_sorted=op.flag("is_sorted", False),
+    )
+
+
+@imports("unique_with_counts")
+def unique_with_counts(op: Context) -> None:
+    _make_unique(op, ("Out", "", "Index", "Count"), axis=None, is_sorted=False)
+
+
+def _make_unique(op: Context, outputs: tuple[str, ...], axis: int | None, is_sorted: bool) -> None:
+    """Make the values, and what is asked for of their places and counts, in the type asked for."""
+    x, dtype = op.input(), op.element_type("dtype") or ElementType.INT64
+    # The older form, which does not sort, knows no axes.
+    made = op.add_all(Unique, x, axis=axis if is_sorted else None, sorted=is_sorted)
+    op.define(made[0], outputs[0])
+    for output, operand in zip(outputs[1:], made[1:], strict=True):
+        if output and op.count(output):
+            op.define(op.as_type(operand, dtype), output)

@@ -1,0 +1,90 @@
+"""What must hold of the values in a run for OpenVINO to compute what the operators mean.
+
+Where an operator's definition refuses a value, an index out of range say, OpenVINO may read foreign
+memory or make something up. What arrives with an input is checked before a run. Of what comes about
+within a run the graph itself says whether it holds, in one more output with an element a rule.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+from crosschip.ir import Array, DeviceError
+
+INT32 = (int(np.iinfo(np.int32).min), int(np.iinfo(np.int32).max))
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The least and the greatest value that the elements of an input may have.
+
+    Attributes:
+        input: its place among the inputs.
+        low: the least value.
+        high: the greatest value.
+        rule: which operation wants it, and of which slot.
+    """
+
+    input: int
+    low: int
+    high: int
+    rule: str
+
+    def check(self, array: Array) -> None:
+        """Raise a `DeviceError` for an input with elements beyond the bounds."""
+        if not array.size:
+            return
+        # Taken as unsigned, what is negative is too great: one look does where nothing is.
+        if np.maximum.reduce(array.view(_UNSIGNED[array.itemsize]), axis=None) <= self.high:
+            return
+        least, greatest = array.min(), array.max()
+        if least < self.low or greatest > self.high:
+            found = least if least < self.low else greatest
+            raise DeviceError(
+                f"openvino: {self.rule}: {found} is not from {self.low} to {self.high}"
+            )
+
+
+@dataclass(slots=True)
+class Requirements:
+    """The rules of one program.
+
+    Attributes:
+        bounds: those on the values of inputs.
+        rules: the others, in the order of the elements of the output that says whether they hold.
+        open_sizes: whether the sizes of some tensor show only in a run.
+    """
+
+    open_sizes: bool = False
+    bounds: list[Bound] = field(default_factory=list)
+    rules: list[str] = field(default_factory=list)
+
+    def check_inputs(self, inputs: Sequence[Array]) -> None:
+        """Raise a `DeviceError` for an input with elements beyond its bounds."""
+        for bound in self.bounds:
+            bound.check(inputs[bound.input])
+
+    def check_flags(self, flags: Array) -> None:
+        """Raise a `DeviceError` unless all rules held, as the graph has found."""
+        if not flags.all():
+            raise DeviceError(f"openvino: {self.rules[int(flags.argmin())]}")
+
+    def to_bytes(self) -> bytes:
+        """The rules as JSON."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> Requirements:
+        """What `to_bytes` gave.
+
+        Raises:
+            ValueError, TypeError, KeyError: it is something else.
+        """
+        plain = json.loads(stored)
+        bounds = [Bound(**bound) for bound in plain["bounds"]]
+        return cls(plain["open_sizes"], bounds, plain["rules"])

@@ -1,0 +1,108 @@
+"""Models that ONNX Runtime's own tool quantizes give what the engine alone gives for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnxruntime.quantization import (
+    CalibrationDataReader,
+    QuantFormat,
+    QuantType,
+    quantize_static,
+)
+
+import crosschip
+from crosschip.ir import Array
+
+SHAPE = (2, 3, 16, 16)
+
+
+def network(random: np.random.Generator) -> onnx.ModelProto:
+    """A small network with random layers: convolutions, poolings, a sum and a product."""
+    initializers: list[TensorProto] = []
+    nodes: list[onnx.NodeProto] = []
+
+    def weights(*shape: int) -> str:
+        values = random.normal(scale=0.4, size=shape).astype(np.float32)
+        initializers.append(numpy_helper.from_array(values, f"weights{len(initializers)}"))
+        return initializers[-1].name
+
+    def node(type_: str, *inputs: str, **attributes: Any) -> str:
+        nodes.append(helper.make_node(type_, inputs, [f"value{len(nodes)}"], **attributes))
+        return str(nodes[-1].output[0])
+
+    value, channels = "x", SHAPE[1]
+    for _ in range(int(random.integers(1, 4))):
+        group = channels if random.random() < 0.3 else 1
+        new = channels if group > 1 else int(random.choice([4, 8, 12]))
+        size = int(random.choice([1, 3]))
+        filters = weights(new, channels // group, size, size)
+        bias = [weights(new)] if random.random() < 0.7 else []
+        made = node("Conv", value, filters, *bias, group=group, pads=[size // 2] * 4)
+        if random.random() < 0.6:
+            made = node("Relu", made)
+        if new == channels and random.random() < 0.5:
+            made = node("Add", made, value)
+        if random.random() < 0.3:
+            made = node("MaxPool", made, kernel_shape=[2, 2])
+        value, channels = made, new
+    flat = node("Flatten", node("GlobalAveragePool", value))
+    if random.random() < 0.5:
+        value = node("Gemm", flat, weights(5, channels), weights(5), transB=1)
+    else:
+        value = node("MatMul", flat, weights(channels, 5))
+    graph = helper.make_graph(
+        nodes,
+        "network",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, SHAPE)],
+        [helper.make_tensor_value_info(value, TensorProto.FLOAT, None)],
+        initializers,
+    )
+    opset = [helper.make_opsetid("", 17)]
+    return helper.make_model(graph, ir_version=9, opset_imports=opset)
+
+
+class Images(CalibrationDataReader):  # type: ignore[misc]  # the package has no types
+    """Random images to calibrate with."""
+
+    def __init__(self, random: np.random.Generator) -> None:
+        self._images: Iterator[Array] = iter(random.normal(size=(4, *SHAPE)).astype(np.float32))
+
+    def get_next(self) -> dict[str, Array] | None:
+        image = next(self._images, None)
+        return None if image is None else {"x": image}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_as_the_engine_alone(tmp_path: Path, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    plain, quantized = tmp_path / "plain.onnx", tmp_path / "quantized.onnx"
+    onnx.save(network(random), plain)
+    signed = random.random() < 0.5
+    quantize_static(
+        plain,
+        quantized,
+        Images(random),
+        quant_format=QuantFormat.QDQ,
+        per_channel=bool(random.random() < 0.5),
+        activation_type=QuantType.QInt8 if signed else QuantType.QUInt8,
+        weight_type=QuantType.QInt8,
+    )
+    image = random.normal(size=SHAPE).astype(np.float32)
+    session = onnxruntime.InferenceSession(quantized, providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, {"x": image})
+    model = crosschip.load(quantized)
+    with crosschip.compile(model, ["onnxruntime"], cache=False) as compiled:
+        np.testing.assert_array_equal(compiled(image), expected)
+    step = np.abs(expected).max() / 127
+    for devices in (["openvino", "reference"], ["reference"]):
+        with crosschip.compile(model, devices, cache=False) as compiled:
+            assert len(compiled.placement.segments) == 1
+            np.testing.assert_allclose(compiled(image), expected, atol=3 * step)

@@ -1,0 +1,93 @@
+"""The names that operators have in ONNX are those that the importer makes them of."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from tests.importers.onnx.backend_cases import cases
+
+import crosschip
+from crosschip.ops import faces_of, operators
+
+OTHERS = {
+    "Gemm": "MAT_MUL and ADD, of which a pass makes FULLY_CONNECTED",
+    "GlobalMaxPool": "REDUCE_MAX, for any number of axes",
+    "Identity": "nothing: its output is its input",
+    "Sum": "ADD, which broadcasts",
+}
+"""What becomes something else, which says the same."""
+
+NAMES = sorted(
+    (name, type_)
+    for type_, cls in operators().items()
+    for name in faces_of(cls).onnx
+    if name not in OTHERS
+)
+
+
+@cache
+def models() -> dict[str, list[onnx.ModelProto]]:
+    """The ONNX project's test models of one node, by its operator."""
+    found: dict[str, list[onnx.ModelProto]] = defaultdict(list)
+    for case in cases():
+        if len(case.model.graph.node) == 1:
+            found[case.model.graph.node[0].op_type].append(case.model)
+    for model in _more():
+        found[model.graph.node[0].op_type].append(model)
+    return found
+
+
+def _more() -> list[onnx.ModelProto]:
+    """Models of what the project tests only with computed scales, or with all sizes known."""
+    info = helper.make_tensor_value_info
+    scale = numpy_helper.from_array(np.array(0.5, np.float32), "scale")
+    zero = numpy_helper.from_array(np.array(1, np.int8), "zero")
+    scales = numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "scales")
+    real, stored = TensorProto.FLOAT, TensorProto.INT8
+    upsample = helper.make_node("Upsample", ["x", "scales"], ["y"], mode="linear")
+    quantize = helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["y"])
+    dequantize = helper.make_node("DequantizeLinear", ["x", "scale", "zero"], ["y"])
+    parts = [
+        (upsample, info("x", real, [1, 1, 2, 2]), info("y", real, [1, 1, 4, 4]), [scales], 9),
+        (quantize, info("x", real, [3]), info("y", stored, [3]), [scale, zero], 19),
+        (
+            helper.make_node("Shape", ["x"], ["y"]),
+            info("x", real, ["N"]),
+            info("y", TensorProto.INT64, [1]),
+            [],
+            19,
+        ),
+    ]
+    made = [
+        helper.make_model(
+            helper.make_graph([node], node.op_type, [read], [written], constants),
+            opset_imports=[helper.make_opsetid("", opset)],
+        )
+        for node, read, written, constants, opset in parts
+    ]
+    weights = numpy_helper.from_array(np.array([1, 2, 3], np.int8), "x")
+    graph = helper.make_graph(
+        [dequantize], "weights", [], [info("y", real, [3])], [weights, scale, zero]
+    )
+    return [*made, helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)])]
+
+
+@pytest.mark.parametrize(("name", "type_"), NAMES)
+def test_becomes_what_has_its_name(tmp_path: Path, name: str, type_: str) -> None:
+    made: set[str] = set()
+    for model in models()[name]:
+        path = tmp_path / "model.onnx"
+        onnx.save(model, path)
+        try:
+            made.update(operation.type for operation in crosschip.load(path).operations)
+        except crosschip.Error:
+            continue
+        if type_ in made:
+            return
+    pytest.fail(f"{name} becomes {sorted(made)}, never {type_}")

@@ -1,0 +1,102 @@
+"""Outputs that only training has a use for: shapes to go back to, and statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.importers.paddle.running import normal, outputs
+from tests.importers.paddle.small import refused, small
+from tests.importers.paddle.writers import Paddle2Writer
+
+from crosschip.importers import load
+from crosschip.ir import Array
+
+IMAGE = normal(1, 2, 1, 4, 6)
+ROWS = IMAGE.reshape(2, -1)
+RESHAPED: list[tuple[str, Mapping[str, Any], Array]] = [
+    ("reshape2", {"shape": [2, 24]}, ROWS),
+    ("transpose2", {"axis": [0, 2, 3, 1]}, IMAGE.transpose(0, 2, 3, 1)),
+    ("flatten2", {"axis": 1}, ROWS),
+    ("flatten_contiguous_range", {"start_axis": 1, "stop_axis": 3}, ROWS),
+    ("squeeze2", {"axes": [1]}, IMAGE[:, 0]),
+    ("squeeze2", {"axes": [2]}, IMAGE),
+    ("unsqueeze2", {"axes": [1]}, IMAGE[:, None]),
+]
+
+
+def reshaping(type: str, attributes: Mapping[str, Any], sizes: list[int]) -> Paddle2Writer:
+    """A model of one operator that reads `x` and makes `y` and the shape `s`."""
+    writer = Paddle2Writer()
+    writer.input("x", "float32", sizes)
+    writer.operator(type, {"X": "x"}, {"Out": "y", "XShape": "s"}, attributes)
+    writer.output("y")
+    return writer
+
+
+@pytest.mark.parametrize("sizes", [[2, 1, 4, 6], [-1, 1, 4, -1]])
+@pytest.mark.parametrize(("type", "attributes", "expected"), RESHAPED)
+def test_shapes_are_handed_out(
+    tmp_path: Path, type: str, attributes: Mapping[str, Any], expected: Array, sizes: list[int]
+) -> None:
+    writer = reshaping(type, attributes, sizes)
+    writer.output("s")
+    made, shape = outputs(load(writer.save(tmp_path)), {"x": IMAGE})
+    np.testing.assert_array_equal(made, expected)
+    assert shape.shape == (0, *IMAGE.shape)
+
+
+@pytest.mark.parametrize(("type", "attributes", "expected"), RESHAPED)
+def test_a_stored_shape_of_another_size_is_of_no_account(
+    tmp_path: Path, type: str, attributes: Mapping[str, Any], expected: Array
+) -> None:
+    writer = reshaping(type, attributes, list(IMAGE.shape))
+    writer.parameter("s", np.ones(7, np.float32))
+    writer.block.vars[-1].type.lod_tensor.tensor.dims[:] = [0, *IMAGE.shape]
+    (made,) = outputs(load(writer.save(tmp_path)), {"x": IMAGE})
+    np.testing.assert_array_equal(made, expected)
+
+
+def test_a_parameter_that_is_read_before_it_is_made_must_fit(tmp_path: Path) -> None:
+    writer = small()
+    writer.operator("assign", {"X": "y"}, {"Out": "w"})
+    writer.block.vars[1].type.lod_tensor.tensor.dims[:] = [3, 4]
+    assert "parameter 'w': is float32[3, 3], but the program has it as float32[3, 4]" in refused(
+        writer.save(tmp_path)
+    )
+
+
+def test_statistics_of_batch_normalization(tmp_path: Path) -> None:
+    """They are those that it normalizes by; Paddle hands out memory that it never wrote."""
+    mean, variance = normal(2, 4), np.square(normal(3, 4)) + np.float32(0.1)
+    writer = Paddle2Writer()
+    writer.input("x", "float32", [-1, 4])
+    writer.parameter("m", mean)
+    writer.parameter("v", variance)
+    slots = {"Y": "y", "MeanOut": "m", "VarianceOut": "v", "SavedMean": "sm", "SavedVariance": "sv"}
+    writer.operator("batch_norm", {"X": "x", "Mean": "m", "Variance": "v"}, slots, {"epsilon": 0.5})
+    for name in slots.values():
+        writer.output(name)
+    x = normal(4, 3, 4)
+    y, *statistics = outputs(load(writer.save(tmp_path)), {"x": x})
+    deviation = np.sqrt(variance + 0.5)
+    np.testing.assert_allclose(y, (x - mean) / deviation, rtol=1e-5)
+    for found, expected in zip(statistics, (mean, variance, mean, 1 / deviation), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_statistics_of_instance_normalization(tmp_path: Path) -> None:
+    """A mean an image and channel, and one over the deviation."""
+    writer = Paddle2Writer()
+    writer.input("x", "float32", [-1, 3, -1, -1])
+    slots = {"Y": "y", "SavedMean": "sm", "SavedVariance": "sv"}
+    writer.operator("instance_norm", {"X": "x"}, slots, {"epsilon": 0.5})
+    for name in slots.values():
+        writer.output(name)
+    x = normal(5, 2, 3, 4, 6)
+    _, mean, deviation = outputs(load(writer.save(tmp_path)), {"x": x})
+    np.testing.assert_allclose(mean, x.mean((2, 3)).ravel(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(deviation, (x.var((2, 3)).ravel() + 0.5) ** -0.5, rtol=1e-5)
