@@ -96,6 +96,21 @@ def test_explaining_what_no_device_runs(
     assert devices == {"RELU": "reference", "onnx.com.microsoft.Inverse": None, "TANH": "reference"}
 
 
+def test_explaining_what_runs_inside_branches(crosschip: Crosschip, tmp_path: Path) -> None:
+    proto = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (bool c, float[3] x) => (float[3] y)
+        { y = If <then_branch = t () => (float[3] a) { a = Tanh(x) },
+                  else_branch = e () => (float[3] b) { b = Exp(x) }> (c) }""")
+    path = tmp_path / "if.onnx"
+    onnx.save(proto, path)
+    outcome = crosschip("explain", path, "--devices", "reference", "--json")
+    assert outcome.status == 0
+    assert {o["type"] for o in outcome.document["operations"]} == {"IF", "TANH", "EXP"}
+    shown = crosschip("explain", path, "--devices", "reference").out
+    for text in ("IF", "TANH", "EXP"):
+        assert text in shown
+
+
 def test_a_drawing_that_cannot_be_written_is_an_error(crosschip: Crosschip, model: Path) -> None:
     for flag, name in (("--dot", "m"), ("--svg", "m.svg")):
         outcome = crosschip("explain", model, "--devices", "reference", flag, f"/dev/null/{name}")

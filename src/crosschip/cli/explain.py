@@ -61,7 +61,7 @@ def _report(placement: Placement) -> dict[str, object]:
                 "inputs": [operand.name for operand in segment.inputs],
                 "outputs": [operand.name for operand in segment.outputs],
             }
-            for segment in placement.segments
+            for segment in placement.every_segment()
         ],
         "operations": [
             {
@@ -70,7 +70,7 @@ def _report(placement: Placement) -> dict[str, object]:
                 "device": decision.device,
                 "reasons": dict(decision.reasons),
             }
-            for decision in placement.decisions
+            for decision in placement.every_decision()
         ],
     }
 
@@ -86,7 +86,7 @@ def _print(placement: Placement) -> None:
                 ", ".join(operand.name for operand in segment.inputs),
                 ", ".join(operand.name for operand in segment.outputs),
             )
-            for segment in placement.segments
+            for segment in placement.every_segment()
         ],
         numbers="operations",
     )
@@ -96,7 +96,7 @@ def _print(placement: Placement) -> None:
             d.device or "nobody",
             "\n".join(f"{name}: {text}" for name, text in d.reasons.items()),
         )
-        for d in placement.decisions
+        for d in placement.every_decision()
     )
     table(
         "Operations",
