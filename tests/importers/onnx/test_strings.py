@@ -189,13 +189,9 @@ def is_right_directly(case: Case) -> bool:
     return True
 
 
-def test_there_are_cases_of_strings_and_most_run_here() -> None:
-    assert len(text_cases()) == 26
-    assert sum(map(is_right_directly, text_cases())) >= 22
-
-
 @pytest.mark.parametrize("devices", [["onnxruntime"], ["reference", "onnxruntime"]])
 def test_what_onnxruntime_gets_right_is_right(devices: list[str], tmp_path: Path) -> None:
+    assert text_cases()
     for case in text_cases():
         outcome = judge(case, devices, tmp_path)
         assert outcome.verdict == ("right" if is_right_directly(case) else "refused"), outcome
