@@ -18,7 +18,7 @@ QUICK = ("ir", "ops", "passes", "drawing", "runtime")
 """The folders that `--quick` takes tests from: all that ask no engine and are not marked `slow`."""
 
 ENGINES = ("onnxruntime", "openvino")
-"""The engines in the box, as devices and as packages. A test asks those among its parameters."""
+"""The engines in the box, as devices and as packages. A test asks those that a parameter names."""
 
 os.environ["CROSSCHIP_VERIFY"] = "1"  # also in the processes that tests start
 
@@ -64,9 +64,11 @@ def _is_quick(item: pytest.Item) -> bool:
     if not isinstance(item, pytest.Function) or item.get_closest_marker("slow"):
         return False
     parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return "models" not in item.fixturenames and not any(
-        isinstance(p, str) and p in ENGINES for p in parameters
-    )
+    return "models" not in item.fixturenames and not any(map(_is_engine, parameters))
+
+
+def _is_engine(parameter: object) -> bool:
+    return isinstance(parameter, str) and not set(ENGINES).isdisjoint(parameter.split(","))
 
 
 class NoEngines:
