@@ -244,7 +244,7 @@ def test_numbers_and_strings_side_by_side(importing: Importing) -> None:
     model, path = importing(BOTH)
     inputs = {"reals": ARRAYS["reals"], "words": WORDS}
     with crosschip.compile(model, devices="reference,onnxruntime", cache=False) as compiled:
-        by_device: dict[str, set[str]] = {}
+        by_device: dict[str | None, set[str]] = {}
         for decision in compiled.placement.decisions:
             by_device.setdefault(decision.device, set()).add(decision.type)
         assert by_device == {
