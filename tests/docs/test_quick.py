@@ -8,7 +8,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_quick_tests_ask_no_engine() -> None:
-    command = [sys.executable, "-m", "pytest", "--quick", "--collect-only", "-q", "-n", "0", "tests"]
+    pytest = [sys.executable, "-m", "pytest", "-q", "-n", "0"]
+    command = [*pytest, "--quick", "--collect-only", "tests"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     found = done.stdout

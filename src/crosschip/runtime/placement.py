@@ -169,7 +169,7 @@ def place(
             if bodies.go_before(owners.get(name), list(devices)):
                 owners[name] = RUNTIME
         decisions, placed, owner_of = _decide(model, asked, owners, inside)
-        every = segments_of(placed, owner_of)
+        every = segments_of(placed, owner_of, _dialects(decisions))
         segments = tuple(segment for segment in every if segment.device != _NOBODY)
         placement = Placement(placed, segments, decisions)
         if not partial:
@@ -272,6 +272,16 @@ def _decide(
     if verifying():
         placed.verify()
     return tuple(decisions), placed, owner_of
+
+
+def _dialects(decisions: Sequence[Decision]) -> Mapping[Operation, str]:
+    """The word for how its device reads an operation, where there is one."""
+    return {
+        part: decision.verdicts[decision.device].support.dialect
+        for decision in decisions
+        if decision.device is not None and decision.verdicts[decision.device].support.dialect
+        for part in decision.parts
+    }
 
 
 def _split_groups(
