@@ -331,8 +331,10 @@ class Operator(Operation):
 
     def _with_sizes(self, types: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
         first = types[0]
+        if first.element_type not in INDICES:
+            return types
         shape = first.static_shape
-        if first.element_type not in INDICES or shape is None or math.prod(shape) > MAX_RANK:
+        if shape is None or math.prod(shape) > MAX_RANK:
             return types
         try:
             sizes = self.infer_sizes()
