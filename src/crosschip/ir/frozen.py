@@ -9,7 +9,8 @@ from typing import Any, Never, Self
 class Frozen:
     """Base of what is immutable in fact: only its constructor gives its fields their values.
 
-    It does so with `settle` or, where many objects are made, with each slot's `setter`. A copy is the object itself.
+    It does so with `settle` or, where many objects are made, with each slot's `setter`. A copy is
+    the object itself.
     """
 
     __slots__ = ()

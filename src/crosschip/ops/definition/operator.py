@@ -73,6 +73,7 @@ class Operator(Operation):
         found = {
             name: slot
             for base in reversed(cls.__mro__)
+            if base is not Operator and issubclass(base, Operator)  # others have no slots
             for name, slot in vars(base).items()
             if isinstance(slot, Slot) and slot.name == name  # and not `variadic`
         }
