@@ -207,9 +207,13 @@ class CompiledModel(Closing):
         """The device that makes an operand, or is the first to read it."""
         segments = self.placement.segments
         for segment in segments:
-            if operand in segment.outputs:
+            if operand in segment.outputs and segment.device in self._devices:
                 return segment.device
-        readers = (segment.device for segment in segments if operand in segment.inputs)
+        readers = (
+            segment.device
+            for segment in segments
+            if operand in segment.inputs and segment.device in self._devices
+        )
         return next(readers, next(iter(self._devices)))
 
 

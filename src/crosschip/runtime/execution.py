@@ -35,13 +35,16 @@ class Plan:
     Args:
         placement: what the programs were compiled from.
         programs: one for each segment, in order.
+        own: whether the outputs must be the caller's own; else they may be inputs or constants.
 
     Attributes:
         execute: computes the outputs from arrays for the inputs, both in the model's order.
         submits: whether a program takes on work and goes on.
     """
 
-    def __init__(self, placement: Placement, programs: Sequence[GuardedProgram]) -> None:
+    def __init__(
+        self, placement: Placement, programs: Sequence[GuardedProgram], *, own: bool = True
+    ) -> None:
         model = placement.model
         number = {operand: i for i, operand in enumerate(model.inputs.values())}
         self._steps = [
@@ -53,7 +56,8 @@ class Plan:
             for segment, program in zip(placement.segments, programs, strict=True)
         ]
         fresh = {operand for segment in placement.segments for operand in segment.outputs}
-        self._given = [_source(operand, number, fresh) for operand in model.outputs.values()]
+        given = [_source(operand, number, fresh) for operand in model.outputs.values()]
+        self._given = [(source, copy and own) for source, copy in given]
         self._count = len(number)
         self.submits = any(program.submits for program in programs)
         self.execute: Execute = self._execute_arrays
@@ -88,12 +92,8 @@ class Plan:
         for program, submission in taken:
             call(program.name, "running", submission.event.wait)
             program.results(submission.outputs)
-        return [
-            _array(values[source] if isinstance(source, int) else source).copy()
-            if copy
-            else values[source]
-            for source, copy in self._given
-        ]
+        found = ((values[s] if isinstance(s, int) else s, copy) for s, copy in self._given)
+        return [_array(value).copy() if copy else value for value, copy in found]
 
     def _execute_to_arrays(self, arrays: Sequence[Array]) -> Sequence[Array]:
         return [_array(value) for value in self.execute_values(arrays, {})]
@@ -104,12 +104,8 @@ class Plan:
             made = step.program.run([values[i] for i in step.reads])
             for index, value in zip(step.writes, made, strict=True):
                 values[index] = _contiguous(value)
-        return [
-            (values[source] if isinstance(source, int) else source).copy()
-            if copy
-            else values[source]
-            for source, copy in self._given
-        ]
+        found = ((values[s] if isinstance(s, int) else s, copy) for s, copy in self._given)
+        return [value.copy() if copy else value for value, copy in found]
 
 
 def _submit(

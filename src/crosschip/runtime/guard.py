@@ -217,7 +217,7 @@ class GuardedProgram:
 
     Args:
         name: the device's.
-        device: the device itself.
+        device: the device itself; `None` for a program of the runtime's own.
         program: the program itself.
         model: what it was compiled from.
         alignment: the number of bytes to a multiple of which the memory of inputs is aligned.
@@ -228,7 +228,7 @@ class GuardedProgram:
     """
 
     def __init__(
-        self, name: str, device: Device, program: Program, model: Model, alignment: int
+        self, name: str, device: Device | None, program: Program, model: Model, alignment: int
     ) -> None:
         self._alignment = alignment
         self.name = name

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from crosschip.ir import Extension, Model, Operand, Operation
+from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.runs import fewest_runs
 
 
@@ -59,13 +60,18 @@ def cut(model: Model, owner: Mapping[Operation, str]) -> list[list[Operation]]:
         producers = {model.producers.get(o) for o in operation.inputs if o is not None}
         for producer in producers - {None}:
             readers[index[cast(Operation, producer)]].append(node)
-    runs = fewest_runs([_colour(o, owner[o]) for o in model.operations], readers)
+    colours = [_colour(node, operation, owner[operation]) for operation, node in index.items()]
+    runs = fewest_runs(colours, readers)
     return [[model.operations[node] for node in run] for run in runs]
 
 
-def _colour(operation: Operation, device: str) -> str:
-    """What must be alike in a run: the device; an extension stands alone, as its payload does."""
-    return f"{device} {operation.name}" if isinstance(operation, Extension) else device
+def _colour(node: int, operation: Operation, device: str) -> str:
+    """What must be alike in a run: the device.
+
+    An extension stands alone, as its payload does, and so does what the runtime itself runs.
+    """
+    alone = isinstance(operation, Extension) or device == RUNTIME
+    return f"{device} {node}" if alone else device
 
 
 def _segment(name: str, device: str, run: Sequence[Operation], shared: Set[Operand]) -> Segment:

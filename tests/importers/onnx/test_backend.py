@@ -20,14 +20,11 @@ NOBODY = {
     "training_dropout": "draws random numbers",
 }
 FOREIGN = {
-    "affine_grid_(2d_expanded|.*_align_corners_expanded)": "the condition of an If is computed",
+    "affine_grid_2d(_align_corners)?_expanded": "Squeeze without axes, of sizes that are not known",
     "ai_onnx_ml_tree": "trees of decisions are no standard operator",
     "col2im": "the image's shape is computed",
     "dft_i?rfft$": "the axis, which changes size, is computed",
-    "if$": "the condition is computed",
-    "loop11$": "the number of times is computed",
     "melweightmatrix$": "the sizes are computed",
-    "range_.*_expanded": "the number of times of a Loop is computed",
     "stft$": "the length of frames is computed",
 }
 UNCHECKED: Mapping[str, Mapping[str, str]] = {
@@ -36,7 +33,7 @@ UNCHECKED: Mapping[str, Mapping[str, str]] = {
 }
 """By devices, the cases whose values are not compared: patterns of their names, and why."""
 
-FEWEST_RIGHT = {"reference": 1600, "reference,onnxruntime": 1651}
+FEWEST_RIGHT = {"reference": 1750, "reference,onnxruntime": 1651}
 
 
 def unchecked(devices: str) -> set[str]:

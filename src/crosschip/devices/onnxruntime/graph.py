@@ -19,18 +19,24 @@ _IR_VERSION = 10
 class Graph:
     """An ONNX graph in the making; knows the name that stands for each operand.
 
+    Names are unique in a model, and the constants of a graph that a node holds are those of the
+    graph around it all: ONNX Runtime does not find them again if they are in graphs of nodes.
+
     Attributes:
         label: what the engine's messages call the nodes that are added from now on.
     """
 
-    def __init__(self, inputs: Iterable[Operand]) -> None:
+    def __init__(self, inputs: Iterable[Operand], around: Graph | None = None) -> None:
         self._proto = onnx.GraphProto(name="crosschip")
         self._names: dict[Operand, str] = {}
         self._made: set[str] = set()
+        self._whole: Graph = self if around is None else around._whole
         self.label = ""
         self._external: dict[str, Array] = {}
+        self._count = 0
         for index, operand in enumerate(inputs):
-            name = self._names[operand] = f"input{index}"
+            name = f"input{index}" if around is None else self._new_name()
+            self._names[operand] = name
             self._proto.input.append(_value_info(name, operand.type))
 
     def __getitem__(self, operand: Operand) -> str:
@@ -41,6 +47,10 @@ class Graph:
             assert elements is not None, "an operation stands after those that it reads"
             name = self._names[operand] = self.constant(elements)
         return name
+
+    def stand_for(self, operand: Operand, name: str) -> None:
+        """Say what stands for an operand that is made elsewhere."""
+        self._names[operand] = name
 
     def define(self, operation: Operation, names: Sequence[str]) -> None:
         """Say what stands for the outputs of an operation."""
@@ -55,7 +65,7 @@ class Graph:
 
     def add_all(self, type: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
         """Like `add`, for a node with any number of outputs."""
-        outputs = [f"value{len(self._made) + index}" for index in range(count)]
+        outputs = [self._new_name() for _ in range(count)]
         self._made.update(outputs)
         given = {name: value for name, value in attributes.items() if value is not None}
         label = f"{self.label if self.label.isprintable() else ascii(self.label)}.{outputs[0]}"
@@ -64,8 +74,9 @@ class Graph:
 
     def constant(self, value: Array) -> str:
         """Add a constant; a large one is not copied."""
-        name = f"constant{len(self._proto.initializer)}"
-        tensor = self._proto.initializer.add(
+        whole = self._whole
+        name = f"constant{len(whole._proto.initializer)}"
+        tensor = whole._proto.initializer.add(
             name=name, data_type=_code(value.dtype), dims=value.shape
         )
         if value.nbytes < EXTERNAL_BYTES:
@@ -73,7 +84,7 @@ class Graph:
         else:
             tensor.data_location = TensorProto.EXTERNAL
             tensor.external_data.add(key="location", value="memory")
-            self._external[name] = np.asarray(value, order="C")
+            whole._external[name] = np.asarray(value, order="C")
         return name
 
     def int64(self, values: Iterable[int]) -> str:
@@ -99,6 +110,13 @@ class Graph:
 
     def finish(self, outputs: Iterable[Operand]) -> OnnxModel:
         """The graph as a model whose outputs stand for these operands, in order."""
+        proto = self.with_outputs(outputs)
+        opset = helper.make_operatorsetid("", _OPSET)
+        model = helper.make_model(proto, ir_version=_IR_VERSION, opset_imports=[opset])
+        return OnnxModel(model.SerializeToString(), self._external)
+
+    def with_outputs(self, outputs: Iterable[Operand]) -> onnx.GraphProto:
+        """The graph, with outputs that stand for these operands, in order."""
         taken: set[str] = set()
         for operand in outputs:
             name = self[operand]
@@ -107,9 +125,11 @@ class Graph:
                 name = self.add("Identity", name)
             taken.add(name)
             self._proto.output.append(_value_info(name, operand.type))
-        opset = helper.make_operatorsetid("", _OPSET)
-        model = helper.make_model(self._proto, ir_version=_IR_VERSION, opset_imports=[opset])
-        return OnnxModel(model.SerializeToString(), self._external)
+        return self._proto
+
+    def _new_name(self) -> str:
+        self._whole._count += 1
+        return f"value{self._whole._count - 1}"
 
 
 def _code(dtype: np.dtype) -> int:

@@ -2,8 +2,8 @@
 
 Compiling is two steps: ONNX Runtime optimizes the model for this processor, and a session is made
 of the result. The result is what is saved, and loading is the second step alone, so that a loaded
-program computes what the compiled one did, bit for bit. The model of an extension operation is
-saved as it is, and optimized whenever a session is made of it.
+program computes what the compiled one did, bit for bit. The model of an extension operation, or
+with control flow, is saved as it is, and optimized whenever a session is made of it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import onnxruntime
 
+from crosschip.devices.onnxruntime import control
 from crosschip.devices.onnxruntime import saved as layout
-from crosschip.devices.onnxruntime.converters import converters
 from crosschip.devices.onnxruntime.extensions import onnx_model
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.devices.onnxruntime.memory import frugal
@@ -33,6 +33,7 @@ class OnnxRuntimeProgram(Program):
     Args:
         model: what it runs, optimized unless it is an extension operation's.
         settings: how the session is made.
+        optimize: whether the model is still to be optimized.
         extension: what it was compiled from, if that is an extension operation. Nothing but the
             model's file vouches for the types of what it makes.
 
@@ -41,13 +42,18 @@ class OnnxRuntimeProgram(Program):
     """
 
     def __init__(
-        self, model: OnnxModel, settings: Settings, extension: Model | None = None
+        self,
+        model: OnnxModel,
+        settings: Settings,
+        *,
+        optimize: bool = False,
+        extension: Model | None = None,
     ) -> None:
         self._model = model
         unproven = extension.outputs.values() if extension else ()
         self._declared = [(operand.name, operand.type) for operand in unproven]
         self._values = ortvalues(model)
-        self._session = settings.session(model, self._values, optimize=extension is not None)
+        self._session = settings.session(model, self._values, optimize=optimize)
         inputs, made = self._session.get_inputs(), self._session.get_outputs()
         self._inputs = [value.name for value in inputs]
         self._outputs = [value.name for value in made]
@@ -106,7 +112,10 @@ def compile(model: Model, options: Options, *, spinning: bool) -> OnnxRuntimePro
     with frugal():
         extension = _extension(model)
         if extension is not None:
-            return OnnxRuntimeProgram(onnx_model(model, extension), settings, model)
+            made = onnx_model(model, extension)
+            return OnnxRuntimeProgram(made, settings, optimize=True, extension=model)
+        if _holds_graphs(model):
+            return OnnxRuntimeProgram(_onnx_model(model), settings, optimize=True)
         return OnnxRuntimeProgram(settings.optimized(_onnx_model(model)), settings)
 
 
@@ -116,11 +125,13 @@ def _extension(model: Model) -> Extension | None:
     return first if isinstance(first, Extension) else None
 
 
+def _holds_graphs(model: Model) -> bool:
+    return any(operation.bodies for operation in model.operations)
+
+
 def _onnx_model(model: Model) -> OnnxModel:
     graph = Graph(model.inputs.values())
-    for operation in model.operations:
-        graph.label = operation.name
-        graph.define(operation, converters.convert(graph, operation))
+    control.add_operations(graph, model)
     return graph.finish(model.outputs.values())
 
 
@@ -136,7 +147,9 @@ def load(saved: bytes, model: Model, options: Options, *, spinning: bool) -> Onn
         raise failure("has not saved this program", error) from error
     with frugal():
         settings = Settings(options.threads, spinning)
-        return OnnxRuntimeProgram(compiled, settings, model if _extension(model) else None)
+        extension = model if _extension(model) else None
+        optimize = extension is not None or _holds_graphs(model)
+        return OnnxRuntimeProgram(compiled, settings, optimize=optimize, extension=extension)
 
 
 def _check(name: str, declared: TensorType, array: Array) -> None:
