@@ -30,23 +30,31 @@ class Decision:
     """Where an operation of the model went.
 
     Attributes:
-        name: the operation's.
-        type: its operator's.
+        operation: the operation.
         device: who runs it.
         verdicts: what each device that was asked does about it, in the order of preference.
         bodies: where the bodies of control flow went that the runtime runs.
     """
 
-    name: str
-    type: str
+    operation: Operation
     device: str
     verdicts: Mapping[str, Verdict]
     bodies: Sequence[Placement] = ()
 
     @property
+    def name(self) -> str:
+        """The operation's name."""
+        return self.operation.name
+
+    @property
+    def type(self) -> str:
+        """The name of its operator."""
+        return self.operation.type
+
+    @property
     def parts(self) -> Sequence[Operation]:
         """The operations that run: the operation itself, or those of its decomposition."""
-        return self.verdicts[self.device].parts
+        return self.verdicts[self.device].simpler or (self.operation,)
 
     @property
     def reasons(self) -> Mapping[str, str]:
@@ -203,7 +211,7 @@ def _choose(
             break
         asked[name] = verdicts(model, ask, wanted, known[name])
         for operation, verdict in asked[name].of.items():
-            if verdict.parts:
+            if verdict:
                 owners.setdefault(operation, name)
         if not ask_all:
             wanted = wanted - owners.keys()
@@ -225,6 +233,7 @@ def _decide(
     operations: list[Operation] = []
     owner_of: dict[Operation, str] = {}
     unplaced: list[tuple[Operation, Mapping[str, Verdict]]] = []
+    alike: dict[tuple[int, ...], dict[str, Verdict]] = {}
     for operation in model.operations:
         spend()
         about = {
@@ -232,21 +241,24 @@ def _decide(
             for name, found in asked.items()
             if operation.name in found.of
         }
+        # Most operations have the same verdicts, which are kept once.
+        about = alike.setdefault(tuple(map(id, about.values())), about)
         device = owners.get(operation.name)
         if device is None:
             if operation.name in inside:
                 no = Support.no(operation, "", inside[operation.name].problem)
-                about[RUNTIME] = Verdict(no, ())
+                about = {**about, RUNTIME: Verdict(no)}
             unplaced.append((operation, about))
             continue
         bodies: Sequence[Placement] = ()
         if device == RUNTIME:
-            about[RUNTIME] = Verdict(Support(True, detail="runs its bodies"), (operation,))
+            about = {**about, RUNTIME: Verdict(Support(True, detail="runs its bodies"))}
             bodies = inside[operation.name].bodies
-        decision = Decision(operation.name, operation.type, device, about, bodies)
+        decision = Decision(operation, device, about, bodies)
         decisions.append(decision)
-        operations.extend(decision.parts)
-        owner_of.update(dict.fromkeys(decision.parts, device))
+        for part in decision.parts:
+            operations.append(part)
+            owner_of[part] = device
     if unplaced:
         raise UnsupportedError(_unplaced_text(model, unplaced))
     placed = Model(model.name, model.inputs, operations, model.outputs)

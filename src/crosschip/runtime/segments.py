@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import cast
 
 from crosschip.ir import Extension, Model, Operand, Operation
 from crosschip.runtime.control import RUNTIME
@@ -40,12 +39,11 @@ def segments_of(model: Model, owner: Mapping[Operation, str]) -> tuple[Segment, 
     shared = set(model.outputs.values())
     for index, run in enumerate(runs):
         for operation in run:
-            shared.update(
-                operand
-                for operand in operation.inputs
-                if operand is not None and made_in.get(operand, index) != index
-            )
-            made_in.update(dict.fromkeys(operation.outputs, index))
+            for operand in operation.inputs:
+                if operand is not None and made_in.get(operand, index) != index:
+                    shared.add(operand)
+            for operand in operation.outputs:
+                made_in[operand] = index
     return tuple(
         _segment(f"{model.name}.{index}", owner[run[0]], run, shared)
         for index, run in enumerate(runs)
@@ -54,15 +52,19 @@ def segments_of(model: Model, owner: Mapping[Operation, str]) -> tuple[Segment, 
 
 def cut(model: Model, owner: Mapping[Operation, str]) -> list[list[Operation]]:
     """The operations in runs of one device each, as few as `fewest_runs` finds."""
-    index = {operation: i for i, operation in enumerate(model.operations)}
-    readers: list[list[int]] = [[] for _ in index]
-    for operation, node in index.items():
-        producers = {model.producers.get(o) for o in operation.inputs if o is not None}
-        for producer in producers - {None}:
-            readers[index[cast(Operation, producer)]].append(node)
-    colours = [_colour(node, operation, owner[operation]) for operation, node in index.items()]
-    runs = fewest_runs(colours, readers)
-    return [[model.operations[node] for node in run] for run in runs]
+    operations = model.operations
+    colours = [
+        _colour(node, operation, owner[operation]) for node, operation in enumerate(operations)
+    ]
+    if len(set(colours)) == 1:
+        return [list(operations)]
+    index = {operation: node for node, operation in enumerate(operations)}
+    readers: list[list[int]] = [[] for _ in operations]
+    for node, operation in enumerate(operations):
+        for producer in {model.producers.get(o) for o in operation.inputs if o is not None}:
+            if producer is not None:
+                readers[index[producer]].append(node)
+    return [[operations[node] for node in run] for run in fewest_runs(colours, readers)]
 
 
 def _colour(node: int, operation: Operation, device: str) -> str:
