@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from crosschip.hal import Rule, Support
 from crosschip.ir import Model, Operation, UnsupportedError
 from crosschip.ir.budget import spend
-from crosschip.ir.garbage import collection_paused
 from crosschip.passes import verifying
 from crosschip.runtime.asking import Ask, Verdict, Verdicts, broken_group, verdicts
 from crosschip.runtime.control import RUNTIME
@@ -117,7 +116,6 @@ class Placement:
         return f"{total}; main reason ({count}): {reason}"
 
 
-@collection_paused()
 def place(
     model: Model,
     devices: Mapping[str, Ask],
