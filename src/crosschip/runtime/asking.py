@@ -134,7 +134,7 @@ def _decomposed(operation: Operator, ask: Ask, taken: set[str]) -> Sequence[Oper
         return None
     simpler = _making(operation.outputs, results, builder)
     offer = ask(_model_of(operation, simpler))
-    if offer.groups:
+    if offer.groups or any(answer.dialect for answer in offer.answers):
         return None
     parts: list[Operation] = []
     for part, answer in zip(simpler, offer.answers, strict=True):

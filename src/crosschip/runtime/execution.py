@@ -8,8 +8,11 @@ become arrays where anybody else does.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from crosschip.hal import Buffer, HostBuffer
 from crosschip.ir import Array, Operand
@@ -93,7 +96,7 @@ class Plan:
             call(program.name, "running", submission.event.wait)
             program.results(submission.outputs)
         found = ((values[s] if isinstance(s, int) else s, copy) for s, copy in self._given)
-        return [_array(value).copy() if copy else value for value, copy in found]
+        return [_copied(_array(value)) if copy else value for value, copy in found]
 
     def _execute_to_arrays(self, arrays: Sequence[Array]) -> Sequence[Array]:
         return [_array(value) for value in self.execute_values(arrays, {})]
@@ -105,7 +108,7 @@ class Plan:
             for index, value in zip(step.writes, made, strict=True):
                 values[index] = _contiguous(value)
         found = ((values[s] if isinstance(s, int) else s, copy) for s, copy in self._given)
-        return [value.copy() if copy else value for value, copy in found]
+        return [_copied(value) if copy else value for value, copy in found]
 
 
 def _submit(
@@ -131,8 +134,16 @@ def _array(value: Value) -> Array:
     return call("a buffer", "handing out its elements", value.array)
 
 
-def _contiguous(array: Array) -> Array:
-    return array if array.flags.c_contiguous else array.copy()
+def _contiguous(value: Array) -> Array:
+    """The value, in C order if it is a tensor."""
+    if type(value) is not np.ndarray or value.flags.c_contiguous:
+        return value
+    return value.copy()
+
+
+def _copied(value: Array) -> Array:
+    """A copy of a value, and of all that is in it if it is no tensor."""
+    return value.copy() if type(value) is np.ndarray else deepcopy(value)
 
 
 def _source(

@@ -35,14 +35,13 @@ def operators() -> Collection[str]:
     return converters.operators
 
 
-def add_operations(graph: Graph, model: Model) -> None:
-    """Add the operations of a model, or of a body, to a graph."""
-    for operation in model.operations:
-        graph.label = operation.name
-        if isinstance(operation, ControlFlow):
-            graph.define(operation, _convert(graph, operation))
-        else:
-            graph.define(operation, converters.convert(graph, operation))
+def add_operation(graph: Graph, operation: Operation) -> None:
+    """Add an operation of a model, or of a body, to a graph."""
+    graph.label = operation.name
+    if isinstance(operation, ControlFlow):
+        graph.define(operation, _convert(graph, operation))
+    else:
+        graph.define(operation, converters.convert(graph, operation))
 
 
 def _convert(graph: Graph, operation: ControlFlow) -> Sequence[str]:
@@ -91,5 +90,6 @@ def _body(graph: Graph, body: Model, captures: Sequence[Operand]) -> GraphProto:
     inner = Graph(own, graph)
     for operand, outside in zip(inputs[len(own) :], captures, strict=True):
         inner.stand_for(operand, graph[outside])
-    add_operations(inner, body)
+    for operation in body.operations:
+        add_operation(inner, operation)
     return inner.with_outputs(body.outputs.values())

@@ -23,13 +23,8 @@ from onnx import (
 )
 
 from crosschip.importers.body import Body, Captures, with_settled_state
-from crosschip.importers.onnx.functions import (
-    STANDARD_DOMAINS,
-    allows,
-    model_body,
-    standard_body,
-)
-from crosschip.importers.onnx.grouping import makes_no_tensor, units
+from crosschip.importers.onnx.functions import allows, model_body, standard_body
+from crosschip.importers.onnx.grouping import has_foreign, makes_no_tensor, units
 from crosschip.importers.onnx.node import Node
 from crosschip.importers.onnx.opaque import (
     CONTAINER,
@@ -40,6 +35,7 @@ from crosschip.importers.onnx.opaque import (
 )
 from crosschip.importers.onnx.opaque_types import TypeInference
 from crosschip.importers.onnx.operators import TABLE
+from crosschip.importers.onnx.schemas import domain_of
 from crosschip.importers.onnx.shared import Shared, full_name, located, opsets_of, place
 from crosschip.importers.onnx.tensors import text
 from crosschip.ir import (
@@ -195,7 +191,9 @@ class Scope:
             wanted: the names of the graph's outputs.
             where: the file that messages name.
         """
-        if self._shared.containers or makes_no_tensor(nodes, self._shared.functions.values()):
+        functions = self._shared.functions.values()
+        foreign = has_foreign(nodes, functions)
+        if foreign or self._shared.containers or makes_no_tensor(nodes, functions):
             self._run_units(nodes, set(wanted), where)
             return
         for number, node in enumerate(nodes):
@@ -203,36 +201,44 @@ class Scope:
                 self._import(number, node)
 
     def _run_units(self, nodes: Sequence[NodeProto], wanted: set[str], where: str) -> None:
-        """The same where something else than tensors may pass between nodes."""
+        """The same where something else than tensors of known types may pass between nodes."""
         with located(f"{where}types of values"):
-            types = self._all_types(nodes)
-        for unit in units(nodes, types):
+            containers, unknown = self._inner_values(nodes)
+        for unit in units(nodes, containers | unknown):
             with located(f"{where}{place(unit[0], nodes[unit[0]])}"):
                 if len(unit) == 1:
                     self._import(unit[0], nodes[unit[0]])
                 else:
                     others = (node for i, node in enumerate(nodes) if i not in unit)
                     read = wanted.union(*(free_names([node]) for node in others))
-                    self._import_together(unit[0], [nodes[index] for index in unit], read)
+                    inside = [nodes[index] for index in unit]
+                    made = {text(name) for node in inside for name in node.output}
+                    reason = "what passes between its parts is no tensor"
+                    if made.isdisjoint(containers):
+                        reason = "the type of what passes between its parts is not known"
+                    self._import_together(unit[0], inside, read, reason)
 
-    def _all_types(self, nodes: Sequence[NodeProto]) -> dict[str, TypeProto]:
-        """The types of all values of the graph, as far as they are known."""
+    def _inner_values(self, nodes: Sequence[NodeProto]) -> tuple[set[str], set[str]]:
+        """The values of the graph that are no tensors, and those whose types are not known."""
         types: dict[str, TypeProto] = {}
         for name in free_names(nodes):
             operand = self.optional(name)
             if operand is not None:
                 types[name] = self.type_of(operand)
-        functions = self._shared.functions.values()
-        TypeInference(self._opsets, functions).extend(types, nodes, self._declared)
-        return types
+        inference = TypeInference(self._opsets, self._shared.functions.values())
+        inference.extend(types, nodes, self._declared)
+        containers = {name for name, t in types.items() if not t.HasField("tensor_type")}
+        return containers, inference.unknown(nodes, types)
 
-    def _import_together(self, number: int, nodes: Sequence[NodeProto], read: set[str]) -> None:
-        """Keep nodes that hand each other what is no tensor as one extension operation."""
+    def _import_together(
+        self, number: int, nodes: Sequence[NodeProto], read: set[str], reason: str
+    ) -> None:
+        """Keep nodes that must stay together as one extension operation."""
         makes = [text(name) for node in nodes for name in node.output if name]
         outputs = [name for name in makes if name in read]
         names = self._shared.names(f"{self._prefix}{text(nodes[0].op_type)}_{number}", number)
         subgraph = self._opaque_subgraph(nodes, outputs)
-        extension = subgraph.extension(next(names), "what passes between its parts is no tensor")
+        extension = subgraph.extension(next(names), reason)
         self._builder.append(extension)
         for name, operand in zip(outputs, extension.outputs, strict=True):
             self.define(name, operand)
@@ -509,8 +515,7 @@ class Scope:
         )
 
     def _opset(self, proto: NodeProto) -> int:
-        domain = "" if proto.domain in STANDARD_DOMAINS else text(proto.domain)
-        return self._opsets.get(domain, 1)
+        return self._opsets.get(domain_of(proto), 1)
 
 
 def _made(proto: NodeProto) -> list[str]:

@@ -1,49 +1,15 @@
-"""Operators of object detectors, and sampling at any place."""
+"""Choice among boxes that overlap."""
 
 from __future__ import annotations
 
 import numpy as np
-from openvino import Node, Output
+from openvino import Output
 from openvino import opset15 as ops
 
-from crosschip.devices.limits import BORDERS
-from crosschip.devices.openvino.converters.table import converts
+from crosschip.devices.openvino.converters.table import INDEXED, converts, fours
 from crosschip.devices.openvino.graph import Graph
-from crosschip.hal import Refusal, Rule
-from crosschip.ir import ElementType, Operand
-from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
+from crosschip.hal import Refusal
 from crosschip.ops.standard.suppression import NonMaxSuppression, NonMaxSuppressionIndices
-
-_FLOAT32 = {ElementType.FLOAT32}
-_INDEXED = _FLOAT32 | {ElementType.INT32, ElementType.INT64}
-
-
-@converts(GridSample, types=_FLOAT32)
-def grid_sample(g: Graph, op: GridSample) -> Node:
-    mode, border = op.mode.name.lower(), BORDERS[op.pad_mode]
-    attributes = {"mode": mode, "padding_mode": border, "align_corners": op.align_corners}
-    return ops.grid_sample(g[op.input], g[op.grid], attributes)
-
-
-def _fours(slot: str, boxes: Operand) -> Refusal | None:
-    known = boxes.type.shape is not None and boxes.type.shape[-1] == 4
-    return None if known else Refusal(slot, "the size of its last axis must be known", Rule.SHAPE)
-
-
-def _averaging(op: RoiAlign) -> Refusal | None:
-    if op.mode is not RoiMode.AVERAGE:
-        return Refusal("mode", f"{op.mode.name} is of other products")
-    return Refusal("spatial_scale", "is 0") if op.spatial_scale == 0 else _fours("rois", op.rois)
-
-
-@converts(RoiAlign, types=_INDEXED, limit=_averaging)
-def roi_align(g: Graph, op: RoiAlign) -> Node:
-    return ops.roi_align(
-        *(g[op.input], g[op.rois], ops.convert(g[op.batch_indices], "i32")),
-        *(op.output_height, op.output_width, max(0, op.sampling_ratio), op.spatial_scale),
-        mode="avg",
-        aligned_mode="half_pixel_for_nn" if op.aligned else "asymmetric",
-    )
 
 
 def _above(threshold: float) -> float:
@@ -54,10 +20,10 @@ def _above(threshold: float) -> float:
 def _overlapping(op: NonMaxSuppressionIndices) -> Refusal | None:
     if not op.iou_threshold > 0:
         return Refusal("iou_threshold", "0 drops boxes that do not overlap")
-    return _fours("boxes", op.boxes)
+    return fours("boxes", op.boxes)
 
 
-@converts(NonMaxSuppressionIndices, types=_INDEXED, limit=_overlapping)
+@converts(NonMaxSuppressionIndices, types=INDEXED, limit=_overlapping)
 def non_max_suppression_indices(g: Graph, op: NonMaxSuppressionIndices) -> Output:
     return ops.non_max_suppression(
         *(g[op.boxes], g[op.scores], g.scalar(op.max_output_boxes_per_class)),
@@ -80,10 +46,10 @@ def _of_images(op: NonMaxSuppression) -> Refusal | None:
     for slot, number in (("nms_top_k", op.nms_top_k), ("keep_top_k", op.keep_top_k)):
         if number == 0:
             return Refusal(slot, "0 would be no limit")
-    return _fours("bboxes", op.bboxes)
+    return fours("bboxes", op.bboxes)
 
 
-@converts(NonMaxSuppression, types=_INDEXED, limit=_of_images)
+@converts(NonMaxSuppression, types=INDEXED, limit=_of_images)
 def non_max_suppression(g: Graph, op: NonMaxSuppression) -> list[Output]:
     found = ops.multiclass_nms(
         *(g[op.bboxes], g[op.scores]),

@@ -1,0 +1,35 @@
+"""Sampling of images at places between pixels."""
+
+from __future__ import annotations
+
+from openvino import Node
+from openvino import opset15 as ops
+
+from crosschip.devices.limits import BORDERS
+from crosschip.devices.openvino.converters.table import INDEXED, SINGLE, converts, fours
+from crosschip.devices.openvino.graph import Graph
+from crosschip.hal import Refusal
+from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
+
+
+@converts(GridSample, types=SINGLE)
+def grid_sample(g: Graph, op: GridSample) -> Node:
+    mode, border = op.mode.name.lower(), BORDERS[op.pad_mode]
+    attributes = {"mode": mode, "padding_mode": border, "align_corners": op.align_corners}
+    return ops.grid_sample(g[op.input], g[op.grid], attributes)
+
+
+def _averaging(op: RoiAlign) -> Refusal | None:
+    if op.mode is not RoiMode.AVERAGE:
+        return Refusal("mode", f"{op.mode.name} is of other products")
+    return Refusal("spatial_scale", "is 0") if op.spatial_scale == 0 else fours("rois", op.rois)
+
+
+@converts(RoiAlign, types=INDEXED, limit=_averaging)
+def roi_align(g: Graph, op: RoiAlign) -> Node:
+    return ops.roi_align(
+        *(g[op.input], g[op.rois], ops.convert(g[op.batch_indices], "i32")),
+        *(op.output_height, op.output_width, max(0, op.sampling_ratio), op.spatial_scale),
+        mode="avg",
+        aligned_mode="half_pixel_for_nn" if op.aligned else "asymmetric",
+    )
