@@ -14,7 +14,6 @@ from typing import Any, BinaryIO, Protocol, cast
 from crosschip.ir import Budget, BudgetError, InputError, Model, ModelFileError
 from crosschip.ir.budget import spending
 from crosschip.ir.files import DataFile
-from crosschip.ir.garbage import collection_paused
 
 Source = Path | bytes
 """A file or folder, or the content of a file."""
@@ -65,7 +64,7 @@ def load(
         raise ModelFileError(f"{where}: has models for {' and '.join(takers)}; name the file")
     for importer in takers.values():
         try:
-            with collection_paused(), spending(budget):
+            with spending(budget):
                 return importer.load(found)
         except BudgetError as error:
             raise BudgetError(f"{where}: {error}") from None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Never, Self
+from collections.abc import Callable, Mapping
+from typing import Any, Never, Self
 
 
 class Frozen:
-    """Base of what is immutable in fact: its constructor calls `settle`, nothing else can assign.
+    """Base of what is immutable in fact: only its constructor gives its fields their values.
 
-    A copy is the object itself.
+    It does so with `settle` or, where many objects are made, with each slot's `setter`. A copy is
+    the object itself.
     """
 
     __slots__ = ()
@@ -31,3 +32,10 @@ class Frozen:
 
 settle = object.__setattr__
 """Give a field its value; for constructors of what is `Frozen`."""
+
+
+def setter(owner: type[Frozen], slot: str) -> Callable[[object, Any], None]:
+    """What gives a slot its value, without the slot being looked up by name as `settle` does."""
+    descriptor: Any = vars(owner)[slot]
+    set_value: Callable[[object, Any], None] = descriptor.__set__
+    return set_value

@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 
 from crosschip.ir.errors import ModelError
 from crosschip.ir.files import Stored
-from crosschip.ir.frozen import Frozen, settle
+from crosschip.ir.frozen import Frozen, setter, settle
 from crosschip.ir.types import Array, Quantization, TensorType
 
 
@@ -33,9 +33,9 @@ class Operand(Frozen):
     content: Array | Stored | None
 
     def __init__(self, name: str, type: TensorType, value: Array | Stored | None = None) -> None:
-        settle(self, "name", name)
-        settle(self, "type", type)
-        settle(self, "content", value)
+        _set_operand_name(self, name)
+        _set_operand_type(self, type)
+        _set_operand_content(self, value)
 
     @property
     def value(self) -> Array | None:
@@ -57,6 +57,11 @@ class Operand(Frozen):
 
     def __repr__(self) -> str:
         return f"<Operand {self.name}: {self.type}{' constant' if self.is_constant else ''}>"
+
+
+_set_operand_name = setter(Operand, "name")
+_set_operand_type = setter(Operand, "type")
+_set_operand_content = setter(Operand, "content")
 
 
 class Operation(Frozen):
@@ -88,10 +93,10 @@ class Operation(Frozen):
         outputs: tuple[Operand, ...] = (),
         output_quantization: tuple[Quantization | None, ...] = (),
     ) -> None:
-        settle(self, "name", name)
-        settle(self, "inputs", inputs)
-        settle(self, "outputs", outputs)
-        settle(self, "output_quantization", output_quantization)
+        _set_name(self, name)
+        _set_inputs(self, inputs)
+        _set_outputs(self, outputs)
+        _set_output_quantization(self, output_quantization)
 
     @property
     def bodies(self) -> tuple[Model, ...]:
@@ -142,6 +147,12 @@ class Operation(Frozen):
 
     def __repr__(self) -> str:
         return f"<{self.type} {self.name}>"
+
+
+_set_name = setter(Operation, "name")
+_set_inputs = setter(Operation, "inputs")
+_set_outputs = setter(Operation, "outputs")
+_set_output_quantization = setter(Operation, "output_quantization")
 
 
 class Model(Frozen):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -86,6 +86,9 @@ class ElementType(Enum):
 
     def __str__(self) -> str:
         return self.value
+
+    # An enumeration hashes its member's name, in Python; each member is one object.
+    __hash__ = object.__hash__
 
 
 PYTHONS_TYPES = frozenset({ElementType.STRING, ElementType.OBJECT})
@@ -232,8 +235,10 @@ class TensorType:
         """The shape if every size is known, else `None`."""
         if self.shape is None:
             return None
-        sizes = tuple(size for size in self.shape if isinstance(size, int))
-        return sizes if len(sizes) == len(self.shape) else None
+        for size in self.shape:
+            if not isinstance(size, int):
+                return None
+        return cast(tuple[int, ...], self.shape)
 
     def admits(self, array: Array) -> bool:
         """Whether an array has the element type, and the shape as far as that is known."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from crosschip.ir import Model, ModelError, Operand, Shape
-from crosschip.ir.garbage import collection_paused
 
 _verifying: ContextVar[bool | None] = ContextVar("verifying", default=None)
 
@@ -78,10 +77,9 @@ def run(model: Model, passes: Iterable[Pass]) -> Model:
         Error: a pass requires something that the model lacks.
         ModelError: when verifying, a pass broke a promise; the message names it.
     """
-    with collection_paused():
-        for step in passes:
-            model = step(model)
-        return model
+    for step in passes:
+        model = step(model)
+    return model
 
 
 def verifying() -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from crosschip.hal import Capabilities, Offer, Options, Rule, Sizing, Support
+from crosschip.hal import YES, Capabilities, Offer, Options, Rule, Sizing, Support
 from crosschip.ir import Builder, Dim, ElementType, Model, Operand, Operation
 from crosschip.ir.budget import spend
 from crosschip.ir.dimension import Dimension
@@ -28,23 +28,21 @@ class Verdict:
 
     Attributes:
         support: the device's answer about the operation as it stands.
-        parts: the operations that it runs in its place: the operation itself, or those of its
-            decomposition; empty if it runs none.
+        simpler: the operations of its decomposition, if the device runs those in its place.
     """
 
     support: Support
-    parts: Sequence[Operation]
+    simpler: Sequence[Operation] = ()
 
-    @property
-    def decomposed(self) -> bool:
-        """Whether the device runs the operation, but only as simpler ones."""
-        return bool(self.parts) and not self.support
+    def __bool__(self) -> bool:
+        """Whether the device runs the operation, in whatever way."""
+        return self.support.supported or bool(self.simpler)
 
     @property
     def text(self) -> str:
         """The verdict in words."""
-        if self.decomposed:
-            types = ", ".join(part.type for part in self.parts)
+        if self.simpler:
+            types = ", ".join(part.type for part in self.simpler)
             return f"decomposed into {types}, since {self.support.reason}"
         return self.support.reason or "supported"
 
@@ -90,13 +88,17 @@ def verdicts(
     """
     offer = ask(model)
     found: dict[str, Verdict] = {}
+    yes = Verdict(YES)
     taken = {operation.name for operation in model.operations}
     for operation, answer in zip(model.operations, offer.answers, strict=True):
         spend()
         if operation.name in wanted:
             answer = refusals.get(operation.name, answer)
-            parts = (operation,) if answer else _parts(operation, answer, ask, taken)
-            found[operation.name] = Verdict(answer, parts)
+            if answer is YES:  # one verdict for most operations of a large model
+                found[operation.name] = yes
+            else:
+                simpler = () if answer else _simpler(operation, answer, ask, taken)
+                found[operation.name] = Verdict(answer, simpler)
     groups = []
     for group in offer.groups:
         members = [model.operations[index] for index in group.operations]
@@ -105,7 +107,7 @@ def verdicts(
             groups.append((group.why, members))
         for operation in () if whole else members:
             if operation.name in found and found[operation.name].support:
-                found[operation.name] = Verdict(broken_group(operation, group.why), ())
+                found[operation.name] = Verdict(broken_group(operation, group.why))
     return Verdicts(found, groups)
 
 
@@ -115,7 +117,9 @@ def broken_group(operation: Operation, why: str) -> Support:
     return Support.no(operation, "", told, Rule.GROUP)
 
 
-def _parts(operation: Operation, answer: Support, ask: Ask, taken: set[str]) -> Sequence[Operation]:
+def _simpler(
+    operation: Operation, answer: Support, ask: Ask, taken: set[str]
+) -> Sequence[Operation]:
     """The decomposition of an operation that a device declines, if it runs that."""
     if answer.rule is Rule.FAILURE or not isinstance(operation, Operator):
         return ()

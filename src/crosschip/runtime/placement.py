@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from crosschip.hal import Rule, Support
 from crosschip.ir import Model, Operation, UnsupportedError
 from crosschip.ir.budget import spend
-from crosschip.ir.garbage import collection_paused
 from crosschip.passes import verifying
 from crosschip.runtime.asking import Ask, Verdict, Verdicts, broken_group, verdicts
 from crosschip.runtime.control import RUNTIME
@@ -32,23 +31,33 @@ class Decision:
     """Where an operation of the model went.
 
     Attributes:
-        name: the operation's.
-        type: its operator's.
+        operation: the operation.
         device: who runs it; `None` if nobody does.
         verdicts: what each device that was asked does about it, in the order of preference.
         bodies: where the bodies of control flow went that the runtime runs.
     """
 
-    name: str
-    type: str
+    operation: Operation
     device: str | None
     verdicts: Mapping[str, Verdict]
     bodies: Sequence[Placement] = ()
 
     @property
+    def name(self) -> str:
+        """The operation's name."""
+        return self.operation.name
+
+    @property
+    def type(self) -> str:
+        """The name of its operator."""
+        return self.operation.type
+
+    @property
     def parts(self) -> Sequence[Operation]:
         """The operations that run: the operation itself, or those of its decomposition."""
-        return () if self.device is None else self.verdicts[self.device].parts
+        if self.device is None:
+            return ()
+        return self.verdicts[self.device].simpler or (self.operation,)
 
     @property
     def reasons(self) -> Mapping[str, str]:
@@ -132,7 +141,6 @@ class Placement:
         return f"{total}; main reason ({count}): {reason}"
 
 
-@collection_paused()
 def place(
     model: Model,
     devices: Mapping[str, Ask],
@@ -232,7 +240,7 @@ def _choose(
             break
         asked[name] = verdicts(model, ask, wanted, known[name])
         for operation, verdict in asked[name].of.items():
-            if verdict.parts:
+            if verdict:
                 owners.setdefault(operation, name)
         if not ask_all:
             wanted = wanted - owners.keys()
@@ -249,6 +257,7 @@ def _decide(
     decisions: list[Decision] = []
     operations: list[Operation] = []
     owner_of: dict[Operation, str] = {}
+    alike: dict[tuple[int, ...], dict[str, Verdict]] = {}
     for operation in model.operations:
         spend()
         about = {
@@ -256,18 +265,21 @@ def _decide(
             for name, found in asked.items()
             if operation.name in found.of
         }
+        # Most operations have the same verdicts, which are kept once.
+        about = alike.setdefault(tuple(map(id, about.values())), about)
         device = owners.get(operation.name)
         bodies: Sequence[Placement] = ()
         if device == RUNTIME:
-            about[RUNTIME] = Verdict(Support(True, detail="runs its bodies"), (operation,))
+            about = {**about, RUNTIME: Verdict(Support(True, detail="runs its bodies"))}
             bodies = inside[operation.name].bodies
         elif device is None and operation.name in inside:
-            about[RUNTIME] = Verdict(Support.no(operation, "", inside[operation.name].problem), ())
-        decision = Decision(operation.name, operation.type, device, about, bodies)
-        parts = (operation,) if device is None else decision.parts
+            no = Support.no(operation, "", inside[operation.name].problem)
+            about = {**about, RUNTIME: Verdict(no)}
+        decision = Decision(operation, device, about, bodies)
         decisions.append(decision)
-        operations.extend(parts)
-        owner_of.update(dict.fromkeys(parts, device or _NOBODY))
+        for part in decision.parts or (operation,):
+            operations.append(part)
+            owner_of[part] = device or _NOBODY
     placed = Model(model.name, model.inputs, operations, model.outputs)
     if verifying():
         placed.verify()

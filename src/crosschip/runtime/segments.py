@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import cast
 
 from crosschip.ir import Model, Operand, Operation
 from crosschip.runtime.control import RUNTIME
@@ -49,12 +48,11 @@ def segments_of(
     shared = set(model.outputs.values())
     for index, run in enumerate(runs):
         for operation in run:
-            shared.update(
-                operand
-                for operand in operation.inputs
-                if operand is not None and made_in.get(operand, index) != index
-            )
-            made_in.update(dict.fromkeys(operation.outputs, index))
+            for operand in operation.inputs:
+                if operand is not None and made_in.get(operand, index) != index:
+                    shared.add(operand)
+            for operand in operation.outputs:
+                made_in[operand] = index
     return tuple(
         _segment(f"{model.name}.{index}", owner[run[0]], run, shared)
         for index, run in enumerate(runs)
@@ -65,19 +63,20 @@ def cut(
     model: Model, owner: Mapping[Operation, str], dialects: Mapping[Operation, str] | None = None
 ) -> list[list[Operation]]:
     """The operations in runs of one device and dialect each, as few as `fewest_runs` finds."""
-    index = {operation: i for i, operation in enumerate(model.operations)}
-    readers: list[list[int]] = [[] for _ in index]
-    for operation, node in index.items():
-        producers = {model.producers.get(o) for o in operation.inputs if o is not None}
-        for producer in producers - {None}:
-            readers[index[cast(Operation, producer)]].append(node)
-    words = dialects or {}
+    operations, words = model.operations, dialects or {}
     colours = [
         _colour(node, owner[operation], words.get(operation, ""))
-        for operation, node in index.items()
+        for node, operation in enumerate(operations)
     ]
-    runs = fewest_runs(colours, readers)
-    return [[model.operations[node] for node in run] for run in runs]
+    if len(set(colours)) == 1:
+        return [list(operations)]
+    index = {operation: node for node, operation in enumerate(operations)}
+    readers: list[list[int]] = [[] for _ in operations]
+    for node, operation in enumerate(operations):
+        for producer in {model.producers.get(o) for o in operation.inputs if o is not None}:
+            if producer is not None:
+                readers[index[producer]].append(node)
+    return [[operations[node] for node in run] for run in fewest_runs(colours, readers)]
 
 
 def _colour(node: int, device: str, dialect: str) -> str:

@@ -37,9 +37,11 @@ def _values(operation: Operator) -> tuple[Array, ...] | None:
         if shape is None or max(shape, default=0) > np.iinfo(operation.dtype.dtype).max:
             return None
         return (np.array(shape, operation.dtype.dtype),)
-    inputs = [operand for operand in operation.inputs if operand is not None]
-    if not all(o.content is not None and math.prod(o.content.shape) <= _SMALL for o in inputs):
-        return None
+    for operand in operation.inputs:
+        if operand is not None:
+            content = operand.content
+            if content is None or math.prod(content.shape) > _SMALL:
+                return None
     types = [operand.type for operand in operation.outputs]
     counts = [-1 if t.static_shape is None else math.prod(t.static_shape) for t in types]
     if not all(0 <= count <= _SMALL for count in counts):

@@ -57,8 +57,9 @@ class Shared:
 
     def function(self, node: NodeProto) -> FunctionProto | None:
         """The function of the model that a node calls, if it does."""
-        key = (text(node.domain), text(node.op_type), text(node.overload))
-        return self.functions.get(key) if self.functions else None
+        if not self.functions:
+            return None
+        return self.functions.get((text(node.domain), text(node.op_type), text(node.overload)))
 
     def names(self, stem: str, number: int) -> Iterator[str]:
         """Names for the operations of a node: the node's own for the first."""

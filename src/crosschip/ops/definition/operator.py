@@ -76,6 +76,7 @@ class Operator(Operation):
         found = {
             name: slot
             for base in reversed(cls.__mro__)
+            if base is not Operator and issubclass(base, Operator)  # others have no slots
             for name, slot in vars(base).items()
             if isinstance(slot, Slot) and slot.name == name  # and not `variadic`
         }
@@ -150,7 +151,8 @@ class Operator(Operation):
             raise ModelError(f"{self.type}.{error}") from None
         except ComputedParameter as error:
             raise ModelError(f"{self.type}.{error}, but must be constant") from None
-        return self._with_sizes(self.storage(tuple(map(TensorType, element_types, shapes))))
+        types = tuple(map(self._plain_type, element_types, shapes))
+        return self._with_sizes(self.storage(types))
 
     def validate(self) -> None:
         """Check every operand against its slot.
@@ -334,8 +336,10 @@ class Operator(Operation):
 
     def _with_sizes(self, types: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
         first = types[0]
+        if first.element_type not in INDICES:
+            return types
         shape = first.static_shape
-        if first.element_type not in INDICES or shape is None or math.prod(shape) > MAX_RANK:
+        if shape is None or math.prod(shape) > MAX_RANK:
             return types
         try:
             sizes = self.infer_sizes()
@@ -344,6 +348,19 @@ class Operator(Operation):
         if sizes is None or len(sizes) != math.prod(shape):
             return types
         return (replace(first, sizes=tuple(sizes)), *types[1:])
+
+    def _plain_type(self, element_type: ElementType, shape: Shape | None) -> TensorType:
+        """The type of reals; that of the first input where it is the same one, not one like it."""
+        first = self.inputs[0].type if self.inputs and self.inputs[0] is not None else None
+        if (
+            first is not None
+            and first.shape is shape
+            and first.element_type is element_type
+            and first.quantization is None
+            and first.sizes is None
+        ):
+            return first
+        return TensorType(element_type, shape)
 
     def _shapes(self) -> Sequence[Shape | None]:
         try:

@@ -32,6 +32,8 @@ def unknown_sizes(count: int, slot: str = "shape") -> Shape:
 
 def broadcast(*shapes: Shape, slot: str = "input1") -> Shape:
     """The shape that NumPy's broadcasting gives; `ValueError` if the shapes do not go together."""
+    if shapes.count(shapes[0]) == len(shapes):
+        return shapes[0]
     rank = max(map(len, shapes))
     padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     return tuple(_broadcast_axis(sizes, shapes, slot) for sizes in zip(*padded, strict=True))

@@ -215,7 +215,8 @@ class Parameter(Slot, Generic[T]):
             found = self.decode(array)
         except ValueError:
             return False
-        return found == value and repr(found) == repr(value)  # 0.0 is not -0.0
+        # 0.0 is not -0.0
+        return found is value or (found == value and repr(found) == repr(value))
 
     def symbol(self, operand: Operand) -> str | None:
         """The name of the choice or element type that a constant stands for, if it is one."""
