@@ -25,8 +25,8 @@ class Npu(Device):
     kind = Kind.ACCELERATOR
     version = "1"
 
-    def supports(self, operation):
-        return Support(operation.type == "ABS", operation.type + ": not on this chip")
+    def supports(self, operation, options):
+        return YES if operation.type == "ABS" else Support.no(operation, "", "not on this chip")
 
     def compile(self, model, options):
         return Program(model)

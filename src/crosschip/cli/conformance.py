@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Annotated, Any
 
 import typer
@@ -13,15 +14,19 @@ from rich.table import Table
 
 from crosschip.cli._options import Json
 from crosschip.cli._show import console, document, messages, table
-from crosschip.conformance import Case, Report, Result, all_cases, case_of, run_cases
+from crosschip.conformance import Case, Report, Result, Verdict, run_cases
 from crosschip.conformance.comparison import compare
 from crosschip.conformance.export import export
+from crosschip.conformance.journal import Journal
 from crosschip.conformance.junit import to_junit
 from crosschip.conformance.page import to_html
 from crosschip.conformance.report import Entry, reasons
+from crosschip.conformance.selection import chosen_cases
 from crosschip.ir import InputError
 
 _COLUMNS = ("pass", "unsupported", "fail", "excluded", "not_run")
+_SECONDS_BETWEEN_LINES = 10
+_INTERRUPTED = 130
 
 
 def command(
@@ -32,14 +37,28 @@ def command(
     element_type: Annotated[
         str | None, typer.Option("--type", help="Only cases of this element type.")
     ] = None,
-    case: Annotated[str | None, typer.Option(help="Only the case of this id.")] = None,
+    case: Annotated[
+        str | None, typer.Option(help="Only the case of this id, or those like CONV_2D/*/float16.")
+    ] = None,
+    random: Annotated[
+        int | None, typer.Option(min=1, help="This many random cases, shrunk where they fail.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Only a few cases an operator.")] = False,
+    only_list: Annotated[
+        bool, typer.Option("--list", help="Print the ids of the cases; run none.")
+    ] = False,
     save: Annotated[
         Path | None, typer.Option(help="With --case: write model, inputs and expected outputs.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Only a few cases an operator.")] = False,
     seed: Annotated[int, typer.Option(help="What random elements are made from.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="How many processes run cases.")] = 1,
     timeout: Annotated[float, typer.Option(help="Seconds after which a case hangs.")] = 60,
+    budget: Annotated[
+        float | None, typer.Option(help="Seconds for an operator; what is left is not run.")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Keep results in this file, and go on from what it holds.")
+    ] = None,
     claims: Annotated[
         Path | None, typer.Option(help="Exclusions and accuracy, if not beside the device.")
     ] = None,
@@ -55,23 +74,35 @@ def command(
     if comparison:
         _compare(*comparison, as_json)
         return
-    if save and case:
-        export(_named(case), seed, save)
-    if device is None:
-        if save and case:
-            return
+    if device is None and not (only_list or (save and case)):
         raise typer.BadParameter("name a device", param_hint="DEVICE")
-    chosen = [_named(case)] if case else list(all_cases(operator, element_type, quick=quick))
-    if not chosen:
-        raise InputError("there is no such case; `crosschip ops` lists the operators")
-    with _live(len(chosen), show=not as_json) as on_result:
+    chosen = chosen_cases(operator, element_type, case, random, seed, quick=quick)
+    if save:
+        if case is None or len(chosen) != 1:
+            raise InputError(f"--save needs --case with one id; there are {len(chosen)} cases")
+        export(chosen[0], seed, save)
+    if only_list:
+        _list(chosen, as_json)
+    if device is None or only_list:
+        return
+    with ExitStack() as opened:
+        journal = opened.enter_context(Journal(resume, device, seed)) if resume else None
+        show = opened.enter_context(_live(len(chosen)))
+
+        def on_result(ran: Case, result: Result) -> None:
+            if journal:
+                journal.add(ran, result)
+            show(ran, result)
+
         report = run_cases(
             device,
             chosen,
             jobs=jobs,
             seed=seed,
             timeout=timeout,
+            budget=budget,
             claims=claims,
+            done=journal.done if journal else None,
             on_result=on_result,
         )
     for path, text in ((html, to_html), (junit, to_junit)):
@@ -81,24 +112,23 @@ def command(
         document(report.document())
     else:
         _print(report)
-    if report.failed:
-        raise typer.Exit(1)
+    if not report.whole or report.failed:
+        raise typer.Exit(1 if report.whole else _INTERRUPTED)
 
 
-def _named(id: str) -> Case:
-    try:
-        return case_of(id)
-    except KeyError:
-        raise InputError(
-            f"there is no case {id!r}; --json lists the ids of all, under `verdicts`"
-        ) from None
+def _list(cases: Sequence[Case], as_json: bool) -> None:
+    if as_json:
+        document([{"id": each.id, "type": each.element_type} for each in cases])
+    else:
+        for each in cases:
+            console.print(each.id, highlight=False, soft_wrap=True)
 
 
 @contextmanager
-def _live(total: int, *, show: bool) -> Iterator[Any]:
-    """Shows counts on a terminal while cases run; what is told each result."""
+def _live(total: int) -> Iterator[Any]:
+    """Shows counts while cases run, or a line now and then; what is told each result."""
     counts = dict.fromkeys(_COLUMNS, 0)
-    current = ""
+    current, said = "", monotonic()
 
     def shown() -> Table:
         grid = Table("operator", *_COLUMNS, title=f"{sum(counts.values())} of {total} cases")
@@ -106,11 +136,15 @@ def _live(total: int, *, show: bool) -> Iterator[Any]:
         return grid
 
     def on_result(case: Case, result: Result) -> None:
-        nonlocal current
+        nonlocal current, said
         current = case.operator
         counts[result.verdict.value] += 1
+        if not messages.is_terminal and monotonic() - said > _SECONDS_BETWEEN_LINES:
+            said = monotonic()
+            done = f"{sum(counts.values())} of {total} cases, {counts['fail']} failed"
+            messages.print(f"{done}: {current}", highlight=False)
 
-    if not show or not messages.is_terminal:
+    if not messages.is_terminal:
         yield on_result
         return
     with Live(get_renderable=shown, console=messages, transient=True, refresh_per_second=8):
@@ -127,8 +161,16 @@ def _print(report: Report) -> None:
     )
     for entry in report.failed:
         console.print(f"FAIL {entry.id}: {entry.detail}", highlight=False)
+        if entry.smallest:
+            console.print(f"     the smallest like it: {entry.smallest}", highlight=False)
     counts = ", ".join(f"{report.counts[name]} {name.replace('_', ' ')}" for name in _COLUMNS)
     console.print(f"{len(report.entries)} cases: {counts}", highlight=False)
+    if report.validation:
+        right = sum(entry.verdict is Verdict.PASS for entry in report.validation)
+        every = len(report.validation)
+        console.print(f"crosschip's own validation: {right} of {every} cases pass", highlight=False)
+    if not report.whole:
+        console.print("The run was interrupted. With --resume FILE, the next one goes on.")
 
 
 def _row(name: str, entries: Sequence[Entry], shown: Sequence[str]) -> tuple[object, ...]:

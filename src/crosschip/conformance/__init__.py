@@ -4,9 +4,18 @@
 crash or hang, and `report` writes down what came of it.
 """
 
-from crosschip.conformance.cases import Case, all_cases, case_of
+from crosschip.conformance.cases import Case, all_cases, case_of, random_cases
 from crosschip.conformance.judge import Result, Verdict
 from crosschip.conformance.pool import run_cases
 from crosschip.conformance.report import Report
 
-__all__ = ["Case", "Report", "Result", "Verdict", "all_cases", "case_of", "run_cases"]
+__all__ = [
+    "Case",
+    "Report",
+    "Result",
+    "Verdict",
+    "all_cases",
+    "case_of",
+    "random_cases",
+    "run_cases",
+]

@@ -2,18 +2,23 @@
 
 A case of an operator is called `OPERATOR/example/variation`, as in `CONV_2D/2/float16`, with
 `/loaded` behind it if the program is saved and loaded before it runs. An invalid one is called
-`OPERATOR/example/invalid-mutation`, a check of the device as a whole `DEVICE/check`.
+`OPERATOR/example/invalid-mutation`, a check of the device as a whole `DEVICE/check`. A random one
+is called `OPERATOR/random/seed-number`, and what it was shrunk to has `~` and a way behind it.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 
 from crosschip.conformance.checks import CHECKS
 from crosschip.conformance.mutations import mutations
+from crosschip.conformance.pairs import pairs
+from crosschip.conformance.sampling import other_run, random_use
+from crosschip.conformance.shrinking import followed
+from crosschip.conformance.uses import Use
 from crosschip.conformance.variations import Variation, variations
 from crosschip.ir import ModelError
 from crosschip.ops import Operator, operators
@@ -22,7 +27,11 @@ from crosschip.ops.definition.examples import examples_of, model_of, samples
 DEVICE = "DEVICE"
 """What stands in the place of an operator in the ids of checks."""
 
+RANDOM = "random"
+"""What stands in the place of an example in the ids of random cases."""
+
 _LOADED = ("plain", "dynamic", "quantized-int8")
+_RUN_TWICE = ("plain", "dynamic")
 _QUICK = ("plain", "dynamic", "float16", "quantized-int8")
 
 
@@ -48,7 +57,7 @@ class Case:
 
     def seed(self, seed: int) -> int:
         """What its random numbers start from: the same in every run with the same `seed`."""
-        return zlib.crc32(self.id.encode()) ^ seed
+        return zlib.crc32(self.id.partition("~")[0].encode()) ^ seed
 
 
 def all_cases(
@@ -58,22 +67,64 @@ def all_cases(
 
     Args:
         operator: only those of this operator, or `DEVICE`.
-        element_type: only those whose first tensor has this type.
+        element_type: only those whose first tensor has this type, as integers that stand for reals
+            or plain; `quantized int8` leaves the plain ones out.
         quick: only a few of each operator.
     """
     for name, definition in operators().items():
         if operator in (None, name):
             for case in _cases_of(definition, quick):
-                if element_type in (None, case.element_type):
+                if has_type(case, element_type):
                     yield case
     if operator in (None, DEVICE) and element_type is None:
         yield from (Case(f"{DEVICE}/{name}", DEVICE) for name in CHECKS)
 
 
+def has_type(case: Case, element_type: str | None) -> bool:
+    """Whether a case's first tensor has an element type, quantized or plain; true of `None`."""
+    own = case.element_type
+    return element_type in (None, own, own.removeprefix("quantized "))
+
+
 def case_of(id: str) -> Case:
     """The case of an id; `KeyError` if there is none."""
     operator = id.partition("/")[0]
+    if f"{operator}/{RANDOM}/" in id:
+        return _random_case(id)
     return _by_id(operator)[id]
+
+
+def random_cases(count: int, seed: int = 0, operator: str | None = None) -> Iterator[Case]:
+    """Random cases, of operators with more slots more; `case_of` says of each what it is.
+
+    Args:
+        count: how many.
+        seed: what they are drawn from.
+        operator: only those of this operator.
+    """
+    chosen = [name for name in operators() if operator in (None, name)]
+    weights = [2 + len(operators()[name].slots) for name in chosen]
+    for name, weight in zip(chosen, weights, strict=True):
+        share = -(-count * weight // sum(weights))
+        for number in range(share):
+            yield Case(f"{name}/{RANDOM}/{seed}-{number}", name)
+
+
+def use_at(id: str) -> Use:
+    """The use of a random case; `KeyError` if the id is none of a random case."""
+    operator, _, rest = id.partition(f"/{RANDOM}/")
+    drawn, _, way = rest.partition("~")
+    try:
+        steps = [int(step) for step in way.split(".")] if way else []
+    except ValueError:
+        raise KeyError(id) from None
+    return followed(random_use(operators()[operator], f"{operator}/{drawn}"), steps)
+
+
+def _random_case(id: str) -> Case:
+    use = use_at(id)
+    variation = use.variation(RANDOM)
+    return Case(id, use.operator.type, _element_type(variation), variation, loaded=use.loaded)
 
 
 @lru_cache(maxsize=8)
@@ -82,13 +133,18 @@ def _by_id(operator: str) -> dict[str, Case]:
 
 
 def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
+    own: set[str] = set()
     for index, arguments in enumerate(examples_of(operator)):
         for variation in variations(operator, arguments):
             if quick and variation.words not in _QUICK[: 4 if index < 2 else 1]:
                 continue
             if variation.words != "plain" and not _is_valid(operator, variation):
                 continue
+            if variation.words in _RUN_TWICE:
+                later = other_run(operator, variation.arguments, named=variation.named)
+                variation = replace(variation, runs=(later,))
             id = f"{operator.type}/{index}/{variation.words}"
+            own.add(id)
             element_type = _element_type(variation)
             yield Case(id, operator.type, element_type, variation)
             if variation.words in _LOADED:
@@ -98,6 +154,18 @@ def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
                 id = f"{operator.type}/{index}/invalid-{words}"
                 variation = Variation(words, mutated)
                 yield Case(id, operator.type, _element_type(variation), variation, invalid=slot)
+    if not quick:
+        yield from (case for case in _paired(operator.type) if case.id not in own)
+
+
+@cache
+def _paired(operator: str) -> tuple[Case, ...]:
+    cases = []
+    for index, words, use in pairs(operators()[operator]):
+        variation = use.variation(words)
+        id = f"{operator}/{index}/{words}"
+        cases.append(Case(id, operator, _element_type(variation), variation))
+    return tuple(cases)
 
 
 def _is_valid(operator: type[Operator], variation: Variation) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.conformance.tolerance import difference, tolerance
+from crosschip.conformance.trial import Declined, Failed
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Device, Options, Program
 from crosschip.ir import Array, Builder, DeviceError, ElementType, Model, Operand, TensorType
@@ -25,14 +26,6 @@ Check = Callable[[Device], None]
 
 CHECKS: dict[str, Check] = {}
 """The checks by name."""
-
-
-class Failed(Exception):
-    """The device errs; the message says how."""
-
-
-class Declined(Exception):
-    """The device says that it does not do what is tried; the message is its reason."""
 
 
 def check(name: str) -> Callable[[Check], Check]:
@@ -129,37 +122,6 @@ def round_trip(device: Device) -> None:
     _expect(_run(device.load(saved, model, Options()), inputs), expected, "a loaded program")
 
 
-@check("saved/bit-flipped")
-def bit_flipped(device: Device) -> None:
-    """A saved program with one bit flipped is refused, or computes the same."""
-    model, inputs = _weighted(device)
-    saved, expected = _saved(device, model, inputs)
-    for place in np.linspace(0, len(saved) - 1, 24).astype(int):
-        damaged = bytearray(saved)
-        damaged[place] ^= 1 << (place % 8)
-        _refused_or_right(device, bytes(damaged), model, inputs, expected, f"byte {place} changed")
-
-
-@check("saved/appended")
-def appended(device: Device) -> None:
-    """A saved program with bytes appended is refused, or computes the same."""
-    model, inputs = _weighted(device)
-    saved, expected = _saved(device, model, inputs)
-    for tail in (b"\0", b"\xff" * 100):
-        what = f"{len(tail)} bytes appended"
-        _refused_or_right(device, saved + tail, model, inputs, expected, what)
-
-
-@check("saved/cut-off")
-def cut_off(device: Device) -> None:
-    """A saved program that is cut off is refused."""
-    model, inputs = _weighted(device)
-    saved, expected = _saved(device, model, inputs)
-    for size in (0, 1, len(saved) // 2, len(saved) - 1):
-        what = f"cut off after {size} bytes"
-        _refused_or_right(device, saved[:size], model, inputs, expected, what)
-
-
 @check("saved/two-programs")
 def two_programs(device: Device) -> None:
     """Saved programs of two models do not stand for each other."""
@@ -220,6 +182,18 @@ def close_and_reopen(device: Device) -> None:
         with type(device)() as again:
             made = _run(again.compile(model, Options()), inputs)
         _alike(model, inputs, made, expected, "after closing and opening again")
+
+
+@check("device/threads")
+def set_threads(device: Device) -> None:
+    """A device that says that it keeps `threads` compiles with it, and computes the same."""
+    if not device.capabilities().threads:
+        raise Declined("DEVICE: says that it cannot set threads")
+    model, inputs = _simple(device)
+    expected = ReferenceProgram(model).run(inputs)
+    for threads in (1, 2):
+        made = _run(device.compile(model, Options(threads=threads)), inputs)
+        _alike(model, inputs, made, expected, f"with {threads} threads")
 
 
 @check("device/unknown-property")
@@ -392,21 +366,6 @@ def _saved(device: Device, model: Model, inputs: list[Array]) -> tuple[bytes, Se
         return bytes(saved), program.run(inputs)
     finally:
         program.close()
-
-
-def _refused_or_right(
-    device: Device,
-    saved: bytes,
-    model: Model,
-    inputs: list[Array],
-    expected: Sequence[Array],
-    what: str,
-) -> None:
-    try:
-        made = _run(device.load(saved, model, Options()), inputs)
-    except DeviceError:
-        return
-    _expect(made, expected, f"a saved program with {what}")
 
 
 def _expect(actual: Sequence[Array], expected: Sequence[Array], what: str) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from crosschip.conformance.cases import Case, all_cases
 from crosschip.conformance.judge import Verdict
-from crosschip.conformance.pool import Runner
+from crosschip.conformance.runner import Runner
 
 _INI = "crosschip_conformance"
 
@@ -69,7 +69,7 @@ class OperatorTest(pytest.Item):
         self.cases = cases
 
     def runtest(self) -> None:
-        results = [self.parent.runner.run(case) for case in self.cases]
+        results = [self.parent.runner.run(case.id) for case in self.cases]
         bad = [r for r in results if r.verdict in (Verdict.FAIL, Verdict.NOT_RUN)]
         if bad:
             pytest.fail("\n".join(f"{r.id}: {r.detail}" for r in bad), pytrace=False)

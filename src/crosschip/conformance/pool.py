@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import queue
-import subprocess
-import sys
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
-from crosschip.conformance.cases import Case
-from crosschip.conformance.judge import Result, Verdict
+from crosschip.conformance.cases import RANDOM, Case, use_at
+from crosschip.conformance.judge import Result, Verdict, manner
 from crosschip.conformance.report import Report
-from crosschip.ir import DeviceError
-from crosschip.ir.closing import Closing
-
-STARTUP_SECONDS = 120
+from crosschip.conformance.runner import Runner
+from crosschip.conformance.shrinking import followed, shrink
 
 OnResult = Callable[[Case, Result], None]
+
+_BATCH = 250
+"""How many cases of one operator a process takes at a time."""
+
+_SHRUNK = 3
+"""How many failures an operator has that fail in the same manner and are shrunk."""
 
 
 def run_cases(
@@ -32,10 +33,15 @@ def run_cases(
     jobs: int = 1,
     seed: int = 0,
     timeout: float = 60,
+    budget: float | None = None,
+    tries: int = 300,
     claims: Path | None = None,
+    done: Mapping[str, Result] | None = None,
     on_result: OnResult | None = None,
 ) -> Report:
     """Run cases on a device, in processes of the kit's own.
+
+    Ctrl-C ends the run; the report then holds what has been run, and says that it is not whole.
 
     Args:
         device: the name of its entry point, or its class as `module:Class`.
@@ -43,153 +49,122 @@ def run_cases(
         jobs: how many processes run cases at once.
         seed: what random elements are made from.
         timeout: after how many seconds a case counts as hanging.
+        budget: how many seconds the cases of one operator may take; what is left is not run.
+        tries: how many smaller uses are tried for a random case that fails.
         claims: the device's own file, if it is not beside its module.
+        done: results of an earlier run, which are taken over.
         on_result: is told each result as it comes in, one at a time.
 
     Raises:
         DeviceError: the device does not open.
     """
     chosen = list(cases)
-    groups = deque(list(group) for _, group in groupby(chosen, key=lambda case: case.operator))
-    results: dict[str, Result] = {}
-    lock = threading.Lock()
-
-    def work(runner: Runner) -> None:
-        with runner:
-            while groups:
-                try:
-                    group = groups.popleft()
-                except IndexError:
-                    return
-                for case in group:
-                    result = runner.run(case)
-                    with lock:
-                        results[case.id] = result
-                        if on_result:
-                            on_result(case, result)
-
+    results = dict(done or {})
+    left = [case for case in chosen if case.id not in results]
     runners = [Runner(device, seed=seed, timeout=timeout, claims=claims) for _ in range(jobs)]
     about = runners[0].about
-    threads = [threading.Thread(target=work, args=(runner,)) for runner in runners]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return Report.of(about["device"], about["version"], chosen, results, seed)
-
-
-class Runner(Closing):
-    """Runs cases one after the other in a process, and in a new one whenever that dies."""
-
-    def __init__(
-        self, device: str, *, seed: int = 0, timeout: float = 60, claims: Path | None = None
-    ) -> None:
-        self._command = [sys.executable, "-m", f"{__package__}.worker", device, f"--seed={seed}"]
-        if claims is not None:
-            self._command.append(f"--claims={claims}")
-        self._timeout = timeout
-        self._worker: _Worker | None = None
-
-    @property
-    def about(self) -> dict[str, str]:
-        """The device's name and version.
-
-        Raises:
-            DeviceError: it does not open.
-        """
-        return self._living().about
-
-    def run(self, case: Case) -> Result:
-        """Run a case; a crash or a hang is a failure of the case."""
+    work = _Work(left, results, budget, tries, on_result)
+    with ThreadPoolExecutor(jobs) as threads:
+        running = [threads.submit(work.run, runner) for runner in runners]
         try:
-            worker = self._living()
-        except DeviceError as error:
-            return Result(case.id, Verdict.NOT_RUN, str(error))
-        return worker.run(case, self._timeout)
-
-    def close(self) -> None:
-        """End the process."""
-        if self._worker is not None:
-            self._worker.close()
-            self._worker = None
-
-    def _living(self) -> _Worker:
-        if self._worker is not None and self._worker.dead:
-            self.close()
-        if self._worker is None:
-            self._worker = _Worker(self._command)
-        return self._worker
+            wait(running, return_when=FIRST_EXCEPTION)
+        except KeyboardInterrupt:
+            work.stop()
+            for runner in runners:
+                runner.kill()
+        else:
+            for each in running:
+                each.result()
+    return Report.of(
+        about["device"], about["version"], chosen, results, seed, whole=not work.stopped
+    )
 
 
-class _Worker:
-    """A worker process, and the thread that reads from it.
+class _Work:
+    """What is left to do, for several threads at once.
 
     Attributes:
-        about: the device's name and version.
-        dead: whether the process has ended.
+        stopped: whether the run was ended before everything was done.
     """
 
-    def __init__(self, command: list[str]) -> None:
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            encoding="utf-8",
-        )
-        self._lines: queue.Queue[str] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
-        self.dead = False
-        self.about: dict[str, str] = self._answer(STARTUP_SECONDS)
-        if self.dead or "error" in self.about:
-            self.close()
-            raise DeviceError(self.about.get("error") or "the device crashes when it is opened")
+    def __init__(
+        self,
+        cases: Sequence[Case],
+        results: dict[str, Result],
+        budget: float | None,
+        tries: int,
+        on_result: OnResult | None,
+    ) -> None:
+        self.stopped = False
+        self._batches = deque(_batches(cases))
+        self._results = results
+        self._budget = budget
+        self._tries = tries
+        self._on_result = on_result
+        self._lock = threading.Lock()
+        self._spent: dict[str, float] = {}
+        self._failures: Counter[tuple[str, str]] = Counter()
 
-    def run(self, case: Case, timeout: float) -> Result:
-        """Have a case run."""
-        assert self._process.stdin is not None, "it has been asked for"
-        with suppress(BrokenPipeError):  # if it has died, that shows when it does not answer
-            self._process.stdin.write(f"{case.id}\n")
-            self._process.stdin.flush()
-        answer = self._answer(timeout)
-        if self.dead:
-            return Result(case.id, Verdict.FAIL, self._last_words(answer))
-        return Result(answer["id"], Verdict(answer["verdict"]), answer["detail"])
+    def run(self, runner: Runner) -> None:
+        """Run batches until there are none."""
+        with runner:
+            while not self.stopped:
+                try:
+                    batch = self._batches.popleft()
+                except IndexError:
+                    return
+                for case in batch:
+                    if not self.stopped:
+                        self._one(runner, case)
 
-    def close(self) -> None:
-        """Let the process end, or end it."""
-        assert self._process.stdin is not None, "it has been asked for"
-        with suppress(BrokenPipeError):
-            self._process.stdin.close()
-        try:
-            self._process.wait(5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self.dead = True
+    def stop(self) -> None:
+        """Begin nothing more."""
+        self.stopped = True
 
-    def _read(self) -> None:
-        assert self._process.stdout is not None, "it has been asked for"
-        with self._process.stdout as lines:
-            for line in lines:
-                self._lines.put(line)
-        self._lines.put("")
+    def _one(self, runner: Runner, case: Case) -> None:
+        spent = self._spent.get(case.operator, 0.0)
+        if self._budget is not None and spent >= self._budget:
+            why = f"the budget of {self._budget:g} seconds for {case.operator} is spent"
+            result = Result(case.id, Verdict.NOT_RUN, why)
+        else:
+            runner.start()
+            started = time.monotonic()
+            result = runner.run(case.id)
+            if result.verdict is Verdict.FAIL and f"/{RANDOM}/" in case.id and not self.stopped:
+                result = self._shrunk(runner, case, result)
+            self._spent[case.operator] = spent + time.monotonic() - started
+        if self.stopped:
+            return
+        with self._lock:
+            self._results[case.id] = result
+            if self._on_result:
+                self._on_result(case, result)
 
-    def _answer(self, timeout: float) -> dict[str, Any]:
-        """The next document; if none comes, the process is dead or made so."""
-        try:
-            line = self._lines.get(timeout=timeout)
-            answer: dict[str, Any] = json.loads(line) if line else {}
-        except queue.Empty:
-            self._process.kill()
-            answer = {"hangs": timeout}
-        self.dead = not answer or "hangs" in answer
-        return answer
+    def _shrunk(self, runner: Runner, case: Case, result: Result) -> Result:
+        """A failure with the smallest use that fails alike, unless there are enough of them."""
+        how = manner(result.detail)
+        self._failures[case.operator, how] += 1
+        if self._failures[case.operator, how] > _SHRUNK or "~" in case.id:
+            return result
+        use, found = use_at(case.id), result
 
-    def _last_words(self, answer: dict[str, Any]) -> str:
-        status = self._process.wait()
-        if "hangs" in answer:
-            return f"hangs: no answer after {answer['hangs']:g} seconds"
-        how = f"signal {-status}" if status < 0 else f"exit status {status}"
-        return f"crashes: the process ended with {how}"
+        def fails(way: Sequence[int]) -> bool:
+            nonlocal found
+            tried = runner.run(_behind(case.id, way))
+            alike = tried.verdict is Verdict.FAIL and manner(tried.detail) == how
+            found = tried if alike else found
+            return alike and not self.stopped
+
+        way = shrink(use, fails, self._tries)
+        return replace(result, smallest=f"{found.id}: {followed(use, way)}: {found.detail}")
+
+
+def _behind(id: str, way: Sequence[int]) -> str:
+    return f"{id}~{'.'.join(map(str, way))}" if way else id
+
+
+def _batches(cases: Sequence[Case]) -> Iterator[Sequence[Case]]:
+    for _, group in groupby(cases, key=lambda case: case.operator):
+        batch = list(group)
+        for start in range(0, len(batch), _BATCH):
+            yield batch[start : start + _BATCH]

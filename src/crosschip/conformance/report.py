@@ -13,23 +13,38 @@ from crosschip.conformance.judge import Result, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A case and what came of it."""
+    """A case and what came of it.
+
+    Attributes:
+        validation: whether it tries crosschip's own validation, and so says nothing of the device.
+        smallest: the smallest use that fails alike, for a random case that fails.
+    """
 
     id: str
     operator: str
     element_type: str
     verdict: Verdict
     detail: str
+    validation: bool = False
+    smallest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that came of a run of the kit on a device."""
+    """All that came of a run of the kit on a device.
+
+    Attributes:
+        entries: the cases that try the device.
+        validation: the cases that try crosschip's own validation, counted apart.
+        whole: whether the run came to its end.
+    """
 
     device: str
     version: str
     seed: int
     entries: tuple[Entry, ...]
+    validation: tuple[Entry, ...] = ()
+    whole: bool = True
 
     @classmethod
     def of(
@@ -39,6 +54,8 @@ class Report:
         cases: Sequence[Case],
         results: Mapping[str, Result],
         seed: int,
+        *,
+        whole: bool = True,
     ) -> Report:
         """The report of cases and their results, by id; what has none was not run."""
         entries = []
@@ -46,9 +63,19 @@ class Report:
             none = Result(case.id, Verdict.NOT_RUN, "the run ended before")
             result = results.get(case.id, none)
             entries.append(
-                Entry(case.id, case.operator, case.element_type, result.verdict, result.detail)
+                Entry(
+                    case.id,
+                    case.operator,
+                    case.element_type,
+                    result.verdict,
+                    result.detail,
+                    bool(case.invalid),
+                    result.smallest,
+                )
             )
-        return cls(device, version, seed, tuple(entries))
+        own = tuple(entry for entry in entries if not entry.validation)
+        apart = tuple(entry for entry in entries if entry.validation)
+        return cls(device, version, seed, own, apart, whole)
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -57,8 +84,9 @@ class Report:
 
     @property
     def failed(self) -> Sequence[Entry]:
-        """What failed."""
-        return [entry for entry in self.entries if entry.verdict is Verdict.FAIL]
+        """What failed, validation included."""
+        every = (*self.entries, *self.validation)
+        return [entry for entry in every if entry.verdict is Verdict.FAIL]
 
     def by_operator(self) -> Mapping[str, Sequence[Entry]]:
         """The entries of each operator, in the order of the cases."""
@@ -73,8 +101,10 @@ class Report:
             "device": self.device,
             "version": self.version,
             "seed": self.seed,
+            "whole": self.whole,
             "cases": len(self.entries),
             **self.counts,
+            "validation": {"cases": len(self.validation), **_counts(self.validation)},
             "operators": {
                 name: {
                     "cases": len(entries),
@@ -84,13 +114,17 @@ class Report:
                 }
                 for name, entries in self.by_operator().items()
             },
-            "failures": [{"id": e.id, "detail": e.detail} for e in self.failed],
+            "failures": [
+                {"id": e.id, "detail": e.detail, "smallest": e.smallest} for e in self.failed
+            ],
             "exclusions": [
                 {"id": e.id, "reason": e.detail}
                 for e in self.entries
                 if e.verdict is Verdict.EXCLUDED
             ],
-            "verdicts": {entry.id: entry.verdict.value for entry in self.entries},
+            "verdicts": {
+                entry.id: entry.verdict.value for entry in (*self.entries, *self.validation)
+            },
         }
 
 
@@ -106,4 +140,4 @@ def _counts(entries: Sequence[Entry]) -> dict[str, int]:
 
 
 def _ran(entry: Entry) -> bool:
-    return entry.verdict in (Verdict.PASS, Verdict.FAIL) and "/invalid-" not in entry.id
+    return entry.verdict in (Verdict.PASS, Verdict.FAIL)

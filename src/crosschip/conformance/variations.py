@@ -6,15 +6,17 @@ written down in the same way. Whether it is a valid use is for inference to say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import ceil, floor
+from typing import Any
 
 import numpy as np
 
+from crosschip.conformance.draw import Draw
 from crosschip.ir import ElementType, Quantization, TensorType
-from crosschip.ir.types import BOOLEANS, FLOATS
+from crosschip.ir.types import BOOLEANS, FLOATS, NARROW_TYPES
 from crosschip.ops import Operator
 from crosschip.ops.definition.examples import Example, Sample, given, samples
 from crosschip.ops.definition.quantized import limits
@@ -29,11 +31,13 @@ class Variation:
         words: what it differs in, in a word that stays the same from version to version.
         arguments: the example.
         named: whether the sizes of random inputs are left open.
+        runs: samples that the same program runs on afterwards, by slot.
     """
 
     words: str
     arguments: Example
     named: bool = False
+    runs: tuple[Example, ...] = ()
 
 
 def variations(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
@@ -46,6 +50,7 @@ def variations(operator: type[Operator], arguments: Example) -> Iterator[Variati
     yield from _sizes(arguments)
     yield from _parameters(operator, arguments)
     yield from _computed(operator, arguments)
+    yield from _data(arguments)
 
 
 def _types(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
@@ -57,14 +62,14 @@ def _types(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
     first = next(slot for slot in operator.slots if not slot.parameter)
     for element_type in sorted(first.types, key=lambda t: t.code):
         if element_type is not own:
-            changed = {name: _retyped(s, element_type) for name, s in leading.items()}
+            changed = {name: retyped(s, element_type) for name, s in leading.items()}
             yield Variation(str(element_type), _with(arguments, changed))
             if element_type in (ElementType.FLOAT16, ElementType.INT32):
                 words = f"{element_type}-dynamic"
                 yield Variation(words, _with(arguments, changed), named=True)
 
 
-_QUANTIZATIONS = {
+QUANTIZATIONS: dict[str, tuple[ElementType, Quantization, Quantization | None]] = {
     "quantized-int8": (ElementType.INT8, Quantization((0.03,)), Quantization((0.05,))),
     "quantized-uint8": (
         ElementType.UINT8,
@@ -74,6 +79,7 @@ _QUANTIZATIONS = {
     "quantized-int16": (ElementType.INT16, Quantization((1e-3,)), Quantization((2e-3,))),
     "quantized-to-real": (ElementType.INT8, Quantization((0.03,)), None),
 }
+"""Ways to quantize: the element type, how inputs stand for reals, and how the output does."""
 
 
 def _quantized(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
@@ -82,11 +88,21 @@ def _quantized(operator: type[Operator], arguments: Example) -> Iterator[Variati
     plain = all(sample.type.quantization is None for _, sample in samples(arguments))
     if not plain or not leading or not _is_real(leading):
         return
-    for words, (element_type, scales, output) in _QUANTIZATIONS.items():
-        changed = {name: _as_integers(s, element_type, scales) for name, s in leading.items()}
-        if all(changed.values()):
-            varied = dict(_with(arguments, {n: s for n, s in changed.items() if s is not None}))
-            yield Variation(words, {**varied, "quantization": output} if output else varied)
+    for words in QUANTIZATIONS:
+        varied = leading_quantized(operator, arguments, words)
+        if varied is not None:
+            yield Variation(words, varied)
+
+
+def leading_quantized(operator: type[Operator], arguments: Example, words: str) -> Example | None:
+    """The tensors that share the first one's type as integers; `None` if their elements matter."""
+    element_type, scales, output = QUANTIZATIONS[words]
+    leading = _leading(operator, arguments)
+    changed = {name: as_integers(s, element_type, scales) for name, s in leading.items()}
+    if not changed or not all(changed.values()):
+        return None
+    varied = dict(_with(arguments, {n: s for n, s in changed.items() if s is not None}))
+    return {**varied, "quantization": output} if output else varied
 
 
 def _sizes(arguments: Example) -> Iterator[Variation]:
@@ -107,9 +123,9 @@ def _parameters(operator: type[Operator], arguments: Example) -> Iterator[Variat
     for slot in operator.slots:
         if isinstance(slot, Parameter):
             now = arguments.get(slot.name, slot.default)
-            for value in _interesting(slot, arguments):
+            for value in interesting(slot, arguments):
                 if value != now:
-                    yield Variation(f"{slot.name}={_word(value)}", {**arguments, slot.name: value})
+                    yield Variation(f"{slot.name}={word(value)}", {**arguments, slot.name: value})
             if slot.optional and slot.name in arguments:
                 rest = {name: value for name, value in arguments.items() if name != slot.name}
                 yield Variation(f"{slot.name}-left-out", rest)
@@ -125,7 +141,34 @@ def _computed(operator: type[Operator], arguments: Example) -> Iterator[Variatio
                 yield Variation(f"{slot.name}-computed", {**arguments, slot.name: computed})
 
 
-def _interesting(slot: Parameter[object], arguments: Example) -> Iterator[object]:
+def _data(arguments: Example) -> Iterator[Variation]:
+    """NaN among random reals; an integer that is far beyond, or 0; a condition that does not hold.
+
+    What a definition refuses when it runs is refused, whatever else these are.
+    """
+    for name, sample in samples(arguments):
+        if sample.value is None:
+            if sample.type.element_type in FLOATS:
+                salted = replace(Draw.of(sample), specials=(np.nan,))
+                yield Variation(f"{name}-nan", _with(arguments, {name: salted}))
+        elif sample.value.size and sample.type.quantization is None:
+            for words, number in _OTHERS.get(sample.type.element_type, ()):
+                value = sample.value.copy()
+                value.reshape(-1)[-1] = number
+                if not np.array_equal(value, sample.value):
+                    changed = replace(sample, value=value)
+                    yield Variation(f"{name}-{words}", _with(arguments, {name: changed}))
+
+
+_OTHERS: dict[ElementType, Sequence[tuple[str, int]]] = {
+    ElementType.INT32: (("far", 1000), ("zero", 0)),
+    ElementType.INT64: (("far", 1000), ("zero", 0)),
+    ElementType.BOOL: (("not", False),),
+}
+
+
+def interesting(slot: Parameter[Any], arguments: Example) -> Iterator[object]:
+    """Values of a parameter that are worth a try, for its kind and the ranks of an example."""
     if slot.options:
         yield from slot.options
     elif slot.kind == "flag":
@@ -156,7 +199,7 @@ def _is_real(leading: Mapping[str, Sample]) -> bool:
     return all(s.type.element_type is ElementType.FLOAT32 for s in leading.values())
 
 
-def _retyped(sample: Sample, element_type: ElementType) -> Sample:
+def retyped(sample: Sample, element_type: ElementType) -> Sample:
     """The sample with elements of another type; random integers keep clear of the limits.
 
     So do reals in their place: a real beyond an integer type may be cast to anything. NaN and
@@ -167,6 +210,8 @@ def _retyped(sample: Sample, element_type: ElementType) -> Sample:
         value = sample.value
         if element_type not in FLOATS and value.dtype.kind == "f":
             value = np.where(np.isfinite(value), value, 0)
+        if {element_type, sample.type.element_type} & NARROW_TYPES:
+            value = value.astype(np.float64)  # not all of them are cast to each other
         with np.errstate(all="ignore"):
             return replace(sample, type=type_, value=value.astype(element_type.dtype))
     if element_type in FLOATS and "int" in sample.type.element_type.value:
@@ -180,7 +225,7 @@ def _retyped(sample: Sample, element_type: ElementType) -> Sample:
     return replace(sample, type=type_, low=low, high=min(greatest + 1, ceil(sample.high * 3) + 1))
 
 
-def _as_integers(sample: Sample, element_type: ElementType, scales: Quantization) -> Sample | None:
+def as_integers(sample: Sample, element_type: ElementType, scales: Quantization) -> Sample | None:
     """The sample as integers that stand for reals in its range; `None` if its elements matter."""
     if sample.value is not None:
         return None
@@ -213,7 +258,8 @@ def _sequence(value: object) -> list[object]:
     return list(np.ravel(value)) if isinstance(value, np.ndarray) else list(value or ())  # type: ignore[call-overload]
 
 
-def _word(value: object) -> str:
+def word(value: object) -> str:
+    """A value as it stands in the id of a case."""
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, tuple):

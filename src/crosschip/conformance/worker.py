@@ -46,9 +46,11 @@ def main() -> None:
     for line in sys.stdin:
         id = line.rstrip("\n")
         try:
-            result = judge(case_of(id), device, claims, arguments.seed)
+            case = case_of(id)
         except KeyError:
             result = Result(id, Verdict.NOT_RUN, "there is no such case")
+        else:
+            result = judge(case, device, claims, arguments.seed)
         say({"id": result.id, "verdict": result.verdict.value, "detail": result.detail})
     device.close()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from crosschip.ir import Array, ElementType, Operand, Quantization, TensorType
+from crosschip.ir import Array, ElementType, ModelError, Operand, Quantization, TensorType
 from crosschip.ops.definition import quantized
 from crosschip.ops.definition.slots import ComputedParameter, Fuse, Parameter, Slot, Tensors
 
@@ -25,7 +25,8 @@ def kernel_of(operation: Operator) -> Kernel:
     """The operation's reference computation, with every constant parameter decoded beforehand.
 
     Elements of the narrow float types are computed in float32, quantized ones in float64, and
-    rounded once, at the end.
+    rounded once, at the end. What inference would refuse if it knew sizes and parameters as they
+    are in a run is refused in the run, by a `ValueError` that starts with the slot.
     """
     static, computed = _parameters(operation)
     tensor_slots = [slot for slot in operation.slots if not slot.parameter]
@@ -37,10 +38,20 @@ def kernel_of(operation: Operator) -> Kernel:
         if not slot.parameter
     )
     bounds = None if operation.fused is Fuse.NONE else operation.fused.bounds
+    is_open = bool(computed) or any(
+        operand.type.static_shape is None for _, operand in operation.filled()
+    )
+    accepted: object = None
 
     def run(arrays: Sequence[Array | None]) -> tuple[Array, ...]:
+        nonlocal accepted
         values = dict(static)
         known = _with_values(operation, computed, arrays) if computed else operation
+        if is_open:
+            asked = _asked(arrays, computed)
+            if asked != accepted:
+                _check(known, arrays)
+                accepted = asked
         if scales:
             arrays = _dequantized(arrays, scales)
         for slot in tensor_slots:
@@ -48,7 +59,10 @@ def kernel_of(operation: Operator) -> Kernel:
         for slot in computed:
             values[slot.name] = slot.decode(cast(Array, arrays[slot.index]))
         with np.errstate(all="ignore"):
-            result = known.reference(**values)
+            try:
+                result = known.reference(**values)
+            except IndexError as error:
+                raise ValueError(f"indices: {error}") from error
             results = [result] if isinstance(result, np.ndarray | np.generic) else result
             if bounds:
                 first, *others = results
@@ -81,6 +95,34 @@ def _with_values(
         assert operand is not None, "it is computed"
         inputs[slot.index] = Operand(operand.name, operand.type, arrays[slot.index])
     return operation.with_inputs(tuple(inputs))
+
+
+def _asked(arrays: Sequence[Array | None], computed: Sequence[Slot]) -> object:
+    """All that inference sees of the arrays of a run."""
+    shapes = [None if array is None else array.shape for array in arrays]
+    return shapes, [cast(Array, arrays[slot.index]).tobytes() for slot in computed]
+
+
+def _check(operation: Operator, arrays: Sequence[Array | None]) -> None:
+    """Infer the operation's types from the shapes of a run.
+
+    Raises:
+        ValueError: they break a rule; the message starts with the slot.
+    """
+    inputs = tuple(
+        operand
+        if operand is None or array is None
+        else Operand(operand.name, _as_in_run(operand.type, array), operand.value)
+        for operand, array in zip(operation.inputs, arrays, strict=True)
+    )
+    try:
+        cast("Operator", operation.with_inputs(inputs)).infer()
+    except ModelError as error:
+        raise ValueError(str(error).removeprefix(f"{operation.type}.")) from None
+
+
+def _as_in_run(type_: TensorType, array: Array) -> TensorType:
+    return TensorType(type_.element_type, array.shape, type_.quantization)
 
 
 def _scales(operation: Operator) -> list[tuple[int, Quantization]]:

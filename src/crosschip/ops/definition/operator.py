@@ -59,12 +59,15 @@ class Operator(Operation):
         slots: its slots, in order.
         core: whether it is one of the few that all others can be decomposed into.
         moves: whether it only moves elements, so that its output keeps a quantization.
+        unenforced: the slots whose rules a device need not enforce when the operation runs; what
+            breaks any other rule, it must refuse.
     """
 
     __slots__ = ()
 
     core: ClassVar[bool] = False
     moves: ClassVar[bool] = False
+    unenforced: ClassVar[frozenset[str]] = frozenset()
     slots: ClassVar[tuple[Slot, ...]] = ()
     variadic: ClassVar[Tensors | None] = None
     reference: Callable[..., Array | Sequence[Array]]

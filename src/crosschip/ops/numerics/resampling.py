@@ -144,7 +144,7 @@ def _places(
     if mode is AlignMode.PYTORCH_HALF_PIXEL and new == 1:
         return np.zeros(1, np.float32)
     if mode is AlignMode.SYMMETRIC_HALF_PIXEL:
-        return middles - half + np.float32((size - new / scale) / 2)
+        return middles - half + np.float32((size - new / scale) / 2 if new else 0.0)
     return middles - half
 
 

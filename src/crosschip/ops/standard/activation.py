@@ -103,7 +103,7 @@ class PRelu(Elementwise):
         slope = shape_of(self.slope)
         laid = slope + (1,) * self._axes_after(len(shape), len(slope))
         try:
-            stretched = broadcast(shape, laid)
+            stretched = broadcast(shape, laid, slot="slope")
         except ValueError:
             stretched = ()
         grown = any(

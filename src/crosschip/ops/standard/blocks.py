@@ -117,6 +117,7 @@ class DepthToSpace(_Blocks):
     @staticmethod
     def plan(shape: Shape, block_size: int, mode: DepthOrder) -> Plan:
         batch, channels, height, width = _image(shape)
+        _check_block_size(block_size)
         block = (block_size, block_size)
         depth = _divided(channels, block_size**2, "block_size: its square")
         first = mode is DepthOrder.DCR
@@ -141,6 +142,7 @@ class SpaceToDepth(_Blocks):
     @staticmethod
     def plan(shape: Shape, block_size: int) -> Plan:
         batch, channels, height, width = _image(shape)
+        _check_block_size(block_size)
         rows, columns = (_divided(size, block_size, "block_size") for size in (height, width))
         apart = (batch, channels, rows, block_size, columns, block_size)
         together = (batch, channels * block_size**2, rows, columns)
@@ -250,6 +252,11 @@ def _spatial(shape: Shape, block_shape: Sequence[int], sides: Sequence[int], slo
     if len(sides) != 2 * len(block_shape) or min(sides, default=0) < 0:
         raise ValueError(f"{slot}: {list(sides)} must be two numbers an axis, none negative")
     return shape
+
+
+def _check_block_size(block_size: int) -> None:
+    if block_size < 1:
+        raise ValueError(f"block_size: {block_size} is not positive")
 
 
 def _divided(size: Dim, divisor: int, what: str) -> Dim:

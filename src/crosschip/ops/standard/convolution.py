@@ -140,8 +140,9 @@ class Conv2DTranspose(Operator):
       bottom`; but if `output_shape` (height, width) is given, that is the height, whatever
       `bottom` is, cut off or filled up with zeros at the bottom.
     - `VALID`: the same with no padding.
-    - `SAME`: `H_out = H * stride_h`, cutting off `(full - H_out) // 2` rows at the top and the rest
-      at the bottom; `SAME_LOWER` cuts off the larger half at the top.
+    - `SAME`: `H_out = H * stride_h`. Where `full` is more, `(full - H_out) // 2` rows are cut off
+      at the top and the rest at the bottom, with `SAME_LOWER` the larger half at the top; where it
+      is less, zeros fill up the bottom. To what is filled up, the bias is added as well.
 
     Quantized as `CONV_2D`, the filter per channel along axis 1 and with one group only. Sources:
     NNAdapter's CONV_2D_TRANSPOSE, whose document prints the filter as [C_out, C_in, …] where its
@@ -183,6 +184,8 @@ class Conv2DTranspose(Operator):
         if self.auto_pad.keeps_size:
             return [size * stride for size, stride in zip(image, self.strides, strict=True)]
         if self.output_shape is not None:
+            if min(self.output_shape) < 0:
+                raise ValueError(f"output_shape: {list(self.output_shape)} has a negative size")
             return self.output_shape
         top, bottom, left, right = self._given_pads()
         height, width = self._full(image, kernel)

@@ -71,6 +71,8 @@ class PriorBox(Operator):
             )
         if len(self.variances) != 4:
             raise ValueError(f"variances: has {len(self.variances)} numbers, but must have 4")
+        if not self.min_sizes:
+            raise ValueError("min_sizes: must list at least one size")
         for slot, numbers in (
             ("min_sizes", self.min_sizes),
             ("max_sizes", self.max_sizes),
@@ -194,7 +196,7 @@ class YoloBox(Operator):
     ) -> Sequence[Array]:
         batch, _, *grid = input.shape
         count = len(anchors) // 2
-        overlap = input[:, : count * iou_aware].reshape(batch, -1, 1, *grid)
+        overlap = input[:, : count * iou_aware].reshape(batch, count * iou_aware, 1, *grid)
         cells = input[:, count * iou_aware :].reshape(batch, count, 5 + class_num, *grid)
         confidence = _logistic(cells[:, :, 4:5])
         if iou_aware:
@@ -213,7 +215,7 @@ class YoloBox(Operator):
         return [
             np.where(kept, numbers, 0)
             .transpose(0, 1, 3, 4, 2)
-            .reshape(batch, count * grid[0] * grid[1], -1)
+            .reshape(batch, count * grid[0] * grid[1], numbers.shape[2])
             for numbers in (np.concatenate([low, high], axis=2), scores)
         ]
 

@@ -83,7 +83,9 @@ class GatherND(_Picking):
         batch = np.ix_(*map(np.arange, input.shape[:batch_dims]))
         more = (1,) * (indices.ndim - 1 - batch_dims)
         places = tuple(np.reshape(i, i.shape + more) for i in batch)
-        return input[(*places, *np.moveaxis(indices, -1, 0))]
+        picked = input[(*places, *np.moveaxis(indices, -1, 0))]
+        rest = input.shape[batch_dims + indices.shape[-1] :]
+        return np.broadcast_to(picked, (*indices.shape[:-1], *rest))
 
 
 @operator("GATHER_ELEMENTS")

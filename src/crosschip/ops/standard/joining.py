@@ -114,6 +114,8 @@ class Split(Layout):
         shape = operand.type.static_shape if operand else None
         if not shape:
             raise ValueError("split: must be a list of known length")
+        if not shape[0]:
+            raise ValueError("split: must list at least one size")
         return shape[0]
 
     def infer_shape(self) -> Sequence[Shape]:
@@ -175,6 +177,8 @@ class Unstack(Layout):
         if self.num is not None and isinstance(size, int):
             same(self.num, size, "num: it, and the size of the axis")
         count = self.num if self.num is not None else size
+        if isinstance(count, int) and count < 1:
+            raise ValueError(f"num: {count} is not positive")
         assert isinstance(count, int), "one of the two is known"
         return count
 

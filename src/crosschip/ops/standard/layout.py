@@ -199,7 +199,8 @@ class Expand(Layout):
 
     def infer_shape(self) -> Shape:
         asked = self.sizes_asked("shape")
-        return broadcast(shape_of(self.input), tuple(1 if size == -1 else size for size in asked))
+        sizes = tuple(1 if size == -1 else size for size in asked)
+        return broadcast(shape_of(self.input), sizes, slot="shape")
 
     def reference(self, input: Array, shape: Sequence[int]) -> Array:
         wanted = tuple(1 if size == -1 else size for size in shape)

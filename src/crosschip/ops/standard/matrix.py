@@ -53,7 +53,7 @@ class MatMul(Operator):
         rows, inner = _matrix(left, self.transpose_x and len(x) > 1)
         inner_y, columns = _matrix(right, self.transpose_y and len(y) > 1)
         same(inner, inner_y, "y: the inner sizes of x and y")
-        batch = broadcast(left[:-2], right[:-2]) if len(left) + len(right) > 4 else ()
+        batch = broadcast(left[:-2], right[:-2], slot="y") if len(left) + len(right) > 4 else ()
         return (*batch, *(() if len(x) == 1 else (rows,)), *(() if len(y) == 1 else (columns,)))
 
     def reference(self, x: Array, y: Array, transpose_x: bool, transpose_y: bool) -> Array:

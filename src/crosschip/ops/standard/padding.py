@@ -105,7 +105,7 @@ class Pad(Operator):
         if mode not in _NUMPY:
             zero = np.zeros((), input.dtype)
             options["constant_values"] = zero if value is None else value.reshape(())
-        return np.pad(cropped, np.maximum(sides, 0), **options)
+        return np.pad(cropped, np.maximum(sides, 0), **options) if input.ndim else cropped
 
     def moved_quantization(self) -> Quantization | None:
         quantization = self.input.type.quantization

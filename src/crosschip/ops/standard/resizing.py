@@ -9,6 +9,7 @@ import numpy as np
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
 from crosschip.ir.types import BOOLEANS, FLOATS, INTEGERS
 from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.quantized import limits
 from crosschip.ops.definition.shapes import of_rank
 from crosschip.ops.definition.slots import (
     ComputedParameter,
@@ -59,6 +60,7 @@ class _Resize(Operator):
             sizes = self._sizes(image)
         except ComputedParameter:
             return (batch, channels, unknown(), unknown())
+        self._check_extrapolation()
         for size, new in zip(image, sizes, strict=True):
             if isinstance(new, int) and new < 0:
                 raise ValueError(f"shape: {list(sizes)} has a negative size")
@@ -70,6 +72,17 @@ class _Resize(Operator):
         if self.operand("shape") is not None:
             return self.shape or ()
         return [scaled(size, scale) for size, scale in zip(image, self.scales or (), strict=True)]
+
+    def _check_extrapolation(self) -> None:
+        """`ValueError` if the value beyond the image is not one of the image's element type."""
+        (slot, input), *_ = self.filled()
+        element_type = slot.element_type(input)
+        if self.operand("extrapolation_value") is None or element_type not in INTEGERS | BOOLEANS:
+            return
+        value = self.extrapolation_value
+        least, greatest = (0, 1) if element_type in BOOLEANS else limits(element_type)
+        if value != value or not least <= value <= greatest:
+            raise ValueError(f"extrapolation_value: {value:g} is not of the type {element_type}")
 
     def static_axes(self) -> list[Axis]:
         """How height and width are resampled, where that is known at compile time."""
@@ -92,9 +105,9 @@ class ResizeNearest(_Resize):
     """The nearest pixel of an [N, C, H, W] image, for an image of another height and width.
 
     The new size is `shape` (height, width), or, if that is left out, `floor(size * scale)` for
-    each of `scales`. The place in the source is, with `align_corners`, `target * (size - 1) / (new
-    - 1)` (0 where `new` is 1), else by `align_mode`, with `ratio = size / new` where `shape` is
-    given, and else `1 / scale`:
+    each of `scales`. The place in the source is, with `align_corners`, `target * ((size - 1) /
+    (new - 1))` (0 where `new` is 1), else by `align_mode`, with `ratio = size / new` where `shape`
+    is given, and else `1 / scale`:
 
     - `HALF_PIXEL`: `(target + 0.5) * ratio - 0.5`; `ASYMMETRIC`: `target * ratio`;
     - `PYTORCH_HALF_PIXEL`: as `HALF_PIXEL`, but 0 where `new` is 1;
@@ -103,7 +116,7 @@ class ResizeNearest(_Resize):
     - `CROP`: `(start + target * (end - start) / (new - 1)) * (size - 1)`, the middle of that where
       `new` is 1, with `roi` being the starts, then the ends of height and width; a place outside
       of `[0, size - 1]` gives `extrapolation_value`;
-    - `SCALED_CORNERS`: `target * (size - 1) / (size * scale - 1)`.
+    - `SCALED_CORNERS`: `target * ((size - 1) / (size * scale - 1))`, 0 where `size * scale` is 1.
 
     All of it is in float32. `rounding` makes a pixel of a place: `DOWN` and `UP` the one before or
     after it, `DOWN_AT_HALF` and `UP_AT_HALF` the nearest one, `USUAL` is `UP_AT_HALF` with

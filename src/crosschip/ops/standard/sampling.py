@@ -114,7 +114,9 @@ class RoiAlign(Operator):
     `MAX` a cell is the maximum over its samples of the greatest of the four products of pixel and
     weight, as ONNX has it.
 
-    Coordinates are computed in the type of `rois`, float32 at least.
+    Coordinates are computed in the type of `rois`, float32 at least. A region with a coordinate
+    that is not finite gives unspecified values, and so do its pixels where they are not; an index
+    out of `[0, N)` is refused.
 
     Sources: NNAdapter's ROI_ALIGN, Paddle's roi_align, ONNX's RoiAlign; He et al., Mask R-CNN,
     2017 (arXiv:1703.06870).
@@ -159,6 +161,11 @@ class RoiAlign(Operator):
         aligned: bool,
         mode: RoiMode,
     ) -> Array:
+        if np.any((batch_indices < 0) | (batch_indices >= len(input))):
+            raise ValueError(
+                f"batch_indices: {batch_indices.tolist()} are not in [0, {len(input)})"
+            )
+        rois = np.where(np.isfinite(rois), rois, np.zeros((), rois.dtype))
         scaled = rois * np.array(spatial_scale, rois.dtype) - np.array(0.5 * aligned, rois.dtype)
         extents = scaled[:, 2:] - scaled[:, :2]
         if not aligned:

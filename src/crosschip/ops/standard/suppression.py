@@ -177,7 +177,7 @@ def _images(boxes: Array, scores: Array, counts: Array | None) -> list[tuple[Arr
     """For each image, boxes [C, M, 4], scores [C, M] and the rows that they are in [C, M]."""
     if counts is None:
         classes, own = scores.shape[1:]
-        rows = np.arange(boxes.shape[0] * own).reshape(-1, 1, own)
+        rows = np.arange(boxes.shape[0] * own).reshape(boxes.shape[0], 1, own)
         return [
             (
                 np.broadcast_to(boxes[image], (classes, own, 4)),
@@ -186,6 +186,8 @@ def _images(boxes: Array, scores: Array, counts: Array | None) -> list[tuple[Arr
             )
             for image in range(boxes.shape[0])
         ]
+    if not len(counts):
+        return []
     ends = np.cumsum(counts)[:-1]
     places = np.arange(scores.size).reshape(scores.shape)
     parts = (np.split(whole, ends) for whole in (boxes, scores, places))

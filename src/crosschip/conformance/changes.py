@@ -1,0 +1,195 @@
+"""Changes of a use's arguments: shapes, ranks, sizes in parameters, element types.
+
+A change says nothing of whether the result is valid: that is for inference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from math import nan, prod
+from typing import Any
+
+import numpy as np
+
+from crosschip.conformance.draw import Draw
+from crosschip.conformance.uses import MOST_ELEMENTS, draws, replaced
+from crosschip.conformance.variations import retyped
+from crosschip.ir import Array, ElementType, Quantization, TensorType
+from crosschip.ops import Operator
+from crosschip.ops.definition.examples import Example
+from crosschip.ops.definition.slots import Parameter, Slot
+
+
+def decoded(slot: Parameter[Any], draw: Draw) -> Any:
+    """The plain value of a computed parameter; `None` if it is none that the parameter takes."""
+    try:
+        return slot.decode(np.asarray(draw.value))
+    except ValueError:
+        return None
+
+
+def resized(
+    arguments: Mapping[str, object], sizes: Mapping[tuple[str, int], int]
+) -> dict[str, Any]:
+    """The arguments with other sizes, by the input's name and the axis."""
+    changed = {}
+    for name, draw in draws(arguments).items():
+        shape = tuple(
+            sizes.get((name, axis), size) for axis, size in enumerate(draw.type.static_shape or ())
+        )
+        changed[name] = reshaped(draw, shape)
+    return replaced(arguments, changed)
+
+
+def reshaped(draw: Draw, shape: tuple[int, ...]) -> Draw:
+    """The draw in another shape; given elements are repeated or cut off."""
+    if shape == draw.type.shape or prod(shape) > MOST_ELEMENTS:
+        return draw
+    quantization = draw.type.quantization
+    if quantization and quantization.axis is not None and quantization.axis < len(shape):
+        count = shape[quantization.axis]
+        if count != len(quantization.scale):
+            scale = np.resize(quantization.scale, count).tolist() or [1.0]
+            quantization = Quantization(tuple(scale), (0,), quantization.axis)
+    type_ = TensorType(draw.type.element_type, shape, quantization)
+    if draw.value is None:
+        return replace(draw, type=type_)
+    value = draw.value
+    fresh = np.asarray(np.resize(value, shape)) if value.size else np.zeros(shape, value.dtype)
+    return replace(draw, type=type_, value=fresh)
+
+
+def with_integers(
+    operator: type[Operator], arguments: Mapping[str, Any], old: int, new: int, *, lists: bool
+) -> dict[str, Any]:
+    """The arguments with a number replaced in integer parameters, and in lists if asked for."""
+    changed = dict(arguments)
+    for slot in operator.slots:
+        value = changed.get(slot.name)
+        if isinstance(value, bool) or not isinstance(slot, Parameter):
+            continue
+        if isinstance(value, int) and value == old and slot.kind == "integer":
+            changed[slot.name] = new
+        elif lists and isinstance(value, tuple) and slot.kind == "list of integers":
+            changed[slot.name] = tuple(new if number == old else number for number in value)
+    return changed
+
+
+def without_axis(operator: type[Operator], arguments: Example, place: int) -> dict[str, Any]:
+    """The arguments with an axis less in all tensors of the highest rank, and in lists of sizes."""
+    ranks = ranks_of(operator, arguments)
+    highest = max(ranks.values(), default=0)
+    chosen = {name for name, rank in ranks.items() if rank == highest}
+    return at_axis(operator, arguments, chosen, place, None)
+
+
+def with_axis(operator: type[Operator], arguments: Example) -> dict[str, Any]:
+    """The arguments with an axis of size 2 more in front of the tensors of the highest rank."""
+    ranks = ranks_of(operator, arguments)
+    highest = max(ranks.values(), default=0)
+    chosen = {name for name, rank in ranks.items() if rank == highest}
+    return at_axis(operator, arguments, chosen, 0, 2)
+
+
+def ranks_of(operator: type[Operator], arguments: Example) -> dict[str, int]:
+    """How many axes each tensor has that is not a computed parameter."""
+    parameters = {slot.name for slot in operator.slots if slot.parameter}
+    found = draws(arguments).items()
+    return {n: len(draw.type.shape or ()) for n, draw in found if n not in parameters}
+
+
+def at_axis(
+    operator: type[Operator],
+    arguments: Example,
+    chosen: Collection[str],
+    place: int,
+    size: int | None,
+) -> dict[str, Any]:
+    """The arguments with an axis of a size more in the chosen tensors; one less if it is `None`."""
+    highest = max(ranks_of(operator, arguments).values(), default=0)
+    changed = {}
+    for name, draw in draws(arguments).items():
+        if name in chosen:
+            shape = list(draw.type.static_shape or ())
+            if size is not None:
+                shape.insert(min(place, len(shape)), size)
+            elif place < len(shape):
+                del shape[place]
+            changed[name] = reshaped(draw, tuple(shape))
+    made = replaced(arguments, changed)
+    for slot in operator.slots:
+        value = made.get(slot.name)
+        if isinstance(slot, Parameter) and isinstance(value, tuple):
+            made[slot.name] = _list_of_rank(value, highest, place, size)
+    return made
+
+
+def _list_of_rank(
+    value: tuple[Any, ...], rank: int, place: int, size: int | None
+) -> tuple[Any, ...]:
+    """A list that has one or two numbers for each axis, for one axis more or less."""
+    more = size is not None
+    if rank and sorted(map(_number, value)) == list(range(rank)):
+        moved = [v + (v >= place) for v in value] if more else [v for v in value if v != place]
+        return (
+            (*moved[:place], place, *moved[place:])
+            if more
+            else tuple(v - (v > place) for v in moved)
+        )
+    if rank and len(value) == rank:
+        return (
+            (*value[:place], size, *value[place:]) if more else value[:place] + value[place + 1 :]
+        )
+    if rank and len(value) == 2 * rank:
+        at = 2 * place
+        return (*value[:at], 0, 0, *value[at:]) if more else value[:at] + value[at + 2 :]
+    return value
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else nan
+
+
+def retyped_group(
+    operator: type[Operator], arguments: Example, leader: Slot, element_type: ElementType
+) -> dict[str, Any]:
+    """The arguments with other, plain elements in a slot and in those that share its type."""
+    group = group_of(operator, arguments, leader)
+    changed = {name: retyped_draw(draw, element_type) for name, draw in group.items()}
+    made = replaced(arguments, changed)
+    if not any(draw.type.quantization for draw in draws(made).values()):
+        made.pop("quantization", None)
+    return made
+
+
+def group_of(operator: type[Operator], arguments: Example, leader: Slot) -> dict[str, Draw]:
+    """The draws of a slot and of those that share its element type."""
+    names = {leader.name}
+    for slot in operator.slots:
+        if slot.like in names:
+            names.add(slot.name)
+    return {n: d for n, d in draws(arguments).items() if n.partition(".")[0] in names}
+
+
+def retyped_draw(draw: Draw, element_type: ElementType) -> Draw:
+    """The draw with plain elements of another type."""
+    plain = replace(draw, type=TensorType(draw.type.element_type, draw.type.shape))
+    if draw.type.quantization and draw.value is None:
+        plain = replace(plain, low=-2, high=2)
+    made = retyped(plain, element_type)
+    return replace(draw, type=made.type, low=made.low, high=made.high, value=made.value)
+
+
+def given_draw(array: Array) -> Draw:
+    """The draw that is always these elements."""
+    return Draw(TensorType(ElementType.of(array.dtype), array.shape), value=array)
+
+
+def places_in(arguments: Mapping[str, object]) -> list[tuple[str, int, int]]:
+    """Every axis of every tensor: its input's name, its number and its size."""
+    return [
+        (name, axis, size)
+        for name, draw in draws(arguments).items()
+        for axis, size in enumerate(draw.type.static_shape or ())
+    ]

@@ -1,0 +1,43 @@
+"""Samples as the kit varies them: with special elements, or held by the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from crosschip.ir import Array
+from crosschip.ops.definition.examples import Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Draw(Sample):
+    """A sample of which some random elements are special ones.
+
+    Attributes:
+        specials: numbers that stand among the random elements, such as NaN.
+        constant: whether the model holds the elements, and has no input for them.
+    """
+
+    specials: tuple[float, ...] = ()
+    constant: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.value, np.generic):  # as NumPy makes of an array without axes
+            object.__setattr__(self, "value", np.asarray(self.value))
+
+    def array(self, generator: np.random.Generator) -> Array:
+        drawn = Sample.array(self, generator)
+        if self.value is not None or not self.specials or not drawn.size:
+            return drawn
+        with np.errstate(all="ignore"):
+            specials = np.array(self.specials).astype(drawn.dtype)[: drawn.size]
+        flat = drawn.reshape(-1).copy()
+        flat[generator.choice(flat.size, specials.size, replace=False)] = specials
+        flat[generator.choice((0, -1))] = specials[0]
+        return flat.reshape(drawn.shape)
+
+    @classmethod
+    def of(cls, sample: Sample) -> Draw:
+        """The same sample, to be varied."""
+        return cls(sample.type, sample.low, sample.high, sample.value)

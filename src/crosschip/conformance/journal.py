@@ -1,0 +1,75 @@
+"""A file to which results are written as they come in, and from which a later run goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
+
+from crosschip.conformance.cases import Case
+from crosschip.conformance.judge import Result, Verdict
+from crosschip.ir import InputError
+from crosschip.ir.closing import Closing
+
+
+class Journal(Closing):
+    """Results on disk: a line of JSON that says whose they are, then one for each result.
+
+    Attributes:
+        done: the results that the file held already, by case id.
+
+    Args:
+        path: the file; it is made if it is not there.
+        device: whose results they are.
+        seed: what random elements are made from.
+
+    Raises:
+        InputError: the file is no such journal, is of another device or seed, or cannot be written.
+    """
+
+    def __init__(self, path: Path, device: str, seed: int) -> None:
+        header = {"device": device, "seed": seed}
+        try:
+            whole = path.read_text("utf-8") if path.exists() else ""
+            # A run that was killed may have left half a line.
+            lines = whole[: whole.rfind("\n") + 1].splitlines()
+            if lines and json.loads(lines[0]) != header:
+                raise InputError(f"{path}: is of another run, {lines[0]}; name another file")
+            self.done: Mapping[str, Result] = _results(lines[1:])
+            path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+            self._file: IO[str] = path.open("a", encoding="utf-8", buffering=1)
+            if not lines:
+                self._write(header)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path}: is no journal of the kit: {error}") from None
+
+    def add(self, case: Case, result: Result) -> None:
+        """Write a result down."""
+        self._write(
+            {
+                "id": case.id,
+                "verdict": result.verdict.value,
+                "detail": result.detail,
+                "smallest": result.smallest,
+            }
+        )
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _write(self, document: Mapping[str, object]) -> None:
+        self._file.write(json.dumps(document) + "\n")
+
+
+def _results(lines: list[str]) -> dict[str, Result]:
+    entries = map(json.loads, lines)
+    found = {
+        entry["id"]: Result(
+            entry["id"], Verdict(entry["verdict"]), entry["detail"], entry["smallest"]
+        )
+        for entry in entries
+    }
+    return {id: result for id, result in found.items() if result.verdict is not Verdict.NOT_RUN}

@@ -1,0 +1,233 @@
+"""One program on a device: run on several sets of data, each compared with the reference.
+
+What the reference refuses when it runs, the device must refuse as well, and run on afterwards;
+where an operator leaves a rule unenforced, the device may compute whatever it likes instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from crosschip.conformance.latitude import counted_in, open_elements
+from crosschip.conformance.tolerance import difference, epsilon, sensitivity, tolerance
+from crosschip.conformance.variations import Variation
+from crosschip.devices.reference import ReferenceProgram
+from crosschip.hal import Device, Options, Program
+from crosschip.ir import Array, DeviceError, Model, TensorType
+from crosschip.ir.types import FLOATS
+from crosschip.ops import Operator
+from crosschip.ops.definition.examples import Example, arrays_for, model_of, samples
+
+
+class Failed(Exception):
+    """The device errs; the message says how."""
+
+
+class Declined(Exception):
+    """The device says that it does not do what is tried; the message is its reason."""
+
+
+class Unsound(Exception):
+    """The definitions of crosschip disagree with each other; the message says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Data for one run, and what must come of it.
+
+    Attributes:
+        inputs: the arrays, in the order of the model's inputs.
+        expected: what the reference makes of them; `None` if it refuses them.
+        refusal: why it refuses them.
+        mandatory: whether the device must refuse them too.
+        random: the names of the inputs whose elements are random.
+        open: which elements of the outputs the definition leaves open.
+    """
+
+    inputs: list[Array]
+    expected: Sequence[Array] | None
+    refusal: str
+    mandatory: bool
+    random: frozenset[str]
+    open: bool | Array = False
+
+
+def build(operator: type[Operator], variation: Variation) -> Model:
+    """The model of a variation.
+
+    Raises:
+        Unsound: inference fails in another way than by a `ModelError`.
+    """
+    try:
+        return model_of(operator, variation.arguments, named=variation.named)
+    except Exception as error:
+        raise Unsound(f"inference: {type(error).__name__}: {error}") from error
+
+
+def runs_of(model: Model, variation: Variation, seed: int) -> list[Run]:
+    """The runs of a variation: on its own samples, then on those of its later runs.
+
+    Raises:
+        Unsound: the reference makes something else than inference says, or fails in no good way.
+    """
+    program = ReferenceProgram(model)
+    own = variation.arguments
+    return [
+        _run(model, program, {**own, **later}, seed + index)
+        for index, later in enumerate(({}, *variation.runs))
+    ]
+
+
+def attempt(
+    device: Device, model: Model, runs: Sequence[Run], *, loaded: bool, claimed: float | None
+) -> None:
+    """Compile a model on a device and compare what it makes of each run.
+
+    Args:
+        device: who is tried.
+        model: a model of one operation, to which the device has said yes.
+        runs: the data, and what is expected.
+        loaded: whether the program runs from its saved form.
+        claimed: the accuracy that the device claims; `None` for the kit's own.
+
+    Raises:
+        Failed: something is wrong.
+        Declined: the program should run from its saved form, and has none.
+    """
+    try:
+        program = device.compile(model, Options())
+        if loaded:
+            program = reloaded(program, device, model)
+    except DeviceError:
+        if all(run.expected is None for run in runs):
+            return
+        raise
+    kept: list[tuple[Sequence[Array], list[Array]]] = []
+    try:
+        for index, run in enumerate(runs):
+            where = f"run {index + 1}: " if index else ""
+            outputs = _outputs(program, model, run, where)
+            if outputs is None or run.expected is None:
+                continue
+            wrong = wrong_outputs(model, run, outputs, claimed)
+            if wrong:
+                raise Failed(where + wrong)
+            kept.append((outputs, [array.copy() for array in outputs]))
+    finally:
+        program.close()
+    for outputs, before in kept:
+        for name, made, copy in zip(model.outputs, outputs, before, strict=True):
+            if made.tobytes() != copy.tobytes():
+                raise Failed(f"{name}: changed when the program ran again")
+
+
+def wrong_outputs(
+    model: Model, run: Run, outputs: Sequence[Array], claimed: float | None = None
+) -> str:
+    """What is wrong with the outputs of a run that should succeed; empty if nothing is."""
+    assert run.expected is not None, "it should succeed"
+    if len(outputs) != len(run.expected):
+        return f"makes {len(outputs)} outputs, not {len(run.expected)}"
+    read = [*run.inputs, *(o.value for o in model.constants if o.value is not None)]
+    if run.open is True:
+        return ""
+    for index, (name, operand) in enumerate(model.outputs.items()):
+        made, wanted = outputs[index], run.expected[index]
+        if isinstance(made, np.ndarray) and made.shape == wanted.shape:
+            made = _specified(made, wanted, run.open)
+        stored = counted_in(model.operations[0].type, operand.type)
+        allowed = tolerance(stored, read) if claimed is None else claimed
+        wrong = difference(made, wanted, operand.type, allowed)
+        if wrong and operand.type.element_type in FLOATS:
+            moved = sensitivity(model, run.inputs, run.random, run.expected)[index]
+            moved = max(moved, epsilon(operand.type.element_type))
+            wrong = difference(made, wanted, operand.type, allowed, moved)
+        if wrong:
+            return f"{name}: {wrong}"
+    return ""
+
+
+def _specified(made: Array, wanted: Array, open_: bool | Array) -> Array:
+    """What the device made, with what is expected where the definition leaves it open."""
+    return made if open_ is False else np.where(open_, wanted, made).astype(made.dtype)
+
+
+def reloaded(program: Program, device: Device, model: Model) -> Program:
+    """The program as it is loaded from its saved form.
+
+    Raises:
+        Declined: the device does not save programs.
+    """
+    saved = program.save()
+    program.close()
+    if saved is None:
+        raise Declined("DEVICE: does not save programs")
+    return device.load(bytes(saved), model, Options())
+
+
+def _run(model: Model, program: ReferenceProgram, arguments: Example, seed: int) -> Run:
+    arrays = arrays_for(arguments, seed)
+    inputs = [arrays[name] for name in model.inputs]
+    random = frozenset(name for name, sample in samples(arguments) if sample.value is None)
+    try:
+        expected = program.run(inputs)
+    except DeviceError as error:
+        refusal = str(error.__cause__)
+        if not isinstance(error.__cause__, MemoryError) and not _names_slot(model, refusal):
+            raise Unsound(f"reference: refuses without naming a slot: {refusal}") from error
+        return Run(inputs, None, refusal, _is_mandatory(model, error), random)
+    except Exception as error:
+        raise Unsound(f"reference: {type(error).__name__}: {error}") from error
+    for operand, array in zip(model.outputs.values(), expected, strict=True):
+        wrong = _unlike(operand.type, array)
+        if wrong:
+            raise Unsound(f"reference: {operand.name} {wrong}, but is inferred as {operand.type}")
+    return Run(inputs, expected, "", False, random, open_elements(model, inputs))
+
+
+def _is_mandatory(model: Model, error: DeviceError) -> bool:
+    (operation,) = model.operations
+    slot = str(error.__cause__).partition(":")[0]
+    assert isinstance(operation, Operator), "cases are of standard operators"
+    return not isinstance(error.__cause__, MemoryError) and slot not in operation.unenforced
+
+
+def _names_slot(model: Model, refusal: str) -> bool:
+    (operation,) = model.operations
+    named = refusal.partition(":")[0]
+    return isinstance(operation, Operator) and any(s.name == named for s in operation.slots)
+
+
+def _unlike(type_: TensorType, array: Array) -> str:
+    """How an array is not as inference says; empty if it is."""
+    if array.dtype != type_.element_type.dtype:
+        return f"has elements of type {array.dtype}"
+    if type_.shape is None:
+        return ""
+    fits = len(type_.shape) == array.ndim and all(
+        size == own
+        for size, own in zip(type_.shape, array.shape, strict=True)
+        if isinstance(size, int)
+    )
+    return "" if fits else f"has shape {list(array.shape)}"
+
+
+def _outputs(program: Program, model: Model, run: Run, where: str) -> Sequence[Array] | None:
+    """What the program makes of a run; `None` if it refuses what the reference refuses."""
+    before = [array.copy() for array in run.inputs]
+    try:
+        outputs = list(program.run(run.inputs))
+    except DeviceError as error:
+        if run.expected is None or run.open is True:
+            return None
+        raise Failed(f"{where}DeviceError: {error}") from None
+    for name, given, copy in zip(model.inputs, run.inputs, before, strict=True):
+        if given.tobytes() != copy.tobytes():
+            raise Failed(f"{where}input {name}: was written to")
+    if run.expected is None and run.mandatory:
+        shapes = ", ".join(str(list(np.shape(output))) for output in outputs)
+        raise Failed(f"{where}is not refused, but makes {shapes}: {run.refusal}")
+    return outputs

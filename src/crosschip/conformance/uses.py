@@ -1,0 +1,153 @@
+"""Uses of an operator as the kit draws and simplifies them: types, sizes, parameters and data."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from crosschip.conformance.draw import Draw
+from crosschip.conformance.variations import Variation
+from crosschip.ir import ModelError
+from crosschip.ir.builder import constant
+from crosschip.ops import Operator
+from crosschip.ops.definition.examples import Example, Sample, model_of, samples
+
+MOST_ELEMENTS = 1 << 13
+"""How many elements a drawn tensor has at most."""
+
+_MOST_OUTPUTS = 1 << 17
+_MOST_AXES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One use of an operator, and what is done with its program.
+
+    Attributes:
+        operator: whose use it is.
+        arguments: what fills its slots; all samples are `Draw`s.
+        named: whether the sizes of random inputs are left open.
+        loaded: whether the program runs from its saved form.
+        runs: what the program runs on afterwards: other data, and other sizes where they are open.
+    """
+
+    operator: type[Operator]
+    arguments: Example
+    named: bool = False
+    loaded: bool = False
+    runs: tuple[Example, ...] = ()
+
+    def variation(self, words: str) -> Variation:
+        """The use as an example that has constants in the place of constant draws."""
+        given = {name: _filled(name, value) for name, value in self.arguments.items()}
+        runs = tuple(
+            {n: v for n, v in run.items() if _is_sampled(given.get(n))} for run in self.runs
+        )
+        return Variation(words, given, self.named, runs)
+
+    def __str__(self) -> str:
+        parts = [f"{self.operator.type}({_texts(self.arguments)})"]
+        parts += ["with open sizes"] if self.named else []
+        parts += ["loaded"] if self.loaded else []
+        for run in self.runs:
+            changed = {n: v for n, v in run.items() if repr(v) != repr(self.arguments.get(n))}
+            parts.append(f"then on {_texts(changed)}" if changed else "then on other data")
+        return ", ".join(parts)
+
+
+def use_of(operator: type[Operator], example: Example) -> Use:
+    """An example as it is, to be varied."""
+    return Use(operator, mapped(example, lambda _, sample: Draw.of(sample)))
+
+
+def draws(arguments: Example) -> dict[str, Draw]:
+    """The draws among a use's arguments, by input name."""
+    return {name: sample for name, sample in samples(arguments) if isinstance(sample, Draw)}
+
+
+def mapped(arguments: Example, change: Any) -> dict[str, Any]:
+    """The arguments with each sample replaced by what `change(input name, sample)` returns."""
+    changed: dict[str, Any] = {}
+    for slot, value in arguments.items():
+        if isinstance(value, Sample):
+            changed[slot] = change(slot, value)
+        elif isinstance(value, list):
+            changed[slot] = [
+                change(f"{slot}.{index}", part) if isinstance(part, Sample) else part
+                for index, part in enumerate(value)
+            ]
+        else:
+            changed[slot] = value
+    return changed
+
+
+def replaced(arguments: Example, samples_by_name: Mapping[str, Sample]) -> dict[str, Any]:
+    """The arguments with other samples, by input name."""
+    return mapped(arguments, lambda name, sample: samples_by_name.get(name, sample))
+
+
+def is_valid(use: Use) -> bool:
+    """Whether inference takes a use that is not too large; what it takes ill is left to be found.
+
+    A foreign exception of inference is a defect of the definition, so such a use counts as valid.
+    """
+    if not is_small(use.operator, use.arguments):
+        return False
+    try:
+        variation = use.variation("")
+        model = model_of(use.operator, variation.arguments, named=use.named)
+    except (ModelError, ValueError):
+        return False
+    except Exception:
+        return True
+    return all(prod(o.type.static_shape or ()) <= _MOST_OUTPUTS for o in model.outputs.values())
+
+
+def is_small(operator: type[Operator], arguments: Example) -> bool:
+    """Whether tensors are small, and would be if they had the sizes that a parameter computes."""
+    computed = {slot.name for slot in operator.slots if slot.parameter}
+    computed_size = 1
+    for name, draw in draws(arguments).items():
+        shape = draw.type.static_shape or ()
+        if prod(shape) > MOST_ELEMENTS or len(shape) > _MOST_AXES:
+            return False
+        if name in computed and draw.value is not None and draw.value.dtype.kind == "i":
+            sizes = (max(1, size) for size in draw.value.ravel().tolist())
+            computed_size = max(computed_size, prod(sizes))
+    return computed_size <= MOST_ELEMENTS
+
+
+def _filled(name: str, value: object) -> object:
+    if isinstance(value, Draw) and value.constant:
+        array = value.array(np.random.default_rng(zlib.crc32(name.encode())))
+        return constant(array, name, value.type.quantization)
+    return value
+
+
+def _is_sampled(value: object) -> bool:
+    return isinstance(value, Sample | list)
+
+
+def _texts(arguments: Example) -> str:
+    return ", ".join(f"{name}={_text(value)}" for name, value in arguments.items())
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_text, value))}]"
+    if not isinstance(value, Draw):
+        return str(value.tolist()) if isinstance(value, np.ndarray) else str(value)
+    words = [f"{value.type}"]
+    if value.value is not None:
+        shown = str(value.value.tolist())
+        words.append(shown if len(shown) <= 60 else f"{shown[:60]}…")
+    elif value.specials:
+        words.append(f"with {', '.join(map(str, value.specials))}")
+    if value.value is None and (value.low, value.high) != (-2, 2):
+        words.append(f"in [{value.low:g}, {value.high:g})")
+    return " ".join(["constant", *words] if value.constant else words)
