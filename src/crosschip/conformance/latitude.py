@@ -15,7 +15,9 @@ from crosschip.ir import Array, ElementType, Model, TensorType
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
 from crosschip.ops.definition.quantized import limits
+from crosschip.ops.standard.activation import AlongAxis
 from crosschip.ops.standard.indexing import Scatter
+from crosschip.ops.standard.pooling import AdaptiveMaxPool2D, MaxPool2D
 
 Arrays = Mapping[str, Sequence[Array]]
 """What fills each slot: one array, or several if it takes many."""
@@ -95,7 +97,42 @@ def _extremes_of_nan(operation: Operator, arrays: Arrays) -> bool:
     return name in ("MAX", "MIN") and any(np.isnan(a.astype(np.float64)).any() for a in both)
 
 
+def _quantize(operation: Operator, arrays: Arrays) -> bool | Array:
+    """NaN in an integer type."""
+    if "int" not in operation.outputs[0].type.element_type.value:
+        return False
+    return np.asarray(np.isnan(arrays["input"][0].astype(np.float64)))
+
+
+def _greatest(operation: Operator, arrays: Arrays) -> bool | Array:
+    """The greatest of several pixels of which one is NaN, or none is above minus infinity."""
+    input = arrays["input"][0].astype(np.float64)
+    if isinstance(operation, MaxPool2D):
+        pixels = [pixels for _, _, pixels in operation.windows.sliding_windows(input, -np.inf)]
+        greatest = np.stack(pixels).max(axis=0)
+    else:
+        assert isinstance(operation, AdaptiveMaxPool2D), "there are two"
+        dtype = operation.return_indices_dtype
+        (greatest,) = operation.reference(input, operation.output_shape, False, dtype)
+    return np.isnan(greatest) | np.isneginf(greatest)
+
+
+def _along_axis(operation: Operator, arrays: Arrays) -> Array:
+    """Where along the axis there is NaN, or the greatest is infinite."""
+    assert isinstance(operation, AlongAxis), "it is one of them"
+    input = arrays["input"][0].astype(np.float64)
+    if not input.size:
+        return np.zeros(input.shape, np.bool_)
+    most = input.max(axis=operation.axis, keepdims=True) if input.ndim else input
+    return np.broadcast_to(~np.isfinite(most), input.shape)
+
+
 _RULES: dict[str, Rule] = {
+    "QUANTIZE": _quantize,
+    "MAX_POOL_2D": _greatest,
+    "ADAPTIVE_MAX_POOL_2D": _greatest,
+    "SOFTMAX": _along_axis,
+    "LOG_SOFTMAX": _along_axis,
     "CAST": _cast,
     "CONV_2D": _not_finite("filter"),
     "CONV_2D_TRANSPOSE": _not_finite("filter"),

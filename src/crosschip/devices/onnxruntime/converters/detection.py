@@ -7,7 +7,6 @@ import numpy as np
 from crosschip.devices.limits import BORDERS
 from crosschip.devices.onnxruntime.converters.table import converts
 from crosschip.devices.onnxruntime.graph import Graph
-from crosschip.hal import Refusal
 from crosschip.ir import ElementType
 from crosschip.ops.numerics.bilinear import Kernel
 from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
@@ -31,9 +30,14 @@ def grid_sample(g: Graph, op: GridSample) -> str:
 
 @converts(RoiAlign, types=_INDEXED)
 def roi_align(g: Graph, op: RoiAlign) -> str:
+    rois = g[op.rois]
+    if op.aligned and op.sampling_ratio <= 0:
+        # Of less than no extent, ONNX Runtime counts the samples in vain.
+        corner, end = g.add_all("Split", 2, rois, axis=1, num_outputs=2)
+        rois = g.add("Concat", corner, g.add("Max", corner, end), axis=1)
     return g.add(
         "RoiAlign",
-        *(g[op.input], g[op.rois], g.cast(g[op.batch_indices], np.int64)),
+        *(g[op.input], rois, g.cast(g[op.batch_indices], np.int64)),
         coordinate_transformation_mode="half_pixel" if op.aligned else "output_half_pixel",
         mode="max" if op.mode is RoiMode.MAX else "avg",
         output_height=op.output_height,
@@ -46,16 +50,13 @@ def roi_align(g: Graph, op: RoiAlign) -> str:
 _LIMITS = ["max_output_boxes_per_class", "iou_threshold", "score_threshold"]
 
 
-def _part(op: NonMaxSuppressionIndices) -> Refusal | None:
-    threshold = op.operand("iou_threshold")
-    above = threshold is not None and threshold.value is not None and op.iou_threshold > 1
-    return Refusal("iou_threshold", f"{op.iou_threshold:g} is above 1") if above else None
-
-
-@converts(NonMaxSuppressionIndices, types=_INDEXED, computed=_LIMITS, limit=_part)
+@converts(NonMaxSuppressionIndices, types=_INDEXED, computed=_LIMITS)
 def non_max_suppression_indices(g: Graph, op: NonMaxSuppressionIndices) -> str:
-    limits = [_number(g, op, slot) for slot in _LIMITS]
+    count, overlap, score = (_number(g, op, slot) for slot in _LIMITS)
+    # Nothing overlaps by more than all, which is the most that ONNX Runtime takes.
+    overlap = g.add("Min", overlap, g.constant(np.array(1, np.float32)))
     center = int(op.center_point_box)
+    limits = (count, overlap, score)
     return g.add("NonMaxSuppression", g[op.boxes], g[op.scores], *limits, center_point_box=center)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from crosschip.devices.limits import own_size, windows_in_image
 from crosschip.devices.onnxruntime.converters.table import FLOAT_TYPES, NARROW_FLOATS, converts
 from crosschip.devices.onnxruntime.graph import Graph
-from crosschip.hal import Refusal
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
 from crosschip.ops.definition.windows import AutoPad
@@ -37,7 +37,12 @@ def _window(op: Conv2D | Conv2DTranspose | Pool2D) -> dict[str, Any]:
     return {"auto_pad": _AUTO_PAD[op.auto_pad], "pads": pads, "strides": op.strides}
 
 
-@converts(DeformableConv2D, types={ElementType.FLOAT32}, nonempty=True)
+def _filtered(op: DeformableConv2D) -> Refusal | None:
+    known = op.filter.type.static_shape is not None
+    return None if known else Refusal("filter", "its shape must be known", Rule.SHAPE)
+
+
+@converts(DeformableConv2D, types={ElementType.FLOAT32}, limit=_filtered, nonempty=True)
 def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> str:
     top, bottom, left, right = op.pads
     inputs = (op.input, op.filter, op.offset, op.bias, op.mask)
@@ -113,6 +118,23 @@ def _pool(op: Pool2D) -> dict[str, Any]:
     }
 
 
+def _covered(g: Graph, op: Pool2D) -> str:
+    """The image, refused if it is smaller than a window; ONNX Runtime would return no pixels."""
+    if op.auto_pad.keeps_size:
+        return g[op.input]
+    least = [0, 0]
+    for axis in range(2):
+        padding = sum(op.pads[2 * axis : 2 * axis + 2]) if op.auto_pad is AutoPad.NONE else 0
+        is_known = isinstance((op.input.type.shape or (None,) * 4)[2 + axis], int)
+        least.append(0 if is_known else op.windows.spans[axis] - padding)
+    if max(least) <= 1:
+        return g[op.input]
+    shape = g.add("Shape", g[op.input])
+    fits = g.add("GreaterOrEqual", shape, g.int64(least))
+    # There is no reshaping to a negative size.
+    return g.add("Reshape", g[op.input], g.add("Where", fits, shape, g.int64([-2])))
+
+
 def _pooled(op: Pool2D) -> Refusal | None:
     apart = any(map(gt, op.strides, op.windows.spans))
     if op.auto_pad.keeps_size and apart:
@@ -129,7 +151,7 @@ def _averaged(op: AveragePool2D) -> Refusal | None:
 def average_pool_2d(g: Graph, op: AveragePool2D) -> str:
     return g.add(
         "AveragePool",
-        g[op.input],
+        _covered(g, op),
         count_include_pad=int(op.count_include_pad),
         **_pool(op),
     )
@@ -139,8 +161,8 @@ def average_pool_2d(g: Graph, op: AveragePool2D) -> str:
 def max_pool_2d(g: Graph, op: MaxPool2D) -> list[str]:
     attributes = {"dilations": op.dilations, **_pool(op)}
     if not op.return_indices:
-        return [g.add("MaxPool", g[op.input], **attributes)]
-    values, places = g.add_all("MaxPool", 2, g[op.input], **attributes)
+        return [g.add("MaxPool", _covered(g, op), **attributes)]
+    values, places = g.add_all("MaxPool", 2, _covered(g, op), **attributes)
     area = g.add("ReduceProd", g.add("Shape", g[op.input], start=2), keepdims=0)
     return [values, g.cast(g.add("Mod", places, area), op.return_indices_dtype.dtype)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crosschip.devices.limits import has_axes
 from crosschip.devices.onnxruntime.converters.table import MOVABLE, converts
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.hal import Refusal, Rule
@@ -28,7 +29,7 @@ _REDUCTIONS = {
 _SINGLES = {ElementType.FLOAT32, *INDICES}
 
 
-@converts(GatherND, types=MOVABLE)
+@converts(GatherND, types=MOVABLE, nonempty=True)
 def gather_nd(g: Graph, op: GatherND) -> str:
     indices = g.cast(g[op.indices], np.int64)
     return g.add("GatherND", g[op.input], indices, batch_dims=op.batch_dims)
@@ -60,7 +61,7 @@ def scatter_elements(g: Graph, op: ScatterElements) -> str:
     return g.add("ScatterElements", *inputs, axis=op.axis, reduction=reduction)
 
 
-@converts(NonZero, types={ElementType.UINT8, *_SINGLES, *BOOLEANS})
+@converts(NonZero, types={ElementType.UINT8, *_SINGLES, *BOOLEANS}, limit=has_axes)
 def non_zero(g: Graph, op: NonZero) -> str:
     return g.add("NonZero", g[op.input])
 

@@ -7,6 +7,7 @@ from openvino import Node, Output
 from openvino import opset15 as ops
 
 from crosschip.devices.limits import BORDERS
+from crosschip.devices.openvino.converters.indexing import out_of_range
 from crosschip.devices.openvino.converters.table import converts
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal, Rule
@@ -33,17 +34,29 @@ def _fours(slot: str, boxes: Operand) -> Refusal | None:
 def _averaging(op: RoiAlign) -> Refusal | None:
     if op.mode is not RoiMode.AVERAGE:
         return Refusal("mode", f"{op.mode.name} is of other products")
-    return Refusal("spatial_scale", "is 0") if op.spatial_scale == 0 else _fours("rois", op.rois)
+    if op.spatial_scale == 0:
+        return Refusal("spatial_scale", "is 0")
+    known = out_of_range(op.batch_indices, op.input, [0], slot="batch_indices", least=0)
+    return known or _fours("rois", op.rois)
 
 
 @converts(RoiAlign, types=_INDEXED, limit=_averaging)
 def roi_align(g: Graph, op: RoiAlign) -> Node:
-    return ops.roi_align(
-        *(g[op.input], g[op.rois], ops.convert(g[op.batch_indices], "i32")),
+    images = g.within(op, op.batch_indices, op.input, [0], least=0)
+    rois, nothing = g[op.rois], None
+    if op.aligned and op.sampling_ratio <= 0:
+        # Of no samples, OpenVINO makes NaN.
+        corner, end = ops.split(rois, g.scalar(1), 2).outputs()
+        nothing = ops.reduce_logical_or(ops.less_equal(end, corner), g.int64([1]), False)
+    cells = ops.roi_align(
+        *(g[op.input], rois, ops.convert(images, "i32")),
         *(op.output_height, op.output_width, max(0, op.sampling_ratio), op.spatial_scale),
         mode="avg",
         aligned_mode="half_pixel_for_nn" if op.aligned else "asymmetric",
     )
+    if nothing is None:
+        return cells
+    return ops.select(ops.unsqueeze(nothing, g.int64([1, 2, 3])), g.number(0, op.input), cells)
 
 
 def _above(threshold: float) -> float:
@@ -51,10 +64,16 @@ def _above(threshold: float) -> float:
     return float(np.nextafter(np.float32(threshold), np.float32(np.inf)))
 
 
+def _known(boxes: Operand, scores: Operand) -> Refusal | None:
+    """OpenVINO fails to compute what it knows as it compiles."""
+    all_known = boxes.value is not None and scores.value is not None
+    return Refusal("scores", "is constant, and so are the boxes") if all_known else None
+
+
 def _overlapping(op: NonMaxSuppressionIndices) -> Refusal | None:
     if not op.iou_threshold > 0:
         return Refusal("iou_threshold", "0 drops boxes that do not overlap")
-    return _fours("boxes", op.boxes)
+    return _known(op.boxes, op.scores) or _fours("boxes", op.boxes)
 
 
 @converts(NonMaxSuppressionIndices, types=_INDEXED, limit=_overlapping)
@@ -80,7 +99,7 @@ def _of_images(op: NonMaxSuppression) -> Refusal | None:
     for slot, number in (("nms_top_k", op.nms_top_k), ("keep_top_k", op.keep_top_k)):
         if number == 0:
             return Refusal(slot, "0 would be no limit")
-    return _fours("bboxes", op.bboxes)
+    return _known(op.bboxes, op.scores) or _fours("bboxes", op.bboxes)
 
 
 @converts(NonMaxSuppression, types=_INDEXED, limit=_of_images)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.limits import padded_once
+from crosschip.devices.limits import along_nothing, padded_once
 from crosschip.devices.openvino.converters.table import MOVABLE, converts, rank_of, sizes_only
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal
@@ -35,7 +35,9 @@ def _padded(op: Pad) -> Refusal | None:
 
 
 @converts(Pad, types=MOVABLE, limit=_padded)
-def pad(g: Graph, op: Pad) -> Node:
+def pad(g: Graph, op: Pad) -> Value:
+    if op.input.type.shape == ():
+        return g[op.input]
     before, after = g.int64(op.pads[::2]), g.int64(op.pads[1::2])
     value = g.reshaped(op.value, []) if op.value else g.number(0, op.input)
     return ops.pad(g[op.input], before, after, _MODES.get(op.mode, "constant"), value)
@@ -44,8 +46,8 @@ def pad(g: Graph, op: Pad) -> Node:
 # With computed repeats on several axes, OpenVINO (2026.4) leaves most of the output unwritten.
 @converts(Tile, types=MOVABLE, limit=sizes_only)
 def tile(g: Graph, op: Tile) -> Value:
-    if op.outputs[0].type.shape == ():
-        # Without axes, OpenVINO leaves the output unwritten.
+    if op.outputs[0].type.shape == () or along_nothing(op.operand("repeats")):
+        # Along no axes, OpenVINO leaves the output unwritten.
         return g[op.input]
     return ops.tile(g[op.input], g.indices(op.operand("repeats")))
 

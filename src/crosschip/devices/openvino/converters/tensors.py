@@ -5,7 +5,7 @@ from __future__ import annotations
 from openvino import Node, Output
 from openvino import opset15 as ops
 
-from crosschip.devices.limits import backward_start
+from crosschip.devices.limits import along_nothing, backward_start
 from crosschip.devices.openvino.converters.indexing import out_of_range
 from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
@@ -89,6 +89,12 @@ def reshape(g: Graph, op: layout.Reshape) -> Node:
         # Of a tensor without axes, OpenVINO does not count the elements.
         total = ops.reduce_prod(ops.abs(shape), g.int64([0]), False)
         g.require(op, "shape: is not of one element", ops.equal(total, g.scalar(1)))
+    elif rank_of(op.outputs[0]) == 1:
+        # OpenVINO makes one axis of all elements, whatever size is asked for.
+        total = ops.reduce_prod(ops.convert(g.sizes(op.input, 0), "i64"), g.int64([0]), True)
+        asked = ops.select(ops.equal(shape, g.scalar(0)), g.size(op.input, 0), shape)
+        holds = ops.logical_or(ops.equal(asked, total), ops.equal(shape, g.scalar(-1)))
+        g.require(op, "shape: does not hold the input's elements", holds)
     return ops.reshape(g[op.input], shape, True)
 
 
@@ -144,7 +150,9 @@ def _sliced(op: slicing.Slice) -> Refusal | None:
 
 
 @converts(slicing.Slice, types=MOVABLE, computed=["starts", "ends"], limit=_sliced)
-def slice_(g: Graph, op: slicing.Slice) -> Node:
+def slice_(g: Graph, op: slicing.Slice) -> Value:
+    if along_nothing(op.operand("starts")):
+        return g[op.input]
     starts, ends = g.indices(op.operand("starts")), g.indices(op.operand("ends"))
     steps = op.operand("steps")
     steps = g.indices(steps) if steps else ops.broadcast(g.scalar(1), ops.shape_of(starts))
