@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,27 @@ def test_files_in_and_files_out(crosschip: Crosschip, model: Path, tmp_path: Pat
     assert [Path(output["file"]).name for output in saved] == ["0-_bold_概率.npy", "1-r.npy"]
     for output, array in zip(saved, expected(inputs), strict=True):
         close(np.load(output["file"]), array)
+
+
+def test_maps_come_out_as_json(crosschip: Crosschip, tmp_path: Path) -> None:
+    proto = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 20, "ai.onnx.ml" : 3]> '
+        "g (float[N, 2] x) => (float[N, 2] y, seq(map(int64, float)) scores) "
+        "{ y = Neg(x)  scores = ai.onnx.ml.ZipMap<classlabels_int64s = [5, 7]>(x) }"
+    )
+    model = tmp_path / "maps.onnx"
+    model.write_bytes(proto.SerializeToString())
+    np.save(tmp_path / "x.npy", np.array([[0.5, -1], [2, 0]], np.float32))
+    given = ("--devices", "onnxruntime", "--no-cache", "--input", f"x={tmp_path / 'x.npy'}")
+    outcome = crosschip("run", model, *given, "--save", tmp_path / "out", "--json")
+    assert outcome.status == 0
+    tensor, scores = outcome.document["outputs"]
+    assert (tensor["shape"], Path(tensor["file"]).name) == ([2, 2], "0-y.npy")
+    assert (scores["shape"], scores["dtype"]) == (None, "object")
+    written = Path(scores["file"])
+    assert written.name == "1-scores.json"
+    assert json.loads(written.read_text()) == [{"5": 0.5, "7": -1.0}, {"5": 2.0, "7": 0.0}]
+    assert "list of 2" in crosschip("run", model, *given).out
 
 
 def test_text_in_and_text_out(crosschip: Crosschip, tmp_path: Path) -> None:

@@ -244,3 +244,34 @@ def test_a_scale_for_each_channel(check: Checker) -> None:
             assert_refused(check, lambda b, x, s: build(b, x, scale=s), arrays, check.symbolic)
         else:
             agree(check, lambda b, x, s: build(b, x, scale=s), arrays, check.symbolic)
+
+
+@pytest.mark.parametrize(
+    ("name", "named"), [("UNSQUEEZE", {"axes": []}), ("EXPAND", {"shape": []}), ("PAD", {})]
+)
+def test_along_no_axes(check: Checker, name: str, named: Any) -> None:
+    array = np.array([2], np.float32)
+    if named:
+        agree(check, adds(name, **named), [array], check.static)
+        if "shape" in named:
+            agree(check, adds(name), [array, integers()], check.static)
+    else:
+        with pytest.raises(ModelError, match="pads: has shape"):
+            check.built(adds(name), [array, integers()], check.static)
+
+
+@pytest.mark.parametrize("limit", [-1, -2, 1])
+@pytest.mark.parametrize("eta", [0.0, 0.5, 1.0])
+def test_limits_of_suppression(check: Checker, limit: int, eta: float) -> None:
+    boxes, scores = BOX[None], np.array([[[0.5, 0.25, 0.75]]], np.float32)
+    build = adds("NON_MAX_SUPPRESSION", nms_top_k=limit, keep_top_k=limit, nms_eta=eta)
+    agree(check, build, [boxes, scores], check.static)
+
+
+def test_the_greatest_of_infinities(check: Checker) -> None:
+    image = np.array([[[[-INF, 1, np.nan], [INF, -INF, 2]]]], np.float32)
+    build = adds("MAX_POOL_2D", kernel_shape=[1, 2])
+    model = check.built(build, [image])
+    if check.device.supports(model.operations[0], Options()):
+        found = check.outputs_of(check.device, model, [image])[0]
+        np.testing.assert_array_equal(found[..., 0].ravel(), [1, INF])

@@ -20,7 +20,6 @@ from crosschip.ir.types import (
     INTEGERS,
     NARROW_TYPES,
     NUMBERS,
-    boxed,
 )
 
 N = symbol("N")
@@ -64,13 +63,6 @@ def test_strings_and_objects_are_in_no_family_and_no_parameter_asks_for_them() -
         assert element_type.dtype == np.dtype(object)
         with pytest.raises(ValueError, match="is not the code of an element type"):
             ElementType.from_code(element_type.code)
-
-
-@pytest.mark.parametrize("value", [None, [1, 2], [], {"a": 1}, np.zeros((2, 3)), "text"])
-def test_any_value_is_held_as_it_is(value: object) -> None:
-    array = boxed(value)
-    assert (array.dtype, array.shape) == (np.dtype(object), ())
-    assert array.item() is value
 
 
 @pytest.mark.parametrize("element_type", sorted(ALL_TYPES, key=str))

@@ -268,7 +268,11 @@ OUTSIDE: list[tuple[Callable[[Builder, Operand], object], Any, str]] = [
     ),
     (lambda b, i: b.add(Pad, b.constant(ones(2)), i), at(-2, -2), "pads: -2 and -2 take more"),
     (lambda b, i: b.add(Tile, b.constant(ones(2)), i), at(-1), "negative"),
-    (lambda b, i: b.add_all(Split, b.constant(ones(3)), 0, i)[0], at(1, 1), "split: its sum, and the size of the axis"),
+    (
+        lambda b, i: b.add_all(Split, b.constant(ones(3)), 0, i)[0],
+        at(1, 1),
+        "split: its sum, and the size of the axis",
+    ),
     (lambda b, i: b.add(Fill, i, np.float32(1)), at(-1), "negative"),
 ]
 

@@ -62,7 +62,7 @@ def test_a_pass_has_nothing_left_to_do_when_it_is_done(step: Pass, example: Exam
     assert contents(step(once)) == contents(once)
 
 
-@given(examples(quantized=True), st.permutations(DEFAULT[:3] + DEFAULT[4:]))
+@given(examples(quantized=True), st.permutations([step for step in DEFAULT if step.exact]))
 def test_passes_that_keep_values_do_so_in_any_order(example: Example, steps: list[Pass]) -> None:
     assert_kept(example, run(example.model, steps), exact=True)
 

@@ -201,7 +201,7 @@ def test_what_a_pass_requires_is_checked_before_it_runs() -> None:
 
 def test_a_pass_is_frozen_data_that_can_be_printed() -> None:
     assert str([*DEFAULT[:2], Specialize({"x": [1, 3]})]) == (
-        "[FoldConstants(), RemoveIdentities(), Specialize(shapes={'x': (1, 3)}, sizes={})]"
+        "[FoldConstants(), ResolveControlFlow(), Specialize(shapes={'x': (1, 3)}, sizes={})]"
     )
     assert Specialize({"x": [1, 3]}) == Specialize({"x": (1, 3)}) != Specialize({})
     assert len({DEFAULT[0], type(DEFAULT[0])(), Specialize({})}) == 2

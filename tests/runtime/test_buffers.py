@@ -427,3 +427,17 @@ def test_a_device_that_cannot_set_threads_is_not_given_the_operations() -> None:
         assert "number of threads cannot be set" in decision.reasons["npu"]
     with crosschip.compile(chain(Relu), devices, cache=False) as model:
         assert model.placement.decisions[0].device == "npu"
+
+
+def test_element_types_that_a_device_lacks_are_declined() -> None:
+    class Narrow(DelegatingDevice):
+        def capabilities(self) -> Capabilities:
+            return Capabilities(types=frozenset({ElementType.INT32}))
+
+    devices = [Narrow(name="npu"), DelegatingDevice(name="cpu")]
+    with crosschip.compile(chain(Relu), devices, cache=False) as model:
+        (decision,) = model.placement.decisions
+        assert (decision.device, decision.reasons["npu"]) == (
+            "cpu",
+            "RELU.input: float32 is not supported",
+        )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import math
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,7 +17,7 @@ from tests.modelling import float32, model_of
 
 from crosschip.ir import Dim, ElementType, InputError, Model, TensorType, symbol, unknown
 from crosschip.ir.types import ALL_TYPES
-from crosschip.runtime.inputs import random_inputs, read_array, write_array
+from crosschip.runtime.inputs import random_inputs, read_array, write_value
 
 N, S = symbol("N"), symbol("S")
 
@@ -112,11 +114,29 @@ def test_made_up_strings_are_words() -> None:
 
 def test_strings_are_written_and_read(tmp_path: Path) -> None:
     texts = np.array([["one", ""], ["日本", "a longer one"]], object)
-    write_array(tmp_path / "x.npy", texts)
+    assert write_value(tmp_path / "x", texts) == tmp_path / "x.npy"
     found = read_array(tmp_path / "x.npy")
     assert (found.dtype.kind, found.tolist()) == ("U", texts.tolist())
-    write_array(tmp_path / "x.npy", np.zeros((0, 3), object))
+    write_value(tmp_path / "x", np.zeros((0, 3), object))
     assert read_array(tmp_path / "x.npy").shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ([], "[]"),
+        (None, "null"),
+        ([{0: 0.5, 1: math.nan}], '[{"0": 0.5, "1": "NaN"}]'),
+        ({"é": np.float32(0.25)}, '{"\\u00e9": 0.25}'),
+        ([np.array([[1, 2]]), np.array(3)], "[[[1, 2]], 3]"),
+        ([np.array(["a", "b"], object)], '[["a", "b"]]'),
+        ([np.array([1.5, -np.inf], ml_dtypes.bfloat16)], '[[1.5, "-Infinity"]]'),
+        ([np.array([True]), np.array([np.inf], np.float16)], '[[true], ["Infinity"]]'),
+    ],
+)
+def test_what_is_no_tensor_is_written_as_json(tmp_path: Path, value: object, written: str) -> None:
+    assert write_value(tmp_path / "x.y", value) == tmp_path / "x.y.json"
+    assert (tmp_path / "x.y.json").read_text() == written
 
 
 @pytest.mark.parametrize("element_type", sorted(ALL_TYPES, key=str))

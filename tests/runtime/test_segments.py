@@ -179,3 +179,13 @@ def test_what_two_segments_read_is_handed_on_once() -> None:
     assert set(second.outputs) == {made[1], made[2]}
     assert set(third.inputs) == set(made[:3])
     assert third.outputs == (made[3],)
+
+
+@given(placed(8, "abc"))
+def test_dialects_are_kept_apart_like_devices(drawn: tuple[Sources, str]) -> None:
+    sources, words = drawn
+    model = graph(sources)
+    apart = cut(model, dict.fromkeys(model.operations, "one"), owners(model, words))
+    as_devices = cut(model, owners(model, words))
+    assert apart == as_devices
+    assert len(cut(model, dict.fromkeys(model.operations, "one"))) == 1

@@ -2,16 +2,17 @@
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 import crosschip
 from crosschip.cli import _options
 from crosschip.cli._show import console, document, doing, table
-from crosschip.ir import Array, InputError
+from crosschip.ir import InputError
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.inputs import write_array
+from crosschip.runtime.inputs import write_value
 
 _MAX_NAME = 50  # of an output in a file name: no file system takes them at any length
 
@@ -21,7 +22,9 @@ def command(
     devices: _options.Devices = "auto",
     input: _options.Inputs = None,
     shape: _options.Shapes = None,
-    save: Annotated[Path | None, typer.Option(help="Write each output there as .npy.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Write each output there, as .npy or .json.")
+    ] = None,
     seed: _options.Seed = 0,
     threads: _options.Threads = None,
     precision: _options.Precision = "float32",
@@ -60,17 +63,17 @@ def command(
 
 
 def _report(
-    compiled: CompiledModel, outputs: dict[str, Array], files: dict[str, str], latency: float
+    compiled: CompiledModel, outputs: dict[str, Any], files: dict[str, str], latency: float
 ) -> dict[str, object]:
     return {
         "outputs": [
             {
                 "name": name,
-                "shape": list(array.shape),
+                "shape": list(value.shape) if isinstance(value, np.ndarray) else None,
                 "dtype": str(compiled.outputs[name].type.element_type),
                 "file": files.get(name),
             }
-            for name, array in outputs.items()
+            for name, value in outputs.items()
         ],
         "segments": [
             {"device": segment.device, "operations": len(segment.model.operations)}
@@ -82,29 +85,35 @@ def _report(
     }
 
 
-def _save(outputs: dict[str, Array], folder: Path) -> dict[str, str]:
+def _shape(value: Any) -> str:
+    """The shape of a tensor; of what is none, its kind and how much is in it."""
+    if isinstance(value, np.ndarray):
+        return str(list(value.shape))
+    return "none" if value is None else f"{type(value).__name__} of {len(value)}"
+
+
+def _save(outputs: dict[str, Any], folder: Path) -> dict[str, str]:
     files = {}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for index, (name, array) in enumerate(outputs.items()):
+        for index, (name, value) in enumerate(outputs.items()):
             legible = "".join(c if c.isalnum() or c in "._-" else "_" for c in name)
-            path = folder / f"{index}-{legible[:_MAX_NAME]}.npy"
-            write_array(path, array)
-            files[name] = str(path)
+            path = folder / f"{index}-{legible[:_MAX_NAME]}"
+            files[name] = str(write_value(path, value))
     except OSError as error:
         raise InputError(f"--save {folder}: cannot be written to: {error.strerror}") from None
     return files
 
 
 def _print(
-    compiled: CompiledModel, outputs: dict[str, Array], files: dict[str, str], latency: float
+    compiled: CompiledModel, outputs: dict[str, Any], files: dict[str, str], latency: float
 ) -> None:
     table(
         "Outputs",
         ("name", "shape", "element type", "file"),
         [
-            (name, list(a.shape), compiled.outputs[name].type.element_type, files.get(name, ""))
-            for name, a in outputs.items()
+            (name, _shape(v), compiled.outputs[name].type.element_type, files.get(name, ""))
+            for name, v in outputs.items()
         ],
     )
     table(

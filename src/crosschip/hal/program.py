@@ -37,11 +37,12 @@ class Program:
         Args:
             inputs: one C-contiguous array for each model input, in order, of its element type and
                 of a shape that its type allows, aligned as the device's capabilities ask and at
-                least to its elements; never written to, and not kept after the run.
+                least to its elements; never written to, and not kept after the run. For an operand
+                of `ElementType.OBJECT`, the value itself.
 
         Returns:
             One C-contiguous array for each model output, in order, and one for each of `rules`;
-            the caller owns them.
+            the caller owns them. For an operand of `ElementType.OBJECT`, the value itself.
 
         Raises:
             DeviceError: the device failed.
@@ -58,6 +59,9 @@ class Program:
         after: Sequence[Event],
     ) -> Submission:
         """Take on a run and return, if the device can, before it is done.
+
+        Never asked for where an input or output of the model is of text or no tensor: no buffer
+        holds these, and `run` is called.
 
         Args:
             inputs: one buffer for each model input: this device's own, or the host's. Neither

@@ -77,6 +77,8 @@ class Support:
         rule: the sort of rule that is broken; `None` where the answer is yes.
         detail: the rest of the sentence; anything that it adds to a yes.
         estimate: the cost, if the answer is yes and the device can tell.
+        dialect: a word for how the device has to read the operation; those with another word are
+            compiled apart from it.
     """
 
     supported: bool
@@ -85,6 +87,7 @@ class Support:
     rule: Rule | None = None
     detail: str = ""
     estimate: Estimate | None = None
+    dialect: str = ""
 
     @classmethod
     def no(cls, operation: Operation, slot: str, detail: str, rule: Rule = Rule.VALUE) -> Support:

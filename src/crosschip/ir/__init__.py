@@ -5,6 +5,7 @@ Nothing here knows an operator, a file format or a device.
 
 from crosschip.ir.budget import Budget
 from crosschip.ir.builder import Builder, constant
+from crosschip.ir.control import ControlFlow, If, Loop, Scan
 from crosschip.ir.dimension import Dim, Dimension, Shape, symbol, unknown
 from crosschip.ir.errors import (
     BudgetError,
@@ -27,6 +28,7 @@ __all__ = [
     "BudgetError",
     "Builder",
     "CacheError",
+    "ControlFlow",
     "DeviceError",
     "Dim",
     "Dimension",
@@ -34,13 +36,16 @@ __all__ = [
     "ElementTypeError",
     "Error",
     "Extension",
+    "If",
     "InputError",
+    "Loop",
     "Model",
     "ModelError",
     "ModelFileError",
     "Operand",
     "Operation",
     "Quantization",
+    "Scan",
     "Shape",
     "TensorType",
     "UnsupportedError",

@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from math import prod
 
+from crosschip.ir.bodies import every_constant, every_operation
 from crosschip.ir.errors import BudgetError, InputError
 from crosschip.ir.model import Model
 
@@ -124,8 +125,10 @@ def check_sizes(model: Model) -> None:
     if account is None:
         return
     limit = account.budget.tensor_bytes
-    account.granted = 2 * sum(o.content.nbytes for o in model.constants if o.content is not None)
-    made = (operand for operation in model.operations for operand in operation.outputs)
+    account.granted = 2 * sum(
+        o.content.nbytes for o in every_constant(model) if o.content is not None
+    )
+    made = (operand for operation in every_operation(model) for operand in operation.outputs)
     for operand in (*model.inputs.values(), *made):
         shape = operand.type.static_shape
         size = 0 if shape is None else prod(shape) * operand.type.element_type.dtype.itemsize

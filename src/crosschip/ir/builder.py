@@ -138,10 +138,25 @@ class Builder:
             quantization = () if quantization is None else (quantization,)
         try:
             operation = operator(name, operator.bind(name, arguments, named), (), quantization)
-            types = operation.infer()
         except ModelError as error:
             raise type(error)(f"{name!r}: {error}") from None
-        names = [*outputs, *_output_names(name, len(types))[len(outputs) :]]
+        return self.insert(operation, outputs)
+
+    def insert(self, operation: Operation, outputs: Sequence[str] = ()) -> tuple[Operand, ...]:
+        """Append an operation made elsewhere, infer what it makes, and return that.
+
+        Args:
+            operation: one whose outputs are not there yet.
+            outputs: the names of the operands that it makes; after the operation if not given.
+
+        Raises:
+            ModelError: the operation breaks a rule of its operator, or has the name of another.
+        """
+        try:
+            types = operation.infer()
+        except ModelError as error:
+            raise type(error)(f"{operation.name!r}: {error}") from None
+        names = [*outputs, *_output_names(operation.name, len(types))[len(outputs) :]]
         made = tuple(map(Operand, names, types))
         settle(operation, "outputs", made)  # it is still in the making
         self.append(operation)

@@ -93,6 +93,11 @@ class Operation(Frozen):
         settle(self, "outputs", outputs)
         settle(self, "output_quantization", output_quantization)
 
+    @property
+    def bodies(self) -> tuple[Model, ...]:
+        """The models that the operation runs; none but for control flow."""
+        return ()
+
     def named_inputs(self) -> Iterator[tuple[str, Operand]]:
         """Each operand that is present, with the name of the slot it fills."""
         raise NotImplementedError(f"{self.type} does not name its inputs")
@@ -114,6 +119,10 @@ class Operation(Frozen):
         made = self.outputs if outputs is None else outputs
         return type(self)(self.name, inputs, made, self.output_quantization)
 
+    def adapted(self, inputs: tuple[Operand | None, ...], *, widening: bool) -> Self:
+        """Like `with_inputs`; types in bodies may only become wider if `widening` says so."""
+        return self.with_inputs(inputs)
+
     def with_outputs(self, outputs: tuple[Operand, ...]) -> Self:
         """The same operation making other operands."""
         return self.with_inputs(self.inputs, outputs)
@@ -121,6 +130,15 @@ class Operation(Frozen):
     def symbol(self, slot: str, operand: Operand) -> str | None:
         """The name of what a constant stands for, as `RELU`; `None` if it stands for itself."""
         return None
+
+    def called(self, name: str) -> Self:
+        """The same operation by another name."""
+        renamed = object.__new__(type(self))
+        for kind in type(self).__mro__:
+            for field in getattr(kind, "__slots__", ()):
+                settle(renamed, field, getattr(self, field))
+        settle(renamed, "name", name)
+        return renamed
 
     def __repr__(self) -> str:
         return f"<{self.type} {self.name}>"
@@ -181,7 +199,8 @@ class Model(Frozen):
         Raises:
             ModelError: an operand is two inputs, is read before it is made or is made twice; two
                 operations have one name; an operation breaks a rule of its operator or makes other
-                types than it infers; a constant holds something else than its type says.
+                types than it infers; a constant holds something else than its type says; or one of
+                these is so in a body of control flow.
         """
         known = set(self.inputs.values())
         if len(known) < len(self.inputs):
@@ -200,6 +219,11 @@ class Model(Frozen):
                         f"{where}: {slot} reads {operand.name!r}, which nothing before it makes"
                     )
             _check_types(operation)
+            for body in operation.bodies:
+                try:
+                    body.verify()
+                except ModelError as error:
+                    raise ModelError(f"{operation.name!r}: {error}") from None
             for output in operation.outputs:
                 if output in known:
                     raise ModelError(f"{where} makes {output.name!r}, which is there already")

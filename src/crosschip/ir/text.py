@@ -8,6 +8,7 @@ from itertools import groupby
 
 import numpy as np
 
+from crosschip.ir.control import ControlFlow
 from crosschip.ir.model import Model, Operand, Operation
 
 _MAX_INLINE = 8
@@ -18,7 +19,8 @@ def to_text(model: Model) -> str:
 
     Small constants stand where they are used, choices and element types by name; large ones are
     `@name` and are listed first. Parameters that have their defaults are not shown. Of operands of
-    one name, all but the first are told apart by a number.
+    one name, all but the first are told apart by a number. The bodies of control flow stand below
+    it, further in.
     """
     return "\n".join(_lines(model, _labels(model)))
 
@@ -77,11 +79,21 @@ def _arguments(operation: Operation, labels: Mapping[Operand, str]) -> str:
         texts = [operation.symbol(slot, operand) or labels[operand] for _, operand in group]
         text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
         parts.append(f"{slot}={text}")
+    if isinstance(operation, ControlFlow):
+        parts += [f"{name}={_plain_text(value)}" for name, value in operation.attributes.items()]
     return ", ".join(parts)
+
+
+def _plain_text(value: object) -> str:
+    return str(list(value)) if isinstance(value, tuple) else str(value)
 
 
 def _lines(model: Model, labels: Mapping[Operand, str]) -> Iterator[str]:
     yield f"model {legible(model.name)}"
+    yield from _content(model, labels)
+
+
+def _content(model: Model, labels: Mapping[Operand, str]) -> Iterator[str]:
     for name, operand in model.inputs.items():
         yield f"  input {legible(name)}: {operand.type}"
     for operand in model.constants:
@@ -91,5 +103,9 @@ def _lines(model: Model, labels: Mapping[Operand, str]) -> Iterator[str]:
         made = ", ".join(labels[output] for output in operation.outputs)
         types = ", ".join(str(output.type) for output in operation.outputs)
         yield f"  {made} = {operation.type}({_arguments(operation, labels)}): {types}"
+        if isinstance(operation, ControlFlow):
+            for role, body in zip(operation.roles, operation.bodies, strict=True):
+                yield f"    {role}"
+                yield from (f"    {line}" for line in _content(body, _labels(body)))
     for name, operand in model.outputs.items():
         yield f"  output {legible(name)} = {labels[operand]}"

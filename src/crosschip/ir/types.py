@@ -25,9 +25,9 @@ class ElementType(Enum):
 
     `STRING` and `OBJECT` are in no family of types, so no standard operator reads or makes them,
     and no constant is of them: they are there for extension operations, and for inputs and outputs
-    of models. An array of `STRING` holds Python's `str`. One of `OBJECT` has no axes and holds one
-    value that is no tensor: a list for a sequence, a dictionary for a map, `None` for an optional
-    value that is not there.
+    of models. An array of `STRING` holds Python's `str`. What is of `OBJECT` is no tensor, and no
+    array stands around it: a list for a sequence, a dictionary for a map, and for an optional value
+    what it holds, or `None` if it is not there.
     """
 
     BOOL = "bool"
@@ -88,25 +88,26 @@ class ElementType(Enum):
         return self.value
 
 
-_OF_PYTHON = (ElementType.STRING, ElementType.OBJECT)
+PYTHONS_TYPES = frozenset({ElementType.STRING, ElementType.OBJECT})
+"""Types whose values are Python's own objects, so that no device's memory holds them."""
 _DTYPES: dict[ElementType, np.dtype[Any]] = {
     element_type: np.dtype(getattr(ml_dtypes, element_type.value, element_type.value))
     for element_type in ElementType
-    if element_type not in _OF_PYTHON
+    if element_type not in PYTHONS_TYPES
 }
 _ELEMENT_TYPES = {dtype: element_type for element_type, dtype in _DTYPES.items()}
-_DTYPES.update(dict.fromkeys(_OF_PYTHON, np.dtype(object)))
+_DTYPES.update(dict.fromkeys(PYTHONS_TYPES, np.dtype(object)))
 
 # NNAdapter numbers its precisions 0 to 11 in this order, and its quantized ones 24 to 32; bfloat16
 # takes the first number that it left free, and other types that it does not have begin at 64.
-_UNCODED = (ElementType.BFLOAT16, *_OF_PYTHON)
+_UNCODED = (ElementType.BFLOAT16, *PYTHONS_TYPES)
 _CODED: list[ElementType] = [t for t in ElementType if t not in _UNCODED]
 _CODES: dict[ElementType, int] = {
     t: code if code < 12 else code + 52 for code, t in enumerate(_CODED)
 }
 _CODES[ElementType.BFLOAT16] = 12
 _BY_CODE: dict[int, ElementType] = {code: element_type for element_type, code in _CODES.items()}
-_CODES.update(dict.fromkeys(_OF_PYTHON, -1))
+_CODES.update(dict.fromkeys(PYTHONS_TYPES, -1))
 
 FLOATS = frozenset(
     {ElementType.FLOAT16, ElementType.BFLOAT16, ElementType.FLOAT32, ElementType.FLOAT64}
@@ -158,11 +159,8 @@ QUANTIZABLE = (
 """Types whose elements can stand for other reals: integers, and the narrow floats."""
 
 
-def boxed(value: object) -> Array:
-    """The array of `ElementType.OBJECT` that holds a value."""
-    array = np.empty((), object)
-    array[()] = value
-    return array
+OBJECTS = (list, dict, np.ndarray, type(None))
+"""What a value of `ElementType.OBJECT` is an instance of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +234,19 @@ class TensorType:
             return None
         sizes = tuple(size for size in self.shape if isinstance(size, int))
         return sizes if len(sizes) == len(self.shape) else None
+
+    def admits(self, array: Array) -> bool:
+        """Whether an array has the element type, and the shape as far as that is known."""
+        if array.dtype != self.element_type.dtype:
+            return False
+        return self.shape is None or (
+            len(self.shape) == array.ndim
+            and all(
+                size == found
+                for size, found in zip(self.shape, array.shape, strict=True)
+                if isinstance(size, int)
+            )
+        )
 
     def fits(self, declared: TensorType) -> bool:
         """Whether a tensor of this type may be one of the declared type.

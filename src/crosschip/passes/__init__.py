@@ -9,21 +9,25 @@ from crosschip.passes.fold_constants import FoldConstants
 from crosschip.passes.fold_into_weights import FoldIntoWeights
 from crosschip.passes.remove_identities import RemoveIdentities
 from crosschip.passes.remove_unused import RemoveUnused
+from crosschip.passes.resolve_control_flow import ResolveControlFlow
+from crosschip.passes.simplify_bodies import SimplifyBodies
 from crosschip.passes.specialize import Specialize
-
-DEFAULT: tuple[Pass, ...] = (
-    FoldConstants(),
-    RemoveIdentities(),
-    CancelTransposes(),
-    FoldIntoWeights(),
-    RemoveUnused(),
-)
 
 
 def simplify(model: Model) -> Model:
     """The model after the usual passes."""
     return run(model, DEFAULT)
 
+
+DEFAULT: tuple[Pass, ...] = (
+    FoldConstants(),
+    ResolveControlFlow(),
+    SimplifyBodies(simplify),
+    RemoveIdentities(),
+    CancelTransposes(),
+    FoldIntoWeights(),
+    RemoveUnused(),
+)
 
 __all__ = [
     "DEFAULT",
@@ -33,6 +37,8 @@ __all__ = [
     "Pass",
     "RemoveIdentities",
     "RemoveUnused",
+    "ResolveControlFlow",
+    "SimplifyBodies",
     "Specialize",
     "run",
     "simplify",

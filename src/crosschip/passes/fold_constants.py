@@ -40,7 +40,7 @@ class FoldConstants(Pass):
             if isinstance(original, Dequantize) and original.outputs[0] not in parameters:
                 rewriter.keep(operation)
                 continue
-            values = _known_outputs(operation)
+            values = known_outputs(operation)
             if values is None:
                 rewriter.keep(operation)
             else:
@@ -66,7 +66,8 @@ def _parameters(model: Model) -> set[Operand]:
     }
 
 
-def _known_outputs(operation: Operation) -> tuple[Array, ...] | None:
+def known_outputs(operation: Operation) -> tuple[Array, ...] | None:
+    """What an operation computes, if that is known and not too large; else `None`."""
     if not isinstance(operation, Operator):
         return None
     if isinstance(operation, ShapeOf):

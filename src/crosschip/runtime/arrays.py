@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.ir import Array, ElementType, InputError, TensorType
-from crosschip.ir.types import boxed
+from crosschip.ir.types import OBJECTS
 
 _TEXT_KINDS = "UT"
 """The kinds of NumPy's types for text: of fixed and of variable width."""
@@ -26,8 +26,8 @@ def as_array(given: object, type_: TensorType) -> Array:
 
     Args:
         given: an array, of NumPy or a subclass of its; anything with `__array__` or `__dlpack__`,
-            on the processor; a number, or lists of numbers; for `STRING`, texts; for `OBJECT`,
-            anything.
+            on the processor; a number, or lists of numbers; for `STRING`, texts; for `OBJECT`, a
+            list, a dictionary, an array or `None`, which stays what it is.
         type_: what a model takes; its shape does not count.
 
     Raises:
@@ -35,7 +35,8 @@ def as_array(given: object, type_: TensorType) -> Array:
     """
     element_type = type_.element_type
     if element_type is ElementType.OBJECT:
-        return _object(given)
+        checked: Array = _object(given)
+        return checked
     array = given if isinstance(given, np.ndarray) else _made(given)
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
         raise InputError("has masked elements; pass array.filled(...), which says what they are")
@@ -106,8 +107,15 @@ def _strings(array: Array, type_: TensorType) -> Array:
     return np.require(array, requirements="C")
 
 
-def _object(given: object) -> Array:
-    """What is no tensor, as an array; one of these may be an output of another model."""
-    if isinstance(given, np.ndarray) and given.dtype == object and not given.ndim:
+def _object(given: Any) -> Any:
+    """What is no tensor, as it is.
+
+    Raises:
+        InputError: it can be no sequence, map or optional value.
+    """
+    if isinstance(given, OBJECTS):
         return given
-    return boxed(given)
+    raise InputError(
+        f"is of type {type(given).__name__}, but the model takes a sequence, map or optional "
+        f"value; pass a list or dict, or for an optional value what it holds, or None"
+    )

@@ -6,13 +6,14 @@ parts, and runs them in place of the operation if it runs all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from crosschip.hal import Capabilities, Offer, Options, Rule, Sizing, Support
 from crosschip.ir import Builder, Dim, ElementType, Model, Operand, Operation
 from crosschip.ir.budget import spend
 from crosschip.ir.dimension import Dimension
+from crosschip.ir.types import ALL_TYPES
 from crosschip.ops import Operator
 from crosschip.ops.standard.conversion import Assign
 from crosschip.runtime.guard import GuardedDevice
@@ -129,7 +130,7 @@ def _decomposed(operation: Operator, ask: Ask, taken: set[str]) -> Sequence[Oper
         return None
     simpler = _making(operation.outputs, results, builder)
     offer = ask(_model_of(operation, simpler))
-    if offer.groups:
+    if offer.groups or any(answer.dialect for answer in offer.answers):
         return None
     parts: list[Operation] = []
     for part, answer in zip(simpler, offer.answers, strict=True):
@@ -192,21 +193,23 @@ class _Screen:
             words = " or ".join(sorted(precision.value for precision in offered)) or "integers"
             self._precision = f"computes in {words}, not in {options.precision.value}"
         self._sizes = capabilities.sizing is not Sizing.FREE or capabilities.max_rank is not None
-        self.needed = bool(self._option or self._precision or self._sizes)
+        self._lacking = ALL_TYPES - capabilities.types
+        self.needed = bool(self._option or self._precision or self._sizes or self._lacking)
 
     def __call__(self, operation: Operation) -> Support | None:
         """The answer no, or `None` if the capabilities allow the operation."""
         if self._option:
             return Support.no(operation, "", self._option, Rule.OPTION)
-        outputs = (("output", output) for output in operation.outputs)
-        for slot, operand in (*operation.named_inputs(), *outputs):
+        for slot, operand in _tensors(operation):
             type_ = operand.type
-            real = type_.element_type is ElementType.FLOAT32 and not _is_number(operand)
-            if self._precision and real:
+            if self._precision and type_.element_type is ElementType.FLOAT32:
                 return Support.no(operation, slot, self._precision, Rule.OPTION)
-            detail = self._sizes and self._misfit(type_.shape)
-            if detail:
-                return Support.no(operation, slot, detail, Rule.SHAPE)
+            if type_.element_type in self._lacking:
+                detail = f"{type_.element_type} is not supported"
+                return Support.no(operation, slot, detail, Rule.ELEMENT_TYPE)
+            misfit = self._misfit(type_.shape) if self._sizes else ""
+            if misfit:
+                return Support.no(operation, slot, misfit, Rule.SHAPE)
         return None
 
     def _misfit(self, shape: Sequence[Dim] | None) -> str:
@@ -224,6 +227,10 @@ class _Screen:
         return f"the size {loose[0]} has no bounds; give them with ranges=" if loose else ""
 
 
-def _is_number(operand: Operand) -> bool:
-    """Whether an operand is a constant number, which says nothing about the arithmetic."""
-    return operand.is_constant and not operand.type.shape
+def _tensors(operation: Operation) -> Iterator[tuple[str, Operand]]:
+    """What an operation computes on and makes, with the slots; parameters are none of it."""
+    if isinstance(operation, Operator):
+        yield from ((slot.name, o) for slot, o in operation.filled() if not slot.parameter)
+    else:
+        yield from operation.named_inputs()
+    yield from (("output", output) for output in operation.outputs)

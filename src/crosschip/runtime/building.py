@@ -6,16 +6,20 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
 from crosschip.hal import CompileError, Options
-from crosschip.ir import DeviceError
+from crosschip.ir import ControlFlow, DeviceError
 from crosschip.runtime.cache import Cache
+from crosschip.runtime.control import RUNTIME, program_for
 from crosschip.runtime.entry import Entry
+from crosschip.runtime.execution import Execute, Plan
 from crosschip.runtime.guard import GuardedDevice, GuardedProgram
 from crosschip.runtime.key import cache_key
+from crosschip.runtime.placement import Placement
 from crosschip.runtime.profiles import shapes_for
 from crosschip.runtime.segments import Segment
 
@@ -40,14 +44,17 @@ class Failed(Exception):
 
 
 def build_all(
-    segments: Sequence[Segment],
+    placement: Placement,
     devices: Mapping[str, GuardedDevice],
     options: Options,
     cache: Cache | None,
 ) -> list[Built]:
     """Compile every segment, in parallel; they do not depend on each other until they run."""
+    segments = placement.segments
 
     def build(segment: Segment) -> Built:
+        if segment.device == RUNTIME:
+            return _build_control(segment, placement, devices, options, cache)
         try:
             return _build(segment, devices[segment.device], options, cache)
         except CompileError as error:
@@ -65,6 +72,31 @@ def build_all(
                 one.program.close()
             raise error
     return built
+
+
+def _build_control(
+    segment: Segment,
+    placement: Placement,
+    devices: Mapping[str, GuardedDevice],
+    options: Options,
+    cache: Cache | None,
+) -> Built:
+    """Compile the bodies of control flow that the runtime runs itself."""
+    (operation,) = segment.model.operations
+    assert isinstance(operation, ControlFlow), "nothing else goes to the runtime"
+    built: list[Built] = []
+    bodies: list[Execute] = []
+    with ExitStack() as failing:
+        for body in placement.bodies(operation):
+            parts = build_all(body, devices, options, cache)
+            for part in parts:
+                failing.callback(part.program.close)
+            built += parts
+            bodies.append(Plan(body, [part.program for part in parts], own=False).execute)
+        failing.pop_all()
+    programs = [part.program for part in built]
+    program = program_for(operation, segment.inputs, segment.outputs, bodies, programs)
+    return Built(GuardedProgram(RUNTIME, None, program, segment.model, 1), cache_word(built))
 
 
 def _build(segment: Segment, device: GuardedDevice, options: Options, cache: Cache | None) -> Built:
@@ -137,7 +169,7 @@ def _prepared(program: GuardedProgram, segment: Segment, options: Options) -> Gu
     return program
 
 
-def cache_word(built: Sequence[Built]) -> str:
+def cache_word(built: Sequence[Built]) -> Literal["hit", "miss", "off"]:
     """`hit` if all programs came from the cache, `miss` if one did not, `off` if none is kept."""
     words = {one.cache for one in built} - {"off"}
     if not words:

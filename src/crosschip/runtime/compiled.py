@@ -12,6 +12,7 @@ import numpy as np
 from crosschip.hal import Buffer, HostBuffer, Sizes
 from crosschip.ir import Array, InputError, Operand
 from crosschip.ir.closing import Closing
+from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.runtime.execution import Plan
 from crosschip.runtime.guard import GuardedDevice, GuardedProgram, call
 from crosschip.runtime.placement import Placement
@@ -95,13 +96,15 @@ class CompiledModel(Closing):
         Args:
             inputs: an array for each model input, by name, or a buffer that an earlier run kept on
                 its device; only read. See `crosschip.runtime.arrays.as_array` for what is taken
-                for an array.
+                for an array. For what is no tensor, the value itself: a list for a sequence, a
+                dictionary for a map, and for an optional value what it holds or `None`.
             outputs: arrays, or buffers of `allocate`, to write outputs into, by name.
             keep: the names of outputs to leave on the device that made them, as buffers.
 
         Returns:
-            An array for each model output, by name; the caller owns them. For a name in `outputs`,
-            it is what was given there, and for one in `keep` a `crosschip.hal.Buffer`.
+            An array for each model output, by name, or the value itself for what is no tensor; the
+            caller owns them. For a name in `outputs`, it is what was given there, and for one in
+            `keep` a `crosschip.hal.Buffer`.
 
         Raises:
             InputError: the inputs do not fit the model, or the outputs do not fit the results.
@@ -116,7 +119,7 @@ class CompiledModel(Closing):
         finally:
             self._running.pop()
 
-    def __call__(self, /, *inputs: Any, **named: Any) -> Array | tuple[Array, ...]:
+    def __call__(self, /, *inputs: Any, **named: Any) -> Any:
         """Compute the outputs from inputs in order or by name; a single output comes back bare."""
         outputs = tuple(self.run(self._signature.named(inputs, named)).values())
         return outputs[0] if len(outputs) == 1 else outputs
@@ -129,7 +132,7 @@ class CompiledModel(Closing):
             shape: the sizes, all known.
 
         Raises:
-            InputError: there is no such input or output.
+            InputError: there is no such input or output, or it is of text or no tensor.
             DeviceError: the device does not have so much memory.
         """
         operand = {**self.outputs, **self.inputs}.get(name)
@@ -138,6 +141,8 @@ class CompiledModel(Closing):
             raise InputError(f"the model has no input or output {name!r}; there are {known}")
         device = self._devices[self._home(operand)]
         type_ = operand.type.element_type
+        if type_ in PYTHONS_TYPES:
+            raise InputError(f"{name!r} is of {type_}, which no device's memory holds")
         doing = "allocating memory"
         return call(device.name, doing, device.device.allocate, type_, tuple(shape))
 
@@ -190,6 +195,11 @@ class CompiledModel(Closing):
             if name not in self.outputs:
                 known = ", ".join(self.outputs)
                 raise InputError(f"the model has no output {name!r}; its outputs are {known}")
+            if self.outputs[name].type.element_type in PYTHONS_TYPES:
+                raise InputError(
+                    f"output {name!r} is of {self.outputs[name].type.element_type}, which no "
+                    f"device's memory holds; leave it out of outputs and keep"
+                )
         values = self._signature.arrange(inputs)
         if self._closed:
             self._execute(values)
@@ -207,9 +217,13 @@ class CompiledModel(Closing):
         """The device that makes an operand, or is the first to read it."""
         segments = self.placement.segments
         for segment in segments:
-            if operand in segment.outputs:
+            if operand in segment.outputs and segment.device in self._devices:
                 return segment.device
-        readers = (segment.device for segment in segments if operand in segment.inputs)
+        readers = (
+            segment.device
+            for segment in segments
+            if operand in segment.inputs and segment.device in self._devices
+        )
         return next(readers, next(iter(self._devices)))
 
 

@@ -25,6 +25,7 @@ from crosschip.runtime.asking import Ask, asking
 from crosschip.runtime.building import Built, Failed, build_all, cache_word
 from crosschip.runtime.cache import Cache, CacheArgument, open_cache
 from crosschip.runtime.compiled import CompiledModel, CompileReport
+from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.discovery import open_automatic, open_device
 from crosschip.runtime.guard import GuardedDevice
 from crosschip.runtime.placement import Placement, Refusals, place
@@ -88,7 +89,7 @@ def compile(
         opened = _open(devices, {} if properties is None else properties, owned)
         placement, built = _place_and_build(model, opened, options, store, budget)
         owned.pop_all()
-    if any(segment.device != next(iter(opened)) for segment in placement.segments):
+    if any(d.device not in (next(iter(opened)), RUNTIME) for d in placement.every_decision()):
         logger.warning("%s: %s", model.name, placement.summary())
     report = CompileReport((time.perf_counter() - start) * 1e3, cache_word(built))
     theirs = _instances(devices)
@@ -170,7 +171,7 @@ def _place_and_build(
                 raise
             raise DeviceError(str(error)) from error
         try:
-            return placement, build_all(placement.segments, devices, options, cache)
+            return placement, build_all(placement, devices, options, cache)
         except Failed as failed:
             if len(devices) == 1:
                 raise failed.error from failed.error.__cause__
@@ -186,7 +187,7 @@ def _refuse(failed: Failed, placement: Placement, refusals: Refusals) -> int:
     answers = refusals.setdefault(device, {})
     detail = str(failed).removeprefix(f"{device}: ")
     before = len(answers)
-    for decision in placement.decisions:
+    for decision in placement.every_decision():
         if decision.device == device and not guilty.isdisjoint(decision.parts):
             no = Support(False, decision.type, "", Rule.FAILURE, detail)
             answers[decision.name] = no
@@ -224,6 +225,8 @@ def _open(
             device = owned.enter_context(open_device(given, properties.get(given)))
         if device.name in opened:
             raise InputError(f"device {device.name!r} is given twice")
+        if device.name == RUNTIME:
+            raise InputError(f"no device can be called {RUNTIME!r}: that runs control flow itself")
         opened[device.name] = device
     if not opened:
         raise InputError("no devices were given; name at least one (see `crosschip devices`)")

@@ -8,8 +8,11 @@ become arrays where anybody else does.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from crosschip.hal import Buffer, HostBuffer
 from crosschip.ir import Array, Operand
@@ -35,13 +38,16 @@ class Plan:
     Args:
         placement: what the programs were compiled from.
         programs: one for each segment, in order.
+        own: whether the outputs must be the caller's own; else they may be inputs or constants.
 
     Attributes:
         execute: computes the outputs from arrays for the inputs, both in the model's order.
         submits: whether a program takes on work and goes on.
     """
 
-    def __init__(self, placement: Placement, programs: Sequence[GuardedProgram]) -> None:
+    def __init__(
+        self, placement: Placement, programs: Sequence[GuardedProgram], *, own: bool = True
+    ) -> None:
         model = placement.model
         number = {operand: i for i, operand in enumerate(model.inputs.values())}
         self._steps = [
@@ -53,7 +59,8 @@ class Plan:
             for segment, program in zip(placement.segments, programs, strict=True)
         ]
         fresh = {operand for segment in placement.segments for operand in segment.outputs}
-        self._given = [_source(operand, number, fresh) for operand in model.outputs.values()]
+        given = [_source(operand, number, fresh) for operand in model.outputs.values()]
+        self._given = [(source, copy and own) for source, copy in given]
         self._count = len(number)
         self.submits = any(program.submits for program in programs)
         self.execute: Execute = self._execute_arrays
@@ -88,12 +95,8 @@ class Plan:
         for program, submission in taken:
             call(program.name, "running", submission.event.wait)
             program.results(submission.outputs)
-        return [
-            _array(values[source] if isinstance(source, int) else source).copy()
-            if copy
-            else values[source]
-            for source, copy in self._given
-        ]
+        found = ((values[s] if isinstance(s, int) else s, copy) for s, copy in self._given)
+        return [_copied(_array(value)) if copy else value for value, copy in found]
 
     def _execute_to_arrays(self, arrays: Sequence[Array]) -> Sequence[Array]:
         return [_array(value) for value in self.execute_values(arrays, {})]
@@ -104,12 +107,8 @@ class Plan:
             made = step.program.run([values[i] for i in step.reads])
             for index, value in zip(step.writes, made, strict=True):
                 values[index] = _contiguous(value)
-        return [
-            (values[source] if isinstance(source, int) else source).copy()
-            if copy
-            else values[source]
-            for source, copy in self._given
-        ]
+        found = ((values[s] if isinstance(s, int) else s, copy) for s, copy in self._given)
+        return [_copied(value) if copy else value for value, copy in found]
 
 
 def _submit(
@@ -135,8 +134,16 @@ def _array(value: Value) -> Array:
     return call("a buffer", "handing out its elements", value.array)
 
 
-def _contiguous(array: Array) -> Array:
-    return array if array.flags.c_contiguous else array.copy()
+def _contiguous(value: Array) -> Array:
+    """The value, in C order if it is a tensor."""
+    if type(value) is not np.ndarray or value.flags.c_contiguous:
+        return value
+    return value.copy()
+
+
+def _copied(value: Array) -> Array:
+    """A copy of a value, and of all that is in it if it is no tensor."""
+    return value.copy() if type(value) is np.ndarray else deepcopy(value)
 
 
 def _source(

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NoReturn, TypeVar
+from itertools import zip_longest
+from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from crosschip.ir import (
     Array,
     DeviceError,
     Dim,
+    ElementType,
     Error,
     Model,
     ModelFileError,
@@ -39,6 +41,7 @@ from crosschip.ir import (
 )
 from crosschip.ir.closing import Closing
 from crosschip.ir.dimension import name_of
+from crosschip.ir.types import OBJECTS, PYTHONS_TYPES
 
 T = TypeVar("T")
 
@@ -217,7 +220,7 @@ class GuardedProgram:
 
     Args:
         name: the device's.
-        device: the device itself.
+        device: the device itself; `None` for a program of the runtime's own.
         program: the program itself.
         model: what it was compiled from.
         alignment: the number of bytes to a multiple of which the memory of inputs is aligned.
@@ -228,13 +231,15 @@ class GuardedProgram:
     """
 
     def __init__(
-        self, name: str, device: Device, program: Program, model: Model, alignment: int
+        self, name: str, device: Device | None, program: Program, model: Model, alignment: int
     ) -> None:
         self._alignment = alignment
         self.name = name
         self.device = device
         self.program = program
-        self.submits = type(program).submit is not Program.submit
+        types = [operand.type for operand in (*model.inputs.values(), *model.outputs.values())]
+        in_python = any(type_.element_type in PYTHONS_TYPES for type_ in types)
+        self.submits = type(program).submit is not Program.submit and not in_python
         self.changed: Callable[[], object] | None = None
         self._run = program.run
         self._specializes = program.specializes
@@ -243,17 +248,18 @@ class GuardedProgram:
         self._outputs = list(model.outputs.items())
         self._types = [operand.type for operand in model.outputs.values()]
         self._dtypes = [type_.element_type.dtype for type_ in self._types]
+        self._objects = any(type_.element_type is ElementType.OBJECT for type_ in types)
         self._rules = call(name, "telling its rules", tuple, program.rules)
         self._accepted: tuple[object, object] = (None, None)
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        """Compute the outputs, one array for each of the model's, of its type.
+        """Compute the outputs, an array or other value for each of the model's, of its type.
 
         Raises:
             DeviceError: the device failed, or returned something else.
         """
         if self._specializes:
-            self._prepare_for(tuple([array.shape for array in inputs]))
+            self._prepare_for(tuple(shapes_of(self._inputs, inputs)))
         if self._alignment > 1:
             inputs = [_aligned(array, self._alignment) for array in inputs]
         try:
@@ -348,7 +354,10 @@ class GuardedProgram:
                 if type(array) is not np.ndarray or array.dtype is not dtype:
                     made = list(made)
                     made[index] = self._as_declared(index, array)
-            shapes = [array.shape for array in made], [array.shape for array in inputs]
+            if self._objects:
+                shapes = shapes_of(self._types, made), shapes_of(self._inputs, inputs)
+            else:
+                shapes = [array.shape for array in made], [array.shape for array in inputs]
         except (TypeError, IndexError, AttributeError, KeyError):
             raise self._misfit(f"returned {_kind_of(made)} where outputs belong") from None
         if shapes != self._accepted:
@@ -364,6 +373,10 @@ class GuardedProgram:
 
     def _as_declared(self, index: int, array: object) -> Array:
         name, dtype = self._outputs[index][0], self._dtypes[index]
+        if self._types[index].element_type is ElementType.OBJECT:
+            if isinstance(array, OBJECTS):
+                return cast(Array, array)
+            raise self._misfit(f"returned {_kind_of(array)} for {name!r}, not a list, dict or None")
         if not isinstance(array, np.ndarray):
             raise self._misfit(f"returned {_kind_of(array)} for {name!r}, not an array")
         if array.dtype != dtype:
@@ -378,9 +391,10 @@ class GuardedProgram:
         wanted = len(self._outputs) + len(self._rules)
         if len(made) != wanted:
             raise self._misfit(f"returned {len(made)} outputs where {wanted} belong")
-        sizes = _sizes(self._inputs, [array.shape for array in inputs])
+        sizes = _sizes(self._inputs, shapes_of(self._inputs, inputs))
         for (name, operand), array in zip(self._outputs, made, strict=False):
-            self._check_type(name, operand.type, array.dtype, array.shape, sizes)
+            if operand.type.element_type is not ElementType.OBJECT:
+                self._check_type(name, operand.type, array.dtype, array.shape, sizes)
 
     def _check_type(
         self,
@@ -403,9 +417,19 @@ class GuardedProgram:
         return DeviceError(f"{self.name}: {how}; the device breaks the driver contract")
 
 
+def shapes_of(types: Sequence[TensorType], values: Sequence[Array]) -> list[tuple[int, ...]]:
+    """The shapes of values of these types, and of arrays behind them; no tensor has no axes."""
+    return [
+        value.shape if type_ is None or type_.element_type is not ElementType.OBJECT else ()
+        for type_, value in zip_longest(types, values)
+    ]
+
+
 def _aligned(array: Array, alignment: int) -> Array:
     """The array, or a copy of it, in memory that begins at a multiple of `alignment` bytes."""
-    if array.ctypes.data % alignment == 0 or array.dtype.hasobject:
+    if type(array) is not np.ndarray or array.dtype.hasobject:
+        return array
+    if array.ctypes.data % alignment == 0:
         return array
     room = np.empty(array.nbytes + alignment, np.uint8)
     start = -room.ctypes.data % alignment

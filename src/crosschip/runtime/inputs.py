@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from io import BufferedReader
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.lib.format import read_array as read_npy
@@ -34,19 +37,39 @@ def read_array(path: Path) -> Array:
     return np.require(array, array.dtype.newbyteorder("="), "C")
 
 
-def write_array(path: Path, array: Array) -> None:
-    """Write an `.npy` file; strings become NumPy's own text, of the width of the longest.
+def write_value(path: Path, value: Any) -> Path:
+    """Write what a model gave to a file of this name and the suffix of its kind.
+
+    A tensor becomes an `.npy` file; strings become NumPy's own text, of the width of the longest.
+    A sequence, map or optional value becomes a `.json` file, in which a tensor is nested lists, a
+    map's keys are text, and what is no finite number is `"NaN"`, `"Infinity"` or `"-Infinity"`.
+
+    Returns:
+        The file's path.
 
     Raises:
-        InputError: it holds something else than numbers or strings.
         OSError: the file cannot be written.
     """
-    if array.dtype == object and not all(isinstance(value, str) for value in array.flat):
-        raise InputError(
-            f"{path}: an .npy file holds no sequence, map or optional value; run the model from "
-            f"Python to get it"
-        )
-    np.save(path, array.astype(str) if array.dtype == object else array, allow_pickle=False)
+    if isinstance(value, np.ndarray):
+        path = path.with_name(f"{path.name}.npy")
+        np.save(path, value.astype(str) if value.dtype == object else value, allow_pickle=False)
+    else:
+        path = path.with_name(f"{path.name}.json")
+        path.write_text(json.dumps(_plain(value), allow_nan=False), encoding="ascii")
+    return path
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has for a value that a model gave."""
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, list):
+        return [_plain(element) for element in value]
+    if isinstance(value, dict):
+        return {str(_plain(key)): _plain(element) for key, element in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
 
 
 def random_inputs(

@@ -11,7 +11,7 @@ from importlib.metadata import version
 import numpy as np
 
 from crosschip.hal import Options
-from crosschip.ir import Array, Extension, Model, Operand
+from crosschip.ir import Array, ControlFlow, Extension, Model, Operand
 from crosschip.runtime.entry import FORMAT_VERSION
 from crosschip.runtime.guard import GuardedDevice
 from crosschip.runtime.hashing import block_digests
@@ -36,25 +36,34 @@ def cache_key(model: Model, device: GuardedDevice, options: Options) -> str:
     add(device.name, device.version, *device.capabilities.tied_to)
     add(sorted(device.properties.items()))
     add(canonical(options))
-    number = {operand: i for i, operand in enumerate(model.inputs.values())}
-    for operand in model.inputs.values():
-        add_type(operand)
-    for operand in model.constants:
-        number[operand] = len(number)
-        add("constant")
-        add_type(operand)
-        elements = operand.value  # once: it may be read from a file each time
-        assert elements is not None, "constants have values"
-        for block in block_digests(_bytes(elements)):
-            digest.update(block)
-    for operation in model.operations:
-        add(operation.type, *_references(operation.inputs, number))
-        if isinstance(operation, Extension):
-            add(operation.payload.hex())
-        for output in operation.outputs:
-            number[output] = len(number)
-            add_type(output)
-    add("outputs", *_references(tuple(model.outputs.values()), number))
+
+    def add_model(model: Model) -> None:
+        number = {operand: i for i, operand in enumerate(model.inputs.values())}
+        for operand in model.inputs.values():
+            add_type(operand)
+        for operand in model.constants:
+            number[operand] = len(number)
+            add("constant")
+            add_type(operand)
+            elements = operand.value  # once: it may be read from a file each time
+            assert elements is not None, "constants have values"
+            for block in block_digests(_bytes(elements)):
+                digest.update(block)
+        for operation in model.operations:
+            add(operation.type, *_references(operation.inputs, number))
+            if isinstance(operation, Extension):
+                add(operation.payload.hex())
+            if isinstance(operation, ControlFlow):
+                add(sorted(operation.attributes.items()))
+                for body in operation.bodies:
+                    add("body")
+                    add_model(body)
+            for output in operation.outputs:
+                number[output] = len(number)
+                add_type(output)
+        add("outputs", *_references(tuple(model.outputs.values()), number))
+
+    add_model(model)
     return digest.hexdigest()
 
 

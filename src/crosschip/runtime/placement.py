@@ -1,13 +1,15 @@
 """Who runs what, and why.
 
 Each operation goes to the first device, in the caller's order, that supports it, or supports all
-parts of its decomposition. What goes to one device is then cut into segments.
+parts of its decomposition. What goes to one device is then cut into segments. Control flow goes
+whole to a device that supports it, unless devices before that one run all of its bodies; else the
+runtime runs it, and its bodies are placed like any model.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from crosschip.hal import Rule, Support
@@ -16,6 +18,7 @@ from crosschip.ir.budget import spend
 from crosschip.ir.garbage import collection_paused
 from crosschip.passes import verifying
 from crosschip.runtime.asking import Ask, Verdict, Verdicts, broken_group, verdicts
+from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.segments import Segment, segments_of
 
 Refusals = dict[str, dict[str, Support]]
@@ -31,12 +34,14 @@ class Decision:
         type: its operator's.
         device: who runs it.
         verdicts: what each device that was asked does about it, in the order of preference.
+        bodies: where the bodies of control flow went that the runtime runs.
     """
 
     name: str
     type: str
     device: str
     verdicts: Mapping[str, Verdict]
+    bodies: Sequence[Placement] = ()
 
     @property
     def parts(self) -> Sequence[Operation]:
@@ -50,7 +55,12 @@ class Decision:
 
     @property
     def refusals(self) -> Sequence[Support]:
-        """The answers of the devices that would have come before the one that runs it."""
+        """The answers of the devices that would have come before the one that runs it.
+
+        Control flow that the runtime runs was refused by none: its bodies are where it wanted to.
+        """
+        if self.device == RUNTIME:
+            return []
         before = list(self.verdicts).index(self.device)
         return [verdict.support for verdict in list(self.verdicts.values())[:before]]
 
@@ -63,14 +73,34 @@ class Placement:
     segments: tuple[Segment, ...]
     decisions: tuple[Decision, ...]
 
+    def every_decision(self) -> Iterator[Decision]:
+        """The decisions about the model's operations and, after each, those about its bodies'."""
+        for decision in self.decisions:
+            yield decision
+            for body in decision.bodies:
+                yield from body.every_decision()
+
+    def every_segment(self) -> Iterator[Segment]:
+        """The segments of the model, and those of bodies."""
+        yield from self.segments
+        for decision in self.decisions:
+            for body in decision.bodies:
+                yield from body.every_segment()
+
+    def bodies(self, operation: Operation) -> Sequence[Placement]:
+        """Where the bodies of an operation went that the runtime runs."""
+        return next(d.bodies for d in self.decisions if d.name == operation.name)
+
     def summary(self) -> str:
         """One line: how much went where, and the main reason why not all to the first device."""
-        counts = Counter(decision.device for decision in self.decisions)
+        decisions = list(self.every_decision())
+        counts = Counter(decision.device for decision in decisions)
         shares = ", ".join(f"{device} runs {count}" for device, count in counts.most_common())
-        total = f"{len(self.decisions)} operations in {len(self.segments)} segments: {shares}"
+        segments = sum(1 for _ in self.every_segment())
+        total = f"{len(decisions)} operations in {segments} segments: {shares}"
         refusals = Counter(
             refusal.detail if refusal.rule is Rule.FAILURE else refusal.reason
-            for decision in self.decisions
+            for decision in decisions
             for refusal in decision.refusals
         )
         if not refusals:
@@ -102,15 +132,63 @@ def place(
     if len({operation.name for operation in model.operations}) < len(model.operations):
         model.verify()
     known: Refusals = {name: dict((refusals or {}).get(name, {})) for name in devices}
+    inside = {
+        operation.name: _Inside.of(operation, devices, known, ask_all=ask_all)
+        for operation in model.operations
+        if operation.bodies
+    }
     while True:
-        asked, owners = _choose(model, devices, known, ask_all=ask_all)
-        decisions, placed, owner_of = _decide(model, asked, owners)
-        segments = segments_of(placed, owner_of)
+        asked, chosen = _choose(model, devices, known, ask_all=ask_all)
+        owners = dict(chosen)
+        for name, bodies in inside.items():
+            if bodies.go_before(owners.get(name), list(devices)):
+                owners[name] = RUNTIME
+        decisions, placed, owner_of = _decide(model, asked, owners, inside)
+        segments = segments_of(placed, owner_of, _dialects(decisions))
         split = _split_groups(asked, owners, segments)
         if not split:
             return Placement(placed, segments, decisions)
         for name, operation, why in split:
             known[name][operation.name] = broken_group(operation, why)
+
+
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """The bodies of an operation, as they would be placed.
+
+    Attributes:
+        bodies: where they would go; none if they cannot be placed.
+        used: the devices that would run some of them.
+        problem: why they cannot be placed; empty if they can.
+    """
+
+    bodies: Sequence[Placement]
+    used: frozenset[str]
+    problem: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        operation: Operation,
+        devices: Mapping[str, Ask],
+        refusals: Refusals,
+        *,
+        ask_all: bool,
+    ) -> _Inside:
+        """Place the bodies of an operation."""
+        try:
+            placed = [place(body, devices, refusals, ask_all=ask_all) for body in operation.bodies]
+        except UnsupportedError as error:
+            return cls((), frozenset(), str(error))
+        used = {decision.device for body in placed for decision in body.every_decision()}
+        return cls(placed, frozenset(used - {RUNTIME}))
+
+    def go_before(self, whole: str | None, order: Sequence[str]) -> bool:
+        """Whether to run the bodies one by one, rather than all of it on a device."""
+        if whole is None or self.problem:
+            return not self.problem
+        before = order[: order.index(whole)]
+        return bool(self.used) and self.used <= set(before)
 
 
 def _choose(
@@ -133,7 +211,10 @@ def _choose(
 
 
 def _decide(
-    model: Model, asked: Mapping[str, Verdicts], owners: Mapping[str, str]
+    model: Model,
+    asked: Mapping[str, Verdicts],
+    owners: Mapping[str, str],
+    inside: Mapping[str, _Inside],
 ) -> tuple[tuple[Decision, ...], Model, Mapping[Operation, str]]:
     """The decisions, the model of what runs, and the device of each operation of that.
 
@@ -153,9 +234,16 @@ def _decide(
         }
         device = owners.get(operation.name)
         if device is None:
+            if operation.name in inside:
+                no = Support.no(operation, "", inside[operation.name].problem)
+                about[RUNTIME] = Verdict(no, ())
             unplaced.append((operation, about))
             continue
-        decision = Decision(operation.name, operation.type, device, about)
+        bodies: Sequence[Placement] = ()
+        if device == RUNTIME:
+            about[RUNTIME] = Verdict(Support(True, detail="runs its bodies"), (operation,))
+            bodies = inside[operation.name].bodies
+        decision = Decision(operation.name, operation.type, device, about, bodies)
         decisions.append(decision)
         operations.extend(decision.parts)
         owner_of.update(dict.fromkeys(decision.parts, device))
@@ -165,6 +253,16 @@ def _decide(
     if verifying():
         placed.verify()
     return tuple(decisions), placed, owner_of
+
+
+def _dialects(decisions: Sequence[Decision]) -> Mapping[Operation, str]:
+    """The word for how its device reads an operation, where there is one."""
+    return {
+        part: decision.verdicts[decision.device].support.dialect
+        for decision in decisions
+        for part in decision.parts
+        if decision.verdicts[decision.device].support.dialect
+    }
 
 
 def _split_groups(

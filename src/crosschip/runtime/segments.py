@@ -2,7 +2,8 @@
 
 A segment is a set of operations of one device that can run without a break: in some order of all
 operations in which each comes after those it reads from, a segment is a run of one device. Fewest
-segments, then, is an order with the fewest changes of device.
+segments, then, is an order with the fewest changes of device. Operations that a device reads in
+different dialects are as those of different devices.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import cast
 
-from crosschip.ir import Extension, Model, Operand, Operation
+from crosschip.ir import Model, Operand, Operation
+from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.runs import fewest_runs
 
 
@@ -32,9 +34,17 @@ class Segment:
     outputs: tuple[Operand, ...]
 
 
-def segments_of(model: Model, owner: Mapping[Operation, str]) -> tuple[Segment, ...]:
-    """The model's operations as segments, in an order in which they can run."""
-    runs = cut(model, owner)
+def segments_of(
+    model: Model, owner: Mapping[Operation, str], dialects: Mapping[Operation, str] | None = None
+) -> tuple[Segment, ...]:
+    """The model's operations as segments, in an order in which they can run.
+
+    Args:
+        model: what to cut.
+        owner: the device of each operation.
+        dialects: the word for how a device reads an operation, where there is one.
+    """
+    runs = cut(model, owner, dialects)
     made_in: dict[Operand, int] = {}
     shared = set(model.outputs.values())
     for index, run in enumerate(runs):
@@ -51,21 +61,28 @@ def segments_of(model: Model, owner: Mapping[Operation, str]) -> tuple[Segment, 
     )
 
 
-def cut(model: Model, owner: Mapping[Operation, str]) -> list[list[Operation]]:
-    """The operations in runs of one device each, as few as `fewest_runs` finds."""
+def cut(
+    model: Model, owner: Mapping[Operation, str], dialects: Mapping[Operation, str] | None = None
+) -> list[list[Operation]]:
+    """The operations in runs of one device and dialect each, as few as `fewest_runs` finds."""
     index = {operation: i for i, operation in enumerate(model.operations)}
     readers: list[list[int]] = [[] for _ in index]
     for operation, node in index.items():
         producers = {model.producers.get(o) for o in operation.inputs if o is not None}
         for producer in producers - {None}:
             readers[index[cast(Operation, producer)]].append(node)
-    runs = fewest_runs([_colour(o, owner[o]) for o in model.operations], readers)
+    words = dialects or {}
+    colours = [
+        _colour(node, owner[operation], words.get(operation, ""))
+        for operation, node in index.items()
+    ]
+    runs = fewest_runs(colours, readers)
     return [[model.operations[node] for node in run] for run in runs]
 
 
-def _colour(operation: Operation, device: str) -> str:
-    """What must be alike in a run: the device; an extension stands alone, as its payload does."""
-    return f"{device} {operation.name}" if isinstance(operation, Extension) else device
+def _colour(node: int, device: str, dialect: str) -> str:
+    """What must be alike in a run; what the runtime itself runs stands alone."""
+    return f"{device} {node}" if device == RUNTIME else f"{device} {dialect}"
 
 
 def _segment(name: str, device: str, run: Sequence[Operation], shared: Set[Operand]) -> Segment:

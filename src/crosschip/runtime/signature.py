@@ -9,14 +9,14 @@ import numpy as np
 
 from crosschip.hal import Buffer, Sizes
 from crosschip.ir import Array, Dim, ElementType, InputError, Model
+from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.passes.specialize import bind
 from crosschip.runtime.arrays import as_array
+from crosschip.runtime.guard import shapes_of
 from crosschip.runtime.profiles import check_ranges
 
 _READY = 0x101
 """NumPy's flags of an array that is C-contiguous and aligned."""
-
-_OF_PYTHON = (ElementType.STRING, ElementType.OBJECT)
 
 
 class Signature:
@@ -28,12 +28,14 @@ class Signature:
     def __init__(self, model: Model, sizes: Sizes | None = None) -> None:
         self._sizes = sizes or Sizes()
         self._operands = tuple(model.inputs.items())
-        types = [operand.type.element_type for operand in model.inputs.values()]
-        self._ready = tuple(None if type_ in _OF_PYTHON else type_.dtype for type_ in types)
+        self._types = [operand.type for operand in model.inputs.values()]
+        types = [type_.element_type for type_ in self._types]
+        self._ready = tuple(None if type_ in PYTHONS_TYPES else type_.dtype for type_ in types)
+        self._has_objects = ElementType.OBJECT in types
         self._accepted: tuple[tuple[int, ...], ...] | None = None
 
     def arrange(self, inputs: Mapping[str, Any]) -> list[Array]:
-        """The arrays in the order of the model's inputs, each of them checked.
+        """The arrays and other values in the order of the model's inputs, each of them checked.
 
         What is not an aligned C-contiguous array of NumPy's usual type is made one.
 
@@ -59,7 +61,10 @@ class Signature:
                 or array.flags.num & _READY != _READY
             ):
                 arrays[index] = self._made(index, array)
-        shapes = tuple([array.shape for array in arrays])
+        if self._has_objects:
+            shapes = tuple(shapes_of(self._types, arrays))
+        else:
+            shapes = tuple([array.shape for array in arrays])
         if shapes != self._accepted:
             self._check_shapes(shapes)
             self._accepted = shapes

@@ -117,7 +117,8 @@ def test_paddle_3_does_not_write_the_older_ones(models: Path) -> None:
 def test_each_operator_of_the_dialect_is_in_a_model(models: Path) -> None:
     written = {
         operator["#"].replace("1.", "pd_op.")
-        for path in (models / "operators" / "json").glob("*/*.json")
+        for folder in ("operators", "control")
+        for path in (models / folder / "json").glob("*/*.json")
         for operator in json.loads(path.read_text())["program"]["regions"][0]["blocks"][0]["ops"]
     }
     # Only Paddle 3's own functions make these; `test_computed` has them.

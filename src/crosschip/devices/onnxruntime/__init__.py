@@ -30,12 +30,12 @@ class OnnxRuntimeDevice(Device):
         super().__init__(properties, instance)
         try:
             import_engine()
-            from crosschip.devices.onnxruntime import converters, extensions, program
+            from crosschip.devices.onnxruntime import control, extensions, program
         except ImportError as error:
             raise DeviceError(
                 f"ONNX Runtime cannot be used ({error}); pip install -U crosschip[onnxruntime]"
             ) from error
-        self._converters = converters.converters
+        self._control = control
         self._extensions = extensions
         self._engine = program
         self._spinning = self.properties.get("spinning", "1") != "0"
@@ -63,10 +63,10 @@ class OnnxRuntimeDevice(Device):
     def supports(self, operation: Operation, options: Options) -> Support:
         if isinstance(operation, Extension):
             return self._extensions.supports(operation)
-        return self._converters.supports(operation)
+        return self._control.supports(operation)
 
     def operators(self) -> Collection[str]:
-        return self._converters.operators
+        return self._control.operators()
 
     def compile(self, model: Model, options: Options) -> Program:
         return self._engine.compile(model, options, spinning=self._spinning)

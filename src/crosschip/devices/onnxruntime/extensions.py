@@ -1,26 +1,22 @@
-"""ONNX operations that are outside of the standard set, as models that ONNX Runtime runs."""
+"""ONNX operations outside of the standard set: which of them ONNX Runtime runs, in which opset."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import onnx
 import onnxruntime
-from google.protobuf.message import EncodeError
-from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, defs, helper
+from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, defs, helper
 
-from crosschip.devices.onnxruntime.saved import OnnxModel
+from crosschip.devices.onnxruntime.embedding import PACKED, Payloads, all_nodes, with_inner
+from crosschip.devices.onnxruntime.graph import OPSET
 from crosschip.hal import YES, Rule, Support
-from crosschip.ir import DeviceError, ElementType, Extension, Model
-from crosschip.ir.types import NARROW_INTEGERS
+from crosschip.ir import Extension
 
 FRAMEWORK = "onnx"
 
 _STANDARD_DOMAINS = ("", "ai.onnx")
 _SILENT = 4
-_PACKED = NARROW_INTEGERS | {ElementType.FLOAT4E2M1}
-"""The element types of which several share a byte in ONNX."""
 
 
 def supports(operation: Extension) -> Support:
@@ -29,58 +25,61 @@ def supports(operation: Extension) -> Support:
         return Support.no(operation, "", "is not an operation of ONNX", Rule.OPERATOR)
     payload = ModelProto.FromString(operation.payload)
     asked, newest = _opset(payload), _newest().opset
-    if asked > newest and not all(_is_same(node, asked, newest) for node in _nodes(payload)):
+    joins = _joins(payload)
+    if not joins and not _means_the_same(payload, _target(payload)):
         told = (
             f"is of opset {asked}, but ONNX Runtime {onnxruntime.__version__} knows operators "
             f"up to {newest}"
+            if asked > newest
+            else f"calls functions that are not of its own opset {asked}, which ONNX Runtime reads "
+            f"as if they were"
         )
         return Support.no(operation, "", told, Rule.OPERATOR)
+    if _loses_strings(payload):
+        told = "ONNX Runtime loses strings where it gathers rows of them"
+        return Support.no(operation, "", told, Rule.ELEMENT_TYPE)
     computed = (o for o in operation.inputs if o is not None and not o.is_constant)
     for operand in (*computed, *operation.outputs):
-        if operand.type.element_type in _PACKED:
+        if operand.type.element_type in PACKED:
             told = (
                 f"{operand.name!r} is {operand.type.element_type}, which ONNX Runtime packs into "
                 f"bytes: it does not come in or out"
             )
             return Support.no(operation, "", told, Rule.ELEMENT_TYPE)
-    return YES
+    return YES if joins else Support(True, dialect=f"opset {_target(payload)}")
 
 
-def onnx_model(model: Model, operation: Extension) -> OnnxModel:
-    """The ONNX model for a model of one extension operation, with its constants in it.
+def opset_of(payloads: Payloads) -> int:
+    """The version of the standard operators for a graph that holds all of these.
 
-    ONNX Runtime does not find the constants of graphs in nodes again if they are outside, and does
-    not read all that it writes of such graphs when it has optimized them. So it gets them as here.
-
-    Raises:
-        DeviceError: it would be too large for protobuf, with its constants.
+    Operations with different answers to `supports` in that respect never meet in one model.
     """
-    proto = ModelProto.FromString(operation.payload)
-    newest, graph = _newest(), proto.graph
-    proto.ir_version = min(proto.ir_version, newest.ir_version)
-    for entry in proto.opset_import:
-        if entry.domain in _STANDARD_DOMAINS:
-            entry.version = min(entry.version, newest.opset)
-    declared = {value.name: value for value in [*graph.input, *graph.output]}
-    first: dict[object, str] = {}
-    same: list[NodeProto] = []
-    pairs = [(o, v.name) for o, v in zip(operation.inputs, graph.input, strict=True)]
-    for operand, name in pairs:
-        assert operand is not None, "an extension lists the inputs that it has"
-        if operand.value is not None:
-            graph.initializer.append(onnx.numpy_helper.from_array(operand.value, name))
-        elif operand in first:
-            same.append(helper.make_node("Identity", [first[operand]], [name]))
-        else:
-            first[operand] = name
-    made = dict(zip(operation.outputs, (value.name for value in graph.output), strict=True))
-    _replace(graph.node, [*same, *graph.node])
-    _replace(graph.input, [declared[first[o]] for o in model.inputs.values()])
-    _replace(graph.output, [declared[made[o]] for o in model.outputs.values()])
-    try:
-        return OnnxModel(proto.SerializeToString(), {})
-    except EncodeError as error:
-        raise DeviceError(f"onnxruntime: {operation.type} {operation.name!r}: {error}") from error
+    dialects = {_target(payload) for payload in payloads.values() if not _joins(payload)}
+    return max(dialects, default=OPSET)
+
+
+def _target(proto: ModelProto) -> int:
+    """The version of the standard operators that a model is read in when it stays apart."""
+    return min(_opset(proto), _newest().opset)
+
+
+def _joins(proto: ModelProto) -> bool:
+    """Whether a model can be part of the graphs that converters write."""
+    return _means_the_same(proto, OPSET)
+
+
+def _means_the_same(proto: ModelProto, opset: int) -> bool:
+    """Whether a model means the same where its standard operators are read in another version.
+
+    ONNX Runtime reads the nodes of functions in the version of the model around them.
+    """
+    own = _opset(proto)
+    bodies = [(own, proto.graph.node)]
+    bodies += [(_opset(function), function.node) for function in proto.functions]
+    return all(
+        version == opset or all(_is_same(node, version, opset) for node in with_inner(nodes))
+        for version, nodes in bodies
+    )
 
 
 class _Newest:
@@ -123,14 +122,7 @@ def _accepts(opset: int, ir_version: int) -> bool:
     return True
 
 
-def _replace(field: object, values: Iterable[NodeProto] | Iterable[ValueInfoProto]) -> None:
-    """Put other messages in a repeated field."""
-    kept = list(values)
-    del field[:]  # type: ignore[attr-defined]  # a repeated field, which has no public type
-    field.extend(kept)  # type: ignore[attr-defined]  # as above
-
-
-def _opset(proto: ModelProto) -> int:
+def _opset(proto: ModelProto | FunctionProto) -> int:
     return max(
         (entry.version for entry in proto.opset_import if entry.domain in _STANDARD_DOMAINS),
         default=1,
@@ -148,13 +140,20 @@ def _is_same(node: NodeProto, opset: int, other: int) -> bool:
     return bool(found.since_version == wanted.since_version)
 
 
-def _nodes(proto: ModelProto) -> Iterator[NodeProto]:
-    """All nodes of a model, those of its functions and of the graphs that nodes hold too."""
-    pending = [*proto.graph.node, *(node for f in proto.functions for node in f.node)]
-    while pending:
-        node = pending.pop()
-        yield node
-        for attribute in node.attribute:
-            pending.extend(attribute.g.node)
-            for graph in attribute.graphs:
-                pending.extend(graph.node)
+def _loses_strings(proto: ModelProto) -> bool:
+    """Whether a node gathers rows of strings, of which ONNX Runtime keeps the first elements.
+
+    In a model with strings, what a node gathers from is taken for strings if it is not known.
+    """
+    tensors = {value.name: value.type.tensor_type for value in proto.graph.input}
+    kinds = {name: tensor.elem_type for name, tensor in tensors.items()}
+    ranks = {name: len(t.shape.dim) for name, t in tensors.items() if t.HasField("shape")}
+    kinds.update((tensor.name, tensor.data_type) for tensor in proto.graph.initializer)
+    ranks.update((tensor.name, len(tensor.dims)) for tensor in proto.graph.initializer)
+    return TensorProto.STRING in kinds.values() and any(
+        node.op_type == "Gather"
+        and kinds.get(node.input[0], TensorProto.STRING) == TensorProto.STRING
+        and next((a.i for a in node.attribute if a.name == "axis"), 0)
+        not in (-1, ranks.get(node.input[0], 0) - 1)
+        for node in all_nodes(proto)
+    )

@@ -2,8 +2,9 @@
 
 Compiling is two steps: ONNX Runtime optimizes the model for this processor, and a session is made
 of the result. The result is what is saved, and loading is the second step alone, so that a loaded
-program computes what the compiled one did, bit for bit. The model of an extension operation is
-saved as it is, and optimized whenever a session is made of it.
+program computes what the compiled one did, bit for bit. ONNX Runtime does not read all that it
+writes of models with graphs in nodes or constants of strings: such a model, which control flow or
+extension operations may bring, is saved as it is, and optimized whenever a session is made of it.
 """
 
 from __future__ import annotations
@@ -12,17 +13,24 @@ from collections.abc import Sequence
 
 import onnxruntime
 
+from crosschip.devices.onnxruntime import control
 from crosschip.devices.onnxruntime import saved as layout
-from crosschip.devices.onnxruntime.converters import converters
-from crosschip.devices.onnxruntime.extensions import onnx_model
+from crosschip.devices.onnxruntime.embedding import (
+    Payloads,
+    embed,
+    is_precise,
+    payloads_of,
+    survives_writing,
+    types_in,
+)
+from crosschip.devices.onnxruntime.extensions import opset_of
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.devices.onnxruntime.memory import frugal
 from crosschip.devices.onnxruntime.saved import OnnxModel
 from crosschip.devices.onnxruntime.session import Settings, failure, ortvalues
 from crosschip.devices.onnxruntime.values import all_known, array_of, is_tensor, ortvalue
 from crosschip.hal import Options, Program
-from crosschip.ir import Array, DeviceError, Extension, Model, TensorType
-from crosschip.ir.types import boxed
+from crosschip.ir import Array, DeviceError, ElementType, Extension, Model, Operand, TensorType
 
 VERSION: str = onnxruntime.__version__
 
@@ -31,23 +39,30 @@ class OnnxRuntimeProgram(Program):
     """A session; it may be run from many threads at once.
 
     Args:
-        model: what it runs, optimized unless it is an extension operation's.
+        model: what it runs.
         settings: how the session is made.
-        extension: what it was compiled from, if that is an extension operation. Nothing but the
-            model's file vouches for the types of what it makes.
+        source: what it was compiled from.
+        optimize: whether the model has not been optimized yet.
 
     Raises:
         DeviceError: ONNX Runtime does not accept the model.
     """
 
     def __init__(
-        self, model: OnnxModel, settings: Settings, extension: Model | None = None
+        self, model: OnnxModel, settings: Settings, source: Model, *, optimize: bool
     ) -> None:
         self._model = model
-        unproven = extension.outputs.values() if extension else ()
-        self._declared = [(operand.name, operand.type) for operand in unproven]
+        self._count = len(source.outputs)
+        self._declared = [
+            (index, operand.name, operand.type)
+            for index, operand in enumerate([*source.outputs.values(), *_unproven(source)])
+            if isinstance(source.producers.get(operand), Extension)
+            and operand.type.element_type is not ElementType.OBJECT
+        ]
+        self._places = [index for index, *_ in self._declared]
+        self._accepted: object = None
         self._values = ortvalues(model)
-        self._session = settings.session(model, self._values, optimize=extension is not None)
+        self._session = settings.session(model, self._values, optimize=optimize)
         inputs, made = self._session.get_inputs(), self._session.get_outputs()
         self._inputs = [value.name for value in inputs]
         self._outputs = [value.name for value in made]
@@ -65,9 +80,13 @@ class OnnxRuntimeProgram(Program):
                 outputs = self._run_objects(inputs)
         except Exception as error:
             raise failure("failed while running", error) from error
-        for (name, declared), array in zip(self._declared, outputs, strict=False):
-            _check(name, declared, array)
-        return outputs
+        if self._declared:
+            found = [(outputs[place].dtype, outputs[place].shape) for place in self._places]
+            if found != self._accepted:
+                for index, name, declared in self._declared:
+                    _check(name, declared, outputs[index])
+                self._accepted = found
+        return outputs if len(outputs) == self._count else outputs[: self._count]
 
     def _run_arrays(self, inputs: Sequence[Array]) -> Sequence[Array]:
         feed = dict(zip(self._inputs, inputs, strict=True))
@@ -80,14 +99,11 @@ class OnnxRuntimeProgram(Program):
 
     def _run_objects(self, inputs: Sequence[Array]) -> Sequence[Array]:
         feed = {
-            name: ortvalue(array) if tensor else array.item()
-            for name, tensor, array in zip(self._inputs, self._tensors_in, inputs, strict=True)
+            name: ortvalue(value) if tensor and value.dtype != object else value
+            for name, tensor, value in zip(self._inputs, self._tensors_in, inputs, strict=True)
         }
-        outputs = self._session.run(self._outputs, feed)
-        return [
-            value if tensor else boxed(value)
-            for tensor, value in zip(self._tensors_out, outputs, strict=True)
-        ]
+        outputs: Sequence[Array] = self._session.run(self._outputs, feed)
+        return outputs
 
     def save(self) -> bytes:
         return layout.write(self._model)
@@ -102,26 +118,54 @@ def compile(model: Model, options: Options, *, spinning: bool) -> OnnxRuntimePro
     Raises:
         DeviceError: ONNX Runtime failed.
     """
-    settings = Settings(options.threads, spinning)
+    payloads = payloads_of(model)
+    settings = Settings(options.threads, spinning, all(map(is_precise, payloads.values())))
     with frugal():
-        extension = _extension(model)
-        if extension is not None:
-            return OnnxRuntimeProgram(onnx_model(model, extension), settings, model)
-        return OnnxRuntimeProgram(settings.optimized(_onnx_model(model)), settings)
+        onnx_model = _onnx_model(model, payloads)
+        optimize = not _survives_writing(model, payloads)
+        if not optimize:
+            onnx_model = settings.optimized(onnx_model)
+        return OnnxRuntimeProgram(onnx_model, settings, model, optimize=optimize)
 
 
-def _extension(model: Model) -> Extension | None:
-    """The operation that the model consists of, if it is one in ONNX already: it stands alone."""
-    first = next(iter(model.operations), None)
-    return first if isinstance(first, Extension) else None
+def _survives_writing(model: Model, payloads: Payloads) -> bool:
+    holds_graphs = any(operation.bodies for operation in model.operations)
+    return not holds_graphs and all(map(survives_writing, payloads.values()))
 
 
-def _onnx_model(model: Model) -> OnnxModel:
-    graph = Graph(model.inputs.values())
+def _onnx_model(model: Model, payloads: Payloads) -> OnnxModel:
+    opset, types = opset_of(payloads), types_in(payloads)
+    graph = Graph(model.inputs.values(), opset=opset, types=types)
     for operation in model.operations:
-        graph.label = operation.name
-        graph.define(operation, converters.convert(graph, operation))
-    return graph.finish(model.outputs.values())
+        if isinstance(operation, Extension):
+            graph.label = operation.name
+            graph.define(operation, embed(graph, operation, payloads[operation]))
+        else:
+            control.add_operation(graph, operation)
+    return graph.finish([*model.outputs.values(), *_unproven(model)])
+
+
+def _unproven(model: Model) -> Sequence[Operand]:
+    """What stays inside the model, is made by an extension operation, and read by another kind.
+
+    Nothing but the model's file vouches for its shape, on which the conversion of what reads it
+    relies: it is an output, too, so that it can be checked.
+    """
+    outputs = set(model.outputs.values())
+    read = {
+        operand
+        for operation in model.operations
+        if not isinstance(operation, Extension)
+        for operand in operation.inputs
+        if operand is not None and operand.type.shape is not None
+    }
+    return [
+        operand
+        for operation in model.operations
+        if isinstance(operation, Extension)
+        for operand in operation.outputs
+        if operand in read and operand not in outputs
+    ]
 
 
 def load(saved: bytes, model: Model, options: Options, *, spinning: bool) -> OnnxRuntimeProgram:
@@ -135,8 +179,10 @@ def load(saved: bytes, model: Model, options: Options, *, spinning: bool) -> Onn
     except Exception as error:
         raise failure("has not saved this program", error) from error
     with frugal():
-        settings = Settings(options.threads, spinning)
-        return OnnxRuntimeProgram(compiled, settings, model if _extension(model) else None)
+        payloads = payloads_of(model)
+        settings = Settings(options.threads, spinning, all(map(is_precise, payloads.values())))
+        optimize = not _survives_writing(model, payloads)
+        return OnnxRuntimeProgram(compiled, settings, model, optimize=optimize)
 
 
 def _check(name: str, declared: TensorType, array: Array) -> None:
@@ -145,12 +191,7 @@ def _check(name: str, declared: TensorType, array: Array) -> None:
     Raises:
         DeviceError: it has another element type or shape.
     """
-    shape = array.shape if declared.shape is None else declared.shape
-    sizes = zip(shape, array.shape, strict=False)
-    fits = len(shape) == array.ndim and all(
-        size == found for size, found in sizes if isinstance(size, int)
-    )
-    if array.dtype != declared.element_type.dtype or not fits:
+    if not declared.admits(array):
         raise DeviceError(
             f"onnxruntime: {name!r} is {array.dtype}{list(array.shape)}, but the model declares "
             f"{declared}; correct its declaration"

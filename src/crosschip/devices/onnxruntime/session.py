@@ -26,10 +26,12 @@ class Settings:
     Attributes:
         threads: how many threads a run may use; `None` for one a processor core.
         spinning: whether threads wait for work in a loop.
+        precise: whether products of integers of eight bits must not saturate on any processor.
     """
 
     threads: int | None
     spinning: bool
+    precise: bool = True
 
     def optimized(self, model: OnnxModel) -> OnnxModel:
         """A model as ONNX Runtime optimizes it for this processor.
@@ -101,8 +103,7 @@ class Settings:
         options.log_severity_level = _SILENT
         options.intra_op_num_threads = self.threads or 0
         options.add_session_config_entry("session.intra_op.allow_spinning", str(int(self.spinning)))
-        # Products of 8-bit integers must not saturate, whatever the processor.
-        options.add_session_config_entry("session.x64quantprecision", "1")
+        options.add_session_config_entry("session.x64quantprecision", str(int(self.precise)))
         # It makes quantizations to int8 of which that then makes half a quantization to uint8.
         options.add_session_config_entry(
             "optimization.disable_specified_optimizers", "QDQPropagationTransformer"

@@ -1,12 +1,15 @@
 """The reference device: runs every operator by its NumPy definition.
 
-It is always there, and what it computes is what the operators mean.
+It is always there, and what it computes is what the operators mean. Operations of ONNX that are
+outside of the standard set are run by ONNX's own evaluator, where that has them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from copy import deepcopy
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 
@@ -33,9 +36,12 @@ class ReferenceDevice(Device):
     def supports(self, operation: Operation, options: Options) -> Support:
         if isinstance(operation, Operator):
             return YES
-        reason = operation.reason if isinstance(operation, Extension) else ""
-        told = reason or "is not a standard operator"
-        return Support.no(operation, "", told, Rule.OPERATOR)
+        if isinstance(operation, Extension):
+            # ONNX's evaluator takes long to import, and is seldom needed.
+            from crosschip.devices.reference import evaluator
+
+            return evaluator.supports(operation)
+        return Support.no(operation, "", "is not a standard operator", Rule.OPERATOR)
 
     def operators(self) -> Collection[str]:
         return operators().keys()
@@ -55,7 +61,7 @@ _Step = tuple[str, Kernel, list[int | None], list[int]]
 
 
 class ReferenceProgram(Program):
-    """A list of kernels over numbered arrays, each array dropped after its last use."""
+    """A list of kernels over numbered values, each dropped after its last use."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -68,12 +74,12 @@ class ReferenceProgram(Program):
             self._constants.append((number[operand], elements))
         steps: list[_Step] = []
         for operation in model.operations:
-            assert isinstance(operation, Operator), "supports() has said so"
             reads = [None if o is None else number[o] for o in operation.inputs]
             for output in operation.outputs:
                 number[output] = len(number)
             name = f"{operation.type} {operation.name}"
-            steps.append((name, operation.kernel(), reads, [number[o] for o in operation.outputs]))
+            writes = [number[output] for output in operation.outputs]
+            steps.append((name, _kernel(operation), reads, writes))
         self._count = len(number)
         self._outputs = [number[operand] for operand in model.outputs.values()]
         self._steps = [
@@ -87,7 +93,14 @@ class ReferenceProgram(Program):
         for name, kernel, reads, writes, dead in self._steps:
             try:
                 results = kernel([None if i is None else values[i] for i in reads])
-            except (ArithmeticError, IndexError, MemoryError, RuntimeError, ValueError) as error:
+            except (
+                ArithmeticError,
+                DeviceError,
+                IndexError,
+                MemoryError,
+                RuntimeError,
+                ValueError,
+            ) as error:
                 raise DeviceError(f"reference: {name}: {error}") from error
             for index, result in zip(writes, results, strict=True):
                 values[index] = result
@@ -116,10 +129,23 @@ class ReferenceProgram(Program):
         owned: list[Array] = []
         taken = [*inputs, *(constant for _, constant in self._constants)]
         for array in outputs:
-            assert array is not None, "outputs are kept until the end"
+            if not isinstance(array, np.ndarray):
+                no_tensor: Any = array
+                owned.append(deepcopy(no_tensor) if any(array is i for i in inputs) else no_tensor)
+                continue
             is_view = array.base is not None or not array.flags.writeable
             shared = is_view or any(array is other for other in taken)
             contiguous = np.ascontiguousarray(array).reshape(array.shape)
             owned.append(array.copy() if shared else contiguous)
             taken.append(array)
         return owned
+
+
+def _kernel(operation: Operation) -> Kernel:
+    """What computes an operation that the device supports."""
+    if isinstance(operation, Operator):
+        return operation.kernel()
+    from crosschip.devices.reference import evaluator
+
+    assert isinstance(operation, Extension), "supports() has said so"
+    return evaluator.kernel(operation)

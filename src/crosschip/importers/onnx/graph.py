@@ -61,8 +61,8 @@ class _ModelImport:
         self._opsets = _opsets(path, proto)
         self._builder = Builder(text(self._graph.name) or Path(path).stem)
         with located(path):
-            self._shared = Shared(proto.ir_version, self._builder, reader, proto.functions)
-        self._scope = Scope(self._shared, self._opsets)
+            self._shared = Shared(proto.ir_version, reader, proto.functions)
+        self._scope = Scope(self._shared, self._opsets, self._builder)
 
     def model(self) -> Model:
         self._check()

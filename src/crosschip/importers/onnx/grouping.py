@@ -1,17 +1,17 @@
-"""Which nodes must stay together, because what passes between them is no tensor.
+"""Which nodes must stay together, because what passes between them is no tensor of a known type.
 
 Sequences, optional values and maps go into a model and come out of it, but between operations only
-tensors do. Nodes that hand others to each other become one extension operation, along with all that
-lies on a way from one of them to another.
+tensors do, and of these it must be known what they hold. Nodes that hand others to each other
+become one extension operation, along with all that lies on a way from one of them to another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from onnx import FunctionProto, NodeProto, TypeProto
+from onnx import FunctionProto, NodeProto
 
-from crosschip.importers.onnx.functions import all_nodes
+from crosschip.importers.onnx.functions import STANDARD_DOMAINS, all_nodes
 from crosschip.importers.onnx.opaque import free_names
 from crosschip.importers.onnx.tensors import text
 
@@ -28,6 +28,8 @@ _MAKERS = frozenset(
 )
 """The operators that make something else than a tensor out of tensors, or of nothing."""
 
+_DOMAINS = (*STANDARD_DOMAINS, "ai.onnx.ml", "ai.onnx.preview.training")
+
 Unit = tuple[int, ...]
 """The numbers of nodes that are imported together, in order."""
 
@@ -38,21 +40,29 @@ def makes_no_tensor(nodes: Iterable[NodeProto], functions: Iterable[FunctionProt
     return any(_makes_no_tensor(node) for body in bodies for node in all_nodes(body))
 
 
+def has_foreign(nodes: Iterable[NodeProto], functions: Iterable[FunctionProto]) -> bool:
+    """Whether a node is of a domain that ONNX does not have, and calls none of these functions."""
+    known = {(function.domain, function.name) for function in functions}
+    return any(
+        node.domain not in _DOMAINS and (node.domain, node.op_type) not in known for node in nodes
+    )
+
+
 def _makes_no_tensor(node: NodeProto) -> bool:
     """An optional value that is there is imported as what it holds."""
     return node.op_type in _MAKERS or (node.op_type == "Optional" and not node.input)
 
 
-def units(nodes: Sequence[NodeProto], types: Mapping[str, TypeProto]) -> Iterator[Unit]:
+def units(nodes: Sequence[NodeProto], inner: Collection[str]) -> Iterator[Unit]:
     """The nodes in an order in which they can run, those that must stay together at once.
 
     Args:
         nodes: all nodes of a graph.
-        types: the types of the values that they make, as far as they are known.
+        inner: the names of values that do not pass between operations.
     """
     reads = [set(free_names([node])) for node in nodes]
     makes = [{text(name) for name in node.output if name} for node in nodes]
-    group = _groups(reads, makes, types)
+    group = _groups(reads, makes, inner)
     members: dict[int, list[int]] = {}
     for index, leader in enumerate(group):
         members.setdefault(leader, []).append(index)
@@ -77,7 +87,7 @@ def units(nodes: Sequence[NodeProto], types: Mapping[str, TypeProto]) -> Iterato
 
 
 def _groups(
-    reads: Sequence[set[str]], makes: Sequence[set[str]], types: Mapping[str, TypeProto]
+    reads: Sequence[set[str]], makes: Sequence[set[str]], inner: Collection[str]
 ) -> list[int]:
     """For each node, the number of the first node of its group."""
     leader = list(range(len(reads)))
@@ -89,7 +99,7 @@ def _groups(
     touched: dict[str, int] = {}
     for index in range(len(reads)):
         for name in reads[index] | makes[index]:
-            if name in types and not types[name].HasField("tensor_type"):
+            if name in inner:
                 join(touched.setdefault(name, index), index)
     while _close(leader, reads, makes, join):
         pass

@@ -7,10 +7,20 @@ from typing import Any, Protocol, TypeVar
 
 from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto
 
+from crosschip.importers.body import Body
 from crosschip.importers.onnx.known import known_outputs
 from crosschip.importers.onnx.tensors import text
 from crosschip.importers.table import ImportTable
-from crosschip.ir import Array, Builder, ModelError, Operand, UnsupportedError, constant
+from crosschip.ir import (
+    Array,
+    Builder,
+    ControlFlow,
+    ModelError,
+    Operand,
+    TensorType,
+    UnsupportedError,
+    constant,
+)
 from crosschip.ops import Operator
 from crosschip.ops.definition.shapes import axis_in
 
@@ -44,6 +54,22 @@ class Surroundings(Protocol):
 
     def run_graph(self, graph: GraphProto, arguments: Sequence[Operand]) -> list[Operand]:
         """Import a graph that an attribute holds, with operands for its inputs."""
+
+    def run_body(self, graph: GraphProto, types: Sequence[TensorType]) -> Body:
+        """Import a graph that an attribute holds as a model of its own."""
+
+    def state_body(
+        self,
+        graph: GraphProto,
+        before: Sequence[TensorType],
+        state: Sequence[TensorType],
+        after: Sequence[TensorType],
+        skipped: int,
+    ) -> Body:
+        """Import a graph that is to take again what it makes of its state."""
+
+    def attempt(self, way: Callable[[], list[Operand]]) -> list[Operand] | None:
+        """Try to unroll a loop."""
 
 
 class Node:
@@ -182,6 +208,38 @@ class Node:
     def run_graph(self, graph: GraphProto, *arguments: Operand) -> list[Operand]:
         """Append the operations of a graph that is an attribute; returns its outputs."""
         return self._surroundings.run_graph(graph, arguments)
+
+    def run_body(self, graph: GraphProto, types: Sequence[TensorType]) -> Body:
+        """A graph that is an attribute as a model of its own, for inputs of these types."""
+        return self._surroundings.run_body(graph, types)
+
+    def state_body(
+        self,
+        graph: GraphProto,
+        before: Sequence[TensorType],
+        state: Sequence[Operand],
+        after: Sequence[TensorType],
+        skipped: int,
+    ) -> Body:
+        """The same for a graph that takes again what it makes of its state.
+
+        Args:
+            graph: the graph.
+            before: the types of what it takes before the state.
+            state: the first state.
+            after: the types of what it takes after it.
+            skipped: how many values it makes before the next state.
+        """
+        types = [operand.type for operand in state]
+        return self._surroundings.state_body(graph, before, types, after, skipped)
+
+    def attempt(self, way: Callable[[], list[Operand]]) -> list[Operand] | None:
+        """What a way of unrolling a loop gives; `None`, with nothing added, if it ends nowhere."""
+        return self._surroundings.attempt(way)
+
+    def control(self, make: Callable[[str], ControlFlow]) -> tuple[Operand, ...]:
+        """Append an operation of control flow, given how to make it by its name."""
+        return self._builder.insert(make(next(self._names)))
 
     def tensor(self, name: str) -> Array:
         """A tensor; required."""

@@ -20,10 +20,10 @@ from onnx import (
     helper,
 )
 
+from crosschip.importers.onnx.contributed import guessed_types, known_types
 from crosschip.importers.onnx.functions import STANDARD_DOMAINS, schema_of
-from crosschip.importers.onnx.tensors import ELEMENT_TYPES, OPERAND_TYPES, text
+from crosschip.importers.onnx.tensors import OPERAND_TYPES, text
 from crosschip.ir import UnsupportedError
-from crosschip.ir.types import FLOATS
 
 Types = dict[str, TypeProto]
 """The types of values, by name; one that is not known is missing."""
@@ -83,14 +83,18 @@ class TypeInference:
             if self._depth > MAX_DEPTH or self._count > MAX_NODES:
                 raise UnsupportedError("its functions are nested too deep, or make too many nodes")
             made = self._made(node, types)
-            for name, type_ in itertools.zip_longest(map(text, node.output), made):
+            guessed: list[TypeProto | None] = []
+            if not any(made) and self._is_unknown(node):
+                guessed = guessed_types(node, [types.get(text(name)) for name in node.input])
+            names = map(text, node.output)
+            for name, type_, guess in itertools.zip_longest(names, made, guessed):
                 known = declared.get(name or "")
                 if not name:
                     continue
                 if known is not None and known.WhichOneof("value") and _agree(known, type_):
                     types[name] = known
-                elif type_ is not None:
-                    types[name] = _without_shape(type_)
+                elif found := type_ or guess:
+                    types[name] = _without_shape(found)
 
     def _made(self, node: NodeProto, types: Types) -> list[TypeProto | None]:
         inputs = [types.get(text(name)) for name in node.input]
@@ -106,8 +110,28 @@ class TypeInference:
             return self._by_graph(node, graphs[0], inputs, types)
         if node.op_type in _CONTAINERS and node.domain in (*STANDARD_DOMAINS, _LEARNING):
             return [_CONTAINERS[node.op_type](inputs, node)]
-        schema = schema_of(node, self._opsets.get(text(node.domain), 1))
-        return _like_inputs(node, inputs) if schema is None else _by_schema(schema, node, inputs)
+        schema = self._schema(node)
+        return known_types(node, inputs) if schema is None else _by_schema(schema, node, inputs)
+
+    def _schema(self, node: NodeProto) -> defs.OpSchema | None:
+        return schema_of(node, self._opsets.get(text(node.domain), 1))
+
+    def _is_unknown(self, node: NodeProto) -> bool:
+        """Whether neither ONNX nor the model says anything about an operator."""
+        key = text(node.domain), text(node.op_type)
+        return key not in self._functions and self._schema(node) is None
+
+    def unknown(self, nodes: Iterable[NodeProto], types: Types) -> set[str]:
+        """The names of what operators make that ONNX does not know, and of what is made of it.
+
+        Only those whose types are not known: they cannot be told apart from other things than
+        tensors, nor be handed from one operation to another.
+        """
+        found: set[str] = set()
+        for node in nodes:
+            if self._is_unknown(node) or not found.isdisjoint(map(text, node.input)):
+                found.update(text(name) for name in node.output if name and name not in types)
+        return found
 
     def _by_graph(
         self, node: NodeProto, graph: GraphProto, inputs: list[TypeProto | None], types: Types
@@ -155,12 +179,15 @@ def _sequence_of(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto |
 
 
 def _element(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
-    """What a sequence or an optional value holds; a tensor stands for itself."""
+    """What a sequence holds."""
     first = inputs[0] if inputs else None
-    if first is None or first.HasField("tensor_type"):
-        return first
-    inner = first.sequence_type if first.HasField("sequence_type") else first.optional_type
-    return inner.elem_type
+    return first.sequence_type.elem_type if first and first.HasField("sequence_type") else None
+
+
+def _held(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
+    """What an optional value holds; what is none stands for itself."""
+    first = inputs[0] if inputs else None
+    return first.optional_type.elem_type if first and first.HasField("optional_type") else first
 
 
 def _same(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
@@ -188,7 +215,7 @@ def _zip_map(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto:
 _CONTAINERS: dict[str, Callable[[list[TypeProto | None], NodeProto], TypeProto | None]] = {
     "ConcatFromSequence": _element,
     "Optional": _optional,
-    "OptionalGetElement": _element,
+    "OptionalGetElement": _held,
     "SequenceAt": _element,
     "SequenceConstruct": _sequence_of,
     "SequenceEmpty": _empty,
@@ -198,17 +225,6 @@ _CONTAINERS: dict[str, Callable[[list[TypeProto | None], NodeProto], TypeProto |
     "ZipMap": _zip_map,
 }
 """What the operators on sequences, optional values and maps make."""
-
-
-def _like_inputs(node: NodeProto, inputs: list[TypeProto | None]) -> list[TypeProto | None]:
-    """For an operator that ONNX does not know: the first real type that it reads, if any.
-
-    That holds for most; where it does not, the device that runs the node says so.
-    """
-    known = [t for t in inputs if t is not None and t.HasField("tensor_type")]
-    reals = [t for t in known if ELEMENT_TYPES.get(t.tensor_type.elem_type) in FLOATS]
-    found = next(iter([*reals, *known]), None)
-    return [found] * len(node.output)
 
 
 def _by_schema(

@@ -8,7 +8,7 @@ stays as it is, an extension operation.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from onnx import (
@@ -22,30 +22,41 @@ from onnx import (
     helper,
 )
 
+from crosschip.importers.body import Body, Captures, with_settled_state
 from crosschip.importers.onnx.functions import (
     STANDARD_DOMAINS,
     allows,
     model_body,
     standard_body,
 )
-from crosschip.importers.onnx.grouping import makes_no_tensor, units
+from crosschip.importers.onnx.grouping import has_foreign, makes_no_tensor, units
 from crosschip.importers.onnx.node import Node
-from crosschip.importers.onnx.opaque import OpaqueSubgraph, free_names, type_proto, type_text
+from crosschip.importers.onnx.opaque import (
+    CONTAINER,
+    OpaqueSubgraph,
+    free_names,
+    type_proto,
+    type_text,
+)
 from crosschip.importers.onnx.opaque_types import TypeInference
 from crosschip.importers.onnx.operators import TABLE
 from crosschip.importers.onnx.shared import Shared, full_name, located, opsets_of, place
 from crosschip.importers.onnx.tensors import text
 from crosschip.ir import (
     Array,
+    Builder,
     ElementTypeError,
     ModelError,
     ModelFileError,
     Operand,
+    TensorType,
     UnsupportedError,
     constant,
 )
 from crosschip.ir.budget import spend
+from crosschip.ir.control import CONDITION, ITERATION
 from crosschip.ops.definition.slots import ComputedParameter
+from crosschip.ops.standard.layout import Unsqueeze
 
 _MAX_DEPTH = 32
 
@@ -58,27 +69,34 @@ class Scope:
     Args:
         shared: what all graphs of the model have in common.
         opsets: the version of each operator set that the nodes are written in.
+        builder: grows the model, or the body of control flow, that the operations go to.
         outer: the scope of the graph around it, if its names are visible here.
         prefix: what the names of operations start with.
         depth: how many bodies and graphs it is inside of.
+        captures: takes note of what is read from `outer`, if this is a body of control flow.
     """
 
     def __init__(
         self,
         shared: Shared,
         opsets: Mapping[str, int],
+        builder: Builder,
         outer: Scope | None = None,
         prefix: str = "",
         depth: int = 0,
+        captures: Captures | None = None,
     ) -> None:
         self._shared = shared
         self._opsets = opsets
+        self._builder = builder
+        self._captures = captures
         self._outer = outer
         self._prefix = prefix
         self._depth = depth
         self._operands: dict[str, Operand | None] = {}
         self._initializers: dict[str, TensorProto] = {}
         self._not_computed: dict[str, NodeProto] = {}
+        self._computed: dict[str, NodeProto] = {}
         self._declared: dict[str, TypeProto] = {}
         self._current = ""
 
@@ -125,7 +143,10 @@ class Scope:
             self._compute(name)
             return self._operands[name]
         if self._outer is not None:
-            return self._outer.optional(name)
+            outside = self._outer.optional(name)
+            if self._captures is None or outside is None or self.strings(outside):
+                return outside
+            return self._captures.of(outside)
         raise ModelError(f"{name!r} is read, but nothing before makes it")
 
     def constant(self, tensor: TensorProto, name: str) -> Operand:
@@ -174,7 +195,9 @@ class Scope:
             wanted: the names of the graph's outputs.
             where: the file that messages name.
         """
-        if self._shared.containers or makes_no_tensor(nodes, self._shared.functions.values()):
+        functions = self._shared.functions.values()
+        foreign = has_foreign(nodes, functions)
+        if foreign or self._shared.containers or makes_no_tensor(nodes, functions):
             self._run_units(nodes, set(wanted), where)
             return
         for number, node in enumerate(nodes):
@@ -182,64 +205,169 @@ class Scope:
                 self._import(number, node)
 
     def _run_units(self, nodes: Sequence[NodeProto], wanted: set[str], where: str) -> None:
-        """The same where something else than tensors may pass between nodes."""
+        """The same where something else than tensors of known types may pass between nodes."""
         with located(f"{where}types of values"):
-            types = self._all_types(nodes)
-        for unit in units(nodes, types):
+            containers, unknown = self._inner_values(nodes)
+        for unit in units(nodes, containers | unknown):
             with located(f"{where}{place(unit[0], nodes[unit[0]])}"):
                 if len(unit) == 1:
                     self._import(unit[0], nodes[unit[0]])
                 else:
                     others = (node for i, node in enumerate(nodes) if i not in unit)
                     read = wanted.union(*(free_names([node]) for node in others))
-                    self._import_together(unit[0], [nodes[index] for index in unit], read)
+                    inside = [nodes[index] for index in unit]
+                    made = {text(name) for node in inside for name in node.output}
+                    reason = "what passes between its parts is no tensor"
+                    if made.isdisjoint(containers):
+                        reason = "the type of what passes between its parts is not known"
+                    self._import_together(unit[0], inside, read, reason)
 
-    def _all_types(self, nodes: Sequence[NodeProto]) -> dict[str, TypeProto]:
-        """The types of all values of the graph, as far as they are known."""
+    def _inner_values(self, nodes: Sequence[NodeProto]) -> tuple[set[str], set[str]]:
+        """The values of the graph that are no tensors, and those whose types are not known."""
         types: dict[str, TypeProto] = {}
         for name in free_names(nodes):
             operand = self.optional(name)
             if operand is not None:
                 types[name] = self.type_of(operand)
-        functions = self._shared.functions.values()
-        TypeInference(self._opsets, functions).extend(types, nodes, self._declared)
-        return types
+        inference = TypeInference(self._opsets, self._shared.functions.values())
+        inference.extend(types, nodes, self._declared)
+        containers = {name for name, t in types.items() if not t.HasField("tensor_type")}
+        return containers, inference.unknown(nodes, types)
 
-    def _import_together(self, number: int, nodes: Sequence[NodeProto], read: set[str]) -> None:
-        """Keep nodes that hand each other what is no tensor as one extension operation."""
+    def _import_together(
+        self, number: int, nodes: Sequence[NodeProto], read: set[str], reason: str
+    ) -> None:
+        """Keep nodes that must stay together as one extension operation."""
         makes = [text(name) for node in nodes for name in node.output if name]
         outputs = [name for name in makes if name in read]
         names = self._shared.names(f"{self._prefix}{text(nodes[0].op_type)}_{number}", number)
         subgraph = self._opaque_subgraph(nodes, outputs)
-        extension = subgraph.extension(next(names), "what passes between its parts is no tensor")
-        self._shared.builder.append(extension)
+        extension = subgraph.extension(next(names), reason)
+        self._builder.append(extension)
         for name, operand in zip(outputs, extension.outputs, strict=True):
             self.define(name, operand)
 
     def run_graph(self, graph: GraphProto, arguments: Sequence[Operand]) -> list[Operand]:
         """Add the operations of a graph that a node holds; returns its outputs."""
+        self._shared.unrolling.add(len(graph.node))
         scope = self._inner(self._opsets, outer=self)
+        return scope._graph(graph, arguments)
+
+    def run_body(self, graph: GraphProto, types: Sequence[TensorType]) -> Body:
+        """Import a graph that a node holds as a model of its own.
+
+        Args:
+            graph: which one.
+            types: those of its inputs.
+
+        Raises:
+            UnsupportedError: something else than tensors passes through it.
+        """
+        takes_none = any(type_ == CONTAINER for type_ in types)
+        if takes_none or makes_no_tensor(graph.node, self._shared.functions.values()):
+            raise UnsupportedError("hands on what is no tensor")
+        captures, builder = Captures(), Builder(text(graph.name))
+        scope = self._inner(self._opsets, outer=self, builder=builder, captures=captures)
+        names = [text(value.name) for value in graph.input]
+        inputs = [Operand(name, type_) for name, type_ in zip(names, types, strict=False)]
+        given = [
+            scope._shaped(operand, value)
+            for operand, value in zip(inputs, graph.input, strict=False)
+        ]
+        if len(names) != len(types):
+            raise ModelError(f"takes {len(names)} values, not {len(types)}")
+        outputs = scope._graph(graph, given)
+        if any(output.type == CONTAINER for output in outputs):
+            raise UnsupportedError("hands on what is no tensor")
+        return Body(builder.name, inputs, builder.operations, outputs, captures)
+
+    def state_body(
+        self,
+        graph: GraphProto,
+        before: Sequence[TensorType],
+        state: Sequence[TensorType],
+        after: Sequence[TensorType],
+        skipped: int,
+    ) -> Body:
+        """Like `run_body`, for a graph that is to take again what it makes of some of its inputs.
+
+        Args:
+            graph: which one.
+            before: the types of what it takes before the state.
+            state: the types of the first state.
+            after: the types of what it takes after the state.
+            skipped: how many values it makes before the next state.
+        """
+        current = self._current
+
+        def import_body(types: Sequence[TensorType]) -> Body:
+            self._current = current
+            return self.run_body(graph, [*before, *types, *after])
+
+        if len(graph.output) < skipped + len(state):
+            raise ModelError(f"makes {len(graph.output)} values of {skipped + len(state)}")
+        place = (len(before), skipped)
+        return with_settled_state(import_body, state, place, self._shared.open_axes, current)
+
+    def attempt(self, way: Callable[[], list[Operand]]) -> list[Operand] | None:
+        """What a way of unrolling a loop gives; `None`, with nothing added, if it ends nowhere."""
+        before = len(self._builder.operations)
+        with self._shared.unrolling.attempt() as attempt:
+            if attempt.allowed:
+                return way()
+        self._undo(before)
+        return None
+
+    def _graph(self, graph: GraphProto, arguments: Sequence[Operand]) -> list[Operand]:
+        """Add the operations of a graph to this scope, which is made for it."""
         spend(operations=len(graph.node))
         if len(graph.input) != len(arguments):
             raise ModelError(f"takes {len(graph.input)} values, not {len(arguments)}")
-        scope.initialize(graph.initializer)
+        self.initialize(graph.initializer)
         for value, operand in zip(graph.input, arguments, strict=True):
-            scope.define(text(value.name), operand)
+            self.define(text(value.name), operand)
         outputs = [text(value.name) for value in graph.output]
-        scope.run(graph.node, outputs)
-        return [scope.operand(name) for name in outputs]
+        self.run(graph.node, outputs)
+        if self._captures is None:
+            return [self.operand(name) for name in outputs]
+        return [self.output(name) for name in outputs]
 
-    def _inner(self, opsets: Mapping[str, int], outer: Scope | None) -> Scope:
+    def _shaped(self, operand: Operand, value: ValueInfoProto) -> Operand:
+        """The number or condition of a loop with the axis that its body may declare it to have."""
+        of_loop = operand.type is ITERATION or operand.type is CONDITION
+        if not of_loop or len(value.type.tensor_type.shape.dim) != 1:
+            return operand
+        return self._builder.add(Unsqueeze, operand, (0,))
+
+    def _inner(
+        self,
+        opsets: Mapping[str, int],
+        outer: Scope | None,
+        builder: Builder | None = None,
+        captures: Captures | None = None,
+    ) -> Scope:
         if self._depth >= _MAX_DEPTH:
             raise UnsupportedError(f"its functions and graphs are nested over {_MAX_DEPTH} deep")
-        return Scope(self._shared, opsets, outer, f"{self._current}/", self._depth + 1)
+        prefix, depth = f"{self._current}/", self._depth + 1
+        return Scope(self._shared, opsets, builder or self._builder, outer, prefix, depth, captures)
+
+    def _undo(self, before: int) -> None:
+        """Take back the operations from a number on, and what names have come to stand for."""
+        gone = {o for operation in self._builder.operations[before:] for o in operation.outputs}
+        del self._builder.operations[before:]
+        scope: Scope | None = self
+        while scope is not None:
+            for name in [n for n in scope._computed if scope._operands[n] in gone]:
+                scope._not_computed[name] = scope._computed.pop(name)
+                del scope._operands[name]
+            scope = scope._outer
 
     def _import(self, number: int, proto: NodeProto) -> None:
         """Add the operations that a node stands for."""
         spend()
         if not proto.output:
             raise ModelError("has no outputs")
-        before = len(self._shared.builder.operations)
+        before = len(self._builder.operations)
         inputs = [self.optional(text(name)) if name else None for name in proto.input]
         stem = text(proto.name)
         own = f"{self._prefix}{stem}" if stem else f"{self._prefix}{text(proto.op_type)}_{number}"
@@ -256,8 +384,7 @@ class Scope:
         self, proto: NodeProto, inputs: Sequence[Operand | None], names: Iterator[str]
     ) -> Sequence[Operand | None]:
         """The operands for a node's outputs, by the first of its ways that can be gone."""
-        builder = self._shared.builder
-        before = len(builder.operations)
+        before = len(self._builder.operations)
         try:
             return self._by_function(proto, inputs, names)
         except (UnsupportedError, ComputedParameter) as error:
@@ -267,7 +394,7 @@ class Scope:
             if not allows(proto, self._opset(proto), written):
                 raise
             refusal = UnsupportedError(str(error))
-        del builder.operations[before:]
+        self._undo(before)
         if not self._opaque_subgraph([proto], _made(proto)).is_sound():
             raise refusal
         types = [TypeProto() if o is None else self.type_of(o) for o in inputs]
@@ -276,7 +403,7 @@ class Scope:
             try:
                 return self._expand(body, proto, inputs)
             except _Refusal as error:
-                del builder.operations[before:]
+                self._undo(before)
                 if full_name(proto) not in TABLE:
                     refusal = UnsupportedError(str(error))
         try:
@@ -290,7 +417,7 @@ class Scope:
         key = full_name(proto)
         if key not in TABLE:
             raise UnsupportedError("is not a standard operator")
-        node = Node(proto, self._opset(proto), inputs, self._shared.builder, names, self)
+        node = Node(proto, self._opset(proto), inputs, self._builder, names, self)
         try:
             results = TABLE[key](node)
         except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
@@ -307,13 +434,13 @@ class Scope:
         names: Iterator[str],
     ) -> Sequence[Operand | None]:
         """By the function's body; what calls it from outside of all others may stay as it is."""
-        before = len(self._shared.builder.operations)
+        before = len(self._builder.operations)
         try:
             return self._expand(model_body(function, proto), proto, inputs)
         except UnsupportedError as error:
             if self._depth:
                 raise
-            del self._shared.builder.operations[before:]
+            self._undo(before)
             try:
                 return self._extension(proto, next(names), str(error))
             except UnsupportedError:
@@ -323,6 +450,7 @@ class Scope:
         self, body: FunctionProto, proto: NodeProto, inputs: Sequence[Operand | None]
     ) -> Sequence[Operand | None]:
         """Add the operations of a function's body; returns the outputs that the node names."""
+        self._shared.unrolling.add(len(body.node))
         spend(operations=len(body.node))
         scope = self._inner({**self._opsets, **opsets_of(body.opset_import)}, outer=None)
         if len(inputs) > len(body.input):
@@ -337,7 +465,9 @@ class Scope:
         """Give the results the names that the file has for them."""
         outputs = [text(name) for name in proto.output]
         results = results[: len(outputs)]
-        renamed = self._shared.rename(dict(zip(results, outputs, strict=False)), before)
+        renamed = self._shared.rename(
+            self._builder, dict(zip(results, outputs, strict=False)), before
+        )
         for name, operand in itertools.zip_longest(outputs, results):
             if not name:
                 continue
@@ -359,8 +489,9 @@ class Scope:
         for output, operand in zip(proto.output, made, strict=True):
             if operand is not None:
                 self._shared.settled.add(operand)
-                self._operands.setdefault(text(output), operand)
-                self._not_computed.pop(text(output), None)
+                if text(output) in self._not_computed:
+                    self._operands[text(output)] = operand
+                    self._computed[text(output)] = self._not_computed.pop(text(output))
 
     def _extension(self, proto: NodeProto, name: str, reason: str) -> list[Operand | None]:
         """Keep a node as an extension operation; returns what it makes, `None` where it does not.
@@ -369,7 +500,7 @@ class Scope:
             UnsupportedError: it breaks a rule of ONNX, or it is not known what it makes.
         """
         extension = self._opaque_subgraph([proto], _made(proto)).extension(name, reason)
-        self._shared.builder.append(extension)
+        self._builder.append(extension)
         made = iter(extension.outputs)
         return [next(made) if output else None for output in proto.output]
 

@@ -8,9 +8,11 @@ from contextlib import contextmanager
 
 from onnx import FunctionProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto
 
+from crosschip.importers.body import OpenAxes
 from crosschip.importers.onnx.functions import STANDARD_DOMAINS
 from crosschip.importers.onnx.sizes import Sizes
 from crosschip.importers.onnx.tensors import TensorReader, text
+from crosschip.importers.onnx.unrolling import Unrolling
 from crosschip.ir import Builder, ModelError, ModelFileError, Operand, UnsupportedError
 from crosschip.ops.definition.slots import ComputedParameter
 
@@ -20,7 +22,6 @@ class Shared:
 
     Attributes:
         ir_version: the version of the file format.
-        builder: grows the imported model.
         reader: reads tensors of the file.
         functions: the functions that the model brings with it.
         sizes: the named sizes of the model.
@@ -28,17 +29,17 @@ class Shared:
             model: what reads them are extension operations, and those bring them along.
         containers: the types of operands that are no tensors.
         settled: operands whose names stay, whatever else they become results of.
+        unrolling: keeps account of loops that are unrolled.
+        open_axes: the axes of the states of loops whose sizes change from time to time.
     """
 
     def __init__(
         self,
         ir_version: int,
-        builder: Builder,
         reader: TensorReader,
         functions: Iterable[FunctionProto],
     ) -> None:
         self.ir_version = ir_version
-        self.builder = builder
         self.reader = reader
         self.functions: dict[tuple[str, str, str], FunctionProto] = {}
         for function in functions:
@@ -49,7 +50,10 @@ class Shared:
         self.strings: dict[Operand, TensorProto] = {}
         self.containers: dict[Operand, TypeProto] = {}
         self.settled: set[Operand] = set()
+        self.unrolling = Unrolling()
+        self.open_axes: OpenAxes = {}
         self._taken: set[str] = set()
+        self._counts: dict[str, int] = {}
 
     def function(self, node: NodeProto) -> FunctionProto | None:
         """The function of the model that a node calls, if it does."""
@@ -60,15 +64,23 @@ class Shared:
         """Names for the operations of a node: the node's own for the first."""
         if stem in self._taken or not stem or stem.endswith("/"):
             stem = f"{stem}_{number}"
-        for name in itertools.chain([stem], (f"{stem}.{i}" for i in itertools.count(1))):
+        if stem not in self._taken:
+            self._taken.add(stem)
+            yield stem
+        for count in itertools.count(self._counts.get(stem, 0) + 1):
+            name = f"{stem}.{count}"
+            self._counts[stem] = count
             if name not in self._taken:
                 self._taken.add(name)
                 yield name
 
-    def rename(self, names: Mapping[Operand | None, str], start: int) -> Mapping[Operand, Operand]:
+    def rename(
+        self, builder: Builder, names: Mapping[Operand | None, str], start: int
+    ) -> Mapping[Operand, Operand]:
         """Give the results of a node the names that the file has for them.
 
         Args:
+            builder: has the operations that the node became.
             names: the name for each result, empty if it has none; whatever else the node's
                 operations make under such a name gets another one.
             start: the index of the first operation that the node became.
@@ -76,7 +88,7 @@ class Shared:
         Returns:
             The operands that have taken the places of others.
         """
-        operations = self.builder.operations[start:]
+        operations = builder.operations[start:]
         if len(operations) == 1 and all(names.get(o) == o.name for o in operations[0].outputs):
             return {}
         changed = {}
@@ -88,7 +100,7 @@ class Shared:
                     name = f"{operation.name}.{operation.type.lower()}"
                 if name and name != operand.name and operand not in self.settled:
                     changed[operand] = name
-        renamed = self.builder.rename(changed, start) if changed else {}
+        renamed = builder.rename(changed, start) if changed else {}
         for old, new in renamed.items():
             if old in self.containers:
                 self.containers[new] = self.containers[old]

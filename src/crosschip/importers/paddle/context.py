@@ -7,7 +7,7 @@ from math import prod
 from typing import Any, TypeVar
 
 from crosschip.importers.paddle import tensor_types
-from crosschip.importers.paddle.program import Operator, Scalar
+from crosschip.importers.paddle.program import Block, Operator, Scalar
 from crosschip.importers.paddle.values import MAX_ELEMENTS, Entries, Values, elements
 from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError, constant
 from crosschip.ops import Operator as StandardOperator
@@ -38,6 +38,29 @@ class Context:
     def __init__(self, operator: Operator, values: Values) -> None:
         self._operator = operator
         self._values = values
+
+    @property
+    def blocks(self) -> Sequence[Block]:
+        """What the operator runs, if it is control flow."""
+        return self._operator.blocks
+
+    @property
+    def values(self) -> Values:
+        """What variables stand for where the operator is."""
+        return self._values
+
+    @property
+    def name(self) -> str:
+        """What the operation is to be called."""
+        return self._operator.name
+
+    def variables(self, slot: str) -> Sequence[str]:
+        """The names of the variables in an input slot."""
+        return self._operator.inputs.get(slot, ())
+
+    def results(self, slot: str = "Out") -> Sequence[str]:
+        """The names of the variables in an output slot."""
+        return self._operator.outputs.get(slot, ())
 
     def inputs(self, slot: str) -> tuple[Operand, ...]:
         """The operands in a slot, in order; none if the slot is empty."""

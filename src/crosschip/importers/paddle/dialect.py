@@ -16,8 +16,10 @@ class Counterpart:
 
     Args:
         type: its name; that in Paddle 3 where it computes something else in Paddle 2.
-        inputs: the slot, or the attribute, that each input is, in order.
-        outputs: the slots that the first outputs are, in order; the others are for training.
+        inputs: the slot, or the attribute, that each input is, in order; the last one takes all
+            that are left if its name ends in `*`.
+        outputs: the slots that the first outputs are, in order, likewise; the others are for
+            training.
         attributes: the name of each attribute that is called otherwise, by its name in Paddle 3.
     """
 
@@ -115,6 +117,7 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.hardshrink": Counterpart("hard_shrink"),
     "pd_op.hardsigmoid": Counterpart("hard_sigmoid"),
     "pd_op.hardswish": Counterpart("hard_swish"),
+    "pd_op.if": Counterpart("if", "Cond", "Out*"),
     "pd_op.increment": Counterpart("increment", value="step"),
     "pd_op.index_select": Counterpart("index_select", "X Index", axis="dim"),
     "pd_op.instance_norm": Counterpart(
@@ -229,5 +232,6 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.unsqueeze": Counterpart("unsqueeze2", "X axes"),
     "pd_op.unstack": Counterpart("unstack", "X", "Y"),
     "pd_op.where": Counterpart("where", "Condition X Y"),
+    "pd_op.while": Counterpart("while", "Condition X*", "Out*"),
     "pd_op.yolo_box": Counterpart("yolo_box", "X ImgSize", "Boxes Scores"),
 }

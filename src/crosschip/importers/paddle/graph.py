@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from crosschip.importers.paddle import operators  # noqa: F401, fills the table
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.program import Operator, Program, Variable, within
+from crosschip.importers.paddle.program import Program, Variable, every_operator
+from crosschip.importers.paddle.run import run
 from crosschip.importers.paddle.table import TABLE
 from crosschip.importers.paddle.values import Values
 from crosschip.ir import (
@@ -16,17 +16,12 @@ from crosschip.ir import (
     Builder,
     Dim,
     Model,
-    ModelError,
     TensorType,
-    UnsupportedError,
     symbol,
 )
-from crosschip.ir.budget import spend
 from crosschip.ir.files import Stored
 
 _IMAGE_AXES = "NCHW"
-_QUANTIZED = ("enable_int8", "enable_int16")
-"""Attributes that Paddle Lite's tools set on operators that compute on integers."""
 
 
 def check(where: str, program: Program) -> None:
@@ -35,7 +30,7 @@ def check(where: str, program: Program) -> None:
     Raises:
         UnsupportedError: there is at least one; the message lists them all, with counts.
     """
-    TABLE.check(where, (operator.type for operator in program.operators))
+    TABLE.check(where, (operator.type for operator in every_operator(program.operators)))
 
 
 def build(name: str, program: Program, parameters: Mapping[str, Array | Stored]) -> Model:
@@ -60,39 +55,20 @@ def build(name: str, program: Program, parameters: Mapping[str, Array | Stored])
         values.define(parameter, operand)
     # Numbers that the element type cannot hold come out as NumPy has it, as they do in Paddle.
     with np.errstate(all="ignore"):
-        for operator in program.operators:
-            spend()
-            try:
-                _expect_reals(operator)
-                TABLE[operator.type](Context(operator, values))
-            except (ModelError, UnsupportedError) as error:
-                where = f"operator {operator.number} ({operator.label})"
-                raise within(where, error) from None
-            except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
-                # A function computes with the program's numbers, which may be anything.
-                where = f"operator {operator.number} ({operator.label})"
-                raise ModelError(f"{where}: its numbers do not go together: {error}") from None
+        run(program.operators, values)
     for output, variable_name in program.outputs.items():
         builder.output(output, values[variable_name])
     return builder.build()
 
 
 def _read(program: Program) -> set[str]:
-    """The variables that an operator reads or the program hands out."""
+    """The variables that an operator reads or hands on, or the program hands out."""
     read = set(program.outputs.values())
-    for operator in program.operators:
+    for operator in every_operator(program.operators):
         read.update(*operator.inputs.values())
+        for block in operator.blocks:
+            read.update(block.outputs, *operator.outputs.values())
     return read
-
-
-def _expect_reals(operator: Operator) -> None:
-    """Refuse an operator of which attributes say how integers stand for reals."""
-    for name in _QUANTIZED:
-        if operator.attributes.get(name) is True:
-            raise UnsupportedError(
-                f"{name} True: integers with their scales in attributes cannot be expressed; "
-                f"export without quantization, or as ONNX"
-            )
 
 
 def _input_type(variable: Variable, program: Program) -> TensorType:

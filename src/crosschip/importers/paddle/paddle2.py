@@ -18,6 +18,7 @@ from crosschip.importers.paddle.messages import (
 )
 from crosschip.importers.paddle.program import (
     Attributes,
+    Block,
     Numbering,
     Operator,
     Program,
@@ -52,14 +53,17 @@ def read(data: bytes) -> Program:
 
     Raises:
         ModelError: the file is damaged.
-        UnsupportedError: the program branches or loops, or has inputs that are not tensors.
+        UnsupportedError: the program has inputs that are not tensors.
     """
-    block = _only_block(messages.parse(ProgramDesc, data))
+    program = messages.parse(ProgramDesc, data)
+    if not program.blocks:
+        raise ModelError("holds no program")
+    block = program.blocks[0]
     variables = {_text(variable.name): variable for variable in block.vars}
     feeds: list[tuple[int, str]] = []
     fetches: list[tuple[int, str]] = []
     operators: list[Operator] = []
-    numbering = Numbering()
+    blocks = _Blocks(program.blocks)
     for number, op in enumerate(block.ops):
         match op.type:
             case b"feed":
@@ -67,7 +71,7 @@ def read(data: bytes) -> Program:
             case b"fetch":
                 fetches.append((_column(op), _only(op.inputs, "X", number)))
             case _:
-                operators.append(_operator(number, op, numbering))
+                operators.append(blocks.operator(number, op))
     if not fetches:
         raise ModelError("is no inference model: no operator 'fetch' hands out a result")
     made = _made(operators)
@@ -81,22 +85,6 @@ def read(data: bytes) -> Program:
         operators=operators,
         outputs={name: name for name in _each_once("outputs", fetches)},
     )
-
-
-def _only_block(program: ProgramDesc) -> BlockDesc:
-    if not program.blocks:
-        raise ModelError("holds no program")
-    if len(program.blocks) > 1:
-        branching = {
-            _text(op.type)
-            for op in program.blocks[0].ops
-            if any(attribute.type == _BLOCK for attribute in op.attrs)
-        }
-        listed = f" ({', '.join(sorted(branching))})" if branching else ""
-        raise UnsupportedError(
-            f"{len(program.blocks)} blocks: control flow{listed} cannot be expressed"
-        )
-    return program.blocks[0]
 
 
 def _column(op: OpDesc) -> int:
@@ -120,18 +108,35 @@ def _each_once(what: str, columns: Iterable[tuple[int, str]]) -> list[str]:
     return names
 
 
-def _operator(number: int, op: OpDesc, numbering: Numbering) -> Operator:
-    type = _text(op.type)
-    attributes = {_text(attribute.name): attribute for attribute in op.attrs}
-    return Operator(
-        number=number,
-        label=type,
-        type=type,
-        name=numbering.next(type),
-        inputs=_slots(op.inputs) | _variables_among(attributes),
-        outputs=_slots(op.outputs),
-        attributes=Attributes(attributes, _value),
-    )
+class _Blocks:
+    """The blocks of a program; each but the first is run by one operator."""
+
+    def __init__(self, blocks: Sequence[BlockDesc]) -> None:
+        self._blocks = blocks
+        self._free = set(range(1, len(blocks)))
+        self._numbering = Numbering()
+
+    def operator(self, number: int, op: OpDesc) -> Operator:
+        """An operator, with the blocks that it runs."""
+        type = _text(op.type)
+        attributes = {_text(attribute.name): attribute for attribute in op.attrs}
+        return Operator(
+            number=number,
+            label=type,
+            type=type,
+            name=self._numbering.next(type),
+            inputs=_slots(op.inputs) | _variables_among(attributes),
+            outputs=_slots(op.outputs),
+            attributes=Attributes(attributes, _value),
+            blocks=[self._block(a.block_idx) for a in op.attrs if a.type == _BLOCK],
+        )
+
+    def _block(self, index: int) -> Block:
+        if index not in self._free:
+            raise ModelError(f"block {index} is not there, or is run by two operators")
+        self._free.discard(index)
+        ops = enumerate(self._blocks[index].ops)
+        return Block((), [self.operator(number, op) for number, op in ops], ())
 
 
 def _made(operators: Iterable[Operator]) -> set[str]:

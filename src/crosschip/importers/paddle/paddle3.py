@@ -18,6 +18,7 @@ from crosschip.importers.paddle.dialect import COUNTERPARTS, Counterpart
 from crosschip.importers.paddle.json_access import checked, field, item_at, only, real
 from crosschip.importers.paddle.program import (
     Attributes,
+    Block,
     Numbering,
     Operator,
     Program,
@@ -29,6 +30,7 @@ from crosschip.importers.paddle.program import (
 from crosschip.ir import ModelError, UnsupportedError
 
 _DIALECTS = {"0": "builtin", "1": "pd_op", "2": "cf", "3": "custom_op", "4": "dist"}
+_MAX_DEPTH = 32
 _ANY_TYPE = "Undefined"
 _NOT_FINITE = {"NAN": float("nan"), "INF": float("inf"), "-INF": float("-inf")}
 
@@ -38,18 +40,14 @@ def read(data: bytes) -> Program:
 
     Raises:
         ModelError: the file is damaged.
-        UnsupportedError: the program branches or loops, or has values that are not tensors.
+        UnsupportedError: the program has values that are not tensors.
     """
     try:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise ModelError(f"is not JSON ({error})") from None
     reader = _Reader()
-    for number, op in enumerate(field(_only_block(document), "ops", list)):
-        try:
-            reader.read(number, op)
-        except (ModelError, UnsupportedError) as error:
-            raise within(f"operator {number}", error) from None
+    reader.read_all(field(_only_block(field(document, "program", dict)), "ops", list))
     if not reader.outputs:
         raise ModelError("is no inference model: no operator 'fetch' hands out a result")
     return Program(reader.inputs, reader.parameters, reader.operators, reader.outputs)
@@ -69,6 +67,16 @@ class _Reader:
         self._values: dict[int, tuple[str, ...]] = {}
         self._numbering = Numbering()
         self._names: set[str] = set()
+        self._yielded: list[str] | None = None
+        self._depth = 0
+
+    def read_all(self, ops: Sequence[object]) -> None:
+        """Read operators in order."""
+        for number, op in enumerate(ops):
+            try:
+                self.read(number, op)
+            except (ModelError, UnsupportedError) as error:
+                raise within(f"operator {number}", error) from None
 
     def read(self, number: int, op: object) -> None:
         """Read an operator, given its place in the file."""
@@ -95,10 +103,33 @@ class _Reader:
                     self._define(value, [name])
             case "builtin.slice":
                 self._define(only(made), [item_at(only(read), attributes.get("index"))])
-            case _ if "regions" in checked(op, dict):
-                raise UnsupportedError(f"{label}: control flow cannot be expressed")
+            case "cf.yield":
+                self._yielded = [name for names in read for name in names]
             case _:
-                self._operator(number, label, read, made, attributes)
+                regions = checked(op, dict).get("regions", [])
+                blocks = [self._block(region) for region in checked(regions, list)]
+                self._operator(number, label, read, made, attributes, blocks)
+
+    def _block(self, region: object) -> Block:
+        """What an operator runs; it sees the values around it, and hands back what it yields."""
+        if self._depth >= _MAX_DEPTH:
+            raise UnsupportedError(f"control flow is nested over {_MAX_DEPTH} deep")
+        block = only(field(region, "blocks", list))
+        operators, yielded = self.operators, self._yielded
+        self.operators, self._yielded = [], None
+        self._depth += 1
+        inputs = []
+        for argument in field(block, "args", list):
+            (name,) = self._result_names("argument", argument)
+            self._values[field(argument, "#", int)] = (name,)
+            inputs.append(name)
+        self.read_all(field(block, "ops", list))
+        if self._yielded is None:
+            raise ModelError("a block of control flow hands nothing back")
+        read = Block(inputs, self.operators, self._yielded)
+        self._depth -= 1
+        self.operators, self._yielded = operators, yielded
+        return read
 
     def _parameter(self, op: object) -> None:
         name = checked(item_at(field(op, "A", list), 3), str)
@@ -123,6 +154,7 @@ class _Reader:
         read: Sequence[tuple[str, ...]],
         made: Sequence[object],
         attributes: Attributes,
+        blocks: Sequence[Block],
     ) -> None:
         counterpart = COUNTERPARTS.get(label) or Counterpart(label)
         name = self._numbering.next(label.partition(".")[2].rstrip("_"))
@@ -136,9 +168,10 @@ class _Reader:
                 label=label,
                 type=counterpart.type,
                 name=name,
-                inputs=dict(zip(counterpart.inputs, read, strict=False)),
-                outputs=dict(zip(counterpart.outputs, outputs, strict=False)),
+                inputs=_in_slots(counterpart.inputs, read),
+                outputs=_in_slots(counterpart.outputs, outputs),
                 attributes=attributes.renamed(counterpart.attributes),
+                blocks=blocks,
             )
         )
 
@@ -168,12 +201,23 @@ class _Reader:
         return self._values[number]
 
 
-def _only_block(document: object) -> object:
-    block: object = field(document, "program", dict)
+def _in_slots(slots: Sequence[str], values: Sequence[Sequence[str]]) -> dict[str, Sequence[str]]:
+    """The variables by slot; one whose name ends in `*` takes all that are left."""
+    found: dict[str, Sequence[str]] = {}
+    for place, slot in enumerate(slots[: len(values)]):
+        if slot.endswith("*"):
+            found[slot[:-1]] = tuple(name for names in values[place:] for name in names)
+        else:
+            found[slot] = values[place]
+    return found
+
+
+def _only_block(program: object) -> object:
+    block: object = program
     for level in ("regions", "blocks"):
         parts = field(block, level, list)
         if len(parts) > 1:
-            raise UnsupportedError(f"{len(parts)} {level}: control flow cannot be expressed")
+            raise UnsupportedError(f"{len(parts)} {level}: only one can be expressed")
         block = only(parts)
     return block
 

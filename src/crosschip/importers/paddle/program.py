@@ -6,7 +6,7 @@ Paddle 3 translates (see `dialect`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +78,7 @@ class Operator:
         inputs: the names of the variables that it reads, by slot.
         outputs: the names of the variables that it makes, by slot.
         attributes: its parameters.
+        blocks: what it runs, if it is control flow.
     """
 
     number: int
@@ -87,6 +88,30 @@ class Operator:
     inputs: Mapping[str, Sequence[str]]
     outputs: Mapping[str, Sequence[str]]
     attributes: Mapping[str, Value]
+    blocks: Sequence[Block] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Operators that control flow runs; they see the variables around it.
+
+    Attributes:
+        inputs: the variables that it is given, in Paddle 3.
+        operators: in the order in which they run.
+        outputs: the variables that it hands back, in Paddle 3.
+    """
+
+    inputs: Sequence[str]
+    operators: Sequence[Operator]
+    outputs: Sequence[str]
+
+
+def every_operator(operators: Iterable[Operator]) -> Iterator[Operator]:
+    """The operators and those of the blocks that they run."""
+    for operator in operators:
+        yield operator
+        for block in operator.blocks:
+            yield from every_operator(block.operators)
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
+from typing import Any
 
 import numpy as np
 
+from crosschip.importers.body import Captures, OpenAxes
 from crosschip.importers.paddle.program import Scalar
 from crosschip.ir import Builder, ModelError, Operand
 from crosschip.ir.types import FLOATS
@@ -20,26 +22,60 @@ Entries = Sequence[int | None]
 class Values:
     """The operand that each variable stands for at the point reached so far.
 
+    Args:
+        builder: builds the model, or the body of control flow, that the operands belong to.
+        outer: the values around the body, which it captures when it reads them.
+
     Attributes:
         builder: builds the model that the operands belong to.
         read: the variables that an operator reads or the program hands out.
+        captures: what has been read from outside.
+        open_axes: the axes of the states of loops whose sizes change from time to time.
+        branches: the conditional blocks that make variables only when they run.
+        joined: what two blocks of opposite conditions make together.
     """
 
-    def __init__(self, builder: Builder, read: Set[str]) -> None:
+    def __init__(
+        self, builder: Builder, read: Set[str] = frozenset(), outer: Values | None = None
+    ) -> None:
         self.builder = builder
-        self.read = read
+        self.read: Set[str] = read if outer is None else outer.read
+        self.captures = Captures()
+        self.open_axes: OpenAxes = {} if outer is None else outer.open_axes
+        self.branches: dict[str, Any] = {}
+        self.joined: dict[Any, tuple[Operand, ...]] = {}
+        self._outer = outer
         self._operands: dict[str, Operand] = {}
-        self._names: set[str] = set()
-        self._entries: dict[Operand, Entries] = {}
+        self._postponed: dict[str, Callable[[], None]] = {}
+        self._names: set[str] = set() if outer is None else outer._names
+        self._entries: dict[Operand, Entries] = {} if outer is None else outer._entries
 
     def __getitem__(self, variable: str) -> Operand:
-        if variable not in self._operands:
+        if variable in self._postponed:
+            self._postponed[variable]()
+        if variable in self._operands:
+            return self._operands[variable]
+        if self._outer is None:
             raise ModelError(f"{variable!r} is read, but nothing before makes it")
-        return self._operands[variable]
+        outside = self._outer[variable]
+        operand = self.captures.of(outside)
+        if outside in self._entries:
+            self._entries[operand] = self._entries[outside]
+        return operand
+
+    def __contains__(self, variable: str) -> bool:
+        """Whether something has made a variable, or will if it is asked for."""
+        own = variable in self._operands or variable in self._postponed
+        return own or (self._outer is not None and variable in self._outer)
 
     def define(self, variable: str, operand: Operand) -> None:
         """Let a variable stand for an operand from here on; Paddle may write to one again."""
+        self._postponed.pop(variable, None)
         self._operands[variable] = operand
+
+    def postpone(self, variables: Sequence[str], make: Callable[[], None]) -> None:
+        """Let variables be made, all of them, when one of them is first asked for."""
+        self._postponed.update(dict.fromkeys(variables, make))
 
     def new_name(self, name: str) -> str:
         """The name for another operand: this one, or one like it if it is taken."""

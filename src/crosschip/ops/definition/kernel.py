@@ -116,7 +116,7 @@ def _check(operation: Operator, arrays: Sequence[Array | None]) -> None:
         for operand, array in zip(operation.inputs, arrays, strict=True)
     )
     try:
-        cast("Operator", operation.with_inputs(inputs)).infer()
+        operation.with_inputs(inputs).infer()
     except ModelError as error:
         raise ValueError(str(error).removeprefix(f"{operation.type}.")) from None
 

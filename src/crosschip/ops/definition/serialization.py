@@ -16,6 +16,7 @@ import numpy as np
 import xxhash
 
 from crosschip.ir import (
+    ControlFlow,
     Dim,
     ElementType,
     Extension,
@@ -28,6 +29,7 @@ from crosschip.ir import (
     TensorType,
     unknown,
 )
+from crosschip.ir.control import KINDS
 from crosschip.ir.dimension import from_terms, is_unknown, terms_of
 from crosschip.ops.definition.operator import operator_named
 
@@ -40,45 +42,12 @@ _ALIGNMENT = 64
 
 def to_bytes(model: Model) -> bytes:
     """The model in the saved form."""
-    number: dict[Operand, int] = {}
-    inputs = []
-    for name, operand in model.inputs.items():
-        number[operand] = len(number)
-        inputs.append([name, operand.name, _encode_type(operand.type)])
-    data = bytearray()
-    constants = []
-    for operand in model.constants:
-        number[operand] = len(number)
-        data.extend(bytes(-len(data) % _ALIGNMENT))
-        constants.append([operand.name, _encode_type(operand.type), len(data)])
-        data.extend(np.ascontiguousarray(operand.value).tobytes())
-    operations = []
-    for operation in model.operations:
-        reads = [None if o is None else number[o] for o in operation.inputs]
-        for output in operation.outputs:
-            number[output] = len(number)
-        names = [output.name for output in operation.outputs]
-        declared = list(map(_encode_quantization, operation.output_quantization))
-        entry = [operation.type, operation.name, reads, names, declared]
-        if isinstance(operation, Extension):
-            types = [_encode_type(type_) for type_ in operation.declared]
-            payload = b64encode(operation.payload).decode("ascii")
-            entry.append([payload, types, operation.reason])
-        operations.append(entry)
-    header = json.dumps(
-        {
-            "name": model.name,
-            "inputs": inputs,
-            "constants": constants,
-            "operations": operations,
-            "outputs": [[name, number[operand]] for name, operand in model.outputs.items()],
-        },
-        separators=(",", ":"),
-    ).encode()
+    writer = _Writer()
+    header = json.dumps(writer.model(model), separators=(",", ":")).encode()
     start = _PREAMBLE.size + len(header)
-    body = header + bytes(-start % _ALIGNMENT) + data
+    body = header + bytes(-start % _ALIGNMENT) + writer.data
     digest = xxhash.xxh3_64_intdigest(body)
-    return _PREAMBLE.pack(MAGIC, FORMAT_VERSION, len(header), len(data), digest) + body
+    return _PREAMBLE.pack(MAGIC, FORMAT_VERSION, len(header), len(writer.data), digest) + body
 
 
 def from_bytes(saved: bytes | memoryview, where: str = "saved model") -> Model:
@@ -119,6 +88,61 @@ def _sections(view: memoryview) -> tuple[Mapping[str, Any], memoryview]:
     return json.loads(bytes(body[:header_size])), body[header_size + padding :]
 
 
+class _Writer:
+    """Describes models; the elements of constants gather in one place, each array once."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self._offsets: dict[int, int] = {}
+
+    def model(self, model: Model) -> dict[str, object]:
+        """The description of a model, or of the body of an operation."""
+        number: dict[Operand, int] = {}
+        inputs = []
+        for name, operand in model.inputs.items():
+            number[operand] = len(number)
+            inputs.append([name, operand.name, _encode_type(operand.type)])
+        constants = []
+        for operand in model.constants:
+            number[operand] = len(number)
+            constants.append([operand.name, _encode_type(operand.type), self._add(operand)])
+        operations = []
+        for operation in model.operations:
+            reads = [None if o is None else number[o] for o in operation.inputs]
+            for output in operation.outputs:
+                number[output] = len(number)
+            names = [output.name for output in operation.outputs]
+            declared = list(map(_encode_quantization, operation.output_quantization))
+            entry = [operation.type, operation.name, reads, names, declared]
+            operations.append([*entry, *self._particulars(operation)])
+        return {
+            "name": model.name,
+            "inputs": inputs,
+            "constants": constants,
+            "operations": operations,
+            "outputs": [[name, number[operand]] for name, operand in model.outputs.items()],
+        }
+
+    def _particulars(self, operation: Operation) -> list[object]:
+        """What else there is to say about an operation that is not of the standard set."""
+        if isinstance(operation, Extension):
+            types = [_encode_type(type_) for type_ in operation.declared]
+            return [[b64encode(operation.payload).decode("ascii"), types, operation.reason]]
+        if isinstance(operation, ControlFlow):
+            bodies = [self.model(body) for body in operation.bodies]
+            return [[bodies, dict(operation.attributes)]]
+        return []
+
+    def _add(self, constant: Operand) -> int:
+        """Where the elements of a constant begin."""
+        key = id(constant.content)  # the model holds it, so no other gets its number meanwhile
+        if key not in self._offsets:
+            self.data.extend(bytes(-len(self.data) % _ALIGNMENT))
+            self._offsets[key] = len(self.data)
+            self.data.extend(np.ascontiguousarray(constant.value).tobytes())
+        return self._offsets[key]
+
+
 class _Reader:
     """Builds the model that a header describes; operands are numbered as they come."""
 
@@ -155,12 +179,17 @@ class _Reader:
         reads: Sequence[int | None],
         outputs: Sequence[str],
         declared: Sequence[Any],
-        extension: Sequence[Any] | None = None,
+        particulars: Sequence[Any] | None = None,
     ) -> Operation:
         inputs = tuple(None if index is None else self.operands[index] for index in reads)
         operation: Operation
-        if extension:
-            payload, types, reason = extension
+        if type_ in KINDS and particulars:
+            bodies, attributes = particulars
+            held = [_Reader(body, self.data).model() for body in bodies]
+            operation = KINDS[type_](name, inputs, bodies=held, **attributes)
+            operation = operation.with_bodies(operation.fitted(widening=False))
+        elif particulars:
+            payload, types, reason = particulars
             operation = Extension(
                 name,
                 inputs,

@@ -94,8 +94,8 @@ def _of_images(op: NonMaxSuppression) -> Refusal | None:
         return Refusal("rois_num", "rows are counted otherwise")
     if not op.normalized:
         return Refusal("normalized", "boxes that only touch overlap otherwise")
-    if op.nms_eta > 1:
-        return Refusal("nms_eta", f"{op.nms_eta:g} is above 1")
+    if not 0 < op.nms_eta <= 1:
+        return Refusal("nms_eta", f"{op.nms_eta:g} is not above 0 and at most 1")
     for slot, number in (("nms_top_k", op.nms_top_k), ("keep_top_k", op.keep_top_k)):
         if number == 0:
             return Refusal(slot, "0 would be no limit")
@@ -111,8 +111,8 @@ def non_max_suppression(g: Graph, op: NonMaxSuppression) -> list[Output]:
         output_type="i32",
         iou_threshold=_above(op.nms_threshold),
         score_threshold=_above(op.score_threshold),
-        nms_top_k=op.nms_top_k,
-        keep_top_k=op.keep_top_k,
+        nms_top_k=max(-1, op.nms_top_k),
+        keep_top_k=max(-1, op.keep_top_k),
         background_class=op.background_label,
         nms_eta=op.nms_eta,
         normalized=op.normalized,

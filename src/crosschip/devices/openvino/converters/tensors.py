@@ -110,7 +110,9 @@ def squeeze(g: Graph, op: layout.Squeeze) -> Node:
 
 
 @converts(layout.Unsqueeze, types=MOVABLE, limit=sizes_only)
-def unsqueeze(g: Graph, op: layout.Unsqueeze) -> Node:
+def unsqueeze(g: Graph, op: layout.Unsqueeze) -> Value:
+    if not op.axes:
+        return g[op.input]
     return ops.unsqueeze(g[op.input], g.int64(op.axes))
 
 
@@ -132,7 +134,7 @@ def flatten(g: Graph, op: layout.Flatten) -> Node:
 
 @converts(layout.Expand, types=MOVABLE, computed=["shape"], limit=_filled)
 def expand(g: Graph, op: layout.Expand) -> Value:
-    if op.outputs[0].type.shape == ():
+    if op.outputs[0].type.shape == () or along_nothing(op.operand("shape")):
         # To no axes, OpenVINO crashes.
         return g[op.input]
     # The absolute value turns -1, which keeps a size, into 1, which OpenVINO has for that.

@@ -1,4 +1,7 @@
-"""Control flow whose course is known: branches that are chosen, and loops that are unrolled."""
+"""Control flow: a branch that is known is chosen, a short loop that is known to end is unrolled.
+
+What is not known stays control flow, with graphs as bodies.
+"""
 
 from __future__ import annotations
 
@@ -7,42 +10,71 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import GraphProto
 
+from crosschip.importers.body import Body
 from crosschip.importers.onnx.node import Node, axis_from_front, imports
-from crosschip.ir import ModelError, Operand, UnsupportedError
+from crosschip.importers.onnx.unrolling import MAX_TRIPS
+from crosschip.ir import If, Loop, ModelError, Operand, Scan, UnsupportedError
+from crosschip.ir.control import CONDITION, ITERATION
+from crosschip.ir.widening import without_axis
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Unsqueeze
 
-_MAX_TRIPS = 1024
-
 
 @imports("If")
-def if_(node: Node) -> list[Operand]:
-    branches = {True: node.graph("then_branch"), False: node.graph("else_branch")}
-    return node.run_graph(branches[_is_true(node[0], "the condition")])
+def if_(node: Node) -> Sequence[Operand]:
+    branches = node.graph("then_branch"), node.graph("else_branch")
+    condition = node[0]
+    if condition.value is not None:
+        return node.run_graph(branches[0 if _is_true(condition) else 1])
+    bodies = [node.run_body(graph, ()) for graph in branches]
+    captured = _captured(*bodies)
+    models = [body.model(captured) for body in bodies]
+    return node.control(lambda name: If(name, (condition, *captured), bodies=models))
 
 
 @imports("Loop")
-def loop(node: Node) -> list[Operand]:
-    """A loop that is known to end is unrolled: its body, once for each time."""
+def loop(node: Node) -> Sequence[Operand]:
     body = node.graph("body")
-    trips = _trips(node)
+    limit, condition = node.optional(0), node.optional(1)
     state = [node[index] for index in range(2, len(node.inputs))]
-    going = node.optional(1) or _constant(node, np.array(True))
+    unrolled = node.attempt(lambda: _unrolled_loop(node, body, limit, condition, state))
+    if unrolled is not None:
+        return unrolled
+    imported = node.state_body(body, (ITERATION, CONDITION), state, (), 1)
+    captured = _captured(imported)
+    model = imported.model(captured)
+    inputs = (limit, condition, *state, *captured)
+    return node.control(lambda name: Loop(name, inputs, bodies=[model], states=len(state)))
+
+
+def _unrolled_loop(
+    node: Node,
+    body: GraphProto,
+    limit: Operand | None,
+    condition: Operand | None,
+    state: Sequence[Operand],
+) -> list[Operand]:
+    """A loop that is known to end as its body, once for each time."""
+    trips = None if limit is None else max(0, int(_known(limit, "the number of times").item()))
+    if trips is not None and trips > MAX_TRIPS:
+        raise UnsupportedError(f"a loop of {trips} times is not unrolled")
+    going = condition or node.constant(np.array(True))
     collected: list[list[Operand]] = []
-    for trip in range(_MAX_TRIPS + 1):
-        if trip == trips or not _is_true(going, "the condition"):
+    for trip in range(MAX_TRIPS + 1):
+        if trip == trips or not _is_true(going):
             break
-        if trip == _MAX_TRIPS:
-            raise UnsupportedError(f"a loop of over {_MAX_TRIPS} times is not unrolled")
-        going, *made = node.run_graph(body, _constant(node, np.array(trip)), going, *state)
+        if trip == MAX_TRIPS:
+            raise UnsupportedError(f"a loop of over {MAX_TRIPS} times is not unrolled")
+        number = node.constant(_like_declared(body, 0, np.array(trip)))
+        going, *made = node.run_graph(body, number, going, *state)
         state = made[: len(state)]
         collected.append(made[len(state) :])
     return [*state, *_stacked(node, body, len(state), collected)]
 
 
 @imports("Scan")
-def scan(node: Node) -> list[Operand]:
+def scan(node: Node) -> Sequence[Operand]:
     """A loop over slices of its inputs; opset 8 adds a batch axis in front of all."""
     body = node.graph("body")
     count = node.integer("num_scan_inputs")
@@ -51,19 +83,45 @@ def scan(node: Node) -> list[Operand]:
     states = len(node.inputs) - count
     outputs = len(body.output) - states
     inputs = [node[index] for index in range(len(node.inputs))]
+    state, scanned = inputs[:states], inputs[states:]
     in_axes = node.integers("scan_input_axes", (0,) * count)
     out_axes = node.integers("scan_output_axes", (0,) * outputs)
     backwards = node.integers("scan_input_directions", (0,) * count)
     prepend = node.integers("scan_output_directions", (0,) * outputs)
-    axes = [_axis(o, axis) for o, axis in zip(inputs[states:], in_axes, strict=True)]
-    state, made = _scanned(node, body, inputs[:states], inputs[states:], axes, backwards)
-    return [
-        *state,
-        *(
+
+    def unrolled() -> list[Operand]:
+        axes = [_axis(o, axis) for o, axis in zip(scanned, in_axes, strict=True)]
+        last, made = _scanned(node, body, state, scanned, axes, backwards)
+        joined = (
             _joined(node, parts[::-1] if first else parts, axis)
             for parts, axis, first in zip(made, out_axes, prepend, strict=True)
-        ),
-    ]
+        )
+        return [*last, *joined]
+
+    made = node.attempt(unrolled)
+    if made is not None:
+        return made
+    slices = [without_axis(o.type, axis) for o, axis in zip(scanned, in_axes, strict=True)]
+    imported = node.state_body(body, (), state, slices, 0)
+    captured = _captured(imported)
+    model = imported.model(captured)
+    return node.control(
+        lambda name: Scan(
+            name,
+            (*inputs, *captured),
+            bodies=[model],
+            states=states,
+            input_axes=in_axes,
+            input_reversed=[bool(flag) for flag in backwards],
+            output_axes=out_axes,
+            output_reversed=[bool(flag) for flag in prepend],
+        )
+    )
+
+
+def _captured(*bodies: Body) -> list[Operand]:
+    """What bodies read from outside, each once."""
+    return list(dict.fromkeys(operand for body in bodies for operand in body.captures.inside))
 
 
 def _batched_scan(node: Node, body: GraphProto, count: int) -> list[Operand]:
@@ -94,7 +152,7 @@ def _scanned(
     if len(trips) != 1:
         raise ModelError(f"the scanned axes have the sizes {sorted(trips)}, but must be alike")
     (length,) = trips
-    if not 0 < length <= _MAX_TRIPS:
+    if not 0 < length <= MAX_TRIPS:
         raise UnsupportedError(f"a scan of {length} slices is not unrolled")
     collected = []
     for trip in range(length):
@@ -106,16 +164,6 @@ def _scanned(
         collected.append(made[len(state) :])
         state = made[: len(state)]
     return state, [list(parts) for parts in zip(*collected, strict=True)]
-
-
-def _trips(node: Node) -> int | None:
-    """How often a loop runs at most; `None` if only its condition says so."""
-    limit = node.optional(0)
-    if limit is None:
-        return None
-    if limit.value is None:
-        raise UnsupportedError("the number of times is computed when the model runs")
-    return max(0, int(limit.value.item()))
 
 
 def _stacked(
@@ -132,12 +180,24 @@ def _joined(node: Node, parts: list[Operand], axis: int) -> Operand:
     return node.add(Concat, parts=[node.add(Unsqueeze, part, (axis,)) for part in parts], axis=axis)
 
 
-def _is_true(operand: Operand, what: str) -> bool:
+def _like_declared(body: GraphProto, index: int, value: np.ndarray) -> np.ndarray:
+    """A number with the one axis that a body may declare an input to have."""
+    if index < len(body.input) and len(body.input[index].type.tensor_type.shape.dim) == 1:
+        return value.reshape(1)
+    return value
+
+
+def _is_true(operand: Operand) -> bool:
+    return bool(_known(operand, "the condition").item())
+
+
+def _known(operand: Operand, what: str) -> np.ndarray:
+    """The one element of an operand, if it is known."""
     if operand.value is None:
         raise UnsupportedError(f"{what} is computed when the model runs")
     if operand.value.size != 1:
         raise ModelError(f"{what} has {operand.value.size} elements, but must have one")
-    return bool(operand.value.item())
+    return operand.value
 
 
 def _size(operand: Operand, axis: int) -> int:
@@ -151,7 +211,3 @@ def _axis(operand: Operand, axis: int) -> int:
     if operand.type.shape is None:
         raise UnsupportedError(f"the number of axes of {operand.name!r} must be known")
     return axis_from_front(axis, len(operand.type.shape))
-
-
-def _constant(node: Node, value: np.ndarray) -> Operand:
-    return node.constant(value)

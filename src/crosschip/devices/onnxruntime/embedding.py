@@ -1,0 +1,157 @@
+"""Putting the nodes of ONNX models that operations were kept as into one graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, numpy_helper
+
+from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal import CompileError
+from crosschip.ir import ElementType, Extension, Model, Operand
+from crosschip.ir.types import NARROW_INTEGERS
+
+PACKED = NARROW_INTEGERS | {ElementType.FLOAT4E2M1}
+"""The element types of which several share a byte in ONNX."""
+
+Payloads = Mapping[Extension, ModelProto]
+
+
+def payloads_of(model: Model) -> Payloads:
+    """The ONNX models that the extension operations of a model were kept as."""
+    return {
+        operation: ModelProto.FromString(operation.payload)
+        for operation in model.operations
+        if isinstance(operation, Extension)
+    }
+
+
+def types_in(payloads: Payloads) -> dict[Operand, TypeProto]:
+    """The types of what extension operations read and make, as ONNX writes them."""
+    types: dict[Operand, TypeProto] = {}
+    for operation, payload in payloads.items():
+        pairs = [
+            *zip(operation.inputs, payload.graph.input, strict=True),
+            *zip(operation.outputs, payload.graph.output, strict=True),
+        ]
+        types.update((operand, value.type) for operand, value in pairs if operand is not None)
+    return types
+
+
+def embed(graph: Graph, operation: Extension, payload: ModelProto) -> Sequence[str]:
+    """Add the nodes that an operation was kept as; returns the names of its outputs.
+
+    Raises:
+        CompileError: the graph has another function of the same name in it, or operators of a
+            domain in another version.
+    """
+    source = payload.graph
+    prefix = graph.new_prefix()
+    names: dict[str, str] = {}
+    for operand, value in zip(operation.inputs, source.input, strict=True):
+        assert operand is not None, "an extension lists the inputs that it has"
+        if operand.value is not None and operand.type.element_type in PACKED:
+            tensor = numpy_helper.from_array(operand.value, f"{prefix}{value.name}")
+            graph.add_initializer(tensor)
+        else:
+            names[value.name] = graph[operand]
+    rename = _Renaming(names, prefix)
+    for tensor in source.initializer:
+        tensor.name = rename(tensor.name)
+        graph.add_initializer(tensor)
+    for node in source.node:
+        rename.node(node)
+        graph.add_node(node)
+    for entry in payload.opset_import:
+        known = graph.require(entry.domain, entry.version)
+        if known != entry.version:
+            raise CompileError(
+                f"onnxruntime: {operation.type} {operation.name!r} is of version {entry.version} "
+                f"of {entry.domain!r}, where version {known} is in use",
+                [operation],
+            )
+    for function in payload.functions:
+        if graph.add_function(function) != function:
+            raise CompileError(
+                f"onnxruntime: {operation.type} {operation.name!r} calls another function "
+                f"{function.name!r} than the operations before it",
+                [operation],
+            )
+    return [rename(value.name) for value in source.output]
+
+
+def survives_writing(payload: ModelProto) -> bool:
+    """Whether ONNX Runtime reads what it writes of a model when it has optimized that.
+
+    It does not where nodes hold graphs, or where constants are strings.
+    """
+    values = [*payload.graph.input, *payload.graph.output]
+    kinds = {value.type.tensor_type.elem_type for value in values}
+    kinds.update(tensor.data_type for tensor in payload.graph.initializer)
+    attributes = [a for node in all_nodes(payload) for a in node.attribute]
+    kinds.update(a.i for a in attributes if a.name == "to")
+    kinds.update(a.t.data_type for a in attributes)
+    return TensorProto.STRING not in kinds and not any(
+        a.HasField("g") or a.graphs or a.name.startswith("value_string") for a in attributes
+    )
+
+
+def is_precise(payload: ModelProto) -> bool:
+    """Whether ONNX Runtime can be asked for products of integers that never saturate.
+
+    Asked for that, it makes a `QGemm` of int8 one of int8 and uint8, which it does not have.
+    """
+    return not any(node.op_type == "QGemm" for node in all_nodes(payload))
+
+
+def all_nodes(proto: ModelProto) -> Iterator[NodeProto]:
+    """All nodes of a model, those of its functions and of the graphs that nodes hold too."""
+    yield from with_inner(proto.graph.node)
+    for function in proto.functions:
+        yield from with_inner(function.node)
+
+
+def with_inner(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+    """Nodes, and those of the graphs that they hold."""
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        yield node
+        for attribute in node.attribute:
+            pending.extend(attribute.g.node)
+            for graph in attribute.graphs:
+                pending.extend(graph.node)
+
+
+class _Renaming:
+    """New names for the values of a graph, and of the graphs that its nodes hold.
+
+    Args:
+        known: those of the graph's inputs.
+        prefix: what all others begin with.
+    """
+
+    def __init__(self, known: Mapping[str, str], prefix: str) -> None:
+        self._known = known
+        self._prefix = prefix
+
+    def __call__(self, name: str) -> str:
+        return self._known.get(name, f"{self._prefix}{name}") if name else ""
+
+    def node(self, node: NodeProto) -> None:
+        """Rename what a node reads and makes."""
+        node.input[:] = map(self, node.input)
+        node.output[:] = map(self, node.output)
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                self._graph(attribute.g)
+            for graph in attribute.graphs:
+                self._graph(graph)
+
+    def _graph(self, graph: GraphProto) -> None:
+        for value in (*graph.input, *graph.output, *graph.value_info):
+            value.name = self(value.name)
+        for tensor in (*graph.initializer, *(s.values for s in graph.sparse_initializer)):
+            tensor.name = self(tensor.name)
+        for node in graph.node:
+            self.node(node)

@@ -1,0 +1,188 @@
+"""ONNX operations that are outside of the standard set, run by ONNX's own evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
+from onnx.reference import ReferenceEvaluator
+
+from crosschip.hal import YES, Rule, Support
+from crosschip.ir import Array, DeviceError, ElementType, Extension, Operand
+from crosschip.ops.definition.kernel import Kernel
+
+FRAMEWORK = "onnx"
+
+_STRING = TensorProto.STRING
+
+_CHANGED = {"Hardmax": 13, "LogSoftmax": 13, "RoiAlign": 16, "Softmax": 13}
+"""The opset from which on operators mean what the evaluator computes in any."""
+
+
+def supports(operation: Extension) -> Support:
+    """Whether the evaluator has all operators of an operation, those in its graphs too."""
+    if operation.framework != FRAMEWORK:
+        return Support.no(operation, "", "is not an operation of ONNX", Rule.OPERATOR)
+    proto = ModelProto.FromString(operation.payload)
+    texts = {v.name for v in proto.graph.input if v.type.tensor_type.elem_type == _STRING}
+    texts.update(t.name for t in proto.graph.initializer if t.data_type == _STRING)
+    problem = next(filter(None, (_wrong(n, opset, texts) for n, opset in _all_nodes(proto))), "")
+    try:
+        ReferenceEvaluator(proto)
+    except Exception as error:  # it raises whatever its operators do
+        problem = problem or f"does not have it ({_first_line(error)})"
+    if not problem:
+        return YES
+    reason = operation.reason or "is not a standard operator"
+    told = f"{reason}, and ONNX's own evaluator {problem}"
+    return Support.no(operation, "", told, Rule.OPERATOR)
+
+
+def kernel(operation: Extension) -> Kernel:
+    """The operation's computation.
+
+    Raises:
+        DeviceError: when it is called, if the evaluator fails, or what it makes is not of the type
+            that the model declares.
+    """
+    evaluator = ReferenceEvaluator(ModelProto.FromString(operation.payload))
+    types = dict(zip(evaluator.input_names, evaluator.input_types, strict=True))
+    declared = list(zip(operation.outputs, evaluator.output_types, strict=True))
+
+    def run(inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+        feed = dict(zip(types, map(_read_only, inputs), strict=True))
+        for name, value in feed.items():
+            if not _fits(value, types[name]):
+                raise DeviceError(f"{name!r} is {_brief(value)}, which the model does not take")
+        try:
+            with np.errstate(all="ignore"):
+                made = evaluator.run(None, feed)
+        except Exception as error:  # it raises whatever its operators do
+            raise DeviceError(f"ONNX's evaluator: {_first_line(error)}") from error
+        return tuple(
+            _as_declared(output, type_, value)
+            for (output, type_), value in zip(declared, made, strict=True)
+        )
+
+    return run
+
+
+def _all_nodes(proto: ModelProto) -> Iterator[tuple[NodeProto, int]]:
+    """The nodes of a model, of its functions, and of the graphs that nodes hold, with opsets."""
+    pending = [(node, _opset(proto)) for node in proto.graph.node]
+    pending += [(node, _opset(function)) for function in proto.functions for node in function.node]
+    while pending:
+        node, opset = pending.pop()
+        yield node, opset
+        for attribute in node.attribute:
+            pending.extend((inner, opset) for inner in attribute.g.node)
+
+
+def _opset(proto: ModelProto | FunctionProto) -> int:
+    return next((entry.version for entry in proto.opset_import if not entry.domain), 1)
+
+
+def _wrong(node: NodeProto, opset: int, texts: Collection[str]) -> str:
+    """What the evaluator computes wrongly although it has the operator; empty if nothing.
+
+    Args:
+        node: of any graph or function of the model.
+        opset: the version of the standard operators that it is written in.
+        texts: the names of inputs and constants that are strings.
+    """
+    given = {attribute.name: attribute for attribute in node.attribute}
+    if node.op_type == "OneHot" and node.input[-1] in texts:
+        return "has no OneHot of strings"
+    if opset < _CHANGED.get(node.op_type, 0):
+        return f"has {node.op_type} from opset {_CHANGED[node.op_type]} on"
+    if node.op_type == "ImageDecoder" and find_spec("PIL") is None:
+        return "decodes pictures with Pillow, which is not installed; pip install pillow"
+    if node.op_type == "Optional":
+        return "makes a list of an optional value"
+    if node.op_type == "Loop" and "body" in given:
+        states = max(0, len(node.input) - 2)
+        if len(given["body"].g.output) > 1 + states:
+            return "does not stack what a Loop collects along a new axis"
+    if node.op_type == "Scan" and "num_scan_inputs" in given:
+        axes = [a for name in _SCAN_AXES if name in given for a in given[name].ints]
+        if "directions" in given or any(axes):
+            return "scans along the first axis only"
+    return ""
+
+
+_SCAN_AXES = ("scan_input_axes", "scan_output_axes")
+
+
+def _read_only(value: Any) -> Any:
+    """The value as the evaluator may have it: what it gets is not its own."""
+    if isinstance(value, list):
+        return [_read_only(element) for element in value]
+    if not isinstance(value, np.ndarray):
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
+
+
+def _fits(value: Any, type_: TypeProto) -> bool:
+    """Whether a value is of a type, as far as its elements go."""
+    match type_.WhichOneof("value"):
+        case "sequence_type":
+            inner = type_.sequence_type.elem_type
+            return isinstance(value, list) and all(_fits(element, inner) for element in value)
+        case "optional_type":
+            return value is None or _fits(value, type_.optional_type.elem_type)
+        case "map_type":
+            return isinstance(value, dict)
+    dtype = helper.tensor_dtype_to_np_dtype(type_.tensor_type.elem_type)
+    return isinstance(value, np.ndarray) and bool(value.dtype == dtype)
+
+
+def _as_declared(output: Operand, type_: TypeProto, value: Any) -> Any:
+    """What the evaluator made, in the form that models hold it in.
+
+    Raises:
+        DeviceError: it has another element type or shape than the model declares.
+    """
+    plain = _plain(value)
+    is_tensor = output.type.element_type is not ElementType.OBJECT
+    if not _fits(plain, type_) or (is_tensor and not output.type.admits(plain)):
+        raise DeviceError(
+            f"{output.name!r} is {_brief(plain)}, but the model declares {output.type}; "
+            f"correct its declaration"
+        )
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    """A value with arrays of its own, and maps of Python's own numbers and strings."""
+    if isinstance(value, list | tuple):
+        return [_plain(element) for element in value]
+    if isinstance(value, dict):
+        return {_scalar(key): _scalar(element) for key, element in value.items()}
+    if value is None:
+        return None
+    array = np.array(value)
+    return array.astype(object) if array.dtype.kind in "UT" else array
+
+
+def _scalar(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _brief(value: Any) -> str:
+    """The type of a value, for messages."""
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{list(value.shape)}"
+    if isinstance(value, list) and value:
+        return f"a list of {', '.join(dict.fromkeys(map(_brief, value)))}"
+    return "none" if value is None else type(value).__name__
+
+
+def _first_line(error: Exception) -> str:
+    """The words of an exception, with its kind if it has none."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

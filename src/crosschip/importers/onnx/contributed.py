@@ -1,0 +1,119 @@
+"""Element types of what operators make that ONNX's schemas do not have.
+
+The tables are of ONNX Runtime's own operators, from their documentation (docs/ContribOperators.md
+in its repository).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from onnx import NodeProto, TensorProto, TypeProto, helper
+
+from crosschip.importers.onnx.tensors import ELEMENT_TYPES
+from crosschip.ir import ElementType
+from crosschip.ir.types import FLOATS, QUANTIZABLE
+
+DOMAIN = "com.microsoft"
+
+_UINT8, _INT8 = TensorProto.UINT8, TensorProto.INT8
+_INT32, _INT64 = TensorProto.INT32, TensorProto.INT64
+_FLOAT, _BOOL = TensorProto.FLOAT, TensorProto.BOOL
+
+_SMALL = QUANTIZABLE - {ElementType.INT32}
+
+_ZERO_POINTS: Mapping[str, tuple[int, int]] = {
+    "QGemm": (8, _FLOAT),
+    "QLinearAdd": (7, _UINT8),
+    "QLinearAveragePool": (4, _UINT8),
+    "QLinearConcat": (1, _UINT8),
+    "QLinearConv": (7, _UINT8),
+    "QLinearGlobalAveragePool": (4, _UINT8),
+    "QLinearLeakyRelu": (4, _UINT8),
+    "QLinearMul": (7, _UINT8),
+    "QLinearReduceMean": (4, _UINT8),
+    "QLinearSigmoid": (4, _UINT8),
+    "QLinearSoftmax": (4, _UINT8),
+    "QLinearWhere": (8, _UINT8),
+    "QuantizeLinear": (2, _UINT8),
+}
+"""Which input is the zero point of the output, whose type that has, and the type without one."""
+
+_LIKE: Mapping[str, Sequence[int]] = {
+    "BiasDropout": (0,),
+    "DequantizeLinear": (1,),
+    "ExpandDims": (0,),
+    "GatherBlockQuantized": (2,),
+    "GatherND": (0,),
+    "MatMulBnb4": (0,),
+    "MatMulIntegerToFloat": (2,),
+    "MatMulNBits": (0,),
+    "Pad": (0,),
+    "QAttention": (3, 3),
+    "RotaryEmbedding": (0,),
+}
+"""For each output, the input whose type it has."""
+
+_FIXED: Mapping[str, Sequence[int]] = {
+    "BeamSearch": (_INT32, _FLOAT, _FLOAT),
+    "DynamicQuantizeLSTM": (_FLOAT, _FLOAT, _FLOAT),
+    "DynamicQuantizeMatMul": (_FLOAT,),
+    "GreedySearch": (_INT32,),
+    "IsAllFinite": (_BOOL,),
+    "MatMulInteger16": (_INT32,),
+    "MulInteger": (_INT32,),
+    "QEmbedLayerNormalization": (_FLOAT, _INT32),
+    "ReduceSumInteger": (_INT32,),
+}
+"""For each output, its type."""
+
+
+def known_types(node: NodeProto, inputs: Sequence[TypeProto | None]) -> list[TypeProto | None]:
+    """The types of a node's outputs, without shapes, if a table has the operator; else none."""
+    kinds: list[int | None]
+    if node.domain != DOMAIN:
+        kinds = []
+    elif node.op_type in _ZERO_POINTS:
+        index, otherwise = _ZERO_POINTS[node.op_type]
+        kinds = [_code(inputs, index) or _eight_bits(inputs) or otherwise]
+    elif node.op_type in _LIKE:
+        kinds = [_code(inputs, index) for index in _LIKE[node.op_type]]
+    elif node.op_type in _FIXED:
+        kinds = list(_FIXED[node.op_type])
+    elif node.op_type == "EmbedLayerNormalization":
+        kinds = [_code(inputs, 2), _INT32, _code(inputs, 2)]
+    elif node.op_type == "Unique":
+        kinds = [_code(inputs, 0), _INT64, _INT64]
+    else:
+        kinds = []
+    return [None if kind is None else helper.make_tensor_type_proto(kind, None) for kind in kinds]
+
+
+def guessed_types(node: NodeProto, inputs: Sequence[TypeProto | None]) -> list[TypeProto | None]:
+    """The types of a node's outputs where no table has the operator: that of its reals.
+
+    Integers beside reals are places, lengths or masks. Small ones may stand for reals, so that what
+    is made of them may be either, and is not known.
+    """
+    found = [_code(inputs, index) for index, name in enumerate(node.input) if name]
+    reals = [code for code in found if ELEMENT_TYPES.get(code or 0) in FLOATS]
+    kinds = set(reals or found)
+    small = any(ELEMENT_TYPES.get(code or 0) in _SMALL for code in found)
+    code = kinds.pop() if len(kinds) == 1 and None not in found else None
+    if code is None or (reals and small):
+        return [None] * len(node.output)
+    return [helper.make_tensor_type_proto(code, None)] * len(node.output)
+
+
+def _code(inputs: Sequence[TypeProto | None], index: int) -> int | None:
+    """The data type of an input, if it is there and a tensor."""
+    type_ = inputs[index] if index < len(inputs) else None
+    if type_ is None or not type_.HasField("tensor_type"):
+        return None
+    return type_.tensor_type.elem_type or None
+
+
+def _eight_bits(inputs: Sequence[TypeProto | None]) -> int | None:
+    """The first type of eight bits among the inputs, in which quantized operators compute."""
+    codes = (_code(inputs, index) for index in range(len(inputs)))
+    return next((code for code in codes if code in (_UINT8, _INT8)), None)

@@ -1,0 +1,258 @@
+"""Branches and loops.
+
+Paddle 3 has them as ONNX does. Paddle 2 writes a branch as two blocks that run or do not, and a
+choice between what they made; a loop writes to variables outside of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from crosschip.importers.body import Body, with_settled_state
+from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.program import Block
+from crosschip.importers.paddle.run import run
+from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.values import Values
+from crosschip.ir import (
+    Builder,
+    If,
+    Loop,
+    ModelError,
+    Operand,
+    Operation,
+    TensorType,
+    UnsupportedError,
+)
+from crosschip.ir.budget import spend
+from crosschip.ir.control import CONDITION, ITERATION, ControlFlow
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.logical import Not
+
+
+@imports("if")
+def if_(op: Context) -> None:
+    """Paddle 3: two blocks that yield what they make."""
+    then_block, else_block = _blocks(op, 2)
+    bodies = [
+        _body(op.values, block, (), (), block.outputs, f"{op.name}.{role}")
+        for block, role in ((then_block, "then"), (else_block, "else"))
+    ]
+    _define(op.values, op.results(), _branches(op, op.input("Cond"), bodies))
+
+
+@imports("while")
+def while_(op: Context) -> None:
+    """Paddle 3 hands the state in and yields it; Paddle 2 reads and writes variables around it."""
+    (block,) = _blocks(op, 1)
+    (condition,) = op.variables("Condition")
+    if block.outputs:
+        names, made = block.inputs, block.outputs
+        state = op.inputs("X")
+        results = op.results()
+    else:
+        results = [name for name in op.results() if name != condition and name in op.values]
+        names, made = results, [condition, *results]
+        state = tuple(op.values[name] for name in results)
+
+    def import_body(types: Sequence[TensorType]) -> Body:
+        given = (ITERATION, CONDITION, *types)
+        unseen = (f"{op.name}.iteration", f"{op.name}.condition")
+        inside = (*unseen, *names)
+        return _body(op.values, block, inside, given, made, f"{op.name}.body")
+
+    if not len(names) == len(made) - 1 == len(state) == len(results):
+        raise ModelError(f"{len(state)} values go in, but {len(made) - 1} come back")
+    state = _with_placeholders(state, import_body)
+    types = [operand.type for operand in state]
+    body = with_settled_state(import_body, types, (2, 1), op.values.open_axes, op.name)
+    captured = list(body.captures.inside)
+    inputs = (None, op.input("Condition"), *state, *captured)
+    loop = Loop(op.name, inputs, bodies=[body.model(captured)], states=len(state))
+    _define(op.values, results, _inserted(op, loop, results))
+    if not block.outputs:
+        # The loop has ended because it is false.
+        op.values.define(condition, op.constant(np.zeros((1,), np.bool_), condition))
+
+
+def _with_placeholders(
+    state: Sequence[Operand], import_body: Callable[[Sequence[TensorType]], Body]
+) -> tuple[Operand, ...]:
+    """The first state, with something of the right type where nothing has been assigned yet.
+
+    Paddle 2 lets a float constant stand for a variable that only the body assigns.
+    """
+    if not any(operand.is_constant for operand in state):
+        return tuple(state)
+    body = import_body([operand.type for operand in state])
+    read = {operand for operation in body.operations for operand in operation.inputs}
+    pairs = zip(state, body.inputs[2:], body.outputs[1:], strict=True)
+    return tuple(
+        _anything(made)
+        if first.is_constant
+        and inside not in read
+        and made.type.element_type is not first.type.element_type
+        else first
+        for first, inside, made in pairs
+    )
+
+
+@imports("conditional_block")
+def conditional_block(op: Context) -> None:
+    """Paddle 2: a block that runs or does not; where it does not, it leaves variables alone.
+
+    What it makes anew is usually chosen from by a `select_input` and wanted nowhere else, so it is
+    made when it is asked for.
+    """
+    (block,) = _blocks(op, 1)
+    if not op.flag("is_scalar_condition", False):
+        raise UnsupportedError("is_scalar_condition False: blocks of such conditions are not run")
+    branch = _Branch(op, block, op.input("Cond"))
+    if any(name in op.values for name in op.results()):
+        branch.make()
+    else:
+        op.values.postpone(op.results(), branch.make)
+        op.values.branches.update(dict.fromkeys(op.results(), branch))
+
+
+class _Branch:
+    """A block that runs if a condition is true."""
+
+    def __init__(self, op: Context, block: Block, condition: Operand) -> None:
+        self.op = op
+        self.block = block
+        self.condition = condition
+        self.made = op.results()
+
+    def body(self) -> Body:
+        """The block, with what it makes for others."""
+        return _body(self.op.values, self.block, (), (), self.made, f"{self.op.name}.then")
+
+    def make(self) -> None:
+        """Let the variables stand for what the block makes, or else for what they stood for."""
+        values = self.op.values
+        before = {
+            name: values[name]
+            for name in self.made
+            if name not in values.branches and name in values
+        }
+        then = self.body()
+        other = Values(Builder(f"{self.op.name}.else"), outer=values)
+        outputs = [
+            other.captures.of(before[name]) if name in before else _anything(operand)
+            for name, operand in zip(self.made, then.outputs, strict=True)
+        ]
+        left = Body(other.builder.name, (), (), outputs, other.captures)
+        _define(values, self.made, _branches(self.op, self.condition, [then, left]))
+
+    def is_opposite(self, other: _Branch) -> bool:
+        """Whether it runs just when the other one does not."""
+        producer = _producer(self.op.values.builder, self.condition)
+        return isinstance(producer, Not) and producer.input is other.condition
+
+
+@imports("select_input")
+def select_input(op: Context) -> None:
+    """Paddle 2: the first of two values if the mask is 0, the second one if it is 1."""
+    names = op.variables("X")
+    if len(names) != 2:
+        raise UnsupportedError(f"X: is {len(names)} tensors, but a branch chooses between 2")
+    mask, (result,) = op.input("Mask"), op.results()
+    if mask.value is not None:
+        op.values.define(result, op.values[names[int(mask.value.item())]])
+        return
+    chosen = _chosen(op, mask, names) or _copied(op, mask, names)
+    op.values.define(result, chosen)
+
+
+@imports("select_output")
+def select_output(op: Context) -> None:
+    """Paddle 2: hands a value to one of several variables; what reads the others is not run."""
+    for name in op.results():
+        op.values.define(name, op.input())
+
+
+def _chosen(op: Context, mask: Operand, names: Sequence[str]) -> Operand | None:
+    """What one of two blocks makes that the same condition runs; `None` if they are not such."""
+    branches = op.values.branches
+    if not all(name in branches for name in names):
+        return None
+    otherwise, then = (branches[name] for name in names)
+    producer = _producer(op.values.builder, mask)
+    of_condition = isinstance(producer, Cast) and producer.input is then.condition
+    pairs = list(zip(otherwise.made, then.made, strict=False))
+    whole = len(otherwise.made) == len(then.made) and (names[0], names[1]) in pairs
+    if not (of_condition and whole and otherwise.is_opposite(then)):
+        return None
+    key = (then, otherwise)
+    if key not in op.values.joined:
+        bodies = [then.body(), otherwise.body()]
+        op.values.joined[key] = _branches(op, then.condition, bodies)
+    return op.values.joined[key][pairs.index((names[0], names[1]))]
+
+
+def _copied(op: Context, mask: Operand, names: Sequence[str]) -> Operand:
+    """One of two values that have both been made."""
+    condition = op.add(Cast, mask, CONDITION.element_type)
+    bodies = []
+    for name, role in zip(reversed(names), ("then", "else"), strict=True):
+        inner = Values(Builder(f"{op.name}.{role}"), outer=op.values)
+        bodies.append(Body(inner.builder.name, (), (), [inner[name]], inner.captures))
+    return _branches(op, condition, bodies)[0]
+
+
+def _blocks(op: Context, count: int) -> Sequence[Block]:
+    if len(op.blocks) != count:
+        raise ModelError(f"runs {len(op.blocks)} blocks, but must run {count}")
+    return op.blocks
+
+
+def _body(
+    values: Values,
+    block: Block,
+    names: Sequence[str],
+    types: Sequence[TensorType],
+    made: Sequence[str],
+    name: str,
+) -> Body:
+    """A block as a body that is given variables and hands others back."""
+    spend(operations=len(block.operators))
+    inner = Values(Builder(name), outer=values)
+    inputs = [Operand(variable, type_) for variable, type_ in zip(names, types, strict=True)]
+    for variable, operand in zip(names, inputs, strict=True):
+        inner.define(variable, operand)
+    run(block.operators, inner)
+    outputs = [inner[variable] for variable in made]
+    return Body(name, inputs, inner.builder.operations, outputs, inner.captures)
+
+
+def _branches(op: Context, condition: Operand, bodies: Sequence[Body]) -> tuple[Operand, ...]:
+    captured = list(dict.fromkeys(operand for body in bodies for operand in body.captures.inside))
+    models = [body.model(captured) for body in bodies]
+    return _inserted(op, If(op.name, (condition, *captured), bodies=models), op.results())
+
+
+def _inserted(op: Context, operation: ControlFlow, names: Sequence[str]) -> tuple[Operand, ...]:
+    new_name: Callable[[str], str] = op.values.new_name
+    return op.values.builder.insert(operation, [new_name(name) for name in names])
+
+
+def _define(values: Values, names: Sequence[str], operands: Sequence[Operand]) -> None:
+    if len(names) != len(operands):
+        raise ModelError(f"Out: is {len(names)} tensors, but must be {len(operands)}")
+    for name, operand in zip(names, operands, strict=True):
+        values.define(name, operand)
+
+
+def _anything(operand: Operand) -> Operand:
+    """A constant that may stand in for a value that nobody reads."""
+    shape = [size if isinstance(size, int) else 0 for size in operand.type.shape or ()]
+    builder = Builder()
+    zeros = np.zeros(shape, operand.type.element_type.dtype)
+    return builder.constant(zeros, f"{operand.name}.unset", operand.type.quantization)
+
+
+def _producer(builder: Builder, operand: Operand) -> Operation | None:
+    return next((o for o in reversed(builder.operations) if operand in o.outputs), None)

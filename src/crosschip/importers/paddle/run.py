@@ -1,0 +1,46 @@
+"""Runs the functions that import operators, one operator after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.program import Operator, within
+from crosschip.importers.paddle.table import TABLE
+from crosschip.importers.paddle.values import Values
+from crosschip.ir import ModelError, UnsupportedError
+from crosschip.ir.budget import spend
+
+_QUANTIZED = ("enable_int8", "enable_int16")
+"""Attributes that Paddle Lite's tools set on operators that compute on integers."""
+
+
+def run(operators: Sequence[Operator], values: Values) -> None:
+    """Build what operators stand for.
+
+    Raises:
+        ModelError: an operator breaks a rule; the message names it.
+        UnsupportedError: an operator is used in a way that cannot be expressed.
+    """
+    for operator in operators:
+        spend()
+        try:
+            _expect_reals(operator)
+            TABLE[operator.type](Context(operator, values))
+        except (ModelError, UnsupportedError) as error:
+            where = f"operator {operator.number} ({operator.label})"
+            raise within(where, error) from None
+        except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
+            # A function computes with the program's numbers, which may be anything.
+            where = f"operator {operator.number} ({operator.label})"
+            raise ModelError(f"{where}: its numbers do not go together: {error}") from None
+
+
+def _expect_reals(operator: Operator) -> None:
+    """Refuse an operator of which attributes say how integers stand for reals."""
+    for name in _QUANTIZED:
+        if operator.attributes.get(name) is True:
+            raise UnsupportedError(
+                f"{name} True: integers with their scales in attributes cannot be expressed; "
+                f"export without quantization, or as ONNX"
+            )

@@ -1,0 +1,155 @@
+"""Simplification of the bodies of control flow that stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from crosschip.ir import ControlFlow, Loop, Model, Operand, Scan
+from crosschip.ir.bodies import substituted
+from crosschip.passes.base import Pass
+from crosschip.passes.rewriter import Rewriter
+
+
+@dataclass(frozen=True)
+class SimplifyBodies(Pass):
+    """Simplifies the bodies of `IF`, `LOOP` and `SCAN`, and hands them only what they need.
+
+    1. A state that a body always hands on as it got it is a capture; a captured constant becomes
+       the body's own.
+    2. What nobody reads is not made or collected.
+    3. The body is simplified like any model, and what it then does not read is not captured.
+
+    Args:
+        simplify: what is done to a body.
+    """
+
+    exact: ClassVar[bool] = False
+
+    simplify: Callable[[Model], Model] = field(repr=False)
+
+    def rewrite(self, model: Model) -> Model:
+        if not any(operation.bodies for operation in model.operations):
+            return model
+        rewriter = Rewriter(model)
+        for old in model.operations:
+            operation = rewriter.resolved(old)
+            simple = operation
+            if isinstance(operation, ControlFlow):
+                used = [output in model.uses for output in old.outputs]
+                simple = self._simplified(operation, used, rewriter)
+            if simple is operation:
+                rewriter.keep(operation)
+            else:
+                rewriter.emit(simple)
+        return rewriter.finish()
+
+    def _simplified(
+        self, operation: ControlFlow, used: Sequence[bool], rewriter: Rewriter
+    ) -> ControlFlow:
+        parts = _Parts(operation)
+        parts.capture_unchanging_state(rewriter)
+        parts.own_constants()
+        unused = {o for o, read in zip(operation.outputs, used, strict=True) if not read}
+        parts.drop_unused_outputs(unused)
+        parts.bodies = [self.simplify(body) for body in parts.bodies]
+        parts.drop_unread_captures()
+        return parts.rebuilt()
+
+
+class _Parts:
+    """An operation taken apart: what goes into it and comes out, place by place."""
+
+    def __init__(self, operation: ControlFlow) -> None:
+        self.operation = operation
+        self.bodies = list(operation.bodies)
+        self.attributes: dict[str, Any] = dict(operation.attributes)
+        self.states = self.attributes.get("states", 0)
+        captured = len(operation.captures)
+        self.given = list(operation.inputs[: len(operation.inputs) - captured])
+        self.captures = list(operation.captures)
+        self.outputs = list(operation.outputs)
+        self._before_state = 2 if isinstance(operation, Loop) else 0
+        self._before_next_state = 1 if isinstance(operation, Loop) else 0
+
+    def capture_unchanging_state(self, rewriter: Rewriter) -> None:
+        """Hand in as a capture what the body hands on as it is."""
+        for index in reversed(range(self.states)):
+            (body,) = self.bodies
+            inputs, outputs = list(body.inputs.items()), list(body.outputs.items())
+            own = inputs[self._before_state + index]
+            if outputs[self._before_next_state + index][1] is not own[1]:
+                continue
+            first = self.given.pop(self._before_state + index)
+            assert first is not None, "state is never left out"
+            rewriter.replace(self.outputs.pop(index), first)
+            self.captures.append(first)
+            self.states -= 1
+            del inputs[self._before_state + index]
+            del outputs[self._before_next_state + index]
+            operations = body.operations
+            self.bodies = [Model(body.name, dict([*inputs, own]), operations, dict(outputs))]
+
+    def own_constants(self) -> None:
+        """Give the bodies the constants that they capture."""
+        for place in reversed(range(len(self.captures))):
+            value = self.captures[place]
+            if value.is_constant:
+                self._remove_capture(place, value)
+
+    def drop_unread_captures(self) -> None:
+        """Hand in nothing that no body reads."""
+        for place in reversed(range(len(self.captures))):
+            operands = [self._captured(body)[place][1] for body in self.bodies]
+            pairs = zip(operands, self.bodies, strict=True)
+            if not any(operand in body.uses for operand, body in pairs):
+                self._remove_capture(place, None)
+
+    def drop_unused_outputs(self, unused: set[Operand]) -> None:
+        """Make nothing that nobody reads, but for the state."""
+        for index in reversed(range(self.states, len(self.outputs))):
+            if self.outputs[index] not in unused:
+                continue
+            del self.outputs[index]
+            place = self._before_next_state + index
+            self.bodies = [
+                Model(body.name, body.inputs, body.operations, _without(body.outputs, place))
+                for body in self.bodies
+            ]
+            if isinstance(self.operation, Scan):
+                for name in ("output_axes", "output_reversed"):
+                    values = list(self.attributes[name])
+                    del values[index - self.states]
+                    self.attributes[name] = tuple(values)
+
+    def rebuilt(self) -> ControlFlow:
+        """The operation put together again: itself if nothing has changed."""
+        if "states" in self.attributes:
+            self.attributes["states"] = self.states
+        operation = self.operation
+        inputs = (*self.given, *self.captures)
+        if inputs == operation.inputs and tuple(self.bodies) == operation.bodies:
+            return operation
+        kind: Callable[..., ControlFlow] = type(operation)
+        outputs, attributes = tuple(self.outputs), self.attributes
+        return kind(operation.name, inputs, outputs, bodies=self.bodies, **attributes)
+
+    def _captured(self, body: Model) -> list[tuple[str, Operand]]:
+        inputs = list(body.inputs.items())
+        return inputs[len(inputs) - len(self.captures) :]
+
+    def _remove_capture(self, place: int, value: Operand | None) -> None:
+        """Take out a capture, and let the bodies read a value in its place if there is one."""
+        bodies = []
+        for body in self.bodies:
+            name, operand = self._captured(body)[place]
+            inputs = {key: own for key, own in body.inputs.items() if key != name}
+            replaced = {} if value is None else {operand: value}
+            bodies.append(substituted(body, inputs, replaced))
+        self.bodies = bodies
+        del self.captures[place]
+
+
+def _without(outputs: Any, place: int) -> dict[str, Operand]:
+    return {name: o for index, (name, o) in enumerate(outputs.items()) if index != place}

@@ -1,0 +1,225 @@
+"""Running control flow: bodies that have been compiled, and the branch or loop around them.
+
+A body is placed and compiled like any model. What it makes is handed to its next time as it is,
+without a copy; only what leaves the operation is made the caller's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
+
+import numpy as np
+
+from crosschip.hal import Program
+from crosschip.ir import Array, ControlFlow, DeviceError, If, Loop, Operand, Operation, Scan
+from crosschip.ir.dimension import Dim, name_of, substitute
+from crosschip.runtime.guard import GuardedProgram
+
+RUNTIME = "runtime"
+"""Who runs control flow that no device takes whole, where placement says who runs what."""
+
+Execute = Callable[[Sequence[Array]], Sequence[Array]]
+"""A compiled body: from input arrays to output arrays that may be inputs or constants of it."""
+
+
+def program_for(
+    operation: ControlFlow,
+    inputs: Sequence[Operand],
+    outputs: Sequence[Operand],
+    bodies: Sequence[Execute],
+    programs: Sequence[GuardedProgram],
+) -> ControlProgram:
+    """The program that runs an operation.
+
+    Args:
+        operation: what to run.
+        inputs: the operands that the program gets, in order; constants are none of them.
+        outputs: those of the operation's outputs that are wanted, in order.
+        bodies: the operation's, compiled.
+        programs: what the bodies run; closed with the program.
+    """
+    for kind, made in _PROGRAMS.items():
+        if isinstance(operation, kind):
+            return made(operation, inputs, outputs, bodies, programs)
+    raise NotImplementedError(f"{operation.type} is no control flow that can be run")
+
+
+class ControlProgram(Program):
+    """An operation of control flow, with its bodies compiled."""
+
+    def __init__(
+        self,
+        operation: ControlFlow,
+        inputs: Sequence[Operand],
+        outputs: Sequence[Operand],
+        bodies: Sequence[Execute],
+        programs: Sequence[GuardedProgram],
+    ) -> None:
+        place = {operand: index for index, operand in enumerate(inputs)}
+        self._operation = operation
+        self._where = f"{RUNTIME}: {operation.type} {operation.name!r}"
+        self._sources = [
+            None if o is None else o.value if o.is_constant else place[o] for o in operation.inputs
+        ]
+        self._constants = [
+            operand.value
+            for body in operation.bodies
+            for operand in body.outputs.values()
+            if operand.value is not None
+        ]
+        self._wanted = [operation.outputs.index(operand) for operand in outputs]
+        self._bodies = tuple(bodies)
+        self._programs = tuple(programs)
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        values = [inputs[s] if isinstance(s, int) else s for s in self._sources]
+        try:
+            made = self._outputs(values)
+        except ValueError as error:
+            raise DeviceError(f"{self._where}: {error}") from error
+        wanted = [made[index] for index in self._wanted]
+        return _owned(wanted, [value for value in values if value is not None] + self._constants)
+
+    def close(self) -> None:
+        for program in self._programs:
+            program.close()
+
+    def _outputs(self, values: list[Array | None]) -> Sequence[Array]:
+        """What the operation makes; arrays may be those of inputs or constants."""
+        raise NotImplementedError
+
+    def _collected(
+        self, parts: Sequence[Array], output: Operand, axis: int, values: Sequence[Array | None]
+    ) -> Array:
+        """What was made each time along a new axis; of known sizes, or 0, if there were none."""
+        if parts:
+            if any(part.shape != parts[0].shape for part in parts):
+                shapes = sorted({part.shape for part in parts})
+                raise ValueError(f"{output.name!r} collects values of unlike shapes: {shapes}")
+            return np.stack(parts, axis)
+        sizes = _actual_sizes(self._operation.inputs, values)
+        shape = [substitute(size, sizes) for size in output.type.shape or (0,)]
+        shape[axis] = 0
+        fixed = [size if isinstance(size, int) else 0 for size in shape]
+        return np.zeros(fixed, output.type.element_type.dtype)
+
+
+class _IfProgram(ControlProgram):
+    def _outputs(self, values: list[Array | None]) -> Sequence[Array]:
+        then_body, else_body = self._bodies
+        condition, *captures = cast(list[Array], values)
+        return (then_body if _is_true(condition) else else_body)(captures)
+
+
+class _LoopProgram(ControlProgram):
+    _operation: Loop
+
+    def _outputs(self, values: list[Array | None]) -> Sequence[Array]:
+        (body,) = self._bodies
+        count = self._operation.states
+        trips = None if values[0] is None else max(0, _number(values[0]))
+        going = values[1] is None or _is_true(values[1])
+        state: Sequence[Array] = cast(list[Array], values[2 : 2 + count])
+        captures = cast(list[Array], values[2 + count :])
+        outputs = self._operation.outputs[count:]
+        collected: list[list[Array]] = [[] for _ in outputs]
+        trip = 0
+        while going and trip != trips:
+            made = body([np.array(trip), _TRUE, *state, *captures])
+            going = _is_true(made[0])
+            state = made[1 : 1 + count]
+            for parts, part in zip(collected, made[1 + count :], strict=True):
+                parts.append(part)
+            trip += 1
+        pairs = zip(collected, outputs, strict=True)
+        return [*state, *(self._collected(parts, o, 0, values) for parts, o in pairs)]
+
+
+class _ScanProgram(ControlProgram):
+    _operation: Scan
+
+    def _outputs(self, values: list[Array | None]) -> Sequence[Array]:
+        (body,) = self._bodies
+        operation = self._operation
+        given = cast(list[Array], values)
+        count, scanned = operation.states, len(operation.input_axes)
+        state: Sequence[Array] = given[:count]
+        sliced = [
+            np.moveaxis(value, axis, 0)[:: -1 if backwards else 1]
+            for value, axis, backwards in zip(
+                given[count : count + scanned],
+                operation.input_axes,
+                operation.input_reversed,
+                strict=True,
+            )
+        ]
+        lengths = {len(value) for value in sliced}
+        if len(lengths) > 1:
+            raise ValueError(f"the sizes {sorted(lengths)} of what is scanned must be alike")
+        captures = given[count + scanned :]
+        outputs = operation.outputs[count:]
+        collected: list[list[Array]] = [[] for _ in outputs]
+        for trip in range(lengths.pop()):
+            slices = [_contiguous(value[trip, ...]) for value in sliced]
+            made = body([*state, *slices, *captures])
+            state = made[:count]
+            for parts, part in zip(collected, made[count:], strict=True):
+                parts.append(part)
+        joined = [
+            self._collected(parts[::-1] if backwards else parts, output, axis, values)
+            for parts, output, axis, backwards in zip(
+                collected, outputs, operation.output_axes, operation.output_reversed, strict=True
+            )
+        ]
+        return [*state, *joined]
+
+
+_PROGRAMS: Mapping[type[Operation], type[ControlProgram]] = {
+    If: _IfProgram,
+    Loop: _LoopProgram,
+    Scan: _ScanProgram,
+}
+
+_TRUE = np.array(True)
+
+
+def _is_true(condition: Array) -> bool:
+    if condition.size != 1:
+        raise ValueError(f"the condition has {condition.size} elements, but must have one")
+    return bool(condition.item())
+
+
+def _number(trips: Array) -> int:
+    if trips.size != 1:
+        raise ValueError(f"the trip count has {trips.size} elements, but must have one")
+    return int(trips.item())
+
+
+def _actual_sizes(
+    operands: Sequence[Operand | None], values: Sequence[Array | None]
+) -> dict[str, Dim]:
+    """The named sizes that the shapes of values show."""
+    return {
+        name: actual
+        for operand, value in zip(operands, values, strict=True)
+        if operand is not None and value is not None
+        for size, actual in zip(operand.type.shape or (), value.shape, strict=False)
+        if (name := name_of(size)) is not None
+    }
+
+
+def _contiguous(array: Array) -> Array:
+    return array if array.flags.c_contiguous else array.copy()
+
+
+def _owned(made: Sequence[Array], borrowed: Sequence[Array]) -> list[Array]:
+    """The arrays in C order, none of them in memory of what is borrowed or of another."""
+    taken = list(borrowed)
+    owned: list[Array] = []
+    for array in made:
+        is_shared = any(np.may_share_memory(array, other) for other in taken)
+        own = array.copy() if is_shared else _contiguous(array)
+        owned.append(own)
+        taken.append(own)
+    return owned

@@ -1,0 +1,162 @@
+"""Models with operators of ONNX Runtime's own, as its quantization tools write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from numpy.typing import NDArray
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+
+import crosschip
+from crosschip.importers import load
+from crosschip.importers.onnx import contributed
+from crosschip.ir import Extension
+
+Array = NDArray[Any]
+
+ROOM = "com.microsoft"
+X = np.random.default_rng(0).normal(size=(2, 3, 4, 4)).astype(np.float32)
+
+
+def node(kind: str, inputs: str, outputs: str, domain: str = ROOM, **attributes: Any) -> NodeProto:
+    return helper.make_node(kind, inputs.split(), outputs.split(), domain=domain, **attributes)
+
+
+def constants(dtype: type) -> dict[str, Array]:
+    """Scales `s` and zero points `z` of the type, and weights."""
+    random = np.random.default_rng(1)
+    found: dict[str, Array] = {"s": np.array(0.05, np.float32), "t": np.array(0.1, np.float32)}
+    found |= {"z": np.array(3, dtype), "u": np.array(7, dtype)}
+    found["weights"] = random.integers(0, 100, (3, 5)).astype(dtype)
+    found["bias"] = random.integers(-50, 50, 5).astype(np.int32)
+    found["axis"] = np.array([1, -1])
+    return found
+
+
+def saved(
+    nodes: Sequence[NodeProto],
+    folder: Path,
+    dtype: type = np.int8,
+    known: Mapping[str, int] | None = None,
+) -> Path:
+    """A file whose nodes read `x` and make `y`, and that declares the types of other values."""
+    graph = helper.make_graph(
+        nodes,
+        "quantized",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, X.shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(value, name) for name, value in constants(dtype).items()],
+        value_info=[helper.make_tensor_value_info(n, c, None) for n, c in (known or {}).items()],
+    )
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid(ROOM, 1)]
+    model: ModelProto = helper.make_model(graph, ir_version=8, opset_imports=imports)
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def check(path: Path, *, devices: str = "onnxruntime") -> None:
+    """What crosschip makes of a file is what ONNX Runtime makes of it by itself."""
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    expected = session.run(["y"], {"x": X})[0]
+    model = load(path)
+    model.verify()
+    with crosschip.compile(model, devices, cache=False) as compiled:
+        found = compiled(X)
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+
+
+FIRST = node("QuantizeLinear", "x s z", "a", "")
+LAST = node("DequantizeLinear", "q t u", "y", "")
+QUANTIZED = {
+    "add": [node("QLinearAdd", "a s z a s z t u", "q")],
+    "average pool": [node("QLinearAveragePool", "a s z t u", "q", kernel_shape=[2, 2])],
+    "concat": [node("QLinearConcat", "t u a s z a s z", "q", axis=1)],
+    "gemm": [
+        node("QLinearGlobalAveragePool", "a s z s z", "b", channels_last=0),
+        node("Flatten", "b", "c", "", axis=1),
+        node("QGemm", "c s z weights t u bias t u", "q"),
+    ],
+    "leaky relu": [node("QLinearLeakyRelu", "a s z t u", "q", alpha=0.1)],
+    "sigmoid and multiplication": [
+        node("QLinearSigmoid", "a s z t u", "b"),
+        node("QLinearMul", "a s z b t u t u", "q"),
+    ],
+    "softmax": [node("QLinearSoftmax", "a s z t u", "q", axis=-1, opset=13)],
+}
+
+
+@pytest.mark.parametrize("case", QUANTIZED)
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_quantized_operators_make_the_type_of_their_zero_point(
+    tmp_path: Path, case: str, dtype: type
+) -> None:
+    path = saved([FIRST, *QUANTIZED[case], LAST], tmp_path, dtype)
+    kinds = {
+        str(output.type.element_type)
+        for operation in load(path).operations
+        if isinstance(operation, Extension)
+        for output in operation.outputs
+    }
+    assert kinds == {np.dtype(dtype).name}
+    for devices in ("onnxruntime", "openvino,onnxruntime"):
+        check(path, devices=devices)
+
+
+def test_what_a_file_declares_counts_where_no_table_has_the_operator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contributed, "_ZERO_POINTS", {})
+    nodes = [FIRST, *QUANTIZED["add"], LAST]
+    path = saved(nodes, tmp_path, known={"q": TensorProto.INT8})
+    assert [str(o.outputs[0].type.element_type) for o in load(path).operations][:2] == ["int8"] * 2
+    check(path)
+
+
+def test_a_declaration_that_is_wrong_does_not_count_where_a_table_has(tmp_path: Path) -> None:
+    path = saved([FIRST, *QUANTIZED["sigmoid and multiplication"], LAST], tmp_path)
+    proto = ModelProto.FromString(path.read_bytes())
+    wrong = helper.make_tensor_value_info("b", TensorProto.FLOAT, None)
+    proto.graph.value_info.append(wrong)
+    path.write_bytes(proto.SerializeToString())
+    assert "float32" not in {
+        str(output.type.element_type)
+        for operation in load(path).operations
+        if isinstance(operation, Extension)
+        for output in operation.outputs
+    }
+
+
+def test_what_is_of_no_known_type_stays_inside_one_operation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contributed, "_ZERO_POINTS", {})
+    nodes = [FIRST, *QUANTIZED["add"], node("Reshape", "q axis", "r", ""), LAST]
+    nodes[-1] = node("DequantizeLinear", "r t u", "d", "")
+    nodes.append(node("Relu", "d", "y", ""))
+    path = saved(nodes, tmp_path)
+    model = load(path)
+    assert [operation.type for operation in model.operations][1:] == [
+        "onnx.com.microsoft.QLinearAdd+Reshape+DequantizeLinear",
+        "RELU",
+    ]
+    (extension,) = (o for o in model.operations if isinstance(o, Extension))
+    assert extension.reason == "the type of what passes between its parts is not known"
+    check(path)
+
+
+def test_operators_on_reals_and_places_make_reals(tmp_path: Path) -> None:
+    for kind in (np.int64, np.int32):
+        types = [
+            helper.make_tensor_type_proto(TensorProto.FLOAT, None),
+            helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(np.dtype(kind)), None),
+        ]
+        (found,) = contributed.guessed_types(node("Other", "a b", "c", "acme"), types)
+        assert found is not None
+        assert found.tensor_type.elem_type == TensorProto.FLOAT
