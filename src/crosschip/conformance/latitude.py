@@ -114,7 +114,8 @@ def _greatest(operation: Operator, arrays: Arrays) -> bool | Array:
         assert isinstance(operation, AdaptiveMaxPool2D), "there are two"
         dtype = operation.return_indices_dtype
         (greatest,) = operation.reference(input, operation.output_shape, False, dtype)
-    return np.isnan(greatest) | np.isneginf(greatest)
+    is_open: Array = np.isnan(greatest) | np.isneginf(greatest)
+    return is_open
 
 
 def _along_axis(operation: Operator, arrays: Arrays) -> Array:
