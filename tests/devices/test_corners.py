@@ -275,3 +275,40 @@ def test_the_greatest_of_infinities(check: Checker) -> None:
     if check.device.supports(model.operations[0], Options()):
         found = check.outputs_of(check.device, model, [image])[0]
         np.testing.assert_array_equal(found[..., 0].ravel(), [1, INF])
+
+
+@pytest.mark.parametrize("repeats", [[2, 1, 2, 2, 2], [2, 3], [3]])
+def test_more_or_fewer_repeats_than_axes(check: Checker, repeats: list[int]) -> None:
+    array = np.arange(8, dtype=np.float32)
+    agree(check, adds("TILE", repeats), [array.reshape(2, 2, 2, 1)], check.static)
+    agree(check, adds("TILE", repeats), [array.reshape(8, 1)], check.static)
+
+
+def test_outputs_without_elements(check: Checker) -> None:
+    number = np.array(2, np.float32)
+    agree(check, adds("SHAPE"), [number], check.static)
+    agree(check, adds("ONE_HOT", 0, number, number), [np.array(0, np.int32)], check.static)
+    agree(check, adds("PAD", [-1, -1]), [np.ones(2, np.float32)], check.static)
+    agree(
+        check,
+        adds("WHERE"),
+        [np.array(True), np.zeros(0, np.float32), np.ones((1, 1), np.float32)],
+        check.static,
+    )
+
+
+def test_channels_of_many_axes(check: Checker) -> None:
+    agree(check, adds("LRN"), [np.ones((1, 3, 2, 1, 1, 1), np.float32)], check.static)
+
+
+def test_sizes_that_are_refused(check: Checker) -> None:
+    row = np.zeros(0, np.float32)
+    with pytest.raises(ModelError, match=r"shape: \[-2\] has a negative size"):
+        check.built(adds("EXPAND", [-2]), [row], check.static)
+    with pytest.raises(ModelError, match="split: must list at least one size"):
+        check.built(lambda b, x: b.add_all(operator_named("SPLIT"), x, 0, []), [row], check.static)
+
+
+def test_rolled_along_no_axes(check: Checker) -> None:
+    model = check.built(adds("ROLL", shifts=[], axes=[]), [NUMBER], check.static)
+    assert check.outputs_of(ReferenceDevice(), model, [NUMBER])[0] == NUMBER

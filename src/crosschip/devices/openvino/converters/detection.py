@@ -71,8 +71,8 @@ def _known(boxes: Operand, scores: Operand) -> Refusal | None:
 
 
 def _overlapping(op: NonMaxSuppressionIndices) -> Refusal | None:
-    if not op.iou_threshold > 0:
-        return Refusal("iou_threshold", "0 drops boxes that do not overlap")
+    if not 0 < op.iou_threshold < 1:
+        return Refusal("iou_threshold", "must be between 0 and 1, where boxes are kept or dropped")
     return _known(op.boxes, op.scores) or _fours("boxes", op.boxes)
 
 

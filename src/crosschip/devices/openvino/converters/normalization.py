@@ -69,6 +69,8 @@ def _odd(op: LRN) -> Refusal | None:
         return Refusal(
             "input", "its channels must be known with a size of 5", Rule.SHAPE
         )  # which has a kernel of its own
+    if shape is not None and len(shape) > 5:
+        return Refusal("input", "has more than 5 axes", Rule.SHAPE)
     if not op.bias.is_integer():  # the engine's kernel cuts the fraction off
         return Refusal("bias", f"{op.bias:g} is no integer")
     return Refusal("size", f"{op.size} is even") if op.size % 2 == 0 else None

@@ -49,7 +49,10 @@ def tile(g: Graph, op: Tile) -> Value:
     if op.outputs[0].type.shape == () or along_nothing(op.operand("repeats")):
         # Along no axes, OpenVINO leaves the output unwritten.
         return g[op.input]
-    return ops.tile(g[op.input], g.indices(op.operand("repeats")))
+    missing = len(op.repeats) - rank_of(op.input)
+    # With more repeats than axes, too.
+    input = ops.unsqueeze(g[op.input], g.int64(range(missing))) if missing > 0 else g[op.input]
+    return ops.tile(input, g.int64(op.repeats))
 
 
 def _along_axes(op: Roll) -> Refusal | None:
