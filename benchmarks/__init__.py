@@ -1,1 +1,1 @@
-"""What crosschip costs and how exact it is, measured: `python -m benchmarks`."""
+"""The costs and the exactness of crosschip, measured: `python -m benchmarks`."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from benchmarks.neighbours import Watch
-from crosschip.runtime.benchmark import Run, interleave
+from crosschip.bench.timing import Run, interleave
 
 Open = Callable[[], Run]
 """Compiles a model and returns a run of it, with its inputs."""
@@ -17,7 +17,7 @@ Open = Callable[[], Run]
 _OURS, _DIRECT = "ours", "direct"
 _LEAST_RUNS, _LEAST_BURST, _BURST_SECONDS = 10, 5, 0.05
 CALM = 0.05
-"""What part of the machine others may use while figures are taken."""
+"""The part of the machine that others may use while figures are taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Comparison:
 
     @property
     def added_us(self) -> Estimate:
-        """What we add to the engine's time, in microseconds."""
+        """The time that we add to the engine's, in microseconds."""
         return Estimate.of([(block.ours_ms - block.direct_ms) * 1e3 for block in self.blocks])
 
     @property

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 import crosschip
-from crosschip.hal.peer import PeerRun, open_peer
+from crosschip.bench.peers import PeerRun, open_peer
+from crosschip.bench.timing import Run
 from crosschip.ir import Array
-from crosschip.runtime.benchmark import Run
 
 REFERENCE = "reference"
 

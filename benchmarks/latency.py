@@ -30,8 +30,8 @@ from benchmarks.comparison import CALM, Estimate, compare
 from benchmarks.engines import difference, engines, run_of_engine, run_of_ours
 from benchmarks.models import ModelFile, Oracle, model_files
 from benchmarks.subject import Column, Row
+from crosschip.bench.timing import Run
 from crosschip.ir import Array
-from crosschip.runtime.benchmark import Run
 
 LIMIT = 0.97
 BAR = f"the engine's median time is at least {LIMIT:g} of ours (above 1: we are faster)"
@@ -39,7 +39,7 @@ BAR = f"the engine's median time is at least {LIMIT:g} of ours (above 1: we are 
 _SURE = 0.005
 _PATIENCE_SECONDS = 6.0
 _TOLERANCE = 1e-3
-"""What may lie between two ways to compute the same; with more, it is not the same."""
+"""The most that may lie between two ways to compute the same; with more, it is not the same."""
 
 
 @dataclass(frozen=True)

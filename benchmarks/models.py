@@ -64,7 +64,7 @@ class ModelFile:
         return self.path.suffix
 
     def oracle(self, batch: int) -> Oracle:
-        """What Paddle computes for a batch of 1 or 4."""
+        """The outputs of Paddle for a batch of 1 or 4."""
         name = f"oracle-{batch}.npz"
         beside = self.path.with_suffix(f".{name}")
         with np.load(beside if beside.exists() else self.path.with_name(name)) as arrays:

@@ -1,4 +1,4 @@
-"""How much of the machine other processes use while something is measured."""
+"""The part of the machine that other processes use while something is measured."""
 
 from __future__ import annotations
 

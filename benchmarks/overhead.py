@@ -25,8 +25,8 @@ from onnx import TensorProto, helper
 from benchmarks.comparison import Estimate, Open, compare
 from benchmarks.engines import engines, run_of_engine, run_of_ours
 from benchmarks.subject import Column, Row
+from crosschip.bench.timing import Run
 from crosschip.ir import Array
-from crosschip.runtime.benchmark import Run
 
 LIMIT_US = 20.0
 BAR = f"at most {LIMIT_US:g} µs (median) more than the engine's own call"

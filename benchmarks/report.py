@@ -17,7 +17,7 @@ _GENERATED = "Written by `python -m benchmarks`; do not edit."
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a benchmark measured.
+    """The figures of a benchmark.
 
     Attributes:
         name: of the subject.
@@ -33,12 +33,12 @@ class Result:
 
     @property
     def title(self) -> str:
-        """What the subject measures, in a line."""
+        """The subject, in a line."""
         return self._description().partition("\n")[0].rstrip(".")
 
     @property
     def method(self) -> str:
-        """How it measures that."""
+        """The method of measurement."""
         return self._description().partition("\n")[2].strip()
 
     @property
@@ -48,7 +48,7 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """How many of the figures are within the bar, and how many should be."""
+        """The number of figures within the bar, and the number that should be."""
         if self.failure:
             return f"**failed**: {self.failure}"
         judged = [row.held for row in self.rows if row.held is not None]
@@ -147,6 +147,6 @@ def _about(about: Mapping[str, str]) -> str:
 
 
 def _anchor(title: str) -> str:
-    """How a document's reader is led to a heading, as GitHub and its like make anchors."""
+    """The anchor of a heading, as GitHub and its like make it."""
     kept = [c for c in title.lower().replace(" ", "-") if c.isalnum() or c in "-_"]
     return "".join(kept)

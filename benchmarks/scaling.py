@@ -21,11 +21,11 @@ from typing import Annotated
 import crosschip
 from benchmarks.subject import Column, Row
 from benchmarks.synthetic import GRAPHS, WRITERS, Graph
+from crosschip.bench.timing import Run, Timing, interleave
 from crosschip.hal import YES, Offer, Support
 from crosschip.ir import Operation
 from crosschip.passes import simplify
 from crosschip.runtime.asking import Ask
-from crosschip.runtime.benchmark import Run, Timing, interleave
 from crosschip.runtime.placement import place
 
 LIMIT = 2.0

@@ -1,4 +1,4 @@
-"""What a benchmark is, and the rows of figures that it measures."""
+"""Benchmarks, and the rows of figures that they measure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol, get_args, get_type_hints
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """How a field of a row is shown.
+    """The look of a field of a row.
 
     Args:
         heading: of the table's column; a mapping takes a column an entry, with the entry's key in
@@ -27,7 +27,7 @@ class Row:
 
     @property
     def held(self) -> bool | None:
-        """Whether the figures are within the bar; `None` if no bar applies to them."""
+        """True if the figures are within the bar; `None` if no bar applies to them."""
         raise NotImplementedError
 
     def cells(self) -> dict[str, str]:

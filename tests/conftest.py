@@ -1,7 +1,11 @@
-"""What all tests share: hypothesis' settings, and where the real models are."""
+"""What all tests share: hypothesis' settings, where the real models are, and what is quick."""
+
+from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
@@ -10,15 +14,73 @@ from hypothesis import settings
 from crosschip.devices.onnxruntime import quiet as onnxruntime
 from crosschip.devices.openvino import quiet as openvino
 
-os.environ["CROSSCHIP_VERIFY"] = "1"  # also in the processes that tests start
+QUICK = ("ir", "ops", "passes", "drawing", "runtime")
+"""The folders that `--quick` takes tests from: all that ask no engine and are not marked `slow`."""
 
-# Before any test imports an engine by itself, and the engine tells its maker.
-onnxruntime.import_engine()
-openvino.import_engine()
+ENGINES = ("onnxruntime", "openvino")
+"""The engines in the box, as devices and as packages. A test asks those that a parameter names."""
+
+os.environ["CROSSCHIP_VERIFY"] = "1"  # also in the processes that tests start
 
 # How long an example takes says nothing about whether it is right.
 settings.register_profile("crosschip", deadline=None)
-settings.load_profile("crosschip")
+settings.register_profile("quick", deadline=None, max_examples=20)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--record-oracle", action="store_true", help="write tests/ops/recorded/")
+    parser.addoption(
+        "--quick", action="store_true", help="only what takes no engine, no real model and no time"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: takes seconds; `--quick` leaves it out")
+    quick = config.getoption("--quick")
+    settings.load_profile("quick" if quick else "crosschip")
+    if quick:
+        sys.meta_path.insert(0, NoEngines())
+    else:
+        # Before any test imports an engine by itself, and the engine tells its maker.
+        onnxruntime.import_engine()
+        openvino.import_engine()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    folder = collection_path.relative_to(config.rootpath).parts[:2]
+    chosen = folder == ("tests",) or (folder[:1] == ("tests",) and folder[1] in QUICK)
+    return True if config.getoption("--quick") and not chosen else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--quick"):
+        return
+    left = [item for item in items if not _is_quick(item)]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if _is_quick(item)]
+
+
+def _is_quick(item: pytest.Item) -> bool:
+    if not isinstance(item, pytest.Function) or item.get_closest_marker("slow"):
+        return False
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return "models" not in item.fixturenames and not any(map(_is_engine, parameters))
+
+
+def _is_engine(parameter: object) -> bool:
+    return isinstance(parameter, str) and not set(ENGINES).isdisjoint(parameter.split(","))
+
+
+class NoEngines:
+    """Hides the engines from imports, so that a test that needs one fails where they are there."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: object = None
+    ) -> ModuleSpec | None:
+        """Whatever else is to be imported is found by others."""
+        if name.partition(".")[0] in (*ENGINES, "paddle", "torch"):
+            raise ModuleNotFoundError(f"{name} is not there in a quick run", name=name)
+        return None
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -35,7 +97,3 @@ def models() -> Path:
     """The folder with the real models and the oracles' outputs (`make models` writes it)."""
     default = Path(__file__).parents[1] / "build" / "models"
     return Path(os.environ.get("CROSSCHIP_MODELS", default))
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--record-oracle", action="store_true", help="write tests/ops/recorded/")

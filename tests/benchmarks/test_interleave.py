@@ -7,7 +7,7 @@ from itertools import groupby
 
 import pytest
 
-from crosschip.runtime.benchmark import Timing, interleave
+from crosschip.bench.timing import Timing, interleave
 
 
 def traced(names: str) -> tuple[dict[str, Callable[[], None]], list[str]]:

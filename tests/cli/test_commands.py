@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
+import onnx
 import pytest
+from onnx import parser
 from tests.cli.conftest import Crosschip
 
-from crosschip.cli._show import table
+from crosschip.cli import _show
+from crosschip.cli._show import doing, table
 from crosschip.runtime.cache import Cache
 from crosschip.runtime.entry import Entry
 
@@ -56,6 +60,55 @@ def test_drawings(crosschip: Crosschip, model: Path, tmp_path: Path) -> None:
     svg = ElementTree.parse(tmp_path / "m.svg")
     texts = [element.text for element in svg.iter("{http://www.w3.org/2000/svg}text")]
     assert {"reference", "CONV_2D", "[bold]概率"} <= set(texts)
+
+
+@pytest.fixture
+def partly_unknown(tmp_path: Path) -> Path:
+    """A model with an operation of ONNX Runtime's own between two standard ones."""
+    proto = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+        g (float[3, 3] x) => (float[3, 3] y)
+        { r = Relu(x)  i = com.microsoft.Inverse(r)  y = Tanh(i) }""")
+    path = tmp_path / "inverse.onnx"
+    onnx.save(proto, path)
+    return path
+
+
+def test_explaining_what_no_device_runs(
+    crosschip: Crosschip, partly_unknown: Path, tmp_path: Path
+) -> None:
+    """The tables and drawings are there all the same, then the error of `run`."""
+    files = ("--dot", tmp_path / "m.dot", "--svg", tmp_path / "m.svg")
+    outcome = crosschip("explain", partly_unknown, "--devices", "reference", *files)
+    assert outcome.status == 1
+    for text in ("TANH", "Inverse", "nobody", "is not a standard operator", "reference runs 2"):
+        assert text in outcome.out
+    assert "error: g: none of the devices runs 1 of its operations" in outcome.err
+    assert (
+        outcome.err == crosschip("run", partly_unknown, "--devices", "reference", "--no-cache").err
+    )
+    drawn = (tmp_path / "m.dot").read_text(encoding="utf-8")
+    assert drawn.count("reference") == 2
+    assert "Inverse" in drawn
+    assert "Inverse" in (tmp_path / "m.svg").read_text(encoding="utf-8")
+    outcome = crosschip("explain", partly_unknown, "--devices", "reference", "--json")
+    assert outcome.status == 1
+    devices = {o["type"]: o["device"] for o in outcome.document["operations"]}
+    assert devices == {"RELU": "reference", "onnx.com.microsoft.Inverse": None, "TANH": "reference"}
+
+
+def test_explaining_what_runs_inside_branches(crosschip: Crosschip, tmp_path: Path) -> None:
+    proto = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (bool c, float[3] x) => (float[3] y)
+        { y = If <then_branch = t () => (float[3] a) { a = Tanh(x) },
+                  else_branch = e () => (float[3] b) { b = Exp(x) }> (c) }""")
+    path = tmp_path / "if.onnx"
+    onnx.save(proto, path)
+    outcome = crosschip("explain", path, "--devices", "reference", "--json")
+    assert outcome.status == 0
+    assert {o["type"] for o in outcome.document["operations"]} == {"IF", "TANH", "EXP"}
+    shown = crosschip("explain", path, "--devices", "reference").out
+    for text in ("IF", "TANH", "EXP"):
+        assert text in shown
 
 
 def test_a_drawing_that_cannot_be_written_is_an_error(crosschip: Crosschip, model: Path) -> None:
@@ -215,3 +268,24 @@ def test_a_long_name_leaves_room_for_the_rest(capsys: pytest.CaptureFixture[str]
     for text in ("[1, 2]", "[/b] :x:", "[n]", "shape"):
         assert text in shown
     assert shown.count("x") == 101
+
+
+class Impatient:
+    """A timer that does not wait."""
+
+    def __init__(self, seconds: float, say: Callable[[], None]) -> None:
+        assert seconds > 1
+        self.start, self.daemon = say, False
+
+    def cancel(self) -> None:
+        self.start = lambda: pytest.fail("is started after its end")
+
+
+def test_a_log_says_what_takes_long(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with doing("at once"):
+        pass
+    monkeypatch.setattr(_show, "Timer", Impatient)
+    with doing("compiling [b]"):
+        assert capsys.readouterr().err == "compiling [b] …\n"

@@ -33,6 +33,15 @@ def test_an_error_is_a_line_and_status_1(model: Path) -> None:
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("typed", "completed"), [("crosschip exp", "explain"), ("crosschip run --prec", "--precision")]
+)
+def test_the_shell_completes(typed: str, completed: str) -> None:
+    count = len(typed.split()) - 1
+    done = crosschip(_CROSSCHIP_COMPLETE="complete_bash", COMP_WORDS=typed, COMP_CWORD=str(count))
+    assert done.stdout.decode().split() == [completed]
+
+
 def test_wrong_usage_is_status_2() -> None:
     done = crosschip("run")
     assert (done.returncode, done.stdout) == (2, b"")

@@ -68,14 +68,16 @@ def changing(slot: str, change: Callable[[Any], Any]) -> Callable[[Operator], Op
     return wrong
 
 
-def computing(reference: Callable[[Reference], Reference]) -> Callable[[Operator], Operator]:
-    """Compute something else, made from the right reference."""
+def computing(
+    reference: Callable[[Any, Reference], Reference],
+) -> Callable[[Operator], Operator]:
+    """Compute something else, made from the operation and its right reference."""
 
     def wrong(operation: Operator) -> Operator:
         right = type(operation).reference
 
-        def compute(self: Operator, **values: Any) -> Any:
-            return reference(lambda **given: right(self, **given))(**values)
+        def compute(self: Operator, **tensors: Any) -> Any:
+            return reference(self, lambda **given: right(self, **given))(**tensors)
 
         kind = type(type(operation).__name__, (type(operation),), {"reference": compute})
         return _like(operation, kind, operation.inputs)
@@ -215,27 +217,23 @@ class ClosingDevice(ReferenceDevice):
         ClosingDevice._closed = True
 
 
-def _away_from_zero(right: Reference) -> Reference:
+def _away_from_zero(self: Any, right: Reference) -> Reference:
     return lambda input: np.sign(input) * np.floor(np.abs(input) + 0.5)
 
 
-def _ties_to_the_last(right: Reference) -> Reference:
-    def reference(input: Array, axis: int, **others: Any) -> Any:
-        flipped = right(input=np.flip(input, axis), axis=axis, **others)
-        return input.shape[axis] - 1 - flipped
+def _ties_to_the_last(self: Any, right: Reference) -> Reference:
+    def reference(input: Array) -> Any:
+        flipped = right(input=np.flip(input, self.axis))
+        return input.shape[self.axis] - 1 - flipped
 
     return reference
 
 
-def _integers_rounded(right: Reference) -> Reference:
-    def reference(input: Array, dtype: Any, **others: Any) -> Any:
-        rounded = np.rint(input) if input.dtype.kind == "f" else input
-        return right(input=rounded, dtype=dtype, **others)
-
-    return reference
+def _integers_rounded(self: Any, right: Reference) -> Reference:
+    return lambda input: right(input=np.rint(input) if input.dtype.kind == "f" else input)
 
 
-def _floor_division(right: Reference) -> Reference:
+def _floor_division(self: Any, right: Reference) -> Reference:
     def reference(input0: Array, input1: Array) -> Any:
         if input0.dtype.kind != "i":
             return right(input0=input0, input1=input1)
@@ -244,19 +242,15 @@ def _floor_division(right: Reference) -> Reference:
     return reference
 
 
-def _scaled(factor: float) -> Callable[[Reference], Reference]:
-    def changed(right: Reference) -> Reference:
-        return lambda **values: right(**values) * np.float32(factor)
+def _scaled(factor: float) -> Callable[[Any, Reference], Reference]:
+    def changed(self: Any, right: Reference) -> Reference:
+        return lambda **tensors: right(**tensors) * np.float32(factor)
 
     return changed
 
 
-def _reversed(right: Reference) -> Reference:
-    return lambda inputs, axis: right(inputs=inputs[::-1], axis=axis)
-
-
-def _saturated(right: Reference) -> Reference:
-    return lambda **values: np.minimum(right(**values), 5)
+def _saturated(self: Any, right: Reference) -> Reference:
+    return lambda **tensors: np.minimum(right(**tensors), 5)
 
 
 DEFECTS: dict[str, Defect] = {
@@ -274,7 +268,7 @@ DEFECTS: dict[str, Defect] = {
     "axis_ignored": Defect("GATHER", ignoring("axis")),
     "order_reversed": Defect(
         "CONCAT",
-        computing(lambda right: lambda inputs, axis: right(inputs=inputs[::-1], axis=axis)),
+        computing(lambda self, right: lambda parts: right(parts=parts[::-1])),
     ),
     "permutation_inverted": Defect("TRANSPOSE", changing("perm", np.argsort)),
     "upper_bound_ignored": Defect("CLIP", ignoring("max")),
@@ -288,7 +282,9 @@ DEFECTS: dict[str, Defect] = {
     "exclusive_ignored": Defect("CUM_SUM", ignoring("exclusive")),
     "negative_base": Defect(
         "POW",
-        computing(lambda right: lambda input0, input1: right(input0=np.abs(input0), input1=input1)),
+        computing(
+            lambda self, right: lambda input0, input1: right(input0=np.abs(input0), input1=input1)
+        ),
     ),
     "saturates": Defect("EXP", computing(_saturated)),
     "floor_division": Defect("DIV", computing(_floor_division)),
@@ -297,7 +293,7 @@ DEFECTS: dict[str, Defect] = {
     ),
     "largest_ignored": Defect("TOP_K", ignoring("largest")),
     "equal_counts_as_less": Defect(
-        "LESS", computing(lambda right: lambda input0, input1: np.less_equal(input0, input1))
+        "LESS", computing(lambda self, right: lambda input0, input1: np.less_equal(input0, input1))
     ),
     "one_output": Defect("SPLIT", program=LosingAnOutput),
     "fortran_order": Defect("MUL", program=Transposing),

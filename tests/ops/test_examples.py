@@ -80,6 +80,7 @@ def test_what_is_inferred_is_what_is_computed(name: str) -> None:
                 assert is_unknown(size) or substitute(size, bound) == actual
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 @given(data=st.data())
 @settings(max_examples=8, suppress_health_check=list(HealthCheck), derandomize=True)

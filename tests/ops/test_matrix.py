@@ -94,7 +94,7 @@ def decomposed(x: Array) -> Array:
     b = Builder()
     input = b.input("x", TensorType(FLOAT32, x.shape))
     operation = Det("det", (input,))
-    operation.outputs = (Operand("y", operation.infer()[0]),)
+    operation = operation.with_outputs((Operand("y", operation.infer()[0]),))
     parts = operation.decomposition(b)
     assert parts
     b.output("y", parts[0])

@@ -233,9 +233,8 @@ def test_functions(function: CellFunction) -> None:
 
 def both_ways(operation: Recurrent, b: Builder, arrays: Sequence[Array]) -> list[Sequence[Array]]:
     """The outputs as the reference and as the decomposition compute them."""
-    operation.outputs = tuple(
-        Operand(f"output{index}", type_) for index, type_ in enumerate(operation.infer())
-    )
+    outputs = (Operand(f"output{index}", type_) for index, type_ in enumerate(operation.infer()))
+    operation = operation.with_outputs(tuple(outputs))
     parts = operation.decomposition(b)
     assert parts
     b.append(operation)

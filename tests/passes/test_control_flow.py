@@ -289,5 +289,14 @@ def test_simplifying_keeps_what_random_programs_compute(make: Inner) -> None:
     np.testing.assert_allclose(computed(simple, x=X)["y"], expected, rtol=1e-5, atol=1e-6)
     again = simplify(simple)
     assert str(again) == str(simple)
-    with crosschip.compile(model, "onnxruntime", cache=False) as compiled:
+
+
+@pytest.mark.parametrize("device", ["onnxruntime"])
+@given(programs())
+def test_engines_compute_what_random_programs_do(device: str, make: Inner) -> None:
+    b = Builder("random")
+    b.output("y", make(b, b.input("x", float32(3))))
+    model = b.build()
+    with crosschip.compile(model, device, cache=False) as compiled:
+        expected = computed(model, x=X)["y"]
         np.testing.assert_allclose(compiled.run({"x": X})["y"], expected, rtol=1e-4, atol=1e-5)

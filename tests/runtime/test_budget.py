@@ -60,6 +60,7 @@ def many_constants(count: int) -> Model:
     return model_of(make, float32(2**16))
 
 
+@pytest.mark.slow
 def test_functions_that_double_end(tmp_path: Path) -> None:
     path = doubling_functions(tmp_path, 30)
     with pytest.raises(BudgetError, match=r"doubling\.onnx: .*over 5000 operations.*operations=…"):
@@ -152,6 +153,7 @@ def test_a_budget_is_a_budget(tmp_path: Path) -> None:
         crosschip.load(doubling_functions(tmp_path, 1), budget=5)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_folding_takes_little_memory() -> None:
     """27 doublings of sixteen bytes would be two GiB."""
     script = (

@@ -255,6 +255,7 @@ def test_close_waits_for_runs_that_are_under_way(remote: Remote) -> None:
     model.close()
 
 
+@pytest.mark.slow
 def test_many_threads_run_while_one_closes() -> None:
     for _ in range(20):
         model = crosschip.compile(chain(Relu), "reference", cache=False)

@@ -433,6 +433,7 @@ for index in range(100):
 """
 
 
+@pytest.mark.slow
 def test_eight_processes_keep_the_limit(cache: Cache) -> None:
     """Nobody reads a wrong program, nothing is left over, and together they hardly pass it."""
     limit, entry = 120_000, 10_500

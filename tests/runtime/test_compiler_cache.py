@@ -291,6 +291,7 @@ with compile(chain(Relu, Tanh), [device], cache=sys.argv[1]) as model:
 """
 
 
+@pytest.mark.slow
 def test_eight_processes_fill_one_folder_at_once(tmp_path: Path) -> None:
     """All get the right answer, and one good entry is left; the ninth compiles nothing."""
     for out in at_once(COMPILING, str(tmp_path)):

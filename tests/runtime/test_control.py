@@ -37,6 +37,7 @@ from crosschip.ops.standard.comparison import Less
 from crosschip.ops.standard.reduction import ReduceSum
 from crosschip.ops.standard.unary import Exp, Neg
 
+DEVICES = ("reference", "openvino,reference", "onnxruntime")
 N = symbol("N")
 COUNT = TensorType(ITERATION.element_type, ())
 ONES = np.ones(2, np.float32)
@@ -192,20 +193,20 @@ def test_a_loop_without_end_is_interrupted() -> None:
         assert 7 <= len(device.programs[0].calls) < 1000
 
 
-def test_runs_at_once_do_not_meet() -> None:
+@pytest.mark.parametrize("devices", DEVICES)
+def test_runs_at_once_do_not_meet(devices: str) -> None:
     def doubled(b: Builder, x: Operand) -> Operand:
         return b.add(Add, x, x)
 
     model = looped(doubled)
-    for devices in ("reference", "openvino,reference", "onnxruntime"):
-        with crosschip.compile(model, devices, cache=False) as compiled:
+    with crosschip.compile(model, devices, cache=False) as compiled:
 
-            def run(number: int) -> bool:
-                inputs = {"x": ONES * number, "n": np.array(number % 7)}
-                return bool((compiled.run(inputs)["y"] == ONES * number * 2 ** (number % 7)).all())
+        def run(number: int) -> bool:
+            inputs = {"x": ONES * number, "n": np.array(number % 7)}
+            return bool((compiled.run(inputs)["y"] == ONES * number * 2 ** (number % 7)).all())
 
-            with ThreadPoolExecutor(8) as pool:
-                assert all(pool.map(run, range(64)))
+        with ThreadPoolExecutor(8) as pool:
+            assert all(pool.map(run, range(64)))
 
 
 def test_bodies_come_from_the_cache(tmp_path: Path) -> None:
@@ -244,7 +245,8 @@ def test_what_is_scanned_must_be_of_one_length() -> None:
             compiled.run({"p": ONES, "q": ONES[:1]})
 
 
-def test_a_loop_goes_on_as_its_body_says() -> None:
+@pytest.mark.parametrize("devices", DEVICES)
+def test_a_loop_goes_on_as_its_body_says(devices: str) -> None:
     def below(b: Builder, x: Operand) -> Operand:
         return b.add(Less, b.add(ReduceSum, x, (0,), keepdim=False), np.float32(10))
 
@@ -256,9 +258,8 @@ def test_a_loop_goes_on_as_its_body_says() -> None:
         "loop", None, None, [b.input("x", float32(2))], [], body_of(doubled, float32(2), below)
     )
     b.output("y", b.insert(loop)[0])
-    for devices in ("reference", "openvino,reference", "onnxruntime"):
-        with crosschip.compile(b.build(), devices, cache=False) as compiled:
-            np.testing.assert_array_equal(compiled.run({"x": ONES})["y"], ONES * 8)
+    with crosschip.compile(b.build(), devices, cache=False) as compiled:
+        np.testing.assert_array_equal(compiled.run({"x": ONES})["y"], ONES * 8)
 
 
 def test_no_device_can_have_the_name_of_the_runtime() -> None:

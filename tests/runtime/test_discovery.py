@@ -124,6 +124,7 @@ def python(program: str, environment: Mapping[str, str]) -> subprocess.Completed
     return subprocess.run(command, env=dict(environment), capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_every_device_is_a_line_and_none_a_traceback(installed: Mapping[str, str]) -> None:
     done = python(
         "from crosschip.cli import run; raise SystemExit(run(['devices', '--json']))", installed
@@ -148,6 +149,7 @@ def test_every_device_is_a_line_and_none_a_traceback(installed: Mapping[str, str
         assert "\n" not in found[name]["reason"]
 
 
+@pytest.mark.slow
 def test_a_vendors_device_runs_models(installed: Mapping[str, str]) -> None:
     program = """if True:
         import crosschip, numpy
@@ -182,6 +184,7 @@ def test_importing_crosschip_loads_nothing() -> None:
     assert "compile" in names
 
 
+@pytest.mark.slow
 def test_compiling_for_one_device_loads_no_other() -> None:
     program = """if True:
         import sys
@@ -196,6 +199,7 @@ def test_compiling_for_one_device_loads_no_other() -> None:
     assert (done.stdout, done.stderr) == ("set()\n", "")
 
 
+@pytest.mark.slow
 def test_listing_devices_loads_no_importer_and_no_other_command() -> None:
     program = """if True:
         import sys

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from tests.modelling import DelegatingDevice, float32, model_of
 
 import crosschip
@@ -13,6 +14,7 @@ from crosschip.ops.standard.conversion import Assign
 MANY = 100_000
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_operations_are_placed_compiled_and_run() -> None:
     def make(b: Builder, x: Operand) -> Operand:
         for _ in range(MANY // 100):

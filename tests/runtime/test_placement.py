@@ -202,6 +202,22 @@ def test_a_model_that_no_device_runs_is_refused_with_every_reason_once() -> None
     ]
 
 
+def test_what_no_device_runs_is_left_out_on_request() -> None:
+    model = chain(Relu, Tanh, Relu)
+    no = asks(lambda o: YES if o.type == "RELU" else Support.no(o, "input", "too large"))
+    placement = place(model, {"a": no, "b": only("RELU")}, ask_all=True, partial=True)
+    assert where(placement) == [("RELU", "a"), ("RELU", "a")]
+    assert [o.type for o in placement.model.operations] == ["RELU", "TANH", "RELU"]
+    (decision,) = placement.unplaced
+    assert (decision.name, decision.device, decision.parts) == ("tanh_0", None, ())
+    assert decision.reasons == {"a": "TANH.input: too large", "b": "TANH: not implemented"}
+    assert [refusal.slot for refusal in decision.refusals] == ["input", ""]
+    assert "a runs 2, nobody runs 1; main reason" in placement.summary()
+    with pytest.raises(UnsupportedError, match=r"1 x a: TANH\.input: too large; b: TANH"):
+        placement.check()
+    place(model, {"a": everything}, partial=True).check()
+
+
 def test_a_long_list_of_reasons_is_cut() -> None:
     def decline(operation: Operation) -> Support:
         return Support.no(operation, "input", f"number {operation.name}")

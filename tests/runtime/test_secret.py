@@ -45,6 +45,7 @@ print(secret().hex())
 """
 
 
+@pytest.mark.slow
 def test_eight_processes_make_one(path: Path) -> None:
     assert len(set(at_once(MAKING))) == 1
     assert secret().hex() + "\n" in at_once(MAKING, count=1)

@@ -59,7 +59,6 @@ def _app() -> typer.Typer:
     app = typer.Typer(
         help="One model, any AI chip: load, place, compile, cache and run, and say why.",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -72,7 +71,7 @@ def _app() -> typer.Typer:
 
 
 class _Interruption:
-    """What Ctrl-C does from now on.
+    """The effect of Ctrl-C from now on.
 
     Attributes:
         came: whether there was one. Code in between may have taken the exception for a failure of

@@ -1,4 +1,4 @@
-"""How commands print: tables for people, one JSON document for programs."""
+"""Output of commands: tables for people, one JSON document for programs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from threading import Timer
 
 from rich.console import Console
 from rich.table import Table
 
 _WITHOUT_END = 10_000
+_SECONDS_OF_SILENCE = 20.0
 
 
 def _width() -> int | None:
@@ -58,9 +60,15 @@ def table(
 
 @contextmanager
 def doing(what: str) -> Iterator[None]:
-    """Say on a terminal what takes long, while it does."""
+    """Say what takes long, while it does: on a terminal at once, in a log after some seconds."""
     if messages.is_terminal:
         with messages.status(what):
             yield
-    else:
+        return
+    said = Timer(_SECONDS_OF_SILENCE, lambda: print(f"{what} …", file=sys.stderr, flush=True))
+    said.daemon = True
+    said.start()
+    try:
         yield
+    finally:
+        said.cancel()

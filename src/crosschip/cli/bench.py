@@ -12,11 +12,11 @@ import numpy as np
 import typer
 
 import crosschip
+from crosschip.bench.peers import PeerRun, open_peer
+from crosschip.bench.timing import Timing, interleave
 from crosschip.cli import _options
 from crosschip.cli._show import document, doing, table
-from crosschip.hal.peer import PeerRun, open_peer
 from crosschip.ir import Array
-from crosschip.runtime.benchmark import Timing, interleave
 
 OURS = "crosschip"
 

@@ -24,7 +24,10 @@ def command(
     svg: Annotated[Path | None, typer.Option(help="Write an SVG drawing there.")] = None,
     as_json: _options.Json = False,
 ) -> None:
-    """Say which device would run each operation of a model, and why; nothing is compiled."""
+    """Say which device would run each operation of a model, and why; nothing is compiled.
+
+    The exit status is 1 if no device runs some operation.
+    """
     if svg and svg.suffix.lower() != ".svg":
         raise typer.BadParameter(f"{svg}: what is written is SVG; name it .svg", param_hint="--svg")
     limits, settings = _options.budget(budget), _options.properties(property)
@@ -46,6 +49,7 @@ def command(
         document(_report(placement))
     else:
         _print(placement)
+    placement.check()
 
 
 def _report(placement: Placement) -> dict[str, object]:
@@ -57,7 +61,7 @@ def _report(placement: Placement) -> dict[str, object]:
                 "inputs": [operand.name for operand in segment.inputs],
                 "outputs": [operand.name for operand in segment.outputs],
             }
-            for segment in placement.segments
+            for segment in placement.every_segment()
         ],
         "operations": [
             {
@@ -66,7 +70,7 @@ def _report(placement: Placement) -> dict[str, object]:
                 "device": decision.device,
                 "reasons": dict(decision.reasons),
             }
-            for decision in placement.decisions
+            for decision in placement.every_decision()
         ],
     }
 
@@ -82,13 +86,17 @@ def _print(placement: Placement) -> None:
                 ", ".join(operand.name for operand in segment.inputs),
                 ", ".join(operand.name for operand in segment.outputs),
             )
-            for segment in placement.segments
+            for segment in placement.every_segment()
         ],
         numbers="operations",
     )
     alike = Counter(
-        (d.type, d.device, "\n".join(f"{name}: {text}" for name, text in d.reasons.items()))
-        for d in placement.decisions
+        (
+            d.type,
+            d.device or "nobody",
+            "\n".join(f"{name}: {text}" for name, text in d.reasons.items()),
+        )
+        for d in placement.every_decision()
     )
     table(
         "Operations",

@@ -30,7 +30,7 @@ MIN_CORE_SIDE = 3.0
 """A rectangle with a side of fewer pixels of the map is a speck."""
 
 UNCLIP_RATIO = 1.8
-"""How far a core grows back, in units of its area divided by its perimeter.
+"""The distance that a core grows back, in units of its area divided by its perimeter.
 
 Lines cut out more tightly than this lose the spaces between their words when they are read.
 """

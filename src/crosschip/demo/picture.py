@@ -16,7 +16,7 @@ Quad: TypeAlias = NDArray[np.float64]
 """Corners of a line of text, 4 x 2: x, y in pixels, clockwise from the top left one."""
 
 Floats: TypeAlias = NDArray[np.float32]
-"""What goes into a model and what comes out of it."""
+"""The input or the output of a model."""
 
 Model: TypeAlias = Callable[[Floats], Floats]
 """A model with one input and one output, on whatever device it runs."""

@@ -38,13 +38,13 @@ class Line:
     """Its corners in the picture, clockwise from the one at its top left."""
 
     text: str
-    """What it says."""
+    """The text."""
 
     score: float
-    """How certain that is, from 0 to 1."""
+    """The certainty of that, from 0 to 1."""
 
     turned: bool
-    """Whether it is upside down in the picture."""
+    """True if it is upside down in the picture."""
 
 
 class Reader:

@@ -24,7 +24,7 @@ TURNED_PROBABILITY = 0.9
 """A line is taken to be upside down above this probability."""
 
 BATCH = 6
-"""How many lines the classifier and the recognizer see at a time."""
+"""The number of lines that the classifier and the recognizer see at a time."""
 
 
 def crop(picture: Picture, quad: Quad) -> Picture:

@@ -21,10 +21,10 @@ Source = Path | bytes
 
 
 class Importer(Protocol):
-    """What the module of an importer offers. Importing the module must be cheap."""
+    """The functions of an importer's module. Importing the module must be cheap."""
 
     def recognizes(self, source: Source) -> bool:
-        """Whether the file or folder, which exists, or the content looks like one for this."""
+        """Tell whether the file or folder, which exists, or the content looks like one for this."""
 
     def load(self, source: Source) -> Model:
         """Import the model.

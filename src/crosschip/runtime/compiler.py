@@ -111,12 +111,12 @@ def explain(
 ) -> Placement:
     """Place a model without compiling it, asking every device about every operation.
 
-    The arguments are those of `compile`.
+    The arguments are those of `compile`. What no device runs is in `Placement.unplaced`, and
+    `Placement.check` raises the error with which `compile` would refuse it.
 
     Raises:
         BudgetError: the model costs more than the budget allows.
         InputError: an argument does not fit.
-        UnsupportedError: no device runs some operation; the message lists all, with reasons.
         DeviceError: a device is unknown or fails to load.
     """
     options = _options(precision, threads, _sizes(ranges or {}, ()))
@@ -124,7 +124,7 @@ def explain(
     with ExitStack() as owned:
         opened = _open(devices, {} if properties is None else properties, owned)
         with _limited(model, budget):
-            return place(model, _asks(opened, options), ask_all=True)
+            return place(model, _asks(opened, options), ask_all=True, partial=True)
 
 
 def _prepared(

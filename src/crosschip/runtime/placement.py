@@ -24,6 +24,8 @@ from crosschip.runtime.segments import Segment, segments_of
 Refusals = dict[str, dict[str, Support]]
 """Answers that take the place of a device's own, by device and operation name."""
 
+_NOBODY = ""  # no device has this name
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -32,21 +34,21 @@ class Decision:
     Attributes:
         name: the operation's.
         type: its operator's.
-        device: who runs it.
+        device: who runs it; `None` if nobody does.
         verdicts: what each device that was asked does about it, in the order of preference.
         bodies: where the bodies of control flow went that the runtime runs.
     """
 
     name: str
     type: str
-    device: str
+    device: str | None
     verdicts: Mapping[str, Verdict]
     bodies: Sequence[Placement] = ()
 
     @property
     def parts(self) -> Sequence[Operation]:
         """The operations that run: the operation itself, or those of its decomposition."""
-        return self.verdicts[self.device].parts
+        return () if self.device is None else self.verdicts[self.device].parts
 
     @property
     def reasons(self) -> Mapping[str, str]:
@@ -61,17 +63,38 @@ class Decision:
         """
         if self.device == RUNTIME:
             return []
-        before = list(self.verdicts).index(self.device)
-        return [verdict.support for verdict in list(self.verdicts.values())[:before]]
+        asked = list(self.verdicts)
+        before = asked if self.device is None else asked[: asked.index(self.device)]
+        return [self.verdicts[name].support for name in before]
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A model cut into segments, each for one device, in an order in which they can run."""
+    """A model cut into segments, each for one device, in an order in which they can run.
+
+    Attributes:
+        model: the operations that run, and those that no device runs.
+        segments: the parts of it that devices run.
+        decisions: about each operation of the model as it was given.
+    """
 
     model: Model
     segments: tuple[Segment, ...]
     decisions: tuple[Decision, ...]
+
+    @property
+    def unplaced(self) -> Sequence[Decision]:
+        """The decisions about operations that no device runs."""
+        return [decision for decision in self.decisions if decision.device is None]
+
+    def check(self) -> None:
+        """Make sure that all of the model runs.
+
+        Raises:
+            UnsupportedError: no device runs some operation; the message lists all, with reasons.
+        """
+        if self.unplaced:
+            raise UnsupportedError(_unplaced_text(self.model, self.unplaced))
 
     def every_decision(self) -> Iterator[Decision]:
         """The decisions about the model's operations and, after each, those about its bodies'."""
@@ -94,7 +117,7 @@ class Placement:
     def summary(self) -> str:
         """One line: how much went where, and the main reason why not all to the first device."""
         decisions = list(self.every_decision())
-        counts = Counter(decision.device for decision in decisions)
+        counts = Counter(decision.device or "nobody" for decision in decisions)
         shares = ", ".join(f"{device} runs {count}" for device, count in counts.most_common())
         segments = sum(1 for _ in self.every_segment())
         total = f"{len(decisions)} operations in {segments} segments: {shares}"
@@ -116,6 +139,7 @@ def place(
     refusals: Refusals | None = None,
     *,
     ask_all: bool = False,
+    partial: bool = False,
 ) -> Placement:
     """Give every operation of a model to a device.
 
@@ -124,6 +148,7 @@ def place(
         devices: how to ask each device, by name, in the order of preference.
         refusals: what is known not to work although the device says yes.
         ask_all: ask every device about every operation, for their reasons.
+        partial: leave out what no device runs, rather than raise an error.
 
     Raises:
         ModelError: two operations of the model have one name.
@@ -144,10 +169,14 @@ def place(
             if bodies.go_before(owners.get(name), list(devices)):
                 owners[name] = RUNTIME
         decisions, placed, owner_of = _decide(model, asked, owners, inside)
-        segments = segments_of(placed, owner_of, _dialects(decisions))
+        every = segments_of(placed, owner_of, _dialects(decisions))
+        segments = tuple(segment for segment in every if segment.device != _NOBODY)
+        placement = Placement(placed, segments, decisions)
+        if not partial:
+            placement.check()
         split = _split_groups(asked, owners, segments)
         if not split:
-            return Placement(placed, segments, decisions)
+            return placement
         for name, operation, why in split:
             known[name][operation.name] = broken_group(operation, why)
 
@@ -180,7 +209,7 @@ class _Inside:
             placed = [place(body, devices, refusals, ask_all=ask_all) for body in operation.bodies]
         except UnsupportedError as error:
             return cls((), frozenset(), str(error))
-        used = {decision.device for body in placed for decision in body.every_decision()}
+        used = {decision.device or _NOBODY for body in placed for decision in body.every_decision()}
         return cls(placed, frozenset(used - {RUNTIME}))
 
     def go_before(self, whole: str | None, order: Sequence[str]) -> bool:
@@ -216,15 +245,10 @@ def _decide(
     owners: Mapping[str, str],
     inside: Mapping[str, _Inside],
 ) -> tuple[tuple[Decision, ...], Model, Mapping[Operation, str]]:
-    """The decisions, the model of what runs, and the device of each operation of that.
-
-    Raises:
-        UnsupportedError: an operation has no owner.
-    """
+    """The decisions, the model of what runs, and the device of each operation of that."""
     decisions: list[Decision] = []
     operations: list[Operation] = []
     owner_of: dict[Operation, str] = {}
-    unplaced: list[tuple[Operation, Mapping[str, Verdict]]] = []
     for operation in model.operations:
         spend()
         about = {
@@ -233,22 +257,17 @@ def _decide(
             if operation.name in found.of
         }
         device = owners.get(operation.name)
-        if device is None:
-            if operation.name in inside:
-                no = Support.no(operation, "", inside[operation.name].problem)
-                about[RUNTIME] = Verdict(no, ())
-            unplaced.append((operation, about))
-            continue
         bodies: Sequence[Placement] = ()
         if device == RUNTIME:
             about[RUNTIME] = Verdict(Support(True, detail="runs its bodies"), (operation,))
             bodies = inside[operation.name].bodies
+        elif device is None and operation.name in inside:
+            about[RUNTIME] = Verdict(Support.no(operation, "", inside[operation.name].problem), ())
         decision = Decision(operation.name, operation.type, device, about, bodies)
+        parts = (operation,) if device is None else decision.parts
         decisions.append(decision)
-        operations.extend(decision.parts)
-        owner_of.update(dict.fromkeys(decision.parts, device))
-    if unplaced:
-        raise UnsupportedError(_unplaced_text(model, unplaced))
+        operations.extend(parts)
+        owner_of.update(dict.fromkeys(parts, device or _NOBODY))
     placed = Model(model.name, model.inputs, operations, model.outputs)
     if verifying():
         placed.verify()
@@ -260,8 +279,8 @@ def _dialects(decisions: Sequence[Decision]) -> Mapping[Operation, str]:
     return {
         part: decision.verdicts[decision.device].support.dialect
         for decision in decisions
+        if decision.device is not None and decision.verdicts[decision.device].support.dialect
         for part in decision.parts
-        if decision.verdicts[decision.device].support.dialect
     }
 
 
@@ -281,12 +300,10 @@ def _split_groups(
     return split
 
 
-def _unplaced_text(
-    model: Model, unplaced: Sequence[tuple[Operation, Mapping[str, Verdict]]]
-) -> str:
+def _unplaced_text(model: Model, unplaced: Sequence[Decision]) -> str:
     by_reasons = Counter(
-        "; ".join(f"{device}: {verdict.text}" for device, verdict in about.items())
-        for _, about in unplaced
+        "; ".join(f"{device}: {reason}" for device, reason in decision.reasons.items())
+        for decision in unplaced
     )
     lines = [f"  {count} x {reasons}" for reasons, count in by_reasons.most_common(10)]
     if len(by_reasons) > 10:

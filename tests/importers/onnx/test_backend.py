@@ -24,19 +24,11 @@ UNCHECKED: Mapping[str, Mapping[str, str]] = {
 }
 """By devices, the cases whose values are not compared: patterns of their names, and why."""
 
-FEWEST_RIGHT = {"reference": 1810, "onnxruntime,reference": 1810}
-
 
 def unchecked(devices: str) -> set[str]:
     """The names of the cases that are refused, or draw random numbers."""
     patterns = [re.compile(f"test_{pattern}") for pattern in UNCHECKED[devices]]
     return {case.name for case in cases() if any(p.match(case.name) for p in patterns)}
-
-
-@pytest.mark.parametrize("devices", UNCHECKED)
-def test_as_many_cases_are_right_as_promised(devices: str) -> None:
-    assert len(cases()) == 1822
-    assert len(cases()) - len(unchecked(devices)) >= FEWEST_RIGHT[devices]
 
 
 @pytest.mark.parametrize("devices", UNCHECKED)

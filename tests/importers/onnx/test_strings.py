@@ -189,12 +189,8 @@ def is_right_directly(case: Case) -> bool:
     return True
 
 
-def test_there_are_cases_of_strings_and_most_run_here() -> None:
-    assert len(text_cases()) == 26
-    assert sum(map(is_right_directly, text_cases())) >= 22
-
-
 def test_what_onnxruntime_gets_right_is_right(tmp_path: Path) -> None:
+    assert text_cases()
     for case in text_cases():
         outcome = judge(case, ["onnxruntime"], tmp_path)
         assert outcome.verdict == ("right" if is_right_directly(case) else "refused"), outcome
@@ -269,7 +265,7 @@ def test_numbers_and_strings_side_by_side(importing: Importing) -> None:
     model, path = importing(BOTH)
     inputs = {"reals": ARRAYS["reals"], "words": WORDS}
     with crosschip.compile(model, devices=["openvino", "onnxruntime"], cache=False) as compiled:
-        by_device: dict[str, set[str]] = {}
+        by_device: dict[str | None, set[str]] = {}
         for decision in compiled.placement.decisions:
             by_device.setdefault(decision.device, set()).add(decision.type)
         assert by_device == {

@@ -132,7 +132,7 @@ SIZE = str(WEIGHTS.nbytes)
 WRONG_ENTRIES = [
     ({}, "external data have no location"),
     ({"location": "gone.bin"}, "'gone.bin': there is no such file; put it beside the model"),
-    ({"location": "."}, "'.': Is a directory"),
+    ({"location": "."}, "'.': is not a regular file"),
     ({"location": "pipe"}, "'pipe': is not a regular file"),
     ({"location": "empty.bin"}, "has 0 bytes, but its shape needs 49152"),
     ({"location": "../outside.bin"}, "'../outside.bin': is not a place in the model's folder"),

@@ -11,11 +11,11 @@ from pathlib import Path
 from crosschip.ir import Model, ModelFileError
 
 _OTHERS = (b"\n", b"{")
-"""How the content of other frameworks' files begins, and that of an ONNX file never does."""
+"""The beginnings of other frameworks' files, with which no ONNX file begins."""
 
 
 def recognizes(source: Path | bytes) -> bool:
-    """Whether it is the path of an `.onnx` file or of a folder with one, or such a file's content.
+    """Tell whether it is the path of an `.onnx` file, of a folder with one, or a file's content.
 
     Raises:
         ModelFileError: the folder cannot be read.

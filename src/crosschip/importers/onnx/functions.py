@@ -7,28 +7,18 @@ from typing import Any
 
 from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, defs
 
+from crosschip.importers.onnx.schemas import schema_of
 from crosschip.importers.onnx.tensors import text
-
-STANDARD_DOMAINS = ("", "ai.onnx")
-
-
-def schema_of(node: NodeProto, opset: int) -> defs.OpSchema | None:
-    """What ONNX says about a node's operator, if it is one of ONNX's."""
-    domain = "" if node.domain in STANDARD_DOMAINS else text(node.domain)
-    try:
-        return defs.get_schema(text(node.op_type), min(opset, 2**31 - 1), domain)
-    except defs.SchemaError:
-        return None
 
 
 def is_same(node: NodeProto, opset: int, other: int) -> bool:
-    """Whether two versions of the operator set mean the same by a node."""
+    """Tell whether two versions of the operator set mean the same by a node."""
     found, wanted = schema_of(node, opset), schema_of(node, other)
     return found is not None and wanted is not None and found.since_version == wanted.since_version
 
 
 def allows(node: NodeProto, opset: int, types: Iterable[str | None]) -> bool:
-    """Whether ONNX lets a node read operands of these types, written as `tensor(float)`.
+    """Tell whether ONNX lets a node read operands of these types, written as `tensor(float)`.
 
     `None` stands for an input that is left out.
     """

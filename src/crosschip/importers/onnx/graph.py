@@ -8,9 +8,10 @@ from pathlib import Path
 from google.protobuf.message import DecodeError
 from onnx import ModelProto, NodeProto, TypeProto, ValueInfoProto
 
-from crosschip.importers.onnx.functions import STANDARD_DOMAINS, is_same, schema_of
+from crosschip.importers.onnx.functions import is_same
 from crosschip.importers.onnx.opaque import CONTAINER, is_container
 from crosschip.importers.onnx.operators import TABLE
+from crosschip.importers.onnx.schemas import domain_of, schema_of
 from crosschip.importers.onnx.scope import Scope
 from crosschip.importers.onnx.shared import Shared, full_name, located, opsets_of
 from crosschip.importers.onnx.tensors import TensorReader, operand_type, text
@@ -100,7 +101,7 @@ class _ModelImport:
         TABLE.check(self._path, unknown)
 
     def _is_known(self, node: NodeProto) -> bool:
-        """Whether something is known of a node's operator, if only that an engine has it."""
+        """Tell whether something is known of a node's operator, if only that an engine has it."""
         return (
             full_name(node) in TABLE
             or text(node.domain) in _ENGINE_DOMAINS
@@ -158,7 +159,7 @@ def _opsets(path: str, proto: ModelProto) -> dict[str, int]:
         )
     version = found.get("")
     if version is None:
-        if any(text(node.domain) in STANDARD_DOMAINS for node in proto.graph.node):
+        if any(not domain_of(node) for node in proto.graph.node):
             raise ModelFileError(
                 f"{path}: does not say which opset it uses; export or download it again"
             )

@@ -1,4 +1,4 @@
-"""Which nodes must stay together, because what passes between them is no tensor of a known type.
+"""Groups of nodes that must stay together: no tensor of a known type passes between them.
 
 Sequences, optional values and maps go into a model and come out of it, but between operations only
 tensors do, and of these it must be known what they hold. Nodes that hand others to each other
@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from onnx import FunctionProto, NodeProto
 
-from crosschip.importers.onnx.functions import STANDARD_DOMAINS, all_nodes
+from crosschip.importers.onnx.functions import all_nodes
 from crosschip.importers.onnx.opaque import free_names
+from crosschip.importers.onnx.schemas import STANDARD_DOMAINS
 from crosschip.importers.onnx.tensors import text
 
 _MAKERS = frozenset(
@@ -35,7 +36,7 @@ Unit = tuple[int, ...]
 
 
 def makes_no_tensor(nodes: Iterable[NodeProto], functions: Iterable[FunctionProto]) -> bool:
-    """Whether a node, also one in a graph or function of these, may make else than a tensor."""
+    """Tell whether a node, also one in a graph or function, may make else than a tensor."""
     bodies = [nodes, *(function.node for function in functions)]
     return any(_makes_no_tensor(node) for body in bodies for node in all_nodes(body))
 

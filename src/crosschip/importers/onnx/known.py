@@ -1,4 +1,4 @@
-"""What an operation computes, where that is known before the model runs."""
+"""Outputs of operations that are known before the model runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the functions that import operators see of a graph: a node, with its attributes typed."""
+"""A node of a graph, with typed attributes, as the functions that import operators see it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, Tenso
 
 from crosschip.importers.body import Body
 from crosschip.importers.onnx.known import known_outputs
+from crosschip.importers.onnx.schemas import defaults, domain_of
 from crosschip.importers.onnx.tensors import text
 from crosschip.importers.table import ImportTable
 from crosschip.ir import (
@@ -41,7 +42,7 @@ imports = TABLE.imports
 
 
 class Surroundings(Protocol):
-    """What a node asks of the graph that it stands in."""
+    """The questions of a node to the graph that it stands in."""
 
     def array(self, tensor: TensorProto) -> Array:
         """The elements of a tensor that an attribute holds."""
@@ -76,7 +77,8 @@ class Node:
     """One node of an ONNX graph.
 
     Reading an attribute takes it: one that is left over at the end is one that its function does
-    not know.
+    not know. One that the model leaves out has the default of ONNX's schema; where the schema has
+    none, it has the one that the reader is given, or is required.
 
     Attributes:
         type: the ONNX operator.
@@ -95,6 +97,7 @@ class Node:
         names: Iterator[str],
         surroundings: Surroundings,
     ) -> None:
+        self._domain = domain_of(proto)
         self.type = text(proto.op_type)
         self.opset = opset
         self.inputs = inputs
@@ -156,7 +159,7 @@ class Node:
         return constant(value, next(self._names))
 
     def integer(self, name: str, default: int | None = None) -> int:
-        """An integer attribute; required if there is no default."""
+        """An integer attribute."""
         attribute = self._take(name, AttributeProto.INT)
         return _given(name, default) if attribute is None else attribute.i
 
@@ -185,17 +188,17 @@ class Node:
         return _given(name, default) if found is None else found
 
     def optional_integers(self, name: str) -> tuple[int, ...] | None:
-        """A list of integers, `None` where it is left out."""
+        """A list of integers; `None` where the model leaves it out and it has no default."""
         attribute = self._take(name, AttributeProto.INTS)
         return None if attribute is None else tuple(attribute.ints)
 
     def reals(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
-        """A list of floating-point numbers; required if there is no default."""
+        """A list of floating-point numbers."""
         attribute = self._take(name, AttributeProto.FLOATS)
         return _given(name, default) if attribute is None else tuple(attribute.floats)
 
     def texts(self, name: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
-        """A list of strings; required if there is no default."""
+        """A list of strings."""
         attribute = self._take(name, AttributeProto.STRINGS)
         if attribute is None:
             return _given(name, default)
@@ -262,7 +265,7 @@ class Node:
         return self._surroundings.dense(attribute.sparse_tensor)
 
     def has(self, name: str) -> bool:
-        """Whether there is an attribute of the name, not yet read."""
+        """Tell whether there is an attribute of the name, not yet read."""
         return name in self._attributes
 
     def ignore(self, *names: str) -> None:
@@ -281,7 +284,9 @@ class Node:
 
     def _take(self, name: str, kind: AttributeProto.AttributeType) -> AttributeProto | None:
         attribute = self._attributes.pop(name, None)
-        if attribute is not None and attribute.type != kind:
+        if attribute is None:
+            return defaults(self._domain, self.type, self.opset).get(name)
+        if attribute.type != kind:
             wanted = AttributeProto.AttributeType.Name(kind)
             found = AttributeProto.AttributeType.Name(attribute.type)
             raise ModelError(f"attribute {name!r} is of type {found}, not {wanted}")
@@ -303,7 +308,7 @@ def axis_from_front(axis: int, rank: int) -> int:
 
 
 def bounded(count: int) -> int:
-    """How many elements a constant that stands for a node needs, if that is not too many.
+    """The number of elements that a constant in place of a node needs, if that is not too many.
 
     Raises:
         UnsupportedError: it is.

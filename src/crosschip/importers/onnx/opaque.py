@@ -49,7 +49,7 @@ _ANYTHING = helper.make_tensor_type_proto(TensorProto.FLOAT, [])
 
 
 class Names(Protocol):
-    """What names of a graph stand for."""
+    """The meanings of names of a graph."""
 
     def optional(self, name: str) -> Operand | None:
         """The operand of a name."""
@@ -104,7 +104,7 @@ class OpaqueSubgraph:
         self._inputs = {name: o for name, o in present.items() if name not in self._strings}
 
     def is_sound(self) -> bool:
-        """Whether the nodes break no rule of ONNX that can be told without running them."""
+        """Tell whether the nodes break no rule of ONNX that shows without running them."""
         model = self._model(dict.fromkeys(self._outputs, _ANYTHING))
         for value in model.graph.input:
             if value.type.HasField("tensor_type"):
@@ -202,7 +202,7 @@ CONTAINER = TensorType(ElementType.OBJECT, ())
 
 
 def is_container(type_: TypeProto) -> bool:
-    """Whether values of a type are sequences, maps or optional values."""
+    """Tell whether values of a type are sequences, maps or optional values."""
     return type_.WhichOneof("value") in ("map_type", "optional_type", "sequence_type")
 
 

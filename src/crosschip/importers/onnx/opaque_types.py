@@ -21,7 +21,7 @@ from onnx import (
 )
 
 from crosschip.importers.onnx.contributed import guessed_types, known_types
-from crosschip.importers.onnx.functions import STANDARD_DOMAINS, schema_of
+from crosschip.importers.onnx.schemas import STANDARD_DOMAINS, schema_of
 from crosschip.importers.onnx.tensors import OPERAND_TYPES, text
 from crosschip.ir import UnsupportedError
 
@@ -165,7 +165,7 @@ _CONTROL: dict[str, Callable[[NodeProto, GraphProto], tuple[int, int]]] = {
     "Loop": lambda node, graph: (1, max(0, len(node.input) - 2)),
     "Scan": lambda node, graph: (0, _scan_states(node)),
 }
-"""How many outputs of the graph are no outputs of the node, and how many values are its state."""
+"""The numbers of the graph's outputs that are none of the node's, and of values of its state."""
 
 
 def _scan_states(node: NodeProto) -> int:
@@ -179,13 +179,13 @@ def _sequence_of(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto |
 
 
 def _element(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
-    """What a sequence holds."""
+    """The type of what a sequence holds."""
     first = inputs[0] if inputs else None
     return first.sequence_type.elem_type if first and first.HasField("sequence_type") else None
 
 
 def _held(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
-    """What an optional value holds; what is none stands for itself."""
+    """The type of what an optional value holds; what is none stands for itself."""
     first = inputs[0] if inputs else None
     return first.optional_type.elem_type if first and first.HasField("optional_type") else first
 
@@ -224,7 +224,7 @@ _CONTAINERS: dict[str, Callable[[list[TypeProto | None], NodeProto], TypeProto |
     "SplitToSequence": _sequence_of,
     "ZipMap": _zip_map,
 }
-"""What the operators on sequences, optional values and maps make."""
+"""The types that the operators on sequences, optional values and maps make."""
 
 
 def _by_schema(
@@ -296,7 +296,7 @@ def _from_text(written: str) -> TypeProto | None:
 
 
 def _agree(declared: TypeProto, inferred: TypeProto | None) -> bool:
-    """Whether what the file declares may be true."""
+    """Tell whether what the file declares may be true."""
     if inferred is None or not inferred.HasField("tensor_type"):
         return inferred is None or declared.WhichOneof("value") == inferred.WhichOneof("value")
     return declared.tensor_type.elem_type == inferred.tensor_type.elem_type

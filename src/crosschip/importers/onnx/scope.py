@@ -23,12 +23,7 @@ from onnx import (
 )
 
 from crosschip.importers.body import Body, Captures, with_settled_state
-from crosschip.importers.onnx.functions import (
-    STANDARD_DOMAINS,
-    allows,
-    model_body,
-    standard_body,
-)
+from crosschip.importers.onnx.functions import allows, model_body, standard_body
 from crosschip.importers.onnx.grouping import has_foreign, makes_no_tensor, units
 from crosschip.importers.onnx.node import Node
 from crosschip.importers.onnx.opaque import (
@@ -40,6 +35,7 @@ from crosschip.importers.onnx.opaque import (
 )
 from crosschip.importers.onnx.opaque_types import TypeInference
 from crosschip.importers.onnx.operators import TABLE
+from crosschip.importers.onnx.schemas import domain_of
 from crosschip.importers.onnx.shared import Shared, full_name, located, opsets_of, place
 from crosschip.importers.onnx.tensors import text
 from crosschip.ir import (
@@ -519,8 +515,7 @@ class Scope:
         )
 
     def _opset(self, proto: NodeProto) -> int:
-        domain = "" if proto.domain in STANDARD_DOMAINS else text(proto.domain)
-        return self._opsets.get(domain, 1)
+        return self._opsets.get(domain_of(proto), 1)
 
 
 def _made(proto: NodeProto) -> list[str]:

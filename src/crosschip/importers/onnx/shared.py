@@ -1,4 +1,4 @@
-"""What all graphs of a model share, and how messages say where in them something is."""
+"""State that all graphs of a model share, and the places in them that messages name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from onnx import FunctionProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto
 
 from crosschip.importers.body import OpenAxes
-from crosschip.importers.onnx.functions import STANDARD_DOMAINS
+from crosschip.importers.onnx.schemas import STANDARD_DOMAINS, domain_of
 from crosschip.importers.onnx.sizes import Sizes
 from crosschip.importers.onnx.tensors import TensorReader, text
 from crosschip.importers.onnx.unrolling import Unrolling
@@ -18,7 +18,7 @@ from crosschip.ops.definition.slots import ComputedParameter
 
 
 class Shared:
-    """What all graphs of one model have in common.
+    """State that all graphs of one model share.
 
     Attributes:
         ir_version: the version of the file format.
@@ -108,7 +108,7 @@ class Shared:
 
 
 def place(number: int, node: NodeProto) -> str:
-    """Where in a graph a node is, as messages say it."""
+    """The place of a node in a graph, as messages say it."""
     return f"node {number} ({text(node.op_type)} {text(node.name)!r})"
 
 
@@ -130,8 +130,8 @@ def located(place: str) -> Iterator[None]:
 
 def full_name(node: NodeProto) -> str:
     """The operator's name, with its domain if that is not the standard one."""
-    domain, name = text(node.domain), text(node.op_type)
-    return name if domain in STANDARD_DOMAINS else f"{domain}.{name}"
+    domain, name = domain_of(node), text(node.op_type)
+    return f"{domain}.{name}" if domain else name
 
 
 def opsets_of(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:

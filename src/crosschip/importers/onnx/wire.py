@@ -27,12 +27,12 @@ LARGE = 4096
 
 _LONGEST_VARINT = 10
 _HEADS = 2 * _LONGEST_VARINT
-"""How many bytes a field's key and length take at most."""
+"""The most bytes that a field's key and length take."""
 
 _VARINT, _FIXED64, _DELIMITED, _FIXED32 = 0, 1, 2, 5
 
 _Road = Mapping[int, "_Road | None"]
-"""Where in a message large `raw_data` can be: field numbers, and what lies behind each."""
+"""The places of large `raw_data` in a message: field numbers, and what lies behind each."""
 
 _TENSOR: _Road = {TensorProto.RAW_DATA_FIELD_NUMBER: None}
 _ATTRIBUTE: _Road = {AttributeProto.T_FIELD_NUMBER: _TENSOR}
@@ -45,7 +45,7 @@ _MODEL: _Road = {ModelProto.GRAPH_FIELD_NUMBER: _GRAPH}
 
 
 class _Field(NamedTuple):
-    """Where a delimited field begins, where its length and its contents do, and where it ends."""
+    """The places where a delimited field, its length and its contents begin, and where it ends."""
 
     number: int
     begin: int

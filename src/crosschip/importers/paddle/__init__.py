@@ -18,11 +18,11 @@ from crosschip.ir import Model, ModelError, ModelFileError, UnsupportedError
 from crosschip.ir.files import DataFile
 
 _BLOCKS = b"\n"
-"""How a `ProgramDesc` begins: with its blocks."""
+"""The first bytes of a `ProgramDesc`: it begins with its blocks."""
 
 
 def recognizes(source: Path | bytes) -> bool:
-    """Whether it is the path of a program or of a folder with one, or a program's content.
+    """Tell whether it is the path of a program or of a folder with one, or a program's content.
 
     Raises:
         ModelFileError: the folder cannot be read.

@@ -1,4 +1,4 @@
-"""What a function that imports an operator is given: the operator, with checked access to it."""
+"""An operator as the function that imports it sees it, with checked access."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Context:
         return self._one(name, str, default)
 
     def one_of(self, name: str, options: Mapping[str, Option], default: str) -> Option:
-        """What the text of a parameter stands for."""
+        """The choice that the text of a parameter stands for."""
         written = self.text(name, default)
         if written not in options:
             raise ModelError(f"{name}: {written!r} is not one of {', '.join(options)}")
@@ -132,7 +132,7 @@ class Context:
         return None if code < 0 else tensor_types.from_code(code)
 
     def entries(self, name: str, *instead: str) -> Entries | None:
-        """What is known of a list of integers that may be computed."""
+        """A list of integers that may be computed, as far as it is known."""
         operands = self._in_place(name, *instead)
         if not operands:
             return self.integers(name)
@@ -180,7 +180,7 @@ class Context:
         return lists[0] if len(lists) == 1 else self.add(Concat, parts=_alike(lists), axis=0)
 
     def rank(self, operand: Operand) -> int:
-        """How many axes an operand has."""
+        """The number of axes of an operand."""
         if operand.type.shape is None:
             raise UnsupportedError(f"{operand.name!r} is {operand.type}: its axes must be known")
         return len(operand.type.shape)
@@ -270,7 +270,7 @@ class Context:
         self.define(self.constant(array, self._only_output("Out")))
 
     def known(self, operand: Operand) -> Entries | None:
-        """What is known of the integers in an operand."""
+        """The integers in an operand, as far as they are known."""
         return self._values.entries(operand)
 
     def note(self, entries: Entries, output: str = "Out") -> None:
@@ -278,11 +278,11 @@ class Context:
         self._values.note(self._values[self._only_output(output)], entries)
 
     def is_read(self, output: str) -> bool:
-        """Whether anything reads what is in an output slot, or the program hands it out."""
+        """Tell whether anything reads what is in an output slot, or the program hands it out."""
         return not self._values.read.isdisjoint(self._operator.outputs.get(output, ()))
 
     def count(self, output: str = "Out") -> int:
-        """How many tensors there are in an output slot."""
+        """The number of tensors in an output slot."""
         return len(self._operator.outputs.get(output, ()))
 
     def _only_output(self, output: str) -> str:

@@ -1,4 +1,4 @@
-"""What Paddle 3 calls the operators, slots and attributes of Paddle 2.
+"""Paddle 3's names for the operators, slots and attributes of Paddle 2.
 
 Paddle 3 (PIR) writes an operator's inputs and outputs by position, and turned many attributes into
 inputs; here every position gets the name that it has in Paddle 2.

@@ -21,7 +21,7 @@ _PIR_MARK_WITHIN = 4096
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """Where a model is.
+    """The files of a model.
 
     Attributes:
         program: the file with the program.
@@ -35,20 +35,20 @@ class ModelFiles:
 
     @property
     def name(self) -> str:
-        """What to call the model."""
+        """The name of the model."""
         says_nothing = self.program.name == _OLD_PROGRAM or self.program.stem == _EXPORTED
         return self.program.resolve().parent.name if says_nothing else self.program.stem
 
 
 def is_program(path: Path) -> bool:
-    """Whether a file is a program, by its name or, of a `.json`, by how it begins."""
+    """Tell whether a file is a program, by its name or, of a `.json`, by how it begins."""
     if path.suffix == ".json":
         return is_pir(path)
     return path.suffix == ".pdmodel" or path.name == _OLD_PROGRAM
 
 
 def is_pir(path: Path) -> bool:
-    """Whether a file is a `.json` that says early on that it is a program of Paddle 3."""
+    """Tell whether a file is a `.json` that says early on that it is a program of Paddle 3."""
     if path.suffix != ".json" or not path.is_file():
         return False
     try:
@@ -59,7 +59,7 @@ def is_pir(path: Path) -> bool:
 
 
 def says_pir(content: bytes) -> bool:
-    """Whether a file's content says early on that it is a program of Paddle 3."""
+    """Tell whether a file's content says early on that it is a program of Paddle 3."""
     return _PIR_MARK.search(content, 0, _PIR_MARK_WITHIN) is not None
 
 

@@ -1,4 +1,4 @@
-"""What a Paddle model file says, in one form for Paddle 2 and Paddle 3.
+"""The program of a Paddle model file, in one form for Paddle 2 and Paddle 3.
 
 Operators, slots and attributes have the names of Paddle 2, whose inputs are named; the reader of
 Paddle 3 translates (see `dialect`).
@@ -14,7 +14,7 @@ from crosschip.ir import ElementType, Error
 
 Scalar = bool | int | float | str | ElementType
 Value = Scalar | tuple[Scalar, ...] | None
-"""What an attribute is; `None` if it is there but leaves open what it says."""
+"""The value of an attribute; `None` if it is there but leaves open what it says."""
 
 
 class Attributes(Mapping[str, Value]):

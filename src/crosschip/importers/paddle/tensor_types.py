@@ -1,4 +1,4 @@
-"""How Paddle's files write an element type and a shape."""
+"""Element types and shapes as Paddle's files write them."""
 
 from __future__ import annotations
 

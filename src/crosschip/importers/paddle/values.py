@@ -13,7 +13,7 @@ from crosschip.ir import Builder, ModelError, Operand
 from crosschip.ir.types import FLOATS
 
 MAX_ELEMENTS = 1024
-"""How long a list of sizes or the like can be; only a damaged file has a longer one."""
+"""The longest list of sizes or the like; only a damaged file has a longer one."""
 
 Entries = Sequence[int | None]
 """The elements of a list of integers, `None` for those that are computed."""
@@ -86,7 +86,7 @@ class Values:
         return new
 
     def entries(self, operand: Operand) -> Entries | None:
-        """What is known of the elements of a list of integers; `None` if not even their number."""
+        """The elements of a list of integers, as far as known; `None` if not even how many."""
         if operand.is_constant:
             return [entry if isinstance(entry, int) else None for entry in elements(operand)]
         return self._entries.get(operand)

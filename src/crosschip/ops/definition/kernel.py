@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -18,17 +18,21 @@ Kernel = Callable[[Sequence[Array | None]], tuple[Array, ...]]
 """Computes an operation's outputs from the arrays that fill its slots, in slot order."""
 
 _REALS = (np.dtype(np.float32), np.dtype(np.float64))
+_with_attributes: dict[type[Operator], type[Operator]] = {}
 _NARROW_FLOATS = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
 
 
 def kernel_of(operation: Operator) -> Kernel:
     """The operation's reference computation, with every constant parameter decoded beforehand.
 
+    The reference gets the tensors, by the names of their slots, and reads parameters from `self`.
+
     Elements of the narrow float types are computed in float32, quantized ones in float64, and
     rounded once, at the end. What inference would refuse if it knew sizes and parameters as they
     are in a run is refused in the run, by a `ValueError` that starts with the slot.
     """
     static, computed = _parameters(operation)
+    constant = _with_parameters(operation, static)
     tensor_slots = [slot for slot in operation.slots if not slot.parameter]
     types = [output.type for output in operation.outputs]
     scales = _scales(operation)
@@ -45,22 +49,22 @@ def kernel_of(operation: Operator) -> Kernel:
 
     def run(arrays: Sequence[Array | None]) -> tuple[Array, ...]:
         nonlocal accepted
-        values = dict(static)
-        known = _with_values(operation, computed, arrays) if computed else operation
+        given = _with_values(operation, computed, arrays) if computed else operation
         if is_open:
             asked = _asked(arrays, computed)
             if asked != accepted:
-                _check(known, arrays)
+                _check(given, arrays)
                 accepted = asked
+        known = constant
+        if computed:
+            decoded = {slot.name: slot.__get__(given, type(given)) for slot in computed}
+            known = _with_parameters(given, {**static, **decoded})
         if scales:
             arrays = _dequantized(arrays, scales)
-        for slot in tensor_slots:
-            values[slot.name] = _pick(slot, arrays, widen)
-        for slot in computed:
-            values[slot.name] = slot.decode(cast(Array, arrays[slot.index]))
+        tensors = {slot.name: _pick(slot, arrays, widen) for slot in tensor_slots}
         with np.errstate(all="ignore"):
             try:
-                result = known.reference(**values)
+                result = known.reference(**tensors)
             except IndexError as error:
                 raise ValueError(f"indices: {error}") from error
             results = [result] if isinstance(result, np.ndarray | np.generic) else result
@@ -77,7 +81,7 @@ def _parameters(operation: Operator) -> tuple[dict[str, Any], list[Parameter[Any
     static: dict[str, Any] = {}
     computed: list[Parameter[Any]] = []
     for slot in operation.slots:
-        if isinstance(slot, Parameter) and slot.name != "fuse_code":
+        if isinstance(slot, Parameter):
             try:
                 static[slot.name] = slot.__get__(operation, type(operation))
             except ComputedParameter:
@@ -88,13 +92,29 @@ def _parameters(operation: Operator) -> tuple[dict[str, Any], list[Parameter[Any
 def _with_values(
     operation: Operator, computed: Sequence[Slot], arrays: Sequence[Array | None]
 ) -> Operator:
-    """The operation as it is in one run, so that a reference may read any parameter from it."""
+    """The operation as it is in one run, where every parameter is a constant."""
     inputs = list(operation.inputs)
     for slot in computed:
         operand = inputs[slot.index]
         assert operand is not None, "it is computed"
         inputs[slot.index] = Operand(operand.name, operand.type, arrays[slot.index])
     return operation.with_inputs(tuple(inputs))
+
+
+def _with_parameters(operation: Operator, values: Mapping[str, Any]) -> Operator:
+    """The operation with the values of parameters as plain attributes, not decoded when read."""
+    if not values:
+        return operation
+    kind = _with_attributes.get(type(operation)) or _made_with_attributes(type(operation))
+    made = kind(operation.name, operation.inputs, operation.outputs, operation.output_quantization)
+    vars(made).update(values)
+    return made
+
+
+def _made_with_attributes(kind: type[Operator]) -> type[Operator]:
+    """The same operator without `__slots__`: what an instance holds comes before what it reads."""
+    _with_attributes[kind] = type(kind.__name__, (kind,), {})
+    return _with_attributes[kind]
 
 
 def _asked(arrays: Sequence[Array | None], computed: Sequence[Slot]) -> object:

@@ -88,7 +88,7 @@ class Layout(Operator):
         return Quantization(quantization.scale, quantization.zero_point, axis)
 
     def moved_axis(self, axis: int, rank: int) -> int | None:
-        """Where an axis of the input is in the output; `None` if it is not there as it was."""
+        """The axis of the output that one of the input becomes; `None` if it is not as it was."""
         return None
 
 

@@ -10,8 +10,8 @@ shape inference and a NumPy reference:
         input = tensor(FLOATS)
         alpha = real(0.01)
 
-        def reference(self, input: Array, alpha: float) -> Array:
-            return np.where(input >= 0, input, alpha * input)
+        def reference(self, input: Array) -> Array:
+            return np.where(input >= 0, input, self.alpha * input)
 
 Binding of arguments, validation and its messages, execution and documentation follow from it.
 Examples of it are in `crosschip.ops.examples`, its names elsewhere in `crosschip.ops.faces`.
@@ -198,7 +198,7 @@ class Operator(Operation):
         return None
 
     def output_count(self) -> int:
-        """How many outputs there are, where that does not need the shapes to be known."""
+        """The number of outputs, where that does not need the shapes to be known."""
         return 1
 
     def decompose(self, b: Builder) -> Operand | Sequence[Operand] | None:
@@ -255,7 +255,7 @@ class Operator(Operation):
 
     @property
     def moves_integers(self) -> bool:
-        """Whether it may move the integers of quantized tensors without knowing what they mean."""
+        """True if it may move the integers of quantized tensors without knowing what they mean."""
         moved = self.moved_quantization() if self.moves else None
         reals = [o.type for o in self.outputs if o.type.quantization or _is_float32(o)]
         return moved is not None and all(type_.quantization == moved for type_ in reals)

@@ -1,4 +1,4 @@
-"""What quantized tensors mean to an operator: the reals that their integers stand for.
+"""Quantized tensors as operators see them: the reals that their integers stand for.
 
 An operator computes on reals. Where a tensor that fills a slot for reals is quantized, it stands
 for `(integer - zero_point) * scale`, the operator computes on that in float64, and the result is
@@ -26,7 +26,7 @@ def value_type(operand: Operand) -> ElementType:
 
 
 def reals(array: Array, quantization: Quantization) -> Array:
-    """What quantized integers stand for, in float64."""
+    """The reals that quantized integers stand for, in float64."""
     along = _along(quantization, array.ndim)
     zero_point = np.array(quantization.zero_point, np.float64).reshape(along)
     # A scale is a float32 in every file format, whatever digits it is written with.
@@ -35,7 +35,7 @@ def reals(array: Array, quantization: Quantization) -> Array:
 
 
 def stored(array: Array, quantization: Quantization, element_type: ElementType) -> Array:
-    """What stands for reals: the nearest there is, ties to even, clamped to the type's range.
+    """The integers that stand for reals: the nearest, ties to even, clamped to the type's range.
 
     The division is in the reals' own type, float32 or float64. NaN becomes 0 in an integer type.
     """

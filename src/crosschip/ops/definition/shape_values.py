@@ -116,17 +116,15 @@ def moved_sizes(operation: Operator) -> Sequence[Dim]:
         UnknownRank: nothing is known of the elements of an input, or there is no such element.
         ComputedParameter: where they move to is known only when the model runs.
     """
-    values: dict[str, Any] = {}
+    tensors: dict[str, Any] = {}
     for slot in operation.slots:
-        if slot.parameter:
-            values[slot.name] = getattr(operation, slot.name)
-        elif slot.variadic:
-            values[slot.name] = [_elements(part) for part in getattr(operation, slot.name)]
-        else:
+        if slot.variadic:
+            tensors[slot.name] = [_elements(part) for part in getattr(operation, slot.name)]
+        elif not slot.parameter:
             operand = operation.operand(slot.name)
-            values[slot.name] = None if operand is None else _elements(operand)
+            tensors[slot.name] = None if operand is None else _elements(operand)
     try:
-        moved: list[Dim] = np.asarray(operation.reference(**values)).ravel().tolist()
+        moved: list[Dim] = np.asarray(operation.reference(**tensors)).ravel().tolist()
     except IndexError:
         # An index out of range is an error of the run, if there is one.
         raise UnknownRank from None

@@ -52,7 +52,7 @@ def same(a: Dim, b: Dim, what: str) -> Dim:
 
 
 def window_count(size: Dim, window: int, stride: int, *, ceil: bool = False) -> Dim:
-    """How many windows fit into a padded size; `ValueError` if not even one does."""
+    """The number of windows that fit into a padded size; `ValueError` if not even one does."""
     if stride < 1:
         raise ValueError(f"strides: {stride} is not positive")
     room = size - window

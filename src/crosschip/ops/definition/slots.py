@@ -1,4 +1,4 @@
-"""What an operator's class body is written in: tensor slots and parameter slots.
+"""Tensor slots and parameter slots, in which an operator's class body is written.
 
 A slot is declared once, as a class attribute, and read from an operation by the same name. A tensor
 slot reads as the operand that fills it. A parameter slot reads as a plain Python value; where the
@@ -88,12 +88,12 @@ class Slot:
             raise ElementTypeError(f"{self.name}: takes {taken}, not {operand.type.element_type}")
 
     def reads_reals(self, operand: Operand) -> bool:
-        """Whether it reads what a quantized operand's integers stand for."""
+        """Tell whether it reads what a quantized operand's integers stand for."""
         return operand.type.quantization is not None and self.takes_reals
 
     @property
     def takes_reals(self) -> bool:
-        """Whether it is a tensor that may be real, and so quantized."""
+        """True for a tensor that may be real, and so quantized."""
         return not self.parameter and ElementType.FLOAT32 in self.types
 
     def element_type(self, operand: Operand) -> ElementType:
@@ -106,7 +106,7 @@ class Slot:
 
 
 def _scales_fit(type_: TensorType) -> bool:
-    """Whether there are as many scales as the axis that they run along is long, if it is known."""
+    """Tell whether there are as many scales as their axis is long, if that is known."""
     axis = type_.quantization.axis if type_.quantization else None
     if type_.quantization is None or axis is None or type_.shape is None:
         return True
@@ -203,7 +203,7 @@ class Parameter(Slot, Generic[T]):
         return self.decode(operand.value)
 
     def is_default(self, operand: Operand) -> bool:
-        """Whether an operand is a constant that says what leaving it out says."""
+        """Tell whether an operand is a constant that says what leaving it out says."""
         array, value = operand.value, self._left_out
         if array is None or value is None or array.ndim > 1:
             return False

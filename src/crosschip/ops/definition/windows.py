@@ -1,10 +1,11 @@
-"""What convolutions and poolings share: padding, and windows that slide over an image."""
+"""Windows that slide over an image of any number of axes, and padding."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
+from itertools import product
 
 import numpy as np
 
@@ -13,12 +14,15 @@ from crosschip.ir.dimension import ceil_div
 from crosschip.ops.definition.operator import UnknownRank
 from crosschip.ops.definition.shapes import window_count
 
-Pads = tuple[int, int, int, int]
-"""Padding in pixels: top, bottom, left, right."""
+Pads = tuple[int, ...]
+"""Padding in pixels, before and after each axis: top, bottom, left, right."""
+
+Place = tuple[int, ...]
+"""An element of a window, by its index on each axis."""
 
 
 class AutoPad(IntEnum):
-    """How much an image is padded (NNAdapterAutoPadCode, which ends at 2).
+    """The rule by which an image is padded (NNAdapterAutoPadCode, which ends at 2).
 
     `NONE`: as `pads` says. `SAME`: so that there are `ceil(size / stride)` windows, with an odd
     rest at the bottom and on the right. `VALID`: not at all. `SAME_LOWER`: like `SAME`, with an
@@ -32,7 +36,7 @@ class AutoPad(IntEnum):
 
     @property
     def keeps_size(self) -> bool:
-        """Whether it is one of the two that give `ceil(size / stride)` windows."""
+        """True for the two that give `ceil(size / stride)` windows."""
         return self in (AutoPad.SAME, AutoPad.SAME_LOWER)
 
     def divided(self, total: int) -> tuple[int, int]:
@@ -43,10 +47,10 @@ class AutoPad(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Where windows lie on an image; pairs are of height and width.
+    """The places of windows on an image; a number an axis.
 
     Attributes:
-        kernel: how many elements a window has.
+        kernel: how many elements a window has, as far as that is known.
         strides: how far it is from one window to the next.
         dilations: how far it is from one element of a window to the next.
         auto_pad: how much the image is padded.
@@ -55,7 +59,7 @@ class Windows:
         inside: whether every window must start in the image or in the padding before it.
     """
 
-    kernel: Sequence[int]
+    kernel: Sequence[Dim]
     strides: Sequence[int]
     dilations: Sequence[int]
     auto_pad: AutoPad
@@ -68,7 +72,7 @@ class Windows:
         for slot, numbers, least in (
             ("strides", self.strides, 1),
             ("dilations", self.dilations, 1),
-            ("kernel_shape", self.kernel, 1),
+            ("kernel_shape", static(self.kernel), 1),
             ("pads", self.pads, 0),
         ):
             if min(numbers) < least:
@@ -76,36 +80,77 @@ class Windows:
                 raise ValueError(f"{slot}: {list(numbers)} are not all {rule}")
 
     @property
-    def spans(self) -> tuple[int, int]:
-        """How many pixels a dilated window covers."""
-        return extent(self.kernel[0], self.dilations[0]), extent(self.kernel[1], self.dilations[1])
+    def rank(self) -> int:
+        """The number of axes of the image."""
+        return len(self.strides)
+
+    @property
+    def before(self) -> tuple[int, ...]:
+        """The padding before each axis, where `auto_pad` is `NONE`."""
+        return tuple(self.pads[::2])
+
+    @property
+    def after(self) -> tuple[int, ...]:
+        """The padding after each axis, where `auto_pad` is `NONE`."""
+        return tuple(self.pads[1::2])
+
+    @property
+    def spans(self) -> tuple[int, ...]:
+        """The number of pixels that a dilated window covers; `UnknownRank` without a kernel."""
+        return tuple(map(extent, static(self.kernel), self.dilations))
+
+    def on(self, *axes: int) -> Windows:
+        """The windows on some axes of the image only."""
+        return replace(
+            self,
+            kernel=[self.kernel[axis] for axis in axes],
+            strides=[self.strides[axis] for axis in axes],
+            dilations=[self.dilations[axis] for axis in axes],
+            pads=[pad for axis in axes for pad in self.pads[2 * axis : 2 * axis + 2]],
+        )
+
+    def beside(self, other: Windows) -> Windows:
+        """The windows on the axes of this image and then on those of another."""
+        return replace(
+            self,
+            kernel=(*self.kernel, *other.kernel),
+            strides=(*self.strides, *other.strides),
+            dilations=(*self.dilations, *other.dilations),
+            pads=(*self.pads, *other.pads),
+        )
 
     def counts(self, image: Sequence[Dim]) -> Shape:
-        """How many windows there are.
+        """The number of windows on each axis.
 
         Raises:
             ValueError: a number is out of its range, or not even one window fits.
         """
         self.check()
-        return tuple(self._count(axis, image[axis]) for axis in range(2))
+        return tuple(self._count(axis, size) for axis, size in enumerate(image))
 
     def static_counts(self, image: Sequence[int]) -> tuple[int, ...]:
-        """How many windows there are on an image of known size."""
+        """The number of windows on each axis of an image of known size."""
         return static(self.counts(image))
 
-    def sides(self, image: Sequence[int]) -> Pads:
-        """The padding, `auto_pad` resolved."""
-        before, after = zip(*(self._side(axis, image[axis]) for axis in range(2)), strict=True)
-        return before[0], after[0], before[1], after[1]
+    def sides(self, image: Sequence[Dim]) -> Pads:
+        """The padding, `auto_pad` resolved.
+
+        Raises:
+            UnknownRank: it depends on a size that is not known.
+        """
+        return tuple(pad for axis, size in enumerate(image) for pad in self._side(axis, size))
+
+    def explicit(self, image: Sequence[Dim]) -> Windows:
+        """The same windows with the padding in numbers; raises what `sides` raises."""
+        return replace(self, auto_pad=AutoPad.NONE, pads=self.sides(image))
 
     def padding(self, image: Sequence[int]) -> Pads:
         """The padding as far as windows need it, at the end more or less than `sides`."""
-        counts, (top, _, left, _) = self.static_counts(image), self.sides(image)
-        after = [
-            (counts[axis] - 1) * self.strides[axis] + self.spans[axis] - image[axis] - before
-            for axis, before in enumerate((top, left))
-        ]
-        return top, max(0, after[0]), left, max(0, after[1])
+        pads, counts, spans = list(self.sides(image)), self.static_counts(image), self.spans
+        for axis, size in enumerate(image):
+            reach = (counts[axis] - 1) * self.strides[axis] + spans[axis]
+            pads[2 * axis + 1] = max(0, reach - size - pads[2 * axis])
+        return tuple(pads)
 
     def rounded_down(self, image: Sequence[int]) -> Windows:
         """The same windows with padding as far as they reach, so that nothing is rounded up."""
@@ -113,7 +158,7 @@ class Windows:
         return Windows(self.kernel, self.strides, self.dilations, AutoPad.NONE, padding)
 
     def population(self, image: Sequence[int], *, with_padding: bool) -> Array:
-        """How many pixels each window has, of the image or of the image with its padding."""
+        """The number of pixels of each window, in the image or in the image with its padding."""
         ones, padding = np.ones((1, 1, *image)), self.padding(image)
         counted = pad_image(ones, self.sides(image), 1) if with_padding else ones
         beyond = [
@@ -121,29 +166,31 @@ class Windows:
         ]
         padded = pad_image(counted, beyond if with_padding else padding, 0)
         pixels = sliding_windows(
-            padded, self.kernel, self.strides, self.dilations, self.static_counts(image)
+            padded, static(self.kernel), self.strides, self.dilations, self.static_counts(image)
         )
-        return np.sum([part for _, _, part in pixels], axis=0)
+        return np.sum([part for _, part in pixels], axis=0)
 
-    def sliding_windows(self, image: Array, border: float) -> Iterator[tuple[int, int, Array]]:
-        """For each element (i, j) of a window, the [N, C, rows, columns] pixels that it meets.
+    def sliding_windows(self, image: Array, border: float) -> Iterator[tuple[Place, Array]]:
+        """For each element of a window, by its place, the [N, C, …] pixels that it meets.
 
         Pixels outside the image are `border`.
         """
         counts = self.static_counts(image.shape[2:])
         padded = pad_image(image, self.padding(image.shape[2:]), border)
-        return sliding_windows(padded, self.kernel, self.strides, self.dilations, counts)
+        return sliding_windows(padded, static(self.kernel), self.strides, self.dilations, counts)
 
     def _given(self, axis: int) -> tuple[int, int]:
         before, after = self.pads[2 * axis : 2 * axis + 2]
         return (before, after) if self.auto_pad is AutoPad.NONE else (0, 0)
 
-    def _side(self, axis: int, size: int) -> tuple[int, int]:
+    def _side(self, axis: int, size: Dim) -> tuple[int, int]:
         if not self.auto_pad.keeps_size:
             return self._given(axis)
-        stride = self.strides[axis]
-        needed = (-(-size // stride) - 1) * stride + self.spans[axis]
-        return self.auto_pad.divided(max(0, needed - size))
+        stride, span = self.strides[axis], self.spans[axis]
+        if stride == 1:
+            return self.auto_pad.divided(span - 1)
+        (known,) = static([size])
+        return self.auto_pad.divided(max(0, (-(-known // stride) - 1) * stride + span - known))
 
     def _count(self, axis: int, size: Dim) -> Dim:
         stride, span = self.strides[axis], self.spans[axis]
@@ -159,7 +206,7 @@ class Windows:
 
 
 def is_static(sizes: Sequence[Dim]) -> bool:
-    """Whether every size is a number."""
+    """Tell whether every size is a number."""
     return all(isinstance(size, int) for size in sizes)
 
 
@@ -172,16 +219,16 @@ def static(sizes: Sequence[Dim]) -> tuple[int, ...]:
 
 
 def extent(kernel: int, dilation: int) -> int:
-    """How many pixels a dilated kernel spans."""
+    """The number of pixels that a dilated kernel spans."""
     return dilation * (kernel - 1) + 1
 
 
 def pad_image(image: Array, pads: Sequence[int], value: float) -> Array:
-    """An [N, C, H, W] image with a border of one value."""
+    """An [N, C, …] image with a border of one value."""
     if not any(pads):
         return image
-    top, bottom, left, right = pads
-    return np.pad(image, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=value)
+    sides = np.reshape((0, 0, 0, 0, *pads), (-1, 2))
+    return np.pad(image, sides, constant_values=value)
 
 
 def sliding_windows(
@@ -190,14 +237,12 @@ def sliding_windows(
     strides: Sequence[int],
     dilations: Sequence[int],
     counts: Sequence[int],
-) -> Iterator[tuple[int, int, Array]]:
-    """Views of an image with its padding: for each element (i, j) of a kernel, its pixels."""
-    for i in range(kernel[0]):
-        for j in range(kernel[1]):
-            rows, columns = (
-                slice(first * dilation, first * dilation + (count - 1) * stride + 1, stride)
-                for first, dilation, count, stride in zip(
-                    (i, j), dilations, counts, strides, strict=True
-                )
-            )
-            yield i, j, padded[:, :, rows, columns]
+) -> Iterator[tuple[Place, Array]]:
+    """Views of an image with its padding: for each element of a kernel, its pixels."""
+    for place in product(*map(range, kernel)):
+        first = [at * dilation for at, dilation in zip(place, dilations, strict=True)]
+        parts = (
+            slice(start, start + (count - 1) * stride + 1, stride)
+            for start, count, stride in zip(first, counts, strides, strict=True)
+        )
+        yield place, padded[(slice(None), slice(None), *parts)]

@@ -27,7 +27,7 @@ _A = -0.75
 
 
 class Kernel(IntEnum):
-    """How pixels around a place are weighed (NNAdapterInterpolateMode, which ends at 2)."""
+    """The weights of the pixels around a place (NNAdapterInterpolateMode, which ends at 2)."""
 
     BILINEAR = 1
     NEAREST = 2
@@ -138,7 +138,7 @@ class Sampler:
 
     @property
     def _cuts(self) -> bool:
-        """Whether pixels outside of the image count nothing."""
+        """Tell whether pixels outside of the image count nothing."""
         return self.border in (PadMode.NONE, PadMode.CONSTANT)
 
     def _mirror(self, size: int) -> tuple[int, int]:

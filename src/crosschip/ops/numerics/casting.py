@@ -1,4 +1,4 @@
-"""How elements become those of another type."""
+"""Conversion of elements to another type."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SATURATING = frozenset(
 
 
 class PowerRounding(IntEnum):
-    """Which power of 2 stands for a number between two of them."""
+    """The choice of the power of 2 that stands for a number between two of them."""
 
     UP = 0
     DOWN = 1

@@ -7,7 +7,7 @@ adds an operation).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, Protocol
 
@@ -52,12 +52,12 @@ class CellFunction(IntEnum):
 
     @property
     def alpha(self) -> float:
-        """What alpha is where it is not given."""
+        """The value of alpha where it is not given."""
         return _ALPHA.get(self, 1.0)
 
     @property
     def beta(self) -> float:
-        """What beta is where it is not given."""
+        """The value of beta where it is not given."""
         return _BETA.get(self, 0.0)
 
 
@@ -69,7 +69,7 @@ Gate = Callable[[Any], Any]
 
 
 class Algebra(Protocol):
-    """What a cell's formula needs beyond arithmetic; values are arrays, or `Term`s."""
+    """Functions that a cell's formula needs beyond arithmetic; values are arrays, or `Term`s."""
 
     def pick(self, value: Any, index: int) -> Any:
         """`value[index]`."""
@@ -213,7 +213,6 @@ class ScanDirection:
     """The weights and functions of a scan over the time steps in one direction.
 
     Attributes:
-        values: the arguments of the operation, by slot.
         inputs: for each gate, its weights times the whole input, plus `Wb`.
         functions: the activation functions.
         peephole: the weights of the cell values for three gates; empty if there are none.
@@ -222,22 +221,22 @@ class ScanDirection:
     def __init__(
         self,
         algebra: Algebra,
-        values: Mapping[str, Any],
+        tensors: Mapping[str, Any],
         index: int,
         gates: int,
-        functions: Sequence[CellFunction],
+        functions: Sequence[Gate],
     ) -> None:
-        self.values = values
+        self._tensors = tensors
         self._algebra = algebra
         self._index = index
         self._recurrence = self._weights("recurrence_weight", gates)
         bias = self._parts("bias", 2 * gates) or [None] * (2 * gates)
         self._bias = bias[gates:]
         self.inputs = [
-            _plus(values["input"] @ weight, addend)
+            _plus(tensors["input"] @ weight, addend)
             for weight, addend in zip(self._weights("weight", gates), bias, strict=False)
         ]
-        self.functions = list(self._functions(functions))
+        self.functions = functions
         self.peephole = self._parts("peephole", 3)
 
     def recurrent(self, gate: int, hidden: Any) -> Any:
@@ -246,30 +245,18 @@ class ScanDirection:
 
     def unless_over(self, step: int, value: Any, other: Any) -> Any:
         """`value` for sequences that a step belongs to, `other` for those that ended before."""
-        lengths = self.values["sequence_lengths"]
+        lengths = self._tensors["sequence_lengths"]
         return value if lengths is None else self._algebra.before(step, lengths, value, other)
 
     def _weights(self, slot: str, count: int) -> list[Any]:
         return [self._algebra.transposed(part) for part in self._parts(slot, count)]
 
     def _parts(self, slot: str, count: int) -> list[Any]:
-        """What is given for each gate; nothing if the slot is left out."""
-        value = self.values.get(slot)
+        """The parts of a tensor for the gates; nothing if the slot is left out."""
+        value = self._tensors.get(slot)
         if value is None:
             return []
         return self._algebra.split(self._algebra.pick(value, self._index), count)
-
-    def _functions(self, standard: Sequence[CellFunction]) -> Iterator[Gate]:
-        first = self._index * len(standard)
-        alpha, beta = self.values["activation_alpha"], self.values["activation_beta"]
-        for place, own in enumerate(standard, first):
-            function = self.values["activations"][place] if self.values["activations"] else own
-            yield self._algebra.gate(
-                function,
-                alpha[place] if alpha else function.alpha,
-                beta[place] if beta else function.beta,
-                self.values["clip"],
-            )
 
 
 def _plus(value: Any, addend: Any | None) -> Any:

@@ -1,4 +1,4 @@
-"""Where the pixels of an image lie in another one that it is made of, along one axis."""
+"""Places of the pixels of an image in another one that it is made of, along one axis."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crosschip.ir import Array, Dim, unknown
 
 
 class AlignMode(IntEnum):
-    """Where the pixels of the two images lie, unless their corners are aligned.
+    """The places of the pixels of two images, unless their corners are aligned.
 
     NNAdapter has the first two. With `size` pixels in the source, `new` in the target and `ratio`
     for one step in the target:
@@ -40,7 +40,7 @@ class AlignMode(IntEnum):
 
 
 class Rounding(IntEnum):
-    """Which of two pixels is nearest to a place between them.
+    """The choice of the pixel that is nearest to a place between two of them.
 
     `USUAL`: `UP_AT_HALF` with `align_corners`, else `DOWN` (NNAdapter and Paddle). `UP_AT_HALF` and
     `DOWN_AT_HALF`: the nearer one, and at exactly a half the greater or the lesser one. `DOWN` and
@@ -55,7 +55,7 @@ class Rounding(IntEnum):
 
 
 class Axis(NamedTuple):
-    """How one axis is resampled.
+    """One axis that is resampled.
 
     Attributes:
         size: of the source.
@@ -82,7 +82,7 @@ class Neighbours(NamedTuple):
     weights: Array
 
     def matrix(self, size: int) -> Array:
-        """What each of `size` source pixels counts for each pixel of the target, [new, size]."""
+        """Weights of `size` source pixels for each pixel of the target, [new, size]."""
         dense = np.zeros((len(self.pixels), size))
         rows = np.broadcast_to(np.arange(len(self.pixels))[:, None], self.pixels.shape)
         np.add.at(dense, (rows, self.pixels), self.weights)
@@ -97,7 +97,7 @@ def axes_of(
     align_mode: AlignMode,
     roi: Sequence[float] | None,
 ) -> list[Axis]:
-    """How height and width are resampled."""
+    """Height and width, as they are resampled."""
     axes = []
     for number, size in enumerate(image):
         if shape is not None:
@@ -126,7 +126,7 @@ def _places(
     scale: float,
     extent: tuple[float, float],
 ) -> Array:
-    """Where in the source each pixel of the target lies."""
+    """The place in the source of each pixel of the target."""
     half = np.float32(0.5)
     middles = (np.arange(new, dtype=np.float32) + half) * ratio
     if mode is AlignMode.ASYMMETRIC:
@@ -153,7 +153,7 @@ def _spread(new: int, step: float | np.float32) -> Array:
 
 
 def extrapolated(axes: Sequence[Axis]) -> Array:
-    """Which pixels of the target are to be extrapolated, [new height, new width]."""
+    """Mask of the pixels of the target that are to be extrapolated, [new height, new width]."""
     rows, columns = (axis.outside for axis in axes)
     return np.asarray(rows[:, None] | columns)
 

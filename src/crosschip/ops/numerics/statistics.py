@@ -17,7 +17,7 @@ from crosschip.ops.standard.unary import Sqrt
 
 
 def rank(operand: Operand) -> int:
-    """How many axes an operand has; `UnknownRank` where that is not known."""
+    """The number of axes of an operand; `UnknownRank` where that is not known."""
     return len(shape_of(operand))
 
 

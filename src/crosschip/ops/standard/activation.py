@@ -78,8 +78,8 @@ class LeakyRelu(Activation):
     __slots__ = ()
     alpha = real(0.01)
 
-    def reference(self, input: Array, alpha: float) -> Array:
-        return np.where(input >= 0, input, alpha * input)
+    def reference(self, input: Array) -> Array:
+        return np.where(input >= 0, input, self.alpha * input)
 
     def decompose(self, b: Builder) -> Operand:
         is_negative = b.add(Less, self.input, 0.0)
@@ -129,7 +129,7 @@ class PRelu(Elementwise):
 
     @staticmethod
     def _axes_after(rank: int, slope_rank: int) -> int:
-        """How many axes come after the one that a slope runs along."""
+        """The number of axes after the one that a slope runs along."""
         return max(0, rank - 2) if slope_rank == 1 else 0
 
 
@@ -164,8 +164,8 @@ class HardSigmoid(Activation):
     alpha = real(0.2)
     beta = real(0.5)
 
-    def reference(self, input: Array, alpha: float, beta: float) -> Array:
-        return np.clip(alpha * input + beta, 0, 1)
+    def reference(self, input: Array) -> Array:
+        return np.clip(self.alpha * input + self.beta, 0, 1)
 
     def decompose(self, b: Builder) -> Operand:
         line = b.add(Add, b.add(Mul, self.input, self.alpha), self.beta)
@@ -180,8 +180,8 @@ class HardSwish(Activation):
     alpha = real(1 / 6)
     beta = real(0.5)
 
-    def reference(self, input: Array, alpha: float, beta: float) -> Array:
-        return input * np.clip(alpha * input + beta, 0, 1)
+    def reference(self, input: Array) -> Array:
+        return input * np.clip(self.alpha * input + self.beta, 0, 1)
 
     def decompose(self, b: Builder) -> Operand:
         alpha, beta = (self.operand(slot) for slot in ("alpha", "beta"))
@@ -222,8 +222,8 @@ class ThresholdedRelu(Activation):
     __slots__ = ()
     alpha = real(1.0)
 
-    def reference(self, input: Array, alpha: float) -> Array:
-        return np.where(input > alpha, input, np.zeros_like(input))
+    def reference(self, input: Array) -> Array:
+        return np.where(input > self.alpha, input, np.zeros_like(input))
 
     def decompose(self, b: Builder) -> Operand:
         is_above = b.add(Less, number(self.alpha, self.input), self.input)
@@ -241,9 +241,9 @@ class Shrink(Activation):
     bias = real(0.0)
     lambd = real(0.5)
 
-    def reference(self, input: Array, bias: float, lambd: float) -> Array:
-        upper = np.where(input > lambd, input - bias, np.zeros_like(input))
-        return np.where(input < -lambd, input + bias, upper)
+    def reference(self, input: Array) -> Array:
+        upper = np.where(input > self.lambd, input - self.bias, np.zeros_like(input))
+        return np.where(input < -self.lambd, input + self.bias, upper)
 
     def decompose(self, b: Builder) -> Operand:
         x = self.input
@@ -264,7 +264,7 @@ class AlongAxis(Activation):
         return shape_of(self.input)
 
     def below_greatest(self, b: Builder) -> Operand:
-        """How far each number is below the greatest along the axis, which no power overflows of."""
+        """Each number less the greatest along the axis, which no power overflows of."""
         greatest = b.add(operator_named("REDUCE_MAX"), self.input, (self.axis,), True)
         return b.add(Sub, self.input, greatest)
 
@@ -279,9 +279,9 @@ class Softmax(AlongAxis):
 
     __slots__ = ()
 
-    def reference(self, input: Array, axis: int) -> Array:
-        powers = np.exp(input - input.max(axis, keepdims=True, initial=-np.inf))
-        return powers / powers.sum(axis, keepdims=True)
+    def reference(self, input: Array) -> Array:
+        powers = np.exp(input - input.max(self.axis, keepdims=True, initial=-np.inf))
+        return powers / powers.sum(self.axis, keepdims=True)
 
     def decompose(self, b: Builder) -> Operand:
         powers = b.add(Exp, self.below_greatest(b))
@@ -299,9 +299,9 @@ class LogSoftmax(AlongAxis):
 
     __slots__ = ()
 
-    def reference(self, input: Array, axis: int) -> Array:
-        below = input - input.max(axis, keepdims=True, initial=-np.inf)
-        return below - np.log(np.exp(below).sum(axis, keepdims=True))
+    def reference(self, input: Array) -> Array:
+        below = input - input.max(self.axis, keepdims=True, initial=-np.inf)
+        return below - np.log(np.exp(below).sum(self.axis, keepdims=True))
 
     def decompose(self, b: Builder) -> Operand:
         below = self.below_greatest(b)
@@ -324,9 +324,9 @@ class Gelu(Activation):
     __slots__ = ()
     approximate = flag(False)
 
-    def reference(self, input: Array, approximate: bool) -> Array:
+    def reference(self, input: Array) -> Array:
         wide = input.astype(np.float64)
-        if approximate:
+        if self.approximate:
             return wide / 2 * (1 + np.tanh(sqrt(2 / pi) * (wide + 0.044715 * wide**3)))
         return wide / 2 * (1 + error_function(wide / sqrt(2)))
 
@@ -352,9 +352,9 @@ class Softplus(Activation):
     beta = real(1.0)
     threshold = real(20.0)
 
-    def reference(self, input: Array, beta: float, threshold: float) -> Array:
-        scaled = beta * input
-        return np.where(scaled > threshold, input, np.logaddexp(0, scaled) / beta)
+    def reference(self, input: Array) -> Array:
+        scaled = self.beta * input
+        return np.where(scaled > self.threshold, input, np.logaddexp(0, scaled) / self.beta)
 
     def decompose(self, b: Builder) -> Operand:
         scaled = b.add(Mul, self.input, self.beta)
@@ -388,8 +388,8 @@ class Elu(Activation):
     __slots__ = ()
     alpha = real(1.0)
 
-    def reference(self, input: Array, alpha: float) -> Array:
-        return np.where(input > 0, input, alpha * np.expm1(input))
+    def reference(self, input: Array) -> Array:
+        return np.where(input > 0, input, self.alpha * np.expm1(input))
 
     def decompose(self, b: Builder) -> Operand:
         curve = b.add(Mul, exp_minus_1(b, b.add(Min, self.input, 0.0)), self.alpha)
@@ -408,8 +408,8 @@ class Selu(Activation):
     alpha = real(1.6732632423543772)
     gamma = real(1.0507009873554805)
 
-    def reference(self, input: Array, alpha: float, gamma: float) -> Array:
-        return gamma * np.where(input > 0, input, alpha * np.expm1(input))
+    def reference(self, input: Array) -> Array:
+        return self.gamma * np.where(input > 0, input, self.alpha * np.expm1(input))
 
     def decompose(self, b: Builder) -> Operand:
         return b.add(Mul, b.add(Elu, self.input, self.alpha), self.gamma)
@@ -426,8 +426,8 @@ class Celu(Activation):
     __slots__ = ()
     alpha = real(1.0)
 
-    def reference(self, input: Array, alpha: float) -> Array:
-        return np.where(input > 0, input, alpha * np.expm1(input / alpha))
+    def reference(self, input: Array) -> Array:
+        return np.where(input > 0, input, self.alpha * np.expm1(input / self.alpha))
 
     def decompose(self, b: Builder) -> Operand:
         scaled = b.add(Div, b.add(Min, self.input, 0.0), self.alpha)
@@ -450,11 +450,11 @@ class Hardmax(AlongAxis):
 
     __slots__ = ()
 
-    def reference(self, input: Array, axis: int) -> Array:
+    def reference(self, input: Array) -> Array:
         output = np.zeros_like(input)
         if input.size:
-            places = np.expand_dims(np.argmax(input, axis), axis)
-            np.put_along_axis(output, places, 1, axis)
+            places = np.expand_dims(np.argmax(input, self.axis), self.axis)
+            np.put_along_axis(output, places, 1, self.axis)
         return output
 
     def decompose(self, b: Builder) -> Operand:

@@ -199,8 +199,8 @@ class Clip(Elementwise):
     min = _limit(-np.inf)
     max = _limit(np.inf)
 
-    def reference(self, input: Array, min: float, max: float) -> Array:
-        low, high = (_bound(number, input.dtype) for number in (min, max))
+    def reference(self, input: Array) -> Array:
+        low, high = (_bound(number, input.dtype) for number in (self.min, self.max))
         return np.minimum(np.maximum(input, low), high)
 
     def decompose(self, b: Builder) -> Operand:
@@ -273,8 +273,8 @@ class BiasAdd(Affine):
         self.check_along("bias", self.bias, self.axis)
         return shape_of(self.input)
 
-    def reference(self, input: Array, bias: Array, axis: int) -> Array:
-        return input + _spread(bias, input.ndim, axis)
+    def reference(self, input: Array, bias: Array) -> Array:
+        return input + _spread(bias, input.ndim, self.axis)
 
     def decompose(self, b: Builder) -> Operand:
         return b.add(Add, self.input, self.laid(b, self.bias, self.axis))
@@ -301,9 +301,9 @@ class Scale(Affine):
                 self.check_along(slot, operand, self.axis)
         return shape_of(self.input)
 
-    def reference(self, input: Array, scale: Array, bias: Array | None, axis: int) -> Array:
-        scaled = input * _spread(scale, input.ndim, axis)
-        return scaled if bias is None else scaled + _spread(bias, input.ndim, axis)
+    def reference(self, input: Array, scale: Array, bias: Array | None) -> Array:
+        scaled = input * _spread(scale, input.ndim, self.axis)
+        return scaled if bias is None else scaled + _spread(bias, input.ndim, self.axis)
 
     def decompose(self, b: Builder) -> Operand:
         scaled = b.add(Mul, self.input, self.laid(b, self.scale, self.axis))
@@ -311,7 +311,7 @@ class Scale(Affine):
 
 
 def _axes_after(rank: int, laid_rank: int, axis: int) -> int:
-    """How many axes of an input come after those that a tensor runs along."""
+    """The number of axes of an input after those that a tensor runs along."""
     return rank - axis % max(rank, 1) - laid_rank
 
 
@@ -360,5 +360,5 @@ class Mod(Broadcast):
     __slots__ = ()
     fmod = flag(False)
 
-    def reference(self, input0: Array, input1: Array, fmod: bool) -> Array:
-        return np.fmod(input0, input1) if fmod else np.mod(input0, input1)
+    def reference(self, input0: Array, input1: Array) -> Array:
+        return np.fmod(input0, input1) if self.fmod else np.mod(input0, input1)

@@ -5,10 +5,10 @@ All of them take axes apart, reorder the parts, and put them together again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from crosschip.ops.standard.slicing import Slice
 
 
 class Plan(NamedTuple):
-    """How blocks move.
+    """The way that blocks move.
 
     Attributes:
         apart: the shape with axes taken apart.
@@ -38,25 +38,23 @@ class Plan(NamedTuple):
 
 
 class _Blocks(Layout):
-    """Base of operators that carry out a plan.
-
-    Attributes:
-        plan: the plan for an input of a shape, by the values of the operator's parameters;
-            `ValueError` if the blocks do not fit.
-    """
+    """Base of operators that carry out a plan."""
 
     __slots__ = ()
-    plan: ClassVar[Callable[..., Plan]]
 
-    def parameters(self) -> dict[str, Any]:
-        """The values of the parameters, by slot."""
-        return {slot.name: getattr(self, slot.name) for slot in self.slots if slot.parameter}
+    def plan(self, shape: Shape) -> Plan:
+        """The plan for an input of a shape.
+
+        Raises:
+            ValueError: the blocks do not fit.
+        """
+        raise NotImplementedError(f"{self.type} has no plan")
 
     def infer_shape(self) -> Shape:
-        return type(self).plan(shape_of(self.input), **self.parameters()).together
+        return self.plan(shape_of(self.input)).together
 
-    def reference(self, input: Array, **parameters: Any) -> Array:
-        apart, perm, together = type(self).plan(input.shape, **parameters)
+    def reference(self, input: Array) -> Array:
+        apart, perm, together = self.plan(input.shape)
         parts = input.reshape(cast(Any, apart)).transpose(perm)
         return parts.reshape(cast(Any, together))
 
@@ -66,7 +64,7 @@ class _Blocks(Layout):
     def moved(self, b: Builder, input: Operand) -> Operand:
         """The plan, carried out by core operators."""
         sizes = Sizes(b, input)
-        apart, perm, together = type(self).plan(sizes.shape, **self.parameters())
+        apart, perm, together = self.plan(sizes.shape)
         parts = reshaped(b, input, sizes, sizes.shape, apart)
         reordered = [apart[axis] for axis in perm]
         return reshaped(b, b.add(Transpose, parts, perm), sizes, reordered, together)
@@ -83,18 +81,17 @@ class ChannelShuffle(_Blocks):
     __slots__ = ()
     group = integer()
 
-    @staticmethod
-    def plan(shape: Shape, group: int) -> Plan:
+    def plan(self, shape: Shape) -> Plan:
         if len(shape) < 2:
             raise ValueError(f"input: has {len(shape)} axes, but must have 2 at least")
         batch, channels, *rest = shape
-        size = _divided(channels, group, "group")
+        size = _divided(channels, self.group, "group")
         pixels = product(tuple(rest))
-        return Plan((batch, group, size, pixels), (0, 2, 1, 3), shape)
+        return Plan((batch, self.group, size, pixels), (0, 2, 1, 3), shape)
 
 
 class DepthOrder(IntEnum):
-    """Which part of the channels is the place in the block."""
+    """The part of the channels that is the place in the block."""
 
     DCR = 0
     """The first: channel `(row * size + column) * C + c`."""
@@ -114,16 +111,16 @@ class DepthToSpace(_Blocks):
     block_size = integer()
     mode = choice(DepthOrder, DepthOrder.DCR)
 
-    @staticmethod
-    def plan(shape: Shape, block_size: int, mode: DepthOrder) -> Plan:
+    def plan(self, shape: Shape) -> Plan:
         batch, channels, height, width = _image(shape)
-        _check_block_size(block_size)
-        block = (block_size, block_size)
-        depth = _divided(channels, block_size**2, "block_size: its square")
-        first = mode is DepthOrder.DCR
+        _check_block_size(self.block_size)
+        size = self.block_size
+        block = (size, size)
+        depth = _divided(channels, size**2, "block_size: its square")
+        first = self.mode is DepthOrder.DCR
         apart = (batch, *(block if first else (depth,)), *((depth,) if first else block))
         perm = (0, 3, 4, 1, 5, 2) if first else (0, 1, 4, 2, 5, 3)
-        together = (batch, depth, height * block_size, width * block_size)
+        together = (batch, depth, height * size, width * size)
         return Plan((*apart, height, width), perm, together)
 
 
@@ -139,13 +136,13 @@ class SpaceToDepth(_Blocks):
     __slots__ = ()
     block_size = integer()
 
-    @staticmethod
-    def plan(shape: Shape, block_size: int) -> Plan:
+    def plan(self, shape: Shape) -> Plan:
         batch, channels, height, width = _image(shape)
-        _check_block_size(block_size)
-        rows, columns = (_divided(size, block_size, "block_size") for size in (height, width))
-        apart = (batch, channels, rows, block_size, columns, block_size)
-        together = (batch, channels * block_size**2, rows, columns)
+        _check_block_size(self.block_size)
+        block = self.block_size
+        rows, columns = (_divided(size, block, "block_size") for size in (height, width))
+        apart = (batch, channels, rows, block, columns, block)
+        together = (batch, channels * block**2, rows, columns)
         return Plan(apart, (0, 3, 5, 1, 2, 4), together)
 
 
@@ -165,12 +162,12 @@ class BatchToSpaceND(_Blocks):
     block_shape = integers()
     crops = integers()
 
-    @staticmethod
-    def plan(shape: Shape, block_shape: Sequence[int], crops: Sequence[int]) -> Plan:
-        batch, channels, *space = _spatial(shape, block_shape, crops, "crops")
+    def plan(self, shape: Shape) -> Plan:
+        block_shape = self.block_shape
+        batch, channels, *space = _spatial(shape, block_shape, self.crops, "crops")
         images = _divided(batch, int(np.prod(block_shape)), "block_shape: its product")
         grown = tuple(size * block for size, block in zip(space, block_shape, strict=True))
-        for size, before, after in zip(grown, crops[::2], crops[1::2], strict=True):
+        for size, before, after in zip(grown, self.crops[::2], self.crops[1::2], strict=True):
             if isinstance(size, int) and before + after > size:
                 raise ValueError(f"crops: {before} and {after} are more than the {size} there are")
         rank = len(block_shape)
@@ -183,8 +180,8 @@ class BatchToSpaceND(_Blocks):
         crops = zip(space, self.crops[::2], self.crops[1::2], strict=True)
         return (batch, channels, *(size - before - after for size, before, after in crops))
 
-    def reference(self, input: Array, **parameters: Any) -> Array:
-        grown, crops = super().reference(input, **parameters), parameters["crops"]
+    def reference(self, input: Array) -> Array:
+        grown, crops = super().reference(input), self.crops
         ends = np.array(grown.shape[2:]) - crops[1::2]
         box = [slice(None), slice(None), *map(slice, crops[::2], ends.tolist())]
         return grown[tuple(box)]
@@ -212,9 +209,9 @@ class SpaceToBatchND(_Blocks):
     block_shape = integers()
     pads = integers()
 
-    @staticmethod
-    def plan(shape: Shape, block_shape: Sequence[int], pads: Sequence[int]) -> Plan:
-        batch, channels, *space = _spatial(shape, block_shape, pads, "pads")
+    def plan(self, shape: Shape) -> Plan:
+        block_shape = self.block_shape
+        batch, channels, *space = _spatial(shape, block_shape, self.pads, "pads")
         small = tuple(
             _divided(size, block, "block_shape")
             for size, block in zip(space, block_shape, strict=True)
@@ -228,11 +225,11 @@ class SpaceToBatchND(_Blocks):
         shape = _spatial(shape_of(self.input), self.block_shape, self.pads, "pads")
         padded = zip(shape[2:], self.pads[::2], self.pads[1::2], strict=True)
         grown = (*shape[:2], *(size + before + after for size, before, after in padded))
-        return self.plan(grown, **self.parameters()).together
+        return self.plan(grown).together
 
-    def reference(self, input: Array, **parameters: Any) -> Array:
-        pads = np.reshape((0, 0, 0, 0, *parameters["pads"]), (-1, 2))
-        return super().reference(np.pad(input, pads), **parameters)
+    def reference(self, input: Array) -> Array:
+        pads = np.reshape((0, 0, 0, 0, *self.pads), (-1, 2))
+        return super().reference(np.pad(input, pads))
 
     def decompose(self, b: Builder) -> Operand:
         padded = b.add(Pad, self.input, (0, 0, 0, 0, *self.pads)) if any(self.pads) else self.input

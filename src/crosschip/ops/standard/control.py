@@ -36,9 +36,11 @@ class Assert(Operator):
     def infer_shape(self) -> Sequence[Shape | None]:
         return [operand.type.shape for operand in self.data]
 
-    def reference(self, condition: Array, data: Sequence[Array], summarize: int) -> Sequence[Array]:
+    def reference(self, condition: Array, data: Sequence[Array]) -> Sequence[Array]:
         if not np.all(condition):
-            shown = (array.ravel()[: None if summarize < 0 else summarize] for array in data)
+            shown = (
+                array.ravel()[: None if self.summarize < 0 else self.summarize] for array in data
+            )
             texts = "; ".join(str(array.tolist()) for array in shown)
             raise ValueError(f"condition: does not hold; the data begin with {texts}")
         return list(data)

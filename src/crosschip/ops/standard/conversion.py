@@ -73,10 +73,8 @@ class Cast(Elementwise):
             raise UnknownRank
         return sizes_in(self.input)
 
-    def reference(
-        self, input: Array, dtype: ElementType, saturate: bool, round_mode: PowerRounding
-    ) -> Array:
-        return cast(input, dtype, saturate, round_mode)
+    def reference(self, input: Array) -> Array:
+        return cast(input, self.dtype, self.saturate, self.round_mode)
 
 
 @operator("BIT_CAST", core=True)
@@ -100,13 +98,13 @@ class BitCast(Elementwise):
             raise ValueError(f"dtype: {self.dtype} has not as many bits as {own}")
         return super().infer_shape()
 
-    def reference(self, input: Array, dtype: ElementType) -> Array:
+    def reference(self, input: Array) -> Array:
         own = type(self).input.element_type(self.input)
         # Narrow floats come widened to float32, which holds each of them exactly.
         bits = input.astype(own.dtype, copy=False)
-        if dtype is ElementType.BOOL:
+        if self.dtype is ElementType.BOOL:
             return bits.view(np.uint8) != 0
-        return bits.view(dtype.dtype)
+        return bits.view(self.dtype.dtype)
 
 
 def _bits(element_type: ElementType) -> int:

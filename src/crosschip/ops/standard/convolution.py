@@ -70,7 +70,7 @@ class Conv2D(Operator):
     fuse_code = fuse()
 
     def windows(self, kernel: Sequence[int]) -> Windows:
-        """Where a filter's windows lie."""
+        """The windows of a filter of a size."""
         return Windows(kernel, self.strides, self.dilations, self.auto_pad, self.pads)
 
     def infer_shape(self) -> Shape:
@@ -84,24 +84,14 @@ class Conv2D(Operator):
             return (batch, out, unknown(), unknown())
         return (batch, out, *self.windows(static(kernel)).counts(image))
 
-    def reference(
-        self,
-        input: Array,
-        filter: Array,
-        bias: Array | None,
-        auto_pad: AutoPad,
-        pads: Sequence[int],
-        strides: Sequence[int],
-        group: int,
-        dilations: Sequence[int],
-    ) -> Array:
-        windows = Windows(filter.shape[2:], strides, dilations, auto_pad, pads)
+    def reference(self, input: Array, filter: Array, bias: Array | None) -> Array:
+        windows = self.windows(filter.shape[2:])
         size = static(windows.counts(input.shape[2:]))
         batch, out = input.shape[0], filter.shape[0]
-        weights = filter.reshape(group, out // group, *filter.shape[1:])
-        result = np.zeros((batch, group, out // group, int(np.prod(size))), input.dtype)
-        for i, j, pixels in windows.sliding_windows(input, 0):
-            columns = pixels.reshape(batch, group, filter.shape[1], result.shape[-1])
+        weights = filter.reshape(self.group, out // self.group, *filter.shape[1:])
+        result = np.zeros((batch, self.group, out // self.group, int(np.prod(size))), input.dtype)
+        for (i, j), pixels in windows.sliding_windows(input, 0):
+            columns = pixels.reshape(batch, self.group, filter.shape[1], result.shape[-1])
             if columns.shape[2] == 1:
                 result += weights[:, :, :, i, j] * columns
             else:
@@ -207,7 +197,7 @@ class Conv2DTranspose(Operator):
         ]
 
     def _cut(self, image: Sequence[int], kernel: Sequence[int]) -> Pads:
-        """What is cut off: top, bottom, left, right; at the end less than 0 to fill up."""
+        """The pixels to cut off: top, bottom, left, right; at the end less than 0 to fill up."""
         full, sizes = static(self._full(image, kernel)), static(self._sizes(image, kernel))
         pads = list(self._given_pads())
         for axis in range(2):
@@ -217,26 +207,14 @@ class Conv2DTranspose(Operator):
             pads[2 * axis + 1] = total - pads[2 * axis]
         return pads[0], pads[1], pads[2], pads[3]
 
-    def reference(
-        self,
-        input: Array,
-        filter: Array,
-        bias: Array | None,
-        auto_pad: AutoPad,
-        pads: Sequence[int],
-        strides: Sequence[int],
-        group: int,
-        dilations: Sequence[int],
-        output_padding: Sequence[int],
-        output_shape: Sequence[int] | None,
-    ) -> Array:
+    def reference(self, input: Array, filter: Array, bias: Array | None) -> Array:
         batch, channels, *image = input.shape
         kernel = filter.shape[2:]
-        grouped = input.reshape(batch, group, channels // group, image[0] * image[1])
-        weights = filter.reshape(group, channels // group, *filter.shape[1:])
+        grouped = input.reshape(batch, self.group, channels // self.group, image[0] * image[1])
+        weights = filter.reshape(self.group, channels // self.group, *filter.shape[1:])
         full = static(self._full(image, kernel))
-        canvas = np.zeros((batch, group * filter.shape[1], *full), input.dtype)
-        for i, j, pixels in sliding_windows(canvas, kernel, strides, dilations, image):
+        canvas = np.zeros((batch, self.group * filter.shape[1], *full), input.dtype)
+        for (i, j), pixels in sliding_windows(canvas, kernel, self.strides, self.dilations, image):
             pixels += (weights[..., i, j].swapaxes(1, 2) @ grouped).reshape(pixels.shape)
         top, bottom, left, right = self._cut(image, kernel)
         canvas = pad_image(canvas, (0, max(0, -bottom), 0, max(0, -right)), 0)
@@ -328,7 +306,7 @@ class DeformableConv2D(Operator):
     fuse_code = fuse()
 
     def windows(self, kernel: Sequence[int]) -> Windows:
-        """Where a filter's windows lie before they are deformed."""
+        """The windows of a filter of a size before they are deformed."""
         return Windows(kernel, self.strides, self.dilations, AutoPad.NONE, self.pads)
 
     def infer_shape(self) -> Shape:
@@ -355,22 +333,14 @@ class DeformableConv2D(Operator):
         return (batch, out, *size)
 
     def reference(
-        self,
-        input: Array,
-        offset: Array,
-        mask: Array | None,
-        filter: Array,
-        bias: Array | None,
-        pads: Sequence[int],
-        strides: Sequence[int],
-        group: int,
-        deformable_group: int,
-        dilations: Sequence[int],
+        self, input: Array, offset: Array, mask: Array | None, filter: Array, bias: Array | None
     ) -> Array:
         (batch, _, *image), (out, _, *kernel) = input.shape, filter.shape
         size = offset.shape[2:]
         images = input.reshape(
-            batch * deformable_group, input.shape[1] // deformable_group, image[0] * image[1]
+            batch * self.deformable_group,
+            input.shape[1] // self.deformable_group,
+            image[0] * image[1],
         )
         undeformed = self._undeformed(kernel, size).astype(offset.dtype)
         pixels = size[0] * size[1]
@@ -380,8 +350,8 @@ class DeformableConv2D(Operator):
         if mask is not None:
             columns = columns * mask.reshape(len(images), 1, y.shape[1])
         depth = filter.shape[1] * kernel[0] * kernel[1]
-        weights = filter.reshape(group, out // group, depth)
-        output = weights @ columns.reshape(batch, group, depth, pixels)
+        weights = filter.reshape(self.group, out // self.group, depth)
+        output = weights @ columns.reshape(batch, self.group, depth, pixels)
         output = output.reshape(batch, out, *size)
         return output if bias is None else output + bias.reshape(-1, 1, 1)
 
@@ -414,7 +384,7 @@ class DeformableConv2D(Operator):
         return b.add(Add, output, b.add(Reshape, self.bias, (-1, 1, 1)))
 
     def _undeformed(self, kernel: Sequence[int], size: Sequence[int]) -> Array:
-        """Where the filter's elements meet the image with no offset, [K, 2, H_out * W_out]."""
+        """The places where the filter meets the image with no offset, [K, 2, H_out * W_out]."""
         axes = [
             np.arange(kernel[axis])[:, None] * self.dilations[axis]
             + np.arange(size[axis]) * self.strides[axis]

@@ -36,13 +36,13 @@ class ShapeOf(Layout):
     def infer_sizes(self) -> Shape:
         return shape_of(self.input)
 
-    def reference(self, input: Array, dtype: ElementType) -> Array:
-        return np.array(input.shape, dtype.dtype)
+    def reference(self, input: Array) -> Array:
+        return np.array(input.shape, self.dtype.dtype)
 
 
 @operator("RANK")
 class Rank(Layout):
-    """How many axes the input has, as a tensor without axes of type int32."""
+    """The number of axes of the input, as a tensor without axes of type int32."""
 
     __slots__ = ()
 
@@ -88,8 +88,8 @@ class Fill(Operator):
     def infer_sizes(self) -> Sequence[Dim]:
         return sizes_in(self.value) * math.prod(self.shape)
 
-    def reference(self, shape: Sequence[int], value: Array) -> Array:
-        return np.full(shape, value.reshape(()), value.dtype)
+    def reference(self, value: Array) -> Array:
+        return np.full(self.shape, value.reshape(()), value.dtype)
 
 
 @operator("FILL_LIKE")
@@ -214,12 +214,10 @@ class OneHot(Operator):
         sizes.insert(axis_in(self.axis, len(sizes) + 1), depth)
         return tuple(sizes)
 
-    def reference(
-        self, indices: Array, depth: int, on_value: Array, off_value: Array, axis: int
-    ) -> Array:
+    def reference(self, indices: Array, on_value: Array, off_value: Array) -> Array:
         whole = np.trunc(indices).astype(np.int64)
-        places = np.where(whole < 0, whole + depth, whole)
-        hot = np.moveaxis(places[..., None] == np.arange(depth), -1, axis)
+        places = np.where(whole < 0, whole + self.depth, whole)
+        hot = np.moveaxis(places[..., None] == np.arange(self.depth), -1, self.axis)
         return np.where(hot, on_value.reshape(()), off_value.reshape(()))
 
     def decompose(self, b: Builder) -> Operand:

@@ -116,7 +116,7 @@ class PriorBox(Operator):
             boxes = np.clip(boxes, 0, 1)
         return boxes, np.broadcast_to(np.array(self.variances), boxes.shape)
 
-    def reference(self, input: Array, image: Array, **_: object) -> Sequence[Array]:
+    def reference(self, input: Array, image: Array) -> Sequence[Array]:
         return [made.astype(input.dtype) for made in self._made(input.shape[2:], image.shape[2:])]
 
     def decompose(self, b: Builder) -> Sequence[Operand]:
@@ -181,37 +181,26 @@ class YoloBox(Operator):
     def _anchor_count(self) -> int:
         return len(self.anchors) // 2
 
-    def reference(
-        self,
-        input: Array,
-        imgsize: Array,
-        anchors: Sequence[int],
-        class_num: int,
-        conf_thresh: float,
-        downsample_ratio: int,
-        clip_bbox: bool,
-        scale_x_y: float,
-        iou_aware: bool,
-        iou_aware_factor: float,
-    ) -> Sequence[Array]:
+    def reference(self, input: Array, imgsize: Array) -> Sequence[Array]:
         batch, _, *grid = input.shape
-        count = len(anchors) // 2
-        overlap = input[:, : count * iou_aware].reshape(batch, count * iou_aware, 1, *grid)
-        cells = input[:, count * iou_aware :].reshape(batch, count, 5 + class_num, *grid)
+        count = len(self.anchors) // 2
+        leading = count * self.iou_aware
+        overlap = input[:, :leading].reshape(batch, leading, 1, *grid)
+        cells = input[:, leading:].reshape(batch, count, 5 + self.class_num, *grid)
         confidence = _logistic(cells[:, :, 4:5])
-        if iou_aware:
-            factor = iou_aware_factor
+        if self.iou_aware:
+            factor = self.iou_aware_factor
             confidence = confidence ** (1 - factor) * _logistic(overlap) ** factor
         offset, anchor, cell, network = (a.astype(input.dtype) for a in self._layout(grid))
         image = imgsize[:, ::-1].reshape(batch, 1, 2, 1, 1).astype(input.dtype)
-        shift = (scale_x_y - 1) / 2
-        centre = (offset + _logistic(cells[:, :, :2]) * scale_x_y - shift) * image / cell
+        shift = (self.scale_x_y - 1) / 2
+        centre = (offset + _logistic(cells[:, :, :2]) * self.scale_x_y - shift) * image / cell
         half = np.exp(cells[:, :, 2:4]) * anchor * image / network / 2
         low, high = centre - half, centre + half
-        if clip_bbox:
+        if self.clip_bbox:
             low, high = np.maximum(low, 0), np.minimum(high, image - 1)
         scores = confidence * _logistic(cells[:, :, 5:])
-        kept = confidence >= np.array(conf_thresh, input.dtype)
+        kept = confidence >= np.array(self.conf_thresh, input.dtype)
         return [
             np.where(kept, numbers, 0)
             .transpose(0, 1, 3, 4, 2)
@@ -346,47 +335,32 @@ class DetectionPostProcess(Operator):
         places = self.max_detections * self.max_classes_per_detection
         return [(1, places, 4), (1, places), (1, places), (1,)]
 
-    def reference(
-        self,
-        bbox: Array,
-        scores: Array,
-        anchors: Array,
-        input_size: int,
-        scale: Sequence[float],
-        nms_iou_threshold: float,
-        nms_score_threshold: float,
-        max_detections: int,
-        detections_per_class: int,
-        max_classes_per_detection: int,
-        num_classes: int,
-        use_regular_nms: bool,
-        out_quantized: bool,
-    ) -> Sequence[Array]:
-        encoded = bbox[0] / np.array(scale, bbox.dtype)
+    def reference(self, bbox: Array, scores: Array, anchors: Array) -> Sequence[Array]:
+        encoded = bbox[0] / np.array(self.scale, bbox.dtype)
         centre = encoded[:, :2] * anchors[:, 2:] + anchors[:, :2]
         half = np.exp(encoded[:, 2:]) * anchors[:, 2:] / 2
         boxes = np.concatenate([centre - half, centre + half], axis=1)
-        marks = scores[0][:, scores.shape[2] - num_classes :]
+        marks = scores[0][:, scores.shape[2] - self.num_classes :]
         overlap = overlaps(boxes, 0.0)
 
         def picked(ranking: Array, most: int) -> list[int]:
-            order = ranked(ranking, nms_score_threshold, np.greater_equal)
-            return suppressed(order, overlap, nms_iou_threshold, 1.0, most)
+            order = ranked(ranking, self.nms_score_threshold, np.greater_equal)
+            return suppressed(order, overlap, self.nms_iou_threshold, 1.0, most)
 
-        places = max_detections * max_classes_per_detection
+        places = self.max_detections * self.max_classes_per_detection
         found: list[tuple[int, int]] = []
-        if use_regular_nms:
-            most = min(detections_per_class, max_detections)
-            for label in range(num_classes):
+        if self.use_regular_nms:
+            most = min(self.detections_per_class, self.max_detections)
+            for label in range(self.num_classes):
                 found += [(box, label) for box in picked(marks[:, label], most)]
-            found = sorted(found, key=lambda entry: -marks[entry])[:max_detections]
+            found = sorted(found, key=lambda entry: -marks[entry])[: self.max_detections]
             filled, objects = list(range(len(found))), len(found)
         else:
-            kept = picked(marks.max(axis=1), max_detections) if num_classes else []
-            ranks = np.argsort(-marks, axis=1, kind="stable")[:, :max_classes_per_detection]
+            kept = picked(marks.max(axis=1), self.max_detections) if self.num_classes else []
+            ranks = np.argsort(-marks, axis=1, kind="stable")[:, : self.max_classes_per_detection]
             found = [(box, int(label)) for box in kept for label in ranks[box]]
             filled = [
-                place * max_classes_per_detection + rank
+                place * self.max_classes_per_detection + rank
                 for place in range(len(kept))
                 for rank in range(ranks.shape[1])
             ]

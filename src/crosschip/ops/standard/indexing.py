@@ -21,7 +21,7 @@ from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
 
 
 class Scatter(IntEnum):
-    """What becomes of an element that is written to."""
+    """The change of an element that is written to."""
 
     NONE = 0
     """It is replaced; by which update, where several go to one place, is not specified."""
@@ -51,7 +51,7 @@ class _Picking(Operator):
 
 @operator("GATHER_ND", core=True)
 class GatherND(_Picking):
-    """What the input holds at the places that the rows of `indices` give.
+    """Elements or slices of the input at the places that the rows of `indices` give.
 
     The last axis of `indices` is a place: an index for each of as many axes of the input, after the
     first `batch_dims`, which both have in common:
@@ -79,12 +79,12 @@ class GatherND(_Picking):
             raise ValueError(f"indices: places have {count} indices for {len(shape) - batch} axes")
         return (*places[:-1], *shape[batch + count :])
 
-    def reference(self, input: Array, indices: Array, batch_dims: int) -> Array:
-        batch = np.ix_(*map(np.arange, input.shape[:batch_dims]))
-        more = (1,) * (indices.ndim - 1 - batch_dims)
+    def reference(self, input: Array, indices: Array) -> Array:
+        batch = np.ix_(*map(np.arange, input.shape[: self.batch_dims]))
+        more = (1,) * (indices.ndim - 1 - self.batch_dims)
         places = tuple(np.reshape(i, i.shape + more) for i in batch)
         picked = input[(*places, *np.moveaxis(indices, -1, 0))]
-        rest = input.shape[batch_dims + indices.shape[-1] :]
+        rest = input.shape[self.batch_dims + indices.shape[-1] :]
         return np.broadcast_to(picked, (*indices.shape[:-1], *rest))
 
 
@@ -103,8 +103,8 @@ class GatherElements(_Picking):
     def infer_shape(self) -> Shape:
         return _same_rank(self.input, self.indices, self.axis)
 
-    def reference(self, input: Array, indices: Array, axis: int) -> Array:
-        return input[_elementwise_places(indices, axis)]
+    def reference(self, input: Array, indices: Array) -> Array:
+        return input[_elementwise_places(indices, self.axis)]
 
     def decompose(self, b: Builder) -> Operand:
         return b.add(GatherND, self.input, _coordinates(b, self.indices, self.axis))
@@ -153,9 +153,9 @@ class ScatterND(_Writing):
                 same(size, other, "updates: sizes of it and of what indices name")
         return shape
 
-    def reference(self, input: Array, indices: Array, updates: Array, reduction: Scatter) -> Array:
+    def reference(self, input: Array, indices: Array, updates: Array) -> Array:
         output = input.copy()
-        _COMBINE[reduction](output, tuple(np.moveaxis(indices, -1, 0)), updates)
+        _COMBINE[self.reduction](output, tuple(np.moveaxis(indices, -1, 0)), updates)
         return output
 
 
@@ -183,11 +183,9 @@ class ScatterElements(_Writing):
             same(size, other, "updates: sizes of it and of indices")
         return shape_of(self.input)
 
-    def reference(
-        self, input: Array, indices: Array, updates: Array, axis: int, reduction: Scatter
-    ) -> Array:
+    def reference(self, input: Array, indices: Array, updates: Array) -> Array:
         output = input.copy()
-        _COMBINE[reduction](output, _elementwise_places(indices, axis), updates)
+        _COMBINE[self.reduction](output, _elementwise_places(indices, self.axis), updates)
         return output
 
     def decompose(self, b: Builder) -> Operand:
@@ -229,11 +227,9 @@ class SparseToDense(Operator):
             same(places[0], values[0], "values: as many as places")
         return shape
 
-    def reference(
-        self, indices: Array, values: Array, shape: Sequence[int], default_value: Array | None
-    ) -> Array:
+    def reference(self, indices: Array, values: Array, default_value: Array | None) -> Array:
         default = np.zeros((), values.dtype) if default_value is None else default_value
-        output = np.full(shape, default.reshape(()), values.dtype)
+        output = np.full(self.shape, default.reshape(()), values.dtype)
         output[tuple(indices.T)] = values
         return output
 
@@ -302,5 +298,5 @@ class Gather(Operator):
     def infer_sizes(self) -> Sequence[Dim]:
         return moved_sizes(self)
 
-    def reference(self, input: Array, indices: Array, axis: int) -> Array:
-        return np.take(input, indices, axis)
+    def reference(self, input: Array, indices: Array) -> Array:
+        return np.take(input, indices, self.axis)

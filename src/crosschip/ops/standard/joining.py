@@ -65,8 +65,8 @@ class Concat(_Joining):
         sizes[axis] = total
         return tuple(sizes)
 
-    def reference(self, parts: Sequence[Array], axis: int) -> Array:
-        return np.concatenate(parts, axis)
+    def reference(self, parts: Sequence[Array]) -> Array:
+        return np.concatenate(parts, self.axis)
 
 
 @operator("STACK")
@@ -90,8 +90,8 @@ class Stack(_Joining):
         sizes.insert(axis_in(self.axis, len(sizes) + 1), len(shapes))
         return tuple(sizes)
 
-    def reference(self, parts: Sequence[Array], axis: int) -> Array:
-        return np.stack(parts, axis)
+    def reference(self, parts: Sequence[Array]) -> Array:
+        return np.stack(parts, self.axis)
 
     def decompose(self, b: Builder) -> Operand:
         return b.add(Concat, [b.add(Unsqueeze, p, (self.axis,)) for p in self.parts], self.axis)
@@ -133,10 +133,12 @@ class Split(Layout):
             same(shape[axis], sum(self.split), "split: its sum, and the size of the axis")
         return [(*shape[:axis], size, *shape[axis + 1 :]) for size in sizes]
 
-    def reference(self, input: Array, axis: int, split: Sequence[int]) -> Sequence[Array]:
-        if min(split) < 0 or sum(split) != input.shape[axis]:
-            raise ValueError(f"split: {list(split)} does not sum up to {input.shape[axis]}")
-        return np.split(input, np.cumsum(split)[:-1], axis)
+    def reference(self, input: Array) -> Sequence[Array]:
+        if min(self.split) < 0 or sum(self.split) != input.shape[self.axis]:
+            raise ValueError(
+                f"split: {list(self.split)} does not sum up to {input.shape[self.axis]}"
+            )
+        return np.split(input, np.cumsum(self.split)[:-1], self.axis)
 
     def decompose(self, b: Builder) -> Sequence[Operand]:
         return [
@@ -144,7 +146,7 @@ class Split(Layout):
         ]
 
     def _bounds(self, b: Builder) -> Sequence[tuple[object, object]]:
-        """Where each piece starts and ends: lists of one number, computed if the sizes are."""
+        """The start and end of each piece: lists of one number, computed if the sizes are."""
         try:
             ends = np.cumsum(self.split).tolist()
         except ComputedParameter:
@@ -189,10 +191,10 @@ class Unstack(Layout):
         axis = axis_in(self.axis, len(shape))
         return [(*shape[:axis], *shape[axis + 1 :])] * count
 
-    def reference(self, input: Array, axis: int, num: int | None) -> Sequence[Array]:
-        if num not in (None, input.shape[axis]):
-            raise ValueError(f"num: {num}, but the axis has size {input.shape[axis]}")
-        return list(np.moveaxis(input, axis, 0))
+    def reference(self, input: Array) -> Sequence[Array]:
+        if self.num not in (None, input.shape[self.axis]):
+            raise ValueError(f"num: {self.num}, but the axis has size {input.shape[self.axis]}")
+        return list(np.moveaxis(input, self.axis, 0))
 
     def decompose(self, b: Builder) -> Sequence[Operand]:
         places = (b.constant(np.array(place)) for place in range(len(self.outputs)))

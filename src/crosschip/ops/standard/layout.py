@@ -44,10 +44,10 @@ class Reshape(Layout):
             raise ValueError(f"shape: {list(asked)} does not hold the input's {had} elements")
         return sizes
 
-    def reference(self, input: Array, shape: Sequence[int]) -> Array:
-        if min(shape, default=0) < -1:
-            raise ValueError(f"{list(shape)} has a negative size")
-        return input.reshape(cast(tuple[int, ...], _filled(shape, input.shape)))
+    def reference(self, input: Array) -> Array:
+        if min(self.shape, default=0) < -1:
+            raise ValueError(f"{list(self.shape)} has a negative size")
+        return input.reshape(cast(tuple[int, ...], _filled(self.shape, input.shape)))
 
 
 def _filled(asked: Sequence[Dim], own: Shape) -> Shape:
@@ -75,8 +75,8 @@ class Transpose(Layout):
             raise ValueError(f"perm: has {len(perm)} axes, but the input has {len(shape)}")
         return tuple(shape[axis] for axis in perm)
 
-    def reference(self, input: Array, perm: Sequence[int]) -> Array:
-        return input.transpose(perm)
+    def reference(self, input: Array) -> Array:
+        return input.transpose(self.perm)
 
     def moved_axis(self, axis: int, rank: int) -> int:
         return axes_in(self.perm, rank).index(axis)
@@ -100,8 +100,8 @@ class Squeeze(Layout):
                 raise ValueError(f"axes: axis {axis} has size {shape[axis]}, not 1")
         return tuple(size for axis, size in enumerate(shape) if axis not in removed)
 
-    def reference(self, input: Array, axes: Sequence[int]) -> Array:
-        return np.squeeze(input, tuple(axes) or None)
+    def reference(self, input: Array) -> Array:
+        return np.squeeze(input, self.axes or None)
 
     def decompose(self, b: Builder) -> Operand:
         sizes = Sizes(b, self.input)
@@ -133,8 +133,8 @@ class Unsqueeze(Layout):
     def infer_shape(self) -> Shape:
         return self._inserted(shape_of(self.input))
 
-    def reference(self, input: Array, axes: Sequence[int]) -> Array:
-        return np.expand_dims(input, tuple(axes))
+    def reference(self, input: Array) -> Array:
+        return np.expand_dims(input, self.axes)
 
     def decompose(self, b: Builder) -> Operand:
         sizes = Sizes(b, self.input)
@@ -165,10 +165,10 @@ class Flatten(Layout):
     def infer_shape(self) -> Shape:
         return self._merged(shape_of(self.input))
 
-    def reference(self, input: Array, start_axis: int, end_axis: int) -> Array:
+    def reference(self, input: Array) -> Array:
         if not input.ndim:
             return input.reshape(1)
-        start, end = start_axis % input.ndim, end_axis % input.ndim
+        start, end = self.start_axis % input.ndim, self.end_axis % input.ndim
         merged = int(np.prod(input.shape[start : end + 1]))
         return input.reshape(*input.shape[:start], merged, *input.shape[end + 1 :])
 
@@ -204,6 +204,6 @@ class Expand(Layout):
         sizes = tuple(1 if size == -1 else size for size in asked)
         return broadcast(shape_of(self.input), sizes, slot="shape")
 
-    def reference(self, input: Array, shape: Sequence[int]) -> Array:
-        wanted = tuple(1 if size == -1 else size for size in shape)
+    def reference(self, input: Array) -> Array:
+        wanted = tuple(1 if size == -1 else size for size in self.shape)
         return np.broadcast_to(input, np.broadcast_shapes(input.shape, wanted))

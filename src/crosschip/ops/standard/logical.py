@@ -168,7 +168,7 @@ class BitwiseNot(Elementwise):
 
 
 class Direction(IntEnum):
-    """Which way bits are shifted."""
+    """The direction in which bits are shifted."""
 
     LEFT = 0
     RIGHT = 1
@@ -188,6 +188,6 @@ class BitShift(Broadcast):
     input1 = tensor(INTEGERS, like="input0")
     direction = choice(Direction, Direction.LEFT)
 
-    def reference(self, input0: Array, input1: Array, direction: Direction) -> Array:
-        shift = np.left_shift if direction is Direction.LEFT else np.right_shift
+    def reference(self, input0: Array, input1: Array) -> Array:
+        shift = np.left_shift if self.direction is Direction.LEFT else np.right_shift
         return shift(input0, input1)

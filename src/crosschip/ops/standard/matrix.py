@@ -56,9 +56,9 @@ class MatMul(Operator):
         batch = broadcast(left[:-2], right[:-2], slot="y") if len(left) + len(right) > 4 else ()
         return (*batch, *(() if len(x) == 1 else (rows,)), *(() if len(y) == 1 else (columns,)))
 
-    def reference(self, x: Array, y: Array, transpose_x: bool, transpose_y: bool) -> Array:
-        left = x.swapaxes(-1, -2) if transpose_x and x.ndim > 1 else x
-        right = y.swapaxes(-1, -2) if transpose_y and y.ndim > 1 else y
+    def reference(self, x: Array, y: Array) -> Array:
+        left = x.swapaxes(-1, -2) if self.transpose_x and x.ndim > 1 else x
+        right = y.swapaxes(-1, -2) if self.transpose_y and y.ndim > 1 else y
         return np.matmul(left, right)
 
 
@@ -156,7 +156,7 @@ class Det(Operator):
 def _eliminated(
     b: Builder, matrix: Operand, column: int, size: int
 ) -> tuple[Operand, Operand, Operand]:
-    """Which row has the greatest element in a column, that element, and the rest.
+    """The row with the greatest element in a column, that element, and the rest.
 
     The rest is the matrix minus multiples of that row, so that the column becomes 0, and so does
     the row: it will not be found again unless all elements left are 0.

@@ -59,15 +59,9 @@ class BatchNormalization(Elementwise):
         return shape
 
     def reference(
-        self,
-        input: Array,
-        scale: Array,
-        bias: Array,
-        mean: Array,
-        variance: Array,
-        epsilon: float,
+        self, input: Array, scale: Array, bias: Array, mean: Array, variance: Array
     ) -> Array:
-        factor = scale / np.sqrt(variance + epsilon)
+        factor = scale / np.sqrt(variance + self.epsilon)
         along = (-1,) + (1,) * (input.ndim - 2)
         return input * factor.reshape(along) + (bias - mean * factor).reshape(along)
 
@@ -102,16 +96,9 @@ class LayerNormalization(Elementwise):
         check_broadcast("bias", self.bias, shape)
         return shape
 
-    def reference(
-        self,
-        input: Array,
-        scale: Array | None,
-        bias: Array | None,
-        begin_norm_axis: int,
-        epsilon: float,
-    ) -> Array:
-        axes = range(begin_norm_axis % input.ndim, input.ndim)
-        return scaled(normalized(input, axes, epsilon), scale, bias)
+    def reference(self, input: Array, scale: Array | None, bias: Array | None) -> Array:
+        axes = range(self.begin_norm_axis % input.ndim, input.ndim)
+        return scaled(normalized(input, axes, self.epsilon), scale, bias)
 
     def decompose(self, b: Builder) -> Operand:
         count = rank(self.input)
@@ -149,17 +136,10 @@ class GroupNormalization(Elementwise):
         check_channels("bias", self.bias, shape[1])
         return shape
 
-    def reference(
-        self,
-        input: Array,
-        scale: Array | None,
-        bias: Array | None,
-        epsilon: float,
-        groups: int,
-    ) -> Array:
+    def reference(self, input: Array, scale: Array | None, bias: Array | None) -> Array:
         batch, channels, *image = input.shape
-        grouped = input.reshape(batch, groups, channels // groups, *image)
-        whole = normalized(grouped, range(2, grouped.ndim), epsilon).reshape(input.shape)
+        grouped = input.reshape(batch, self.groups, channels // self.groups, *image)
+        whole = normalized(grouped, range(2, grouped.ndim), self.epsilon).reshape(input.shape)
         return scaled(whole, scale, bias, (-1,) + (1,) * (input.ndim - 2))
 
     def decompose(self, b: Builder) -> Operand:
@@ -194,10 +174,8 @@ class InstanceNormalization(Elementwise):
         check_channels("bias", self.bias, shape[1])
         return shape
 
-    def reference(
-        self, input: Array, scale: Array | None, bias: Array | None, epsilon: float
-    ) -> Array:
-        whole = normalized(input, range(2, input.ndim), epsilon)
+    def reference(self, input: Array, scale: Array | None, bias: Array | None) -> Array:
+        whole = normalized(input, range(2, input.ndim), self.epsilon)
         return scaled(whole, scale, bias, (-1,) + (1,) * (input.ndim - 2))
 
     def decompose(self, b: Builder) -> Operand:
@@ -229,9 +207,9 @@ class RMSNormalization(Elementwise):
         check_broadcast("scale", self.scale, shape)
         return shape
 
-    def reference(self, input: Array, scale: Array, begin_norm_axis: int, epsilon: float) -> Array:
-        axes = range(begin_norm_axis % input.ndim, input.ndim)
-        return input / np.sqrt(mean(input * input, axes) + epsilon) * scale
+    def reference(self, input: Array, scale: Array) -> Array:
+        axes = range(self.begin_norm_axis % input.ndim, input.ndim)
+        return input / np.sqrt(mean(input * input, axes) + self.epsilon) * scale
 
     def decompose(self, b: Builder) -> Operand:
         count = rank(self.input)
@@ -262,10 +240,10 @@ class LpNormalization(Elementwise):
         axis_in(self.axis, len(shape_of(self.input)))
         return shape_of(self.input)
 
-    def reference(self, input: Array, axis: int, p: int, epsilon: float) -> Array:
-        powers = np.abs(input) if p == 1 else input * input
-        total = powers.sum(axis, keepdims=True)
-        divisor = (total if p == 1 else np.sqrt(total)) + np.asarray(epsilon, input.dtype)
+    def reference(self, input: Array) -> Array:
+        powers = np.abs(input) if self.p == 1 else input * input
+        total = powers.sum(self.axis, keepdims=True)
+        divisor = (total if self.p == 1 else np.sqrt(total)) + np.asarray(self.epsilon, input.dtype)
         return input / np.where(divisor == 0, 1, divisor)
 
     def decompose(self, b: Builder) -> Operand:
@@ -303,14 +281,14 @@ class LRN(Elementwise):
             raise ValueError(f"size: {self.size} is not positive")
         return shape
 
-    def reference(self, input: Array, size: int, bias: float, alpha: float, beta: float) -> Array:
+    def reference(self, input: Array) -> Array:
         squares, channels = input * input, input.shape[1]
         total = np.zeros_like(squares)
-        for shift in range(-((size - 1) // 2), size // 2 + 1):
+        for shift in range(-((self.size - 1) // 2), self.size // 2 + 1):
             first, last = max(0, -shift), min(channels, channels - shift)
             if first < last:
                 total[:, first:last] += squares[:, first + shift : last + shift]
-        return input / (bias + alpha * total) ** beta
+        return input / (self.bias + self.alpha * total) ** self.beta
 
     def decompose(self, b: Builder) -> Operand:
         around = [0] * (2 * rank(self.input))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -21,7 +20,7 @@ from crosschip.ops.definition.slots import (
 
 
 class PadMode(IntEnum):
-    """What stands in the padding (NNAdapterPadModeCode, and two that NNAdapter does not have).
+    """The values in the padding (NNAdapterPadModeCode, and two that NNAdapter does not have).
 
     For `abc`, with three elements more on each side.
     """
@@ -98,15 +97,15 @@ class Pad(Operator):
             size + before + after for size, (before, after) in zip(shape, sides, strict=True)
         )
 
-    def reference(
-        self, input: Array, pads: Sequence[int], mode: PadMode, value: Array | None
-    ) -> Array:
-        sides = np.reshape(np.array(pads, np.int64), (-1, 2))
+    def reference(self, input: Array, value: Array | None) -> Array:
+        sides = np.reshape(np.array(self.pads, np.int64), (-1, 2))
         if len(sides) != input.ndim:
-            raise ValueError(f"pads: has {len(pads)} numbers, but the input has {input.ndim} axes")
+            raise ValueError(
+                f"pads: has {len(self.pads)} numbers, but the input has {input.ndim} axes"
+            )
         cropped = input[tuple(_kept(*one) for one in zip(input.shape, *sides.T, strict=True))]
-        options: dict[str, Any] = {"mode": _NUMPY.get(mode, "constant")}
-        if mode not in _NUMPY:
+        options: dict[str, Any] = {"mode": _NUMPY.get(self.mode, "constant")}
+        if self.mode not in _NUMPY:
             zero = np.zeros((), input.dtype)
             options["constant_values"] = zero if value is None else value.reshape(())
         return np.pad(cropped, np.maximum(sides, 0), **options) if input.ndim else cropped
@@ -120,14 +119,14 @@ class Pad(Operator):
         return super().moves_integers and (self._repeats() or self._value_is_stored())
 
     def _repeats(self) -> bool:
-        """Whether it is known to need no value."""
+        """Tell whether it is known to need no value."""
         try:
             return self.mode in _NUMPY
         except ComputedParameter:
             return False
 
     def _value_is_stored(self) -> bool:
-        """Whether the value stands for a real as the input's integers do."""
+        """Tell whether the value stands for a real as the input's integers do."""
         quantization = self.input.type.quantization
         if self.value is not None:
             return self.value.type.quantization == quantization
@@ -135,7 +134,7 @@ class Pad(Operator):
 
 
 def _kept(size: int, before: int, after: int) -> slice:
-    """What negative numbers leave of an axis; `ValueError` if they take more than there is."""
+    """The part of an axis that negative numbers leave; `ValueError` if they take too much."""
     first, last = max(0, -before), size - max(0, -after)
     if first > last:
         raise ValueError(f"pads: {before} and {after} take more than the {size} there are")

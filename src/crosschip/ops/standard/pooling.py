@@ -64,7 +64,7 @@ class Pool2D(Operator):
 
     @property
     def windows(self) -> Windows:
-        """Where the windows lie."""
+        """The windows over the image."""
         return Windows(
             self.kernel_shape,
             self.strides,
@@ -107,21 +107,10 @@ class AveragePool2D(Pool2D):
     def infer_shape(self) -> Shape:
         return self.pooled_shape()
 
-    def reference(
-        self,
-        input: Array,
-        auto_pad: AutoPad,
-        pads: Sequence[int],
-        kernel_shape: Sequence[int],
-        strides: Sequence[int],
-        ceil_mode: bool,
-        count_include_pad: bool,
-        dilations: Sequence[int],
-        inside: bool,
-    ) -> Array:
-        windows = Windows(kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, inside)
-        total = np.stack([pixels for _, _, pixels in windows.sliding_windows(input, 0)]).sum(axis=0)
-        population = windows.population(input.shape[2:], with_padding=count_include_pad)
+    def reference(self, input: Array) -> Array:
+        windows = self.windows
+        total = np.stack([pixels for _, pixels in windows.sliding_windows(input, 0)]).sum(axis=0)
+        population = windows.population(input.shape[2:], with_padding=self.count_include_pad)
         return total / population.astype(input.dtype)
 
     def decompose(self, b: Builder) -> Operand | None:
@@ -136,7 +125,7 @@ class AveragePool2D(Pool2D):
         return b.add(Div, sums, self._population(b, image))
 
     def _population(self, b: Builder, image: Shape) -> Operand:
-        """How many pixels each window has, all of them one number if that is known."""
+        """The number of pixels of each window, all of them one number if that is known."""
         dtype = self.input.type.element_type.dtype
         if is_static(image):
             known = self.windows.population(static(image), with_padding=self.count_include_pad)
@@ -190,27 +179,15 @@ class MaxPool2D(Pool2D):
         (slot, input), *_ = self.filled()
         return [slot.element_type(input), self.return_indices_dtype][: self.output_count()]
 
-    def reference(
-        self,
-        input: Array,
-        auto_pad: AutoPad,
-        pads: Sequence[int],
-        kernel_shape: Sequence[int],
-        strides: Sequence[int],
-        ceil_mode: bool,
-        return_indices: bool,
-        return_indices_dtype: ElementType,
-        dilations: Sequence[int],
-        inside: bool,
-    ) -> Sequence[Array]:
-        windows = Windows(kernel_shape, strides, dilations, auto_pad, pads, ceil_mode, inside)
+    def reference(self, input: Array) -> Sequence[Array]:
+        windows = self.windows
         least = -np.inf if input.dtype.kind == "f" else limits(ElementType.of(input.dtype))[0]
-        pixels = np.stack([pixels for _, _, pixels in windows.sliding_windows(input, least)])
-        if not return_indices:
+        pixels = np.stack([pixels for _, pixels in windows.sliding_windows(input, least)])
+        if not self.return_indices:
             return [pixels.max(axis=0)]
         height, width = input.shape[2:]
         offsets = np.arange(height * width).reshape(1, 1, height, width)
-        places = np.stack([places for _, _, places in windows.sliding_windows(offsets, -1)])
+        places = np.stack([places for _, places in windows.sliding_windows(offsets, -1)])
         # Padding is as small as the least pixel can be, but never where the maximum is.
         inside_image = (places >= 0).argmax(axis=0)
         best = np.where(pixels.max(axis=0) == least, inside_image, pixels.argmax(axis=0))
@@ -301,9 +278,9 @@ class AdaptiveAveragePool2D(AdaptivePool2D):
     def infer_shape(self) -> Shape:
         return self.pooled_shape()
 
-    def reference(self, input: Array, output_shape: Sequence[int]) -> Array:
+    def reference(self, input: Array) -> Array:
         rows, columns = self.cells(input)
-        output = np.empty((*input.shape[:2], *output_shape), input.dtype)
+        output = np.empty((*input.shape[:2], *self.output_shape), input.dtype)
         for i, row in enumerate(rows):
             for j, column in enumerate(columns):
                 output[:, :, i, j] = input[:, :, row, column].mean(axis=(2, 3))
@@ -349,15 +326,9 @@ class AdaptiveMaxPool2D(AdaptivePool2D):
         (slot, input), *_ = self.filled()
         return [slot.element_type(input), self.return_indices_dtype][: self.output_count()]
 
-    def reference(
-        self,
-        input: Array,
-        output_shape: Sequence[int],
-        return_indices: bool,
-        return_indices_dtype: ElementType,
-    ) -> Sequence[Array]:
+    def reference(self, input: Array) -> Sequence[Array]:
         rows, columns = self.cells(input)
-        output = np.empty((*input.shape[:2], *output_shape), input.dtype)
+        output = np.empty((*input.shape[:2], *self.output_shape), input.dtype)
         places = np.empty(output.shape, np.int64)
         for i, row in enumerate(rows):
             for j, column in enumerate(columns):
@@ -366,7 +337,7 @@ class AdaptiveMaxPool2D(AdaptivePool2D):
                 y, x = np.divmod(flat.argmax(axis=2), cell.shape[3])
                 output[:, :, i, j] = flat.max(axis=2)
                 places[:, :, i, j] = (row.start + y) * input.shape[3] + column.start + x
-        return [output, places][: 2 if return_indices else 1]
+        return [output, places][: 2 if self.return_indices else 1]
 
     def decompose(self, b: Builder) -> Sequence[Operand]:
         """By windows if cells are alike, else with every cell filled up to one size."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from crosschip.ir import Array, ElementType, ModelError, Quantization, Shape, TensorType
 from crosschip.ir.types import FLOATS, QUANTIZABLE
 from crosschip.ops.definition import quantized
@@ -74,15 +72,8 @@ class Quantize(Elementwise):
         same(shape[axis], len(self.scale), "scale: its size, and that of the axis")
         return axis
 
-    def reference(
-        self,
-        input: Array,
-        axis: int,
-        scale: Sequence[float],
-        zero_point: Sequence[float],
-        dtype: ElementType,
-    ) -> Array:
-        return quantized.stored(input, self._quantization(), dtype)
+    def reference(self, input: Array) -> Array:
+        return quantized.stored(input, self._quantization(), self.dtype)
 
 
 @operator("DEQUANTIZE", core=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from crosschip.ir import Array, Builder, ElementType, Operand, Shape
@@ -51,8 +49,8 @@ class Tile(Layout):
         counts = (1,) * (rank - len(repeats)) + tuple(repeats)
         return tuple(size * count for size, count in zip(sizes, counts, strict=True))
 
-    def reference(self, input: Array, repeats: Sequence[int]) -> Array:
-        return np.tile(input, repeats)
+    def reference(self, input: Array) -> Array:
+        return np.tile(input, self.repeats)
 
     def decompose(self, b: Builder) -> Operand | None:
         """Axis by axis: `[size]` becomes `[1, size]`, `[count, size]` and then `[count * size]`."""
@@ -103,8 +101,8 @@ class Roll(Layout):
             raise ValueError(f"shifts: has {len(self.shifts)} numbers, but must have one an axis")
         return shape
 
-    def reference(self, input: Array, shifts: Sequence[int], axes: Sequence[int] | None) -> Array:
-        return input if axes == () else np.roll(input, shifts, axes)
+    def reference(self, input: Array) -> Array:
+        return input if self.axes == () else np.roll(input, self.shifts, self.axes)
 
     def decompose(self, b: Builder) -> Operand:
         if self.axes is None:
@@ -148,14 +146,14 @@ class ReverseSequence(Layout):
             same(shape[batch], lengths[0], "lengths: the sizes of it and of batch_axis")
         return shape
 
-    def reference(self, input: Array, lengths: Array, time_axis: int, batch_axis: int) -> Array:
-        if np.any(lengths < 0) or np.any(lengths > input.shape[time_axis]):
+    def reference(self, input: Array, lengths: Array) -> Array:
+        if np.any(lengths < 0) or np.any(lengths > input.shape[self.time_axis]):
             raise ValueError(f"lengths: {lengths.tolist()} does not fit in time_axis")
-        rows = np.moveaxis(input, (batch_axis, time_axis), (0, 1))
+        rows = np.moveaxis(input, (self.batch_axis, self.time_axis), (0, 1))
         reversed_ = rows.copy()
         for row, (target, length) in enumerate(zip(reversed_, lengths, strict=True)):
             target[:length] = rows[row, :length][::-1]
-        return np.moveaxis(reversed_, (0, 1), (batch_axis, time_axis))
+        return np.moveaxis(reversed_, (0, 1), (self.batch_axis, self.time_axis))
 
     def decompose(self, b: Builder) -> Operand:
         rank = len(shape_of(self.input))
@@ -198,10 +196,10 @@ class Trilu(Operator):
             raise ValueError(f"input: has {len(shape)} axes, but must have 2 at least")
         return shape
 
-    def reference(self, input: Array, k: int, upper: bool) -> Array:
+    def reference(self, input: Array) -> Array:
         rows, columns = (np.arange(size) for size in input.shape[-2:])
         diagonal = columns - rows[:, None]
-        kept = diagonal >= k if upper else diagonal <= k
+        kept = diagonal >= self.k if self.upper else diagonal <= self.k
         return np.where(kept, input, np.zeros((), input.dtype))
 
     def decompose(self, b: Builder) -> Operand:

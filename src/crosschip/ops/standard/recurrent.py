@@ -21,7 +21,15 @@ from crosschip.ops.definition.slots import (
     reals,
     tensor,
 )
-from crosschip.ops.numerics.cells import Algebra, Arrays, CellFunction, ScanDirection, Term, Terms
+from crosschip.ops.numerics.cells import (
+    Algebra,
+    Arrays,
+    CellFunction,
+    Gate,
+    ScanDirection,
+    Term,
+    Terms,
+)
 
 _SIGMOID, _TANH = CellFunction.SIGMOID, CellFunction.TANH
 
@@ -53,7 +61,7 @@ def _functions() -> Parameter[tuple[CellFunction, ...]]:
 
 
 class Recurrent(Operator):
-    """What recurrent networks share.
+    """Base of recurrent networks.
 
     The input is [T, N, input_size]: T time steps of a batch of N. D passes are made over it: one,
     forwards or backwards, or with BIDIRECTIONAL both, forwards first. For each pass, `weight` is
@@ -114,26 +122,23 @@ class Recurrent(Operator):
         last = (passes, batch, hidden)
         return [(steps, *last), *(last for _ in self.states)]
 
-    def reference(self, **values: Any) -> tuple[Array, ...]:
-        steps, lengths = len(values["input"]), values["sequence_lengths"]
+    def reference(self, **tensors: Any) -> tuple[Array, ...]:
+        input, lengths = tensors["input"], tensors["sequence_lengths"]
+        steps, batch = input.shape[:2]
         if lengths is not None and ((lengths < 0) | (lengths > steps)).any():
             raise ValueError(f"sequence_lengths: {lengths.tolist()} are not all in [0, {steps}]")
-        shape = (values["input"].shape[1], values["recurrence_weight"].shape[2])
-        zero = np.zeros(shape, values["input"].dtype)
-        return self._run(Arrays(), values, steps, zero)
+        zero = np.zeros((batch, tensors["recurrence_weight"].shape[2]), input.dtype)
+        return self._run(Arrays(), tensors, steps, zero)
 
     def decompose(self, b: Builder) -> Sequence[Operand] | None:
         steps, _, _ = shape_of(self.input)
         _, _, hidden = shape_of(self.recurrence_weight)
         if not isinstance(steps, int) or not isinstance(hidden, int):
             return None
-        values: dict[str, Any] = {
-            slot.name: getattr(self, slot.name) if slot.parameter else self._term(b, slot.name)
-            for slot in self.slots
-        }
+        tensors = {slot.name: self._term(b, slot.name) for slot in self.slots if not slot.parameter}
         # It broadcasts to the batch, whose size need not be known.
         zero = Term(b, b.constant(np.zeros((1, hidden), self.input.type.element_type.dtype)))
-        return [output.operand for output in self._run(Terms(b), values, steps, zero)]
+        return [output.operand for output in self._run(Terms(b), tensors, steps, zero)]
 
     def _term(self, b: Builder, slot: str) -> Term | None:
         operand = self.operand(slot)
@@ -150,14 +155,14 @@ class Recurrent(Operator):
         raise NotImplementedError(f"{self.type} has no formula")
 
     def _run(
-        self, algebra: Algebra, values: Mapping[str, Any], steps: int, zero: Any
+        self, algebra: Algebra, tensors: Mapping[str, Any], steps: int, zero: Any
     ) -> tuple[Any, ...]:
         """The outputs, as values of an algebra."""
         hidden_of_passes, last_of_passes = [], []
-        for index, backwards in enumerate(values["direction"].passes):
-            p = ScanDirection(algebra, values, index, self.gates, self.functions)
+        for index, backwards in enumerate(self.direction.passes):
+            p = ScanDirection(algebra, tensors, index, self.gates, self._gates(algebra, index))
             states = [
-                zero if values[slot] is None else algebra.pick(values[slot], index)
+                zero if tensors[slot] is None else algebra.pick(tensors[slot], index)
                 for slot in self.states
             ]
             hidden = [zero] * steps
@@ -170,6 +175,16 @@ class Recurrent(Operator):
             last_of_passes.append(states)
         last = (algebra.stack(each, 0) for each in zip(*last_of_passes, strict=True))
         return (algebra.stack(hidden_of_passes, 1), *last)
+
+    def _gates(self, algebra: Algebra, index: int) -> list[Gate]:
+        """The activation functions of a scan, by its index."""
+        found = []
+        for place, own in enumerate(self.functions, index * len(self.functions)):
+            function = self.activations[place] if self.activations else own
+            alpha = self.activation_alpha[place] if self.activation_alpha else function.alpha
+            beta = self.activation_beta[place] if self.activation_beta else function.beta
+            found.append(algebra.gate(function, alpha, beta, self.clip))
+        return found
 
     def _check_functions(self) -> None:
         wanted = len(self.direction.passes) * len(self.functions)
@@ -247,7 +262,7 @@ class GRU(Recurrent):
         (h,) = states
         f, g = p.functions
         z, r = f(x[0] + p.recurrent(0, h)), f(x[1] + p.recurrent(1, h))
-        if p.values["linear_before_reset"]:
+        if self.linear_before_reset:
             c = g(x[2] + r * p.recurrent(2, h))
         else:
             c = g(x[2] + p.recurrent(2, r * h))
@@ -287,7 +302,7 @@ class LSTM(Recurrent):
             return f(total + cell * p.peephole[index] if p.peephole else total)
 
         i = gate(0, c)
-        forget = 1 - i if p.values["input_forget"] else gate(2, c)
+        forget = 1 - i if self.input_forget else gate(2, c)
         c = forget * c + i * g(x[3] + p.recurrent(3, h))
         return gate(1, c) * squash(c), c
 

@@ -27,7 +27,7 @@ NARROW_FLOATS = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
 
 
 class Reduction(Operator):
-    """What all reductions share: each reduces `axes` to one value, or all axes if it is empty.
+    """Base of reductions: each reduces `axes` to one value, or all axes if it is empty.
 
     A negative axis counts from the last one; naming an axis twice is an error. A reduced axis has
     size 1 in the output with `keepdim`, else it is removed. The output's element type is the
@@ -54,7 +54,7 @@ class Reduction(Operator):
         return self.operand("axes"), self.operand("keepdim")
 
     def _shape_by_count(self, rank: int) -> Shape:
-        """What is known of the shape where only the number of axes is known, if at all."""
+        """The shape as far as it is known where only the number of axes is known, if at all."""
         if self.keepdim:
             return unknown_sizes(rank)
         axes = self.operand("axes")
@@ -77,8 +77,8 @@ class ReduceSum(Reduction):
 
     __slots__ = ()
 
-    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
-        return np.sum(input, tuple(axes) or None, input.dtype, keepdims=keepdim)
+    def reference(self, input: Array) -> Array:
+        return np.sum(input, self.axes or None, input.dtype, keepdims=self.keepdim)
 
 
 @operator("REDUCE_PROD", core=True)
@@ -91,8 +91,8 @@ class ReduceProd(Reduction):
 
     __slots__ = ()
 
-    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
-        return np.prod(input, tuple(axes) or None, input.dtype, keepdims=keepdim)
+    def reference(self, input: Array) -> Array:
+        return np.prod(input, self.axes or None, input.dtype, keepdims=self.keepdim)
 
     def infer_sizes(self) -> Sequence[Dim]:
         if len(shape_of(self.input)) != 1:
@@ -111,9 +111,9 @@ class ReduceMax(Reduction):
     __slots__ = ()
     input = tensor(NUMBERS | BOOLEANS)
 
-    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
+    def reference(self, input: Array) -> Array:
         least = limits(input.dtype)[0]
-        return np.max(input, tuple(axes) or None, keepdims=keepdim, initial=least)
+        return np.max(input, self.axes or None, keepdims=self.keepdim, initial=least)
 
 
 @operator("REDUCE_MIN", core=True)
@@ -127,9 +127,9 @@ class ReduceMin(Reduction):
     __slots__ = ()
     input = tensor(NUMBERS | BOOLEANS)
 
-    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
+    def reference(self, input: Array) -> Array:
         greatest = limits(input.dtype)[1]
-        return np.min(input, tuple(axes) or None, keepdims=keepdim, initial=greatest)
+        return np.min(input, self.axes or None, keepdims=self.keepdim, initial=greatest)
 
 
 @operator("REDUCE_MEAN")
@@ -142,9 +142,9 @@ class ReduceMean(Reduction):
     __slots__ = ()
     input = tensor(FLOATS)
 
-    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
-        total = np.sum(input, tuple(axes) or None, keepdims=keepdim)
-        count = np.prod([input.shape[axis] for axis in axes or range(input.ndim)])
+    def reference(self, input: Array) -> Array:
+        total = np.sum(input, self.axes or None, keepdims=self.keepdim)
+        count = np.prod([input.shape[axis] for axis in self.axes or range(input.ndim)])
         return np.asarray(total / count.astype(input.dtype))
 
     def decompose(self, b: Builder) -> Operand:
@@ -157,7 +157,7 @@ class ReduceMean(Reduction):
         return mean if wide is self.input else b.add(Cast, mean, dtype)
 
     def _count(self, b: Builder, wide: Operand) -> Operand:
-        """How many elements are reduced to one."""
+        """The number of elements that are reduced to one."""
         shape, dtype = shape_of(wide), wide.type.element_type
         axes = axes_in(self.axes, len(shape)) or tuple(range(len(shape)))
         count = product(tuple(shape[axis] for axis in axes))
@@ -169,13 +169,13 @@ class ReduceMean(Reduction):
 
 @operator("REDUCE_ALL")
 class ReduceAll(Reduction):
-    """Whether all elements are true; of no elements, they are."""
+    """True if all elements are true; of no elements, they are."""
 
     __slots__ = ()
     input = tensor(BOOLEANS)
 
-    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
-        return np.all(input, tuple(axes) or None, keepdims=keepdim)
+    def reference(self, input: Array) -> Array:
+        return np.all(input, self.axes or None, keepdims=self.keepdim)
 
     def decompose(self, b: Builder) -> Operand:
         return b.add(ReduceMin, self.input, *self.over())
@@ -183,13 +183,13 @@ class ReduceAll(Reduction):
 
 @operator("REDUCE_ANY")
 class ReduceAny(Reduction):
-    """Whether any element is true; of no elements, none is."""
+    """True if any element is true; of no elements, none is."""
 
     __slots__ = ()
     input = tensor(BOOLEANS)
 
-    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
-        return np.any(input, tuple(axes) or None, keepdims=keepdim)
+    def reference(self, input: Array) -> Array:
+        return np.any(input, self.axes or None, keepdims=self.keepdim)
 
     def decompose(self, b: Builder) -> Operand:
         return b.add(ReduceMax, self.input, *self.over())
@@ -213,8 +213,8 @@ class ReduceL1(Reduction):
 
     __slots__ = ()
 
-    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
-        return np.sum(np.abs(input), tuple(axes) or None, input.dtype, keepdims=keepdim)
+    def reference(self, input: Array) -> Array:
+        return np.sum(np.abs(input), self.axes or None, input.dtype, keepdims=self.keepdim)
 
     def decompose(self, b: Builder) -> Operand:
         return b.add(ReduceSum, b.add(Abs, self.input), *self.over())
@@ -229,8 +229,8 @@ class ReduceSumSquare(Reduction):
 
     __slots__ = ()
 
-    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
-        return np.sum(input * input, tuple(axes) or None, input.dtype, keepdims=keepdim)
+    def reference(self, input: Array) -> Array:
+        return np.sum(input * input, self.axes or None, input.dtype, keepdims=self.keepdim)
 
     def decompose(self, b: Builder) -> Operand:
         return b.add(ReduceSum, b.add(Mul, self.input, self.input), *self.over())
@@ -246,8 +246,8 @@ class ReduceL2(Reduction):
     __slots__ = ()
     input = tensor(FLOATS)
 
-    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
-        return np.sqrt(np.sum(input * input, tuple(axes) or None, keepdims=keepdim))
+    def reference(self, input: Array) -> Array:
+        return np.sqrt(np.sum(input * input, self.axes or None, keepdims=self.keepdim))
 
     def decompose(self, b: Builder) -> Operand:
         return b.add(Sqrt, b.add(ReduceSumSquare, self.input, *self.over()))
@@ -263,8 +263,8 @@ class ReduceLogSum(Reduction):
     __slots__ = ()
     input = tensor(FLOATS)
 
-    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
-        return np.log(np.sum(input, tuple(axes) or None, keepdims=keepdim))
+    def reference(self, input: Array) -> Array:
+        return np.log(np.sum(input, self.axes or None, keepdims=self.keepdim))
 
     def decompose(self, b: Builder) -> Operand:
         return b.add(Log, b.add(ReduceSum, self.input, *self.over()))
@@ -282,13 +282,13 @@ class ReduceLogSumExp(Reduction):
     __slots__ = ()
     input = tensor(FLOATS)
 
-    def reference(self, input: Array, axes: Sequence[int], keepdim: bool) -> Array:
-        over = tuple(axes) or None
+    def reference(self, input: Array) -> Array:
+        over = self.axes or None
         finite = np.finfo(input.dtype)
         greatest = np.max(input, over, keepdims=True, initial=finite.min)
         greatest = np.minimum(greatest, finite.max)
         total = np.log(np.sum(np.exp(input - greatest), over, keepdims=True)) + greatest
-        return total if keepdim else np.squeeze(total, over)
+        return total if self.keepdim else np.squeeze(total, over)
 
     def decompose(self, b: Builder) -> Operand:
         axes, keepdim = self.over()
@@ -321,8 +321,8 @@ class CumSum(Elementwise):
         _check_axis(self, len(shape))
         return shape
 
-    def reference(self, input: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
-        return _accumulated(np.add, 0, input, axis, exclusive, reverse)
+    def reference(self, input: Array) -> Array:
+        return _accumulated(np.add, 0, input, self.axis, self.exclusive, self.reverse)
 
 
 @operator("CUM_PROD")
@@ -345,8 +345,8 @@ class CumProd(Elementwise):
         _check_axis(self, len(shape))
         return shape
 
-    def reference(self, input: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
-        return _accumulated(np.multiply, 1, input, axis, exclusive, reverse)
+    def reference(self, input: Array) -> Array:
+        return _accumulated(np.multiply, 1, input, self.axis, self.exclusive, self.reverse)
 
     def decompose(self, b: Builder) -> Operand | None:
         shape = shape_of(self.input)

@@ -85,7 +85,7 @@ class _Resize(Operator):
             raise ValueError(f"extrapolation_value: {value:g} is not of the type {element_type}")
 
     def static_axes(self) -> list[Axis]:
-        """How height and width are resampled, where that is known at compile time."""
+        """Height and width, as they are resampled, where that is known at compile time."""
         image = static(shape_of(self.input)[2:])
         return axes_of(
             image, self.shape, self.scales, self.align_corners, self.align_mode, self.roi
@@ -134,21 +134,13 @@ class ResizeNearest(_Resize):
     roi = optional_reals(4)
     extrapolation_value = real(0.0)
 
-    def reference(
-        self,
-        input: Array,
-        shape: Sequence[int] | None,
-        scales: Sequence[float] | None,
-        align_corners: bool,
-        align_mode: AlignMode,
-        rounding: Rounding,
-        roi: Sequence[float] | None,
-        extrapolation_value: float,
-    ) -> Array:
-        axes = axes_of(input.shape[2:], shape, scales, align_corners, align_mode, roi)
-        rows, columns = (nearest(axis, rounding, align_corners) for axis in axes)
+    def reference(self, input: Array) -> Array:
+        axes = axes_of(
+            input.shape[2:], self.shape, self.scales, self.align_corners, self.align_mode, self.roi
+        )
+        rows, columns = (nearest(axis, self.rounding, self.align_corners) for axis in axes)
         output = input[:, :, rows[:, None], columns]
-        return np.where(extrapolated(axes), np.array(extrapolation_value, input.dtype), output)
+        return np.where(extrapolated(axes), np.array(self.extrapolation_value, input.dtype), output)
 
     def decompose(self, b: Builder) -> Operand:
         axes, output = self.static_axes(), self.input
@@ -215,20 +207,11 @@ class ResizeLinear(_Interpolation):
     roi = optional_reals(4)
     extrapolation_value = real(0.0)
 
-    def reference(
-        self,
-        input: Array,
-        shape: Sequence[int] | None,
-        scales: Sequence[float] | None,
-        align_corners: bool,
-        align_mode: AlignMode,
-        exclude_outside: bool,
-        antialias: bool,
-        roi: Sequence[float] | None,
-        extrapolation_value: float,
-    ) -> Array:
-        axes = axes_of(input.shape[2:], shape, scales, align_corners, align_mode, roi)
-        return self.interpolated(input, axes, extrapolation_value)
+    def reference(self, input: Array) -> Array:
+        axes = axes_of(
+            input.shape[2:], self.shape, self.scales, self.align_corners, self.align_mode, self.roi
+        )
+        return self.interpolated(input, axes, self.extrapolation_value)
 
     def neighbours(self, axis: Axis) -> Neighbours:
         def triangle(distance: Array) -> Array:
@@ -261,21 +244,11 @@ class ResizeCubic(_Interpolation):
     roi = optional_reals(4)
     extrapolation_value = real(0.0)
 
-    def reference(
-        self,
-        input: Array,
-        shape: Sequence[int] | None,
-        scales: Sequence[float] | None,
-        align_corners: bool,
-        align_mode: AlignMode,
-        coefficient: float,
-        exclude_outside: bool,
-        antialias: bool,
-        roi: Sequence[float] | None,
-        extrapolation_value: float,
-    ) -> Array:
-        axes = axes_of(input.shape[2:], shape, scales, align_corners, align_mode, roi)
-        return self.interpolated(input, axes, extrapolation_value)
+    def reference(self, input: Array) -> Array:
+        axes = axes_of(
+            input.shape[2:], self.shape, self.scales, self.align_corners, self.align_mode, self.roi
+        )
+        return self.interpolated(input, axes, self.extrapolation_value)
 
     def neighbours(self, axis: Axis) -> Neighbours:
         a = self.coefficient

@@ -61,19 +61,17 @@ class GridSample(Operator):
             raise ValueError(f"pad_mode: {self.pad_mode.name} is not one for samples")
         return (same(batch, own, "grid: its first size, and the input's"), channels, height, width)
 
-    def reference(
-        self, input: Array, grid: Array, align_corners: bool, mode: Kernel, pad_mode: PadMode
-    ) -> Array:
+    def reference(self, input: Array, grid: Array) -> Array:
         batch, channels, *image = input.shape
         factor, shift = self._scale(image)
         places = (grid * factor + shift).astype(grid.dtype)
         x, y = np.moveaxis(places.reshape(batch, int(np.prod(grid.shape[1:3])), 2), 2, 0)
-        sampler = Sampler(image, mode, pad_mode, align_corners)
+        sampler = Sampler(image, self.mode, self.pad_mode, self.align_corners)
         values = sampler.sample(input.reshape(batch, channels, image[0] * image[1]), y, x)
         return values.reshape(batch, channels, *grid.shape[1:3])
 
     def _scale(self, image: Sequence[int]) -> tuple[Array, Array]:
-        """What the x and y of a grid are multiplied by, and what is then added, to make pixels."""
+        """Factors for the x and y of a grid, and what is then added, to make pixels."""
         sizes = np.array([image[1], image[0]], np.float32)
         return (sizes - self.align_corners) / 2, (sizes - 1) / 2
 
@@ -91,7 +89,7 @@ class GridSample(Operator):
 
 
 class RoiMode(IntEnum):
-    """What a cell of a region becomes: the mean of its samples, or their maximum."""
+    """The value of a cell of a region: the mean of its samples, or their maximum."""
 
     AVERAGE = 0
     MAX = 1
@@ -149,40 +147,32 @@ class RoiAlign(Operator):
         count = same(regions, indices, "batch_indices: its size, and the number of rois")
         return (count, channels, self.output_height, self.output_width)
 
-    def reference(
-        self,
-        input: Array,
-        rois: Array,
-        batch_indices: Array,
-        output_height: int,
-        output_width: int,
-        sampling_ratio: int,
-        spatial_scale: float,
-        aligned: bool,
-        mode: RoiMode,
-    ) -> Array:
+    def reference(self, input: Array, rois: Array, batch_indices: Array) -> Array:
         if np.any((batch_indices < 0) | (batch_indices >= len(input))):
             raise ValueError(
                 f"batch_indices: {batch_indices.tolist()} are not in [0, {len(input)})"
             )
         rois = np.where(np.isfinite(rois), rois, np.zeros((), rois.dtype))
-        scaled = rois * np.array(spatial_scale, rois.dtype) - np.array(0.5 * aligned, rois.dtype)
+        shift = np.array(0.5 * self.aligned, rois.dtype)
+        scaled = rois * np.array(self.spatial_scale, rois.dtype) - shift
         extents = scaled[:, 2:] - scaled[:, :2]
-        if not aligned:
+        if not self.aligned:
             extents = np.maximum(extents, 1)
-        output = np.zeros((len(rois), input.shape[1], output_height, output_width), input.dtype)
+        output = np.zeros(
+            (len(rois), input.shape[1], self.output_height, self.output_width), input.dtype
+        )
         for cell, corner, extent, image in zip(output, scaled, extents, batch_indices, strict=True):
             (y, y_weights), (x, x_weights) = (
-                _samples(corner[1 - axis], extent[1 - axis], count, sampling_ratio, size)
+                _samples(corner[1 - axis], extent[1 - axis], count, self.sampling_ratio, size)
                 for axis, (count, size) in enumerate(
-                    zip((output_height, output_width), input.shape[2:], strict=True)
+                    zip((self.output_height, self.output_width), input.shape[2:], strict=True)
                 )
             )
             if not (y.size and x.size):
                 continue
             pixels = input[image][:, y[:, :, :, None, None, None], x]
             weighted = pixels * (y_weights[:, :, :, None, None, None] * x_weights)
-            if mode is RoiMode.MAX:
+            if self.mode is RoiMode.MAX:
                 cell[:] = weighted.max(axis=(2, 3, 5, 6))
             else:
                 cell[:] = weighted.sum(axis=(3, 6)).mean(axis=(2, 4))

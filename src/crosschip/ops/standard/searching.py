@@ -27,14 +27,14 @@ from crosschip.ops.standard.unary import Neg
 def _place(
     find: Callable[..., Any], input: Array, axis: int, keepdim: bool, select_last: bool
 ) -> Array:
-    """Where NumPy finds the first element it looks for along an axis, or the last one."""
+    """The place of the first element that NumPy looks for along an axis, or of the last one."""
     turned = np.flip(input, axis) if select_last else input
     found = find(turned, axis, keepdims=keepdim)
     return np.asarray(input.shape[axis] - 1 - found if select_last else found)
 
 
 class ArgExtreme(Operator):
-    """What ARG_MAX and ARG_MIN share: the axis is removed, or of size 1 with `keepdim`.
+    """Base of ARG_MAX and ARG_MIN: the axis is removed, or of size 1 with `keepdim`.
 
     A negative `axis` counts from the last one. An axis of size 0 has no such element: an error.
     The index is an int32 or int64, as `dtype` says.
@@ -69,10 +69,8 @@ class ArgMax(ArgExtreme):
 
     __slots__ = ()
 
-    def reference(
-        self, input: Array, axis: int, keepdim: bool, dtype: ElementType, select_last: bool
-    ) -> Array:
-        return _place(np.argmax, input, axis, keepdim, select_last)
+    def reference(self, input: Array) -> Array:
+        return _place(np.argmax, input, self.axis, self.keepdim, self.select_last)
 
 
 @operator("ARG_MIN")
@@ -85,10 +83,8 @@ class ArgMin(ArgExtreme):
 
     __slots__ = ()
 
-    def reference(
-        self, input: Array, axis: int, keepdim: bool, dtype: ElementType, select_last: bool
-    ) -> Array:
-        return _place(np.argmin, input, axis, keepdim, select_last)
+    def reference(self, input: Array) -> Array:
+        return _place(np.argmin, input, self.axis, self.keepdim, self.select_last)
 
     def decompose(self, b: Builder) -> Operand:
         # The bitwise complement is an integer's negation, less one, which never overflows.
@@ -135,22 +131,16 @@ class TopK(Operator):
             shape[axis] = unknown()
         return [tuple(shape)] * 2
 
-    def reference(
-        self,
-        input: Array,
-        k: int,
-        axis: int,
-        largest: bool,
-        sorted: bool,
-        return_indices_dtype: ElementType,
-    ) -> tuple[Array, Array]:
-        _check_count(k, input.shape[axis])
+    def reference(self, input: Array) -> tuple[Array, Array]:
+        _check_count(self.k, input.shape[self.axis])
         # A stable ascending order of what is flipped, flipped back, is a stable descending one.
-        order = np.argsort(np.flip(input, axis) if largest else input, axis, kind="stable")
-        if largest:
-            order = input.shape[axis] - 1 - np.flip(order, axis)
-        indices = np.take(order, range(k), axis)
-        return np.take_along_axis(input, indices, axis), indices
+        order = np.argsort(
+            np.flip(input, self.axis) if self.largest else input, self.axis, kind="stable"
+        )
+        if self.largest:
+            order = input.shape[self.axis] - 1 - np.flip(order, self.axis)
+        indices = np.take(order, range(self.k), self.axis)
+        return np.take_along_axis(input, indices, self.axis), indices
 
 
 def _check_count(k: int, size: object) -> None:
@@ -214,14 +204,14 @@ class Unique(Operator):
         size, sizes[axis] = sizes[axis], count[0]
         return [tuple(sizes), count, (size,), count]
 
-    def reference(self, input: Array, axis: int | None, sorted: bool) -> Sequence[Array]:
+    def reference(self, input: Array) -> Sequence[Array]:
         values, indices, inverse, counts = np.unique(
-            input, return_index=True, return_inverse=True, return_counts=True, axis=axis
+            input, return_index=True, return_inverse=True, return_counts=True, axis=self.axis
         )
         inverse = inverse.ravel()
-        if not sorted:
+        if not self.sorted:
             order = np.argsort(indices)
-            values = np.take(values, order, axis or 0)
+            values = np.take(values, order, self.axis or 0)
             indices, counts = indices[order], counts[order]
             inverse = np.argsort(order)[inverse]
         return [values, indices, inverse, counts]

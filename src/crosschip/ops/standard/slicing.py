@@ -31,7 +31,7 @@ class Slice(Layout):
     def infer_shape(self) -> Shape:
         shape = list(shape_of(self.input))
         try:
-            slices = self._slices(self.axes, self.starts, self.ends, self.steps, len(shape))
+            slices = self._slices(len(shape))
         except ComputedParameter:
             for axis in self._sliced_axes(len(shape)):
                 shape[axis] = unknown()
@@ -48,29 +48,16 @@ class Slice(Layout):
             raise ValueError("starts: axes, starts, ends and steps must be equally many")
         return axes_in(range(rank) if self.axes is None else self.axes, rank)
 
-    def reference(
-        self,
-        input: Array,
-        axes: Sequence[int] | None,
-        starts: Sequence[int],
-        ends: Sequence[int],
-        steps: Sequence[int] | None,
-    ) -> Array:
-        slices = self._slices(axes, starts, ends, steps, input.ndim)
+    def reference(self, input: Array) -> Array:
+        slices = self._slices(input.ndim)
         return input[tuple(slices.get(axis, slice(None)) for axis in range(input.ndim))]
 
     def moved_axis(self, axis: int, rank: int) -> int | None:
         axes = range(len(self.starts)) if self.axes is None else axes_in(self.axes, rank)
         return None if axis in axes else axis
 
-    @staticmethod
-    def _slices(
-        axes: Sequence[int] | None,
-        starts: Sequence[int],
-        ends: Sequence[int],
-        steps: Sequence[int] | None,
-        rank: int,
-    ) -> dict[int, slice]:
+    def _slices(self, rank: int) -> dict[int, slice]:
+        axes, starts, ends, steps = self.axes, self.starts, self.ends, self.steps
         named = axes_in(range(len(starts)) if axes is None else axes, rank)
         strides = (1,) * len(starts) if steps is None else steps
         if not len(named) == len(starts) == len(ends) == len(strides):
@@ -160,16 +147,9 @@ class StridedSlice(Layout):
             if axis is None or not isinstance(part, int)
         )
 
-    def reference(
-        self,
-        input: Array,
-        begin: Sequence[int],
-        end: Sequence[int],
-        strides: Sequence[int],
-        **masks: int,
-    ) -> Array:
+    def reference(self, input: Array) -> Array:
         taken: list[slice | int | None] = []
-        for axis, part in _sections(input.ndim, begin, end, strides, masks):
+        for axis, part in self._sections(input.ndim):
             if isinstance(part, int) and axis is not None:
                 _check_index(part, input.shape[axis])
             one = part if isinstance(part, int) else python_slice(*part)
@@ -207,7 +187,7 @@ def _sections(
     strides: Sequence[int],
     masks: Mapping[str, int],
 ) -> Sequence[_Section]:
-    """What is between the brackets; `ValueError` if the parameters do not go together."""
+    """The sections between the brackets; `ValueError` if the parameters do not go together."""
     count = len(begin)
     if not count == len(end) == len(strides):
         raise ValueError("begin: begin, end and strides must be equally many")
@@ -276,10 +256,8 @@ class Crop(Layout):
                 raise ValueError(f"offset: the box from {start} to {end} is not in {size}")
         return (*shape[:axis], *(end - start for start, end in zip(starts, ends, strict=True)))
 
-    def reference(
-        self, input: Array, shape: Sequence[int], axis: int, offset: Sequence[int]
-    ) -> Array:
-        axis, starts, ends = _box(input.ndim, shape, axis, offset)
+    def reference(self, input: Array) -> Array:
+        axis, starts, ends = self._box(input.ndim)
         if any(end > size for size, end in zip(input.shape[axis:], ends, strict=True)):
             raise ValueError(f"offset: the box to {ends} is not in {input.shape[axis:]}")
         box = [*(slice(None),) * axis, *map(slice, starts, ends)]
@@ -291,19 +269,13 @@ class Crop(Layout):
         return b.add(Slice, self.input, range(axis, rank), starts, ends)
 
     def _box(self, rank: int) -> tuple[int, Sequence[int], Sequence[int]]:
-        return _box(rank, self.shape, self.axis, self.offset)
-
-
-def _box(
-    rank: int, shape: Sequence[int], axis: int, offset: Sequence[int]
-) -> tuple[int, Sequence[int], Sequence[int]]:
-    """The first axis that is cropped, and where the box starts and ends on it and the others."""
-    first = axis_in(axis, rank)
-    cropped = rank - first
-    if len(shape) not in (cropped, rank):
-        raise ValueError(f"shape: has {len(shape)} sizes, not {cropped} or {rank}")
-    if len(offset) not in (cropped, 1):
-        raise ValueError(f"offset: has {len(offset)} numbers, not {cropped} or 1")
-    starts = list(offset) * (cropped if len(offset) == 1 else 1)
-    ends = [start + size for start, size in zip(starts, shape[-cropped:], strict=True)]
-    return first, starts, ends
+        """The first axis that is cropped, and where the box starts and ends from it on."""
+        shape, first, offset = self.shape, axis_in(self.axis, rank), self.offset
+        cropped = rank - first
+        if len(shape) not in (cropped, rank):
+            raise ValueError(f"shape: has {len(shape)} sizes, not {cropped} or {rank}")
+        if len(offset) not in (cropped, 1):
+            raise ValueError(f"offset: has {len(offset)} numbers, not {cropped} or 1")
+        starts = list(offset) * (cropped if len(offset) == 1 else 1)
+        ends = [start + size for start, size in zip(starts, shape[-cropped:], strict=True)]
+        return first, starts, ends

@@ -76,35 +76,22 @@ class NonMaxSuppression(Operator):
         count = unknown()
         return [(count, 6), (images,), (count, 1)][: self.output_count()]
 
-    def reference(
-        self,
-        bboxes: Array,
-        scores: Array,
-        rois_num: Array | None,
-        background_label: int,
-        score_threshold: float,
-        nms_top_k: int,
-        nms_threshold: float,
-        nms_eta: float,
-        keep_top_k: int,
-        normalized: bool,
-        return_index: bool,
-    ) -> Sequence[Array]:
+    def reference(self, bboxes: Array, scores: Array, rois_num: Array | None) -> Sequence[Array]:
         rows: list[Array] = []
         places: list[int] = []
         counts = []
         for boxes, marks, own in _images(bboxes, scores, rois_num):
             kept: list[tuple[int, int]] = []
             for label in range(len(marks)):
-                if label == background_label:
+                if label == self.background_label:
                     continue
-                order = ranked(marks[label], score_threshold)
-                order = order[:nms_top_k] if nms_top_k >= 0 else order
-                overlap = overlaps(boxes[label], 0.0 if normalized else 1.0)
-                picked = suppressed(order, overlap, nms_threshold, nms_eta)
+                order = ranked(marks[label], self.score_threshold)
+                order = order[: self.nms_top_k] if self.nms_top_k >= 0 else order
+                overlap = overlaps(boxes[label], 0.0 if self.normalized else 1.0)
+                picked = suppressed(order, overlap, self.nms_threshold, self.nms_eta)
                 kept += [(label, box) for box in picked]
-            if 0 <= keep_top_k < len(kept):
-                best = sorted(kept, key=lambda entry: -marks[entry])[:keep_top_k]
+            if 0 <= self.keep_top_k < len(kept):
+                best = sorted(kept, key=lambda entry: -marks[entry])[: self.keep_top_k]
                 kept = sorted(best, key=lambda entry: entry[0])
             if rois_num is not None:
                 kept.sort()
@@ -113,12 +100,12 @@ class NonMaxSuppression(Operator):
             counts.append(len(kept))
         table = np.array(rows, bboxes.dtype).reshape(-1, 6)
         outputs = [table, np.array(counts, np.int32), np.array(places, np.int32).reshape(-1, 1)]
-        return outputs[: 3 if return_index else 2]
+        return outputs[: 3 if self.return_index else 2]
 
 
 @operator("NON_MAX_SUPPRESSION_INDICES", core=True)
 class NonMaxSuppressionIndices(Operator):
-    """Which boxes of each class remain without those that overlap a better one.
+    """The boxes of each class that remain without those that overlap a better one.
 
     `boxes` is [N, M, 4], `scores` [N, C, M]. A box is y1, x1, y2, x2, two corners in any order,
     or, with `center_point_box`, x_centre, y_centre, width, height. For each image and class, boxes
@@ -150,25 +137,19 @@ class NonMaxSuppressionIndices(Operator):
         same(boxes[1], scores[2], "scores: its last size, and the number of boxes")
         return (unknown(), 3)
 
-    def reference(
-        self,
-        boxes: Array,
-        scores: Array,
-        max_output_boxes_per_class: int,
-        iou_threshold: float,
-        score_threshold: float,
-        center_point_box: bool,
-    ) -> Array:
+    def reference(self, boxes: Array, scores: Array) -> Array:
         first, second = boxes[..., :2], boxes[..., 2:]
-        if center_point_box:
+        if self.center_point_box:
             first, second = first - second / 2, first + second / 2
         corners = np.concatenate([np.minimum(first, second), np.maximum(first, second)], axis=-1)
         chosen = []
         for image, marks in enumerate(scores):
             overlap = overlaps(corners[image], 0.0)
             for label, ranking in enumerate(marks):
-                order = ranked(ranking, score_threshold)
-                kept = suppressed(order, overlap, iou_threshold, 1.0, max_output_boxes_per_class)
+                order = ranked(ranking, self.score_threshold)
+                kept = suppressed(
+                    order, overlap, self.iou_threshold, 1.0, self.max_output_boxes_per_class
+                )
                 chosen += [(image, label, box) for box in kept]
         return np.array(chosen, np.int64).reshape(-1, 3)
 

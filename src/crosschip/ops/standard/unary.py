@@ -191,7 +191,7 @@ class Predicate(Unary):
 
 @operator("IS_NAN")
 class IsNaN(Predicate):
-    """Whether the input is not a number."""
+    """True where the input is not a number."""
 
     __slots__ = ()
 
@@ -204,15 +204,15 @@ class IsNaN(Predicate):
 
 @operator("IS_INF")
 class IsInf(Predicate):
-    """Whether the input is infinite, of a sign for which `detect_…` says that it counts."""
+    """True where the input is infinite, of a sign for which `detect_…` says that it counts."""
 
     __slots__ = ()
     detect_negative = flag(True)
     detect_positive = flag(True)
 
-    def reference(self, input: Array, detect_negative: bool, detect_positive: bool) -> Array:
+    def reference(self, input: Array) -> Array:
         negative, positive = np.isneginf(input), np.isposinf(input)
-        return (negative & detect_negative) | (positive & detect_positive)
+        return (negative & self.detect_negative) | (positive & self.detect_positive)
 
     def decompose(self, b: Builder) -> Operand:
         # NaN equals nothing.

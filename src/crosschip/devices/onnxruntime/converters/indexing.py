@@ -1,15 +1,14 @@
-"""Reading and writing elements at places that tensors give, and finding elements."""
+"""Reading and writing at given places."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from crosschip.devices.limits import has_axes
 from crosschip.devices.onnxruntime.converters.table import MOVABLE, converts
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType
-from crosschip.ir.types import BOOLEANS, INDICES
+from crosschip.ops.standard import indexing
 from crosschip.ops.standard.indexing import (
     GatherElements,
     GatherND,
@@ -17,7 +16,6 @@ from crosschip.ops.standard.indexing import (
     ScatterElements,
     ScatterND,
 )
-from crosschip.ops.standard.searching import NonZero, Unique
 
 _REDUCTIONS = {
     Scatter.NONE: "none",
@@ -26,7 +24,6 @@ _REDUCTIONS = {
     Scatter.MAX: "max",
     Scatter.MIN: "min",
 }
-_SINGLES = {ElementType.FLOAT32, *INDICES}
 
 
 @converts(GatherND, types=MOVABLE, nonempty=True)
@@ -61,11 +58,6 @@ def scatter_elements(g: Graph, op: ScatterElements) -> str:
     return g.add("ScatterElements", *inputs, axis=op.axis, reduction=reduction)
 
 
-@converts(NonZero, types={ElementType.UINT8, *_SINGLES, *BOOLEANS}, limit=has_axes)
-def non_zero(g: Graph, op: NonZero) -> str:
-    return g.add("NonZero", g[op.input])
-
-
-@converts(Unique, types={ElementType.FLOAT32, ElementType.FLOAT64, ElementType.INT64})
-def unique(g: Graph, op: Unique) -> list[str]:
-    return g.add_all("Unique", 4, g[op.input], axis=op.axis, sorted=int(op.sorted))
+@converts(indexing.Gather, types=MOVABLE)
+def gather(g: Graph, op: indexing.Gather) -> str:
+    return g.add("Gather", g[op.input], g[op.indices], axis=op.axis)

@@ -18,6 +18,7 @@ from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS, INDICES
 from crosschip.ops.standard.reduction import (
+    CumSum,
     ReduceL1,
     ReduceL2,
     ReduceLogSum,
@@ -98,7 +99,11 @@ converts(ReduceProd, types=FLOAT_TYPES | {ElementType.INT64}, limit=_sizes_only)
     reduce("ReduceProd")
 )
 converts(ReduceMax, types=_COMPARED)(extreme("ReduceMax"))
+
+
 converts(ReduceMin, types=_COMPARED)(extreme("ReduceMin"))
+
+
 converts(ReduceL1)(reduce("ReduceL1"))
 converts(ReduceL2)(reduce("ReduceL2"))
 converts(ReduceSumSquare)(reduce("ReduceSumSquare"))
@@ -125,3 +130,11 @@ def reduce_sum(g: Graph, op: ReduceSum) -> str:
         running = g.add("CumSum", total, g.int64([axis]))
         total = g.add("Gather", running, g.int64([-1]), axis=axis)
     return total if op.keepdim else g.add("Squeeze", total, g.int64(axes))
+
+
+@converts(CumSum, types=FLOAT_TYPES | INDICES, computed=["axis"])
+def cum_sum(g: Graph, op: CumSum) -> str:
+    axis = op.operand("axis")
+    place = g.add("Reshape", g.indices(axis), g.int64([])) if axis else g.constant(np.array(-1))
+    flags = {"exclusive": int(op.exclusive), "reverse": int(op.reverse)}
+    return g.add("CumSum", g[op.input], place, **flags)

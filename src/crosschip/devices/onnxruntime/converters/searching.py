@@ -1,15 +1,13 @@
-"""Greatest and least elements, and running sums."""
+"""Search for elements: extremes, the greatest, those that are not 0 or not alike."""
 
 from __future__ import annotations
 
-import numpy as np
-
+from crosschip.devices.limits import has_axes
 from crosschip.devices.onnxruntime.converters.table import FLOAT_TYPES, converts, ordered
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.ir import ElementType
-from crosschip.ir.types import INDICES
-from crosschip.ops.standard.reduction import CumSum
-from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, TopK
+from crosschip.ir.types import BOOLEANS, INDICES
+from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, NonZero, TopK, Unique
 
 _COMPARED = FLOAT_TYPES | INDICES | {ElementType.INT8, ElementType.UINT8}
 
@@ -40,9 +38,14 @@ def top_k(g: Graph, op: TopK) -> list[str]:
     return [values, g.cast(places, op.return_indices_dtype.dtype)]
 
 
-@converts(CumSum, types=FLOAT_TYPES | INDICES, computed=["axis"])
-def cum_sum(g: Graph, op: CumSum) -> str:
-    axis = op.operand("axis")
-    place = g.add("Reshape", g.indices(axis), g.int64([])) if axis else g.constant(np.array(-1))
-    flags = {"exclusive": int(op.exclusive), "reverse": int(op.reverse)}
-    return g.add("CumSum", g[op.input], place, **flags)
+_SINGLES = {ElementType.FLOAT32, *INDICES}
+
+
+@converts(NonZero, types={ElementType.UINT8, *_SINGLES, *BOOLEANS}, limit=has_axes)
+def non_zero(g: Graph, op: NonZero) -> str:
+    return g.add("NonZero", g[op.input])
+
+
+@converts(Unique, types={ElementType.FLOAT32, ElementType.FLOAT64, ElementType.INT64})
+def unique(g: Graph, op: Unique) -> list[str]:
+    return g.add_all("Unique", 4, g[op.input], axis=op.axis, sorted=int(op.sorted))

@@ -15,7 +15,8 @@ from crosschip.ops.definition.operator import Operator
 FLOAT_TYPES = FLOATS - {ElementType.BFLOAT16}
 NARROW_FLOATS = FLOAT_TYPES - {ElementType.FLOAT64}
 MOVABLE = FLOAT_TYPES | INTEGERS | BOOLEANS
-
+SINGLE = {ElementType.FLOAT32}
+INDEXED = SINGLE | {ElementType.INT32, ElementType.INT64}
 converters = Converters[Graph, str](FLOAT_TYPES)
 converts = converters.converts
 

@@ -11,8 +11,7 @@ from openvino import opset15 as ops
 from crosschip.devices.openvino.converters.activation import bounded
 from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
-    INTEGER_TYPES,
-    MOVABLE,
+    NUMBERS,
     converts,
     fits_int32,
     keeping_nan,
@@ -35,9 +34,6 @@ from crosschip.ops.standard.arithmetic import (
     SquaredDifference,
     Sub,
 )
-from crosschip.ops.standard.conversion import Assign
-
-_NUMBERS = FLOAT_TYPES | INTEGER_TYPES
 
 
 def binary(function: Callable[..., Node]) -> Callable[[Graph, Broadcast], Node]:
@@ -75,11 +71,11 @@ def extreme(function: Callable[..., Node]) -> Callable[[Graph, Broadcast], Node]
     return convert
 
 
-converts(Add, types=_NUMBERS, limit=sizes_only)(binary(ops.add))
-converts(Sub, types=_NUMBERS, limit=sizes_only)(binary(ops.subtract))
-converts(Mul, types=_NUMBERS, limit=sizes_only)(binary(ops.multiply))
-converts(Max, types=_NUMBERS, limit=sizes_only)(extreme(ops.maximum))
-converts(Min, types=_NUMBERS, limit=sizes_only)(extreme(ops.minimum))
+converts(Add, types=NUMBERS, limit=sizes_only)(binary(ops.add))
+converts(Sub, types=NUMBERS, limit=sizes_only)(binary(ops.subtract))
+converts(Mul, types=NUMBERS, limit=sizes_only)(binary(ops.multiply))
+converts(Max, types=NUMBERS, limit=sizes_only)(extreme(ops.maximum))
+converts(Min, types=NUMBERS, limit=sizes_only)(extreme(ops.minimum))
 converts(Div)(binary(ops.divide))
 converts(Pow)(binary(ops.power))
 converts(SquaredDifference)(binary(ops.squared_difference))
@@ -103,11 +99,6 @@ def mod(g: Graph, op: Mod) -> Node:
     return ops.select(is_far, whole, rest)
 
 
-@converts(Assign, types=MOVABLE, limit=sizes_only)
-def assign(g: Graph, op: Assign) -> Value:
-    return g[op.input]
-
-
 def _bounds(op: Clip) -> Refusal | None:
     if op.min > op.max:
         return Refusal("min", f"{op.min} is above max {op.max}")
@@ -120,7 +111,7 @@ def _bounds(op: Clip) -> Refusal | None:
     return sizes_only(op)
 
 
-@converts(Clip, types=_NUMBERS, limit=_bounds)
+@converts(Clip, types=NUMBERS, limit=_bounds)
 def clip(g: Graph, op: Clip) -> Node:
     low, high = op.min, op.max
     if op.input.type.element_type not in FLOAT_TYPES:

@@ -1,21 +1,22 @@
-"""Reading and writing elements at places that tensors give, and finding elements."""
+"""Reading and writing at given places."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from openvino import Node, Output
+from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.limits import has_axes
-from crosschip.devices.openvino.converters.table import FLOAT_TYPES, MOVABLE, converts, sizes_only
+from crosschip.devices.openvino.converters.table import (
+    MOVABLE,
+    converts,
+    known_empty,
+    sizes_only,
+)
 from crosschip.devices.openvino.graph import Graph
-from crosschip.devices.openvino.requirements import INT32
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand
-from crosschip.ir.types import INDICES
-from crosschip.ops.standard.creation import OneHot
+from crosschip.ops.standard import indexing
 from crosschip.ops.standard.indexing import (
     GatherElements,
     GatherND,
@@ -23,7 +24,6 @@ from crosschip.ops.standard.indexing import (
     ScatterElements,
     ScatterND,
 )
-from crosschip.ops.standard.searching import NonZero, Unique
 
 _REDUCTIONS = {
     Scatter.NONE: "none",
@@ -131,51 +131,12 @@ def scatter_elements(g: Graph, op: ScatterElements) -> Node:
     return ops.scatter_elements_update(*inputs, _REDUCTIONS[op.reduction])
 
 
-def _short(op: NonZero) -> Refusal | None:
-    is_long = op.input.type.element_type is ElementType.INT64
-    if is_long:
-        return Refusal("input", "int64 is computed in int32", Rule.COMPUTED)
-    return has_axes(op)
+def _picked(op: indexing.Gather) -> Refusal | None:
+    known = known_empty(op) or out_of_range(op.indices, op.input, [op.axis])
+    return known or sizes_only(op, but="indices")
 
 
-@converts(NonZero, types=MOVABLE, limit=_short)
-def non_zero(g: Graph, op: NonZero) -> Node:
-    return ops.non_zero(g[op.input], "i64")
-
-
-def _not_empty(op: Unique) -> Refusal | None:
-    shape = op.input.type.static_shape
-    if shape is None or 0 in shape:
-        return Refusal("input", "its sizes must be known, and not 0", Rule.SHAPE)
-    known = op.input.value
-    if known is not None and np.isnan(known.astype(np.float64)).any():
-        return Refusal("input", "has a NaN")
-    return sizes_only(op)
-
-
-@converts(Unique, types=FLOAT_TYPES | INDICES, limit=_not_empty)
-def unique(g: Graph, op: Unique) -> list[Output]:
-    axis = None if op.axis is None else g.scalar(op.axis)
-    found: list[Output] = ops.unique(g[op.input], axis, op.sorted, "i64", "i64").outputs()
-    return found
-
-
-def _hot(op: OneHot) -> Refusal | None:
-    if op.indices.type.element_type is ElementType.UINT32:
-        return Refusal("indices", "uint32 is taken for int32", Rule.ELEMENT_TYPE)
-    depth = op.operand("depth")
-    if depth is not None and depth.value is not None and not 0 <= op.depth <= INT32[1]:
-        return Refusal("depth", str(op.depth))
-    if depth is not None and depth.value is None and op.indices.type.shape == ():
-        return Refusal("indices", "is one number, and depth is computed")
-    return sizes_only(op, but="indices")
-
-
-@converts(OneHot, types=MOVABLE, computed=["depth"], limit=_hot)
-def one_hot(g: Graph, op: OneHot) -> Node:
-    indices, depth = ops.convert(g[op.indices], "i32"), op.operand("depth")
-    size = ops.convert(ops.squeeze(g.indices(depth), g.int64([0])), "i32")
-    zero = g.constant(np.array(0, np.int32))
-    from_end = ops.select(ops.less(indices, zero), ops.add(indices, size), indices)
-    values = (g.reshaped(value, []) for value in (op.on_value, op.off_value))
-    return ops.one_hot(from_end, size, *values, op.axis)
+@converts(indexing.Gather, types=MOVABLE, limit=_picked)
+def gather(g: Graph, op: indexing.Gather) -> Node:
+    indices = g.within(op, op.indices, op.input, [op.axis])
+    return ops.gather(g[op.input], indices, g.scalar(op.axis))

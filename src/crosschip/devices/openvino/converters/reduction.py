@@ -12,6 +12,7 @@ from crosschip.devices.limits import some_elements
 from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     INTEGER_TYPES,
+    NUMBERS,
     converts,
     rank_of,
     sizes_only,
@@ -20,6 +21,7 @@ from crosschip.devices.openvino.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS, FLOATS
 from crosschip.ops.standard.reduction import (
+    CumSum,
     ReduceAll,
     ReduceAny,
     ReduceL1,
@@ -101,3 +103,8 @@ converts(ReduceL1)(reduce(ops.reduce_l1))
 converts(ReduceL2)(reduce(ops.reduce_l2))
 converts(ReduceAll, types=BOOLEANS)(reduce(ops.reduce_logical_and))
 converts(ReduceAny, types=BOOLEANS)(reduce(ops.reduce_logical_or))
+
+
+@converts(CumSum, types=NUMBERS, limit=sizes_only)
+def cum_sum(g: Graph, op: CumSum) -> Node:
+    return ops.cum_sum(g[op.input], g.scalar(op.axis), op.exclusive, op.reverse)

@@ -1,4 +1,4 @@
-"""Greatest and least elements, and running sums."""
+"""Search for elements: extremes, the greatest, those that are not 0 or not alike."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import numpy as np
 from openvino import Node, Output
 from openvino import opset15 as ops
 
+from crosschip.devices.limits import has_axes
 from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
-    INTEGER_TYPES,
+    MOVABLE,
+    NUMBERS,
     converts,
     rank_of,
     sizes_only,
@@ -16,11 +18,11 @@ from crosschip.devices.openvino.converters.table import (
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand
-from crosschip.ops.standard.reduction import CumSum
-from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, TopK
+from crosschip.ir.types import INDICES
+from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, NonZero, TopK, Unique
 
-_NUMBERS = FLOAT_TYPES | INTEGER_TYPES
 _LARGEST = np.finfo(np.float32).max
+"""The greatest finite numbers."""
 
 
 def _narrow(op: ArgExtreme | TopK) -> Refusal | None:
@@ -37,7 +39,7 @@ def _first(op: ArgExtreme) -> Refusal | None:
     return Refusal("select_last", "must be false") if op.select_last else _narrow(op)
 
 
-@converts(ArgMax, ArgMin, types=_NUMBERS, limit=_first)
+@converts(ArgMax, ArgMin, types=NUMBERS, limit=_first)
 def arg_extreme(g: Graph, op: ArgExtreme) -> Value:
     mode, axis = "max" if isinstance(op, ArgMax) else "min", op.axis % rank_of(op.input)
     g.some(op, [axis])
@@ -59,7 +61,7 @@ def _some(op: TopK) -> Refusal | None:
     return Refusal("k", "is 0") if is_zero else _narrow(op)
 
 
-@converts(TopK, types=_NUMBERS, computed=["k"], limit=_some)
+@converts(TopK, types=NUMBERS, computed=["k"], limit=_some)
 def top_k(g: Graph, op: TopK) -> list[Output]:
     mode, axis = "max" if op.largest else "min", op.axis % rank_of(op.input)
     asked, is_computed = _count(g, op, axis)
@@ -113,6 +115,30 @@ def _key(g: Graph, operand: Operand, *, greatest: bool) -> Value:
     return ops.select(ops.is_nan(value), g.constant(np.array(end, np.float32)), bounded)
 
 
-@converts(CumSum, types=_NUMBERS, limit=sizes_only)
-def cum_sum(g: Graph, op: CumSum) -> Node:
-    return ops.cum_sum(g[op.input], g.scalar(op.axis), op.exclusive, op.reverse)
+def _short(op: NonZero) -> Refusal | None:
+    is_long = op.input.type.element_type is ElementType.INT64
+    if is_long:
+        return Refusal("input", "int64 is computed in int32", Rule.COMPUTED)
+    return has_axes(op)
+
+
+@converts(NonZero, types=MOVABLE, limit=_short)
+def non_zero(g: Graph, op: NonZero) -> Node:
+    return ops.non_zero(g[op.input], "i64")
+
+
+def _not_empty(op: Unique) -> Refusal | None:
+    shape = op.input.type.static_shape
+    if shape is None or 0 in shape:
+        return Refusal("input", "its sizes must be known, and not 0", Rule.SHAPE)
+    known = op.input.value
+    if known is not None and np.isnan(known.astype(np.float64)).any():
+        return Refusal("input", "has a NaN")
+    return sizes_only(op)
+
+
+@converts(Unique, types=FLOAT_TYPES | INDICES, limit=_not_empty)
+def unique(g: Graph, op: Unique) -> list[Output]:
+    axis = None if op.axis is None else g.scalar(op.axis)
+    found: list[Output] = ops.unique(g[op.input], axis, op.sorted, "i64", "i64").outputs()
+    return found

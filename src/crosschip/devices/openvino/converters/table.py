@@ -19,7 +19,9 @@ FLOAT_TYPES = FLOATS - {ElementType.FLOAT64}
 MOVABLE = FLOAT_TYPES | (INTEGERS - {ElementType.UINT64}) | BOOLEANS
 # Arithmetic on 8 bits saturates, and uint32 is taken for int32.
 INTEGER_TYPES = INDICES | {ElementType.INT16, ElementType.UINT16}
-
+NUMBERS = FLOAT_TYPES | INTEGER_TYPES
+SINGLE = {ElementType.FLOAT32}
+INDEXED = SINGLE | {ElementType.INT32, ElementType.INT64}
 converters = Converters[Graph, Value](FLOAT_TYPES)
 converts = converters.converts
 
@@ -84,3 +86,21 @@ def fits_int32(values: Array) -> bool:
     """Whether every integer is one that int32 holds."""
     limits = np.iinfo(np.int32)
     return not values.size or (limits.min <= values.min() and values.max() <= limits.max)
+
+
+def known_empty(op: Operator) -> Refusal | None:
+    """OpenVINO crashes, or makes something of nothing, where it knows as it compiles."""
+    tensors = [operand for slot, operand in op.filled() if not slot.parameter]
+    is_empty = any(0 in (operand.type.shape or ()) for operand in (*tensors, *op.outputs))
+    return Refusal("input", "is empty, or the output is") if is_empty else None
+
+
+def never_empty(op: Operator) -> Refusal | None:
+    """The rule for what must have elements, and be no int64."""
+    return known_empty(op) or sizes_only(op)
+
+
+def fours(slot: str, boxes: Operand) -> Refusal | None:
+    """The rule for boxes: their last axis is known to have four numbers."""
+    known = boxes.type.shape is not None and boxes.type.shape[-1] == 4
+    return None if known else Refusal(slot, "the size of its last axis must be known", Rule.SHAPE)

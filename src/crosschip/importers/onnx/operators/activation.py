@@ -44,16 +44,16 @@ _PLAIN: dict[str, type[Operator]] = {
     "Tanh": Tanh,
 }
 
-_WITH_NUMBERS: dict[str, tuple[type[Operator], dict[str, float]]] = {
-    "Celu": (Celu, {"alpha": 1.0}),
-    "Elu": (Elu, {"alpha": 1.0}),
-    "HardSigmoid": (HardSigmoid, {"alpha": 0.2, "beta": 0.5}),
-    "LeakyRelu": (LeakyRelu, {"alpha": 0.01}),
-    "Selu": (Selu, {"alpha": 1.6732632423543772, "gamma": 1.0507009873554805}),
-    "Shrink": (Shrink, {"bias": 0.0, "lambd": 0.5}),
-    "ThresholdedRelu": (ThresholdedRelu, {"alpha": 1.0}),
+_WITH_NUMBERS: dict[str, tuple[type[Operator], tuple[str, ...]]] = {
+    "Celu": (Celu, ("alpha",)),
+    "Elu": (Elu, ("alpha",)),
+    "HardSigmoid": (HardSigmoid, ("alpha", "beta")),
+    "LeakyRelu": (LeakyRelu, ("alpha",)),
+    "Selu": (Selu, ("alpha", "gamma")),
+    "Shrink": (Shrink, ("bias", "lambd")),
+    "ThresholdedRelu": (ThresholdedRelu, ("alpha",)),
 }
-"""The operator, and the defaults of its attributes, which are called the same there."""
+"""The operator, and its parameters, which are attributes of the same name."""
 
 
 @imports(*_PLAIN)
@@ -63,20 +63,19 @@ def plain(node: Node) -> Operand:
 
 @imports(*_WITH_NUMBERS)
 def with_numbers(node: Node) -> Operand:
-    operator, defaults = _WITH_NUMBERS[node.type]
-    numbers = {name: node.real(name, default) for name, default in defaults.items()}
-    return node.add(operator, node[0], **numbers)
+    operator, names = _WITH_NUMBERS[node.type]
+    return node.add(operator, node[0], **{name: node.real(name) for name in names})
 
 
 @imports("Gelu")
 def gelu(node: Node) -> Operand:
-    form = only("approximate", node.text("approximate", "none"), "none", "tanh")
+    form = only("approximate", node.text("approximate"), "none", "tanh")
     return node.add(Gelu, node[0], form == "tanh")
 
 
 @imports("Swish")
 def swish(node: Node) -> Operand:
-    alpha = node.real("alpha", 1.0)
+    alpha = node.real("alpha")
     if alpha == 1:
         return node.add(Swish, node[0])
     return node.add(Mul, node[0], node.add(Sigmoid, node.add(Mul, node[0], alpha)))
@@ -103,13 +102,10 @@ _ALONG_AXIS: dict[str, type[Operator]] = {
 
 @imports(*_ALONG_AXIS)
 def along_axis(node: Node) -> Operand:
-    """What is computed along an axis; before opset 13, all axes from it on are taken as one."""
-    operator = _ALONG_AXIS[node.type]
-    if node.opset >= 13:
-        return node.add(operator, node[0], node.integer("axis", -1))
-    axis = node.integer("axis", 1)
+    """Compute along an axis; before opset 13, all axes from it on are taken as one."""
+    operator, axis = _ALONG_AXIS[node.type], node.integer("axis")
     shape = node[0].type.shape
-    if axis == -1 or (shape is not None and axis == len(shape) - 1):
+    if node.opset >= 13 or axis == -1 or (shape is not None and axis == len(shape) - 1):
         return node.add(operator, node[0], axis)
     merged = node.add(operator, node.add(Flatten, node[0], start_axis=axis), -1)
     sizes = None if shape is None else _reshape_sizes(shape, axis % max(1, len(shape)))
@@ -117,6 +113,6 @@ def along_axis(node: Node) -> Operand:
 
 
 def _reshape_sizes(shape: Shape, kept: int) -> tuple[int, ...] | None:
-    """What reshapes to `shape` a tensor that has the same first sizes, if that can be said."""
+    """The sizes that reshape to `shape` a tensor of the same first sizes, if they can be said."""
     sizes = [-1 if isinstance(size, Dimension) else size for size in shape[kept:]]
     return (*(0,) * kept, *sizes) if sizes.count(-1) <= 1 and 0 not in sizes else None

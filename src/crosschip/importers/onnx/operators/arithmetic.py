@@ -85,7 +85,7 @@ def variadic(node: Node) -> Operand:
 
 @imports("Mod")
 def modulo(node: Node) -> Operand:
-    return node.add(Mod, node[0], node[1], node.flag("fmod", False))
+    return node.add(Mod, node[0], node[1], node.flag("fmod"))
 
 
 @imports("Pow")

@@ -16,8 +16,8 @@ def cast(node: Node) -> Operand:
     target = like or element_type(node.integer("to"))
     if target is ElementType.STRING:
         raise UnsupportedError("no standard operator makes strings")
-    saturate = node.flag("saturate", True)
-    rounding = node.text("round_mode", "up").upper()
+    saturate = node.flag("saturate")
+    rounding = node.text("round_mode").upper()
     only("round_mode", rounding, *PowerRounding.__members__)
     return converted(node, node[0], target, saturate=saturate, rounding=PowerRounding[rounding])
 

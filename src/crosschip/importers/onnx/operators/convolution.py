@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from crosschip.importers.onnx.node import Node, imports
 from crosschip.importers.onnx.operators.windows import (
     Numbers,
-    Windows,
+    arguments,
+    explicit,
+    flat,
     image_of,
     kernel_of,
     positive,
+    spans_of,
     windows_of,
 )
 from crosschip.ir import Dim, ModelError, Operand, UnsupportedError
-from crosschip.ops.definition.windows import AutoPad
+from crosschip.ops.definition.windows import AutoPad, Windows
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
 from crosschip.ops.standard.indexing import Gather
@@ -34,16 +38,16 @@ def convolution_of(
     node: Node, input: Operand, filter: Operand, bias: Operand | None = None
 ) -> Operand:
     """The convolution that a node's attributes describe, of these operands."""
-    rank, kernel = kernel_of(node, filter)
-    image = image_of(input, rank)
-    windows = windows_of(node, rank, kernel)
+    kernel = kernel_of(node, filter)
+    rank, image = len(kernel), image_of(input, len(kernel))
+    windows = windows_of(node, kernel)
     group = _group(node)
     if rank == 3:
-        return _conv_3d(node, input, filter, bias, windows.explicit(image), group)
+        return _conv_3d(node, input, filter, bias, explicit(windows, image), group)
     if rank == 1:
         input, filter = node.add(Unsqueeze, input, (2,)), node.add(Unsqueeze, filter, (2,))
-        windows = windows.flat()
-    result = node.add(Conv2D, input, filter, bias, group=group, **windows.arguments())
+        windows = flat(windows)
+    result = node.add(Conv2D, input, filter, bias, group=group, **arguments(windows))
     return node.add(Squeeze, result, (2,)) if rank == 1 else result
 
 
@@ -69,10 +73,10 @@ def _conv_3d(
     padded = node.add(Pad, input, pads.ravel()) if pads.any() else input
     stacked = node.add(Gather, padded, planes, 2)
     stacked = node.add(Transpose, stacked, (0, 2, 1, 3, 4, 5))
-    flat = node.add(Reshape, stacked, (batch * len(starts), channels * kernel[0], height, width))
+    merged = node.add(Reshape, stacked, (batch * len(starts), channels * kernel[0], height, width))
     weights = node.add(Reshape, filter, (out, per_group * kernel[0], *kernel[1:]))
-    arguments = windows.of(1, 2).arguments()
-    result = node.add(Conv2D, flat, weights, bias, group=group, **arguments)
+    planar = arguments(windows.on(1, 2))
+    result = node.add(Conv2D, merged, weights, bias, group=group, **planar)
     sizes = fixed(result)[2:]
     unstacked = node.add(Reshape, result, (batch, len(starts), out, *sizes))
     return node.add(Transpose, unstacked, (0, 2, 1, 3, 4))
@@ -80,10 +84,10 @@ def _conv_3d(
 
 @imports("ConvTranspose")
 def conv_transpose(node: Node) -> Operand:
-    """Where the output's size is given, or is `SAME`, the padding follows from it."""
-    rank, kernel = kernel_of(node, node[1])
-    image = image_of(node[0], rank)
-    windows = windows_of(node, rank, kernel)
+    """Derive the padding from the output's size, where that is given or is `SAME`."""
+    kernel = kernel_of(node, node[1])
+    rank, image = len(kernel), image_of(node[0], len(kernel))
+    windows = windows_of(node, kernel)
     more = node.integers("output_padding", (0,) * rank)
     if len(more) != rank or min(more) < 0:
         raise ModelError(f"output_padding {list(more)} are not {rank} numbers from 0 up")
@@ -93,7 +97,7 @@ def conv_transpose(node: Node) -> Operand:
         return _conv_transpose_3d(node, input, filter, bias, windows, more, group)
     if rank == 1:
         input, filter = node.add(Unsqueeze, input, (2,)), node.add(Unsqueeze, filter, (2,))
-        windows, more = windows.flat(), (0, *more)
+        windows, more = flat(windows), (0, *more)
     result = node.add(
         Conv2DTranspose,
         input,
@@ -101,7 +105,7 @@ def conv_transpose(node: Node) -> Operand:
         bias,
         group=group,
         output_padding=more,
-        **windows.arguments(),
+        **arguments(windows),
     )
     return node.add(Squeeze, result, (2,)) if rank == 1 else result
 
@@ -112,19 +116,19 @@ def _cut(
     """The padding that is cut off, in numbers, and what is added at the end."""
     totals = _total_padding(node, windows, image, more)
     if totals is None:
-        return windows.explicit(image), more
+        return explicit(windows, image), more
     cut = [max(0, total) for total in totals]
     more = tuple(m + c - t for m, c, t in zip(more, cut, totals, strict=True))
     lower = windows.auto_pad is AutoPad.SAME
     halves = [(t // 2, t - t // 2) if lower else (t - t // 2, t // 2) for t in cut]
-    before, after = zip(*halves, strict=True)
-    return windows._replace(auto_pad=AutoPad.NONE, before=before, after=after), more
+    pads = [pad for half in halves for pad in half]
+    return replace(windows, auto_pad=AutoPad.NONE, pads=pads), more
 
 
 def _total_padding(
     node: Node, windows: Windows, image: Sequence[Dim], more: Numbers
 ) -> list[int] | None:
-    """How much larger the full result of a transposed convolution is than its output.
+    """The pixels that the full result of a transposed convolution has more than its output.
 
     `None` if the model does not give the size of the output but the padding. Negative where the
     output is the larger one.
@@ -133,7 +137,7 @@ def _total_padding(
     if asked is None:
         if not windows.auto_pad.keeps_size:
             return None
-        triples = zip(windows.spans, more, windows.strides, strict=True)
+        triples = zip(spans_of(windows), more, windows.strides, strict=True)
         return [span + extra - stride for span, extra, stride in triples]
     output = positive("output_shape", asked[-windows.rank :], windows.rank)
     sizes = [size for size in image if isinstance(size, int)]
@@ -142,7 +146,7 @@ def _total_padding(
     return [
         (size - 1) * stride + span + extra - wanted
         for size, stride, span, extra, wanted in zip(
-            sizes, windows.strides, windows.spans, more, output, strict=True
+            sizes, windows.strides, spans_of(windows), more, output, strict=True
         )
     ]
 
@@ -160,11 +164,11 @@ def _conv_transpose_3d(
     batch, channels, depth, height, width = fixed(input)
     _, per_group, *kernel = fixed(filter)
     turned = node.add(Transpose, input, (0, 2, 1, 3, 4))
-    flat = node.add(Reshape, turned, (batch * depth, channels, height, width))
+    merged = node.add(Reshape, turned, (batch * depth, channels, height, width))
     weights = node.add(Reshape, filter, (channels, per_group * kernel[0], *kernel[1:]))
-    arguments = windows.of(1, 2).arguments()
+    planar = arguments(windows.on(1, 2))
     made = node.add(
-        Conv2DTranspose, flat, weights, group=group, output_padding=more[1:], **arguments
+        Conv2DTranspose, merged, weights, group=group, output_padding=more[1:], **planar
     )
     out, (rows, columns) = per_group * group, fixed(made)[2:]
     planes = node.add(Reshape, made, (batch, depth, out, kernel[0], rows * columns))
@@ -185,12 +189,11 @@ def _conv_transpose_3d(
 
 @imports("DeformConv")
 def deform_conv(node: Node) -> Operand:
-    rank, kernel = kernel_of(node, node[1])
-    if rank != 2:
-        raise UnsupportedError(f"images of {rank} axes; only those of 2 can be expressed")
-    offset_group = node.integer("offset_group", 1)
-    windows = windows_of(node, rank, kernel)
-    (top, left), (bottom, right) = windows.before, windows.after
+    kernel = kernel_of(node, node[1])
+    if len(kernel) != 2:
+        raise UnsupportedError(f"images of {len(kernel)} axes; only those of 2 can be expressed")
+    offset_group = node.integer("offset_group")
+    windows = windows_of(node, kernel)
     return node.add(
         DeformableConv2D,
         input=node[0],
@@ -198,7 +201,7 @@ def deform_conv(node: Node) -> Operand:
         mask=node.optional(4),
         filter=node[1],
         bias=node.optional(3),
-        pads=(top, bottom, left, right),
+        pads=windows.pads,
         strides=windows.strides,
         group=_group(node),
         deformable_group=offset_group,
@@ -219,7 +222,7 @@ def fixed(operand: Operand) -> tuple[int, ...]:
 
 
 def _group(node: Node) -> int:
-    group = node.integer("group", 1)
+    group = node.integer("group")
     if group < 1:
         raise ModelError(f"group {group} is not a number from 1 up")
     return group

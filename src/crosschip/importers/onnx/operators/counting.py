@@ -19,7 +19,7 @@ from crosschip.ops.standard.reduction import ReduceMin, ReduceSum
 
 @imports("TfIdfVectorizer")
 def tf_idf_vectorizer(node: Node) -> Operand:
-    """How often each of some sequences is in each row, with its elements up to a gap apart."""
+    """The count of each of some sequences in each row, with its elements up to a gap apart."""
     only("mode", node.text("mode"), "TF")
     node.ignore("weights")
     lengths = range(node.integer("min_gram_length"), node.integer("max_gram_length") + 1)

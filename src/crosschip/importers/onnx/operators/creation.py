@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from crosschip.importers.onnx.node import Node, imports
+from crosschip.importers.onnx.node import Node, imports, only
 from crosschip.importers.onnx.tensors import element_type
 from crosschip.ir import Array, ElementType, ModelError, Operand
 from crosschip.ir import constant as constant_operand
@@ -52,6 +52,7 @@ def constant_of_shape(node: Node) -> Operand:
 
 @imports("Range")
 def range_(node: Node) -> Operand:
+    only("stash_type", node.integer("stash_type"), 1)
     return node.add(Range, node[0], node[1], node[2])
 
 
@@ -60,7 +61,7 @@ def eye_like(node: Node) -> Operand:
     """1 on the diagonal `k`, 0 elsewhere: where `column - row == k`."""
     asked = node.integer("dtype", 0)
     dtype = element_type(asked) if asked else node[0].type.element_type
-    diagonal = node.integer("k", 0)
+    diagonal = node.integer("k")
     shape = node.add(ShapeOf, node[0])
     rows, columns = (
         node.add(
@@ -82,9 +83,9 @@ def one_hot(node: Node) -> Operand:
     if depth.type.element_type not in INDICES:
         depth = node.add(Cast, depth, ElementType.INT64)
     off, on = (node.add(Gather, node[2], np.array(place), 0) for place in range(2))
-    return node.add(OneHot, node[0], depth, on, off, node.integer("axis", -1))
+    return node.add(OneHot, node[0], depth, on, off, node.integer("axis"))
 
 
 @imports("Trilu")
 def trilu(node: Node) -> Operand:
-    return node.add(Trilu, node[0], node.optional(1), node.flag("upper", True))
+    return node.add(Trilu, node[0], node.optional(1), node.flag("upper"))

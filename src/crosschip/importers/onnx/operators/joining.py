@@ -31,23 +31,23 @@ def concat(node: Node) -> Operand:
 
 @imports("Gather")
 def gather(node: Node) -> Operand:
-    return node.add(Gather, node[0], node[1], node.integer("axis", 0))
+    return node.add(Gather, node[0], node[1], node.integer("axis"))
 
 
 @imports("GatherElements")
 def gather_elements(node: Node) -> Operand:
-    return node.add(GatherElements, node[0], node[1], node.integer("axis", 0))
+    return node.add(GatherElements, node[0], node[1], node.integer("axis"))
 
 
 @imports("GatherND")
 def gather_nd(node: Node) -> Operand:
-    return node.add(GatherND, node[0], node[1], node.integer("batch_dims", 0))
+    return node.add(GatherND, node[0], node[1], node.integer("batch_dims"))
 
 
 @imports("ScatterElements", "Scatter")
 def scatter_elements(node: Node) -> Operand:
     """Before opset 11 it is called `Scatter`."""
-    axis = node.integer("axis", 0)
+    axis = node.integer("axis")
     return node.add(ScatterElements, node[0], node[1], node[2], axis, _reduction(node))
 
 
@@ -74,20 +74,20 @@ def non_zero(node: Node) -> Operand:
 @imports("Unique")
 def unique(node: Node) -> tuple[Operand, ...]:
     axis = node.integer("axis") if node.has("axis") else None
-    return node.add_all(Unique, node[0], axis=axis, sorted=node.flag("sorted", True))
+    return node.add_all(Unique, node[0], axis=axis, sorted=node.flag("sorted"))
 
 
 @imports("TensorScatter")
 def tensor_scatter(node: Node) -> Operand:
     """Writes `update` along `axis`, in each batch from its own index on."""
-    mode = only("mode", node.text("mode", "linear"), "linear", "circular")
+    mode = only("mode", node.text("mode"), "linear", "circular")
     cache, update, start = node[0], node[1], node.optional(2)
     old, new = cache.type.static_shape, update.type.static_shape
     if old is None or new is None:
         raise UnsupportedError("the shapes of cache and update must be known")
     if len(old) != len(new):
         raise ModelError(f"the cache has {len(old)} axes, but the update {len(new)}")
-    axis = axis_from_front(node.integer("axis", -2), len(old))
+    axis = axis_from_front(node.integer("axis"), len(old))
     bounded(math.prod(new))
     places: list[Operand | Array] = [np.ascontiguousarray(grid) for grid in np.indices(new)]
     if start is not None:
@@ -102,7 +102,7 @@ def tensor_scatter(node: Node) -> Operand:
 @imports("Split")
 def split(node: Node) -> Sequence[Operand]:
     """The sizes are an attribute before opset 13, then an input; without them they are equal."""
-    axis = node.integer("axis", 0)
+    axis = node.integer("axis")
     count = len(node.outputs)
     given = node.optional_integers("split") if node.opset < 13 else node.optional(1)
     if node.opset >= 18 and node.integer("num_outputs", count) != count:

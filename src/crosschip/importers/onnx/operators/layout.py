@@ -30,7 +30,7 @@ def identity(node: Node) -> Operand:
 def dropout(node: Node) -> list[Operand]:
     """In inference it passes its input on; the mask, its second output, is all true."""
     node.ignore("seed")
-    ratio = node.real("ratio", 0.5) if node.opset < 12 else _ratio(node)
+    ratio = node.real("ratio") if node.opset < 12 else _ratio(node)
     training = node.optional(2)
     if training is not None and (training.value is None or training.value.any()) and ratio != 0:
         raise UnsupportedError("training_mode must be a constant that is false")
@@ -41,7 +41,7 @@ def dropout(node: Node) -> list[Operand]:
 
 
 def _ratio(node: Node) -> float | None:
-    """How much is dropped; `None` if it is computed."""
+    """The part that is dropped; `None` if it is computed."""
     ratio = node.optional(1)
     if ratio is None:
         return 0.5
@@ -55,7 +55,7 @@ def reshape(node: Node) -> Operand:
     With a computed shape the two differ for tensors without elements only.
     """
     shape = node[1]
-    allow_zero = node.flag("allowzero", False) if node.opset >= 14 else False
+    allow_zero = node.flag("allowzero") if node.opset >= 14 else False
     if allow_zero and (shape.value is None or not shape.value.all()):
         known = node[0].type.static_shape
         if known is not None and 0 in known:
@@ -85,7 +85,7 @@ def squeeze_or_unsqueeze(node: Node) -> Operand:
 def flatten(node: Node) -> Operand:
     """Makes two axes: all before `axis`, and all from it on."""
     rank = len(_shape(node))
-    axis = node.integer("axis", 1)
+    axis = node.integer("axis")
     if axis == rank:
         return node.add(Reshape, node[0], (-1, 1))
     axis = axis_from_front(axis, rank)
@@ -109,7 +109,7 @@ def tile(node: Node) -> Operand:
 def shape(node: Node) -> Operand:
     """Since opset 15, a part of the shape can be asked for."""
     whole = node.add(ShapeOf, node[0])
-    start, end = node.integer("start", 0), node.integer("end", _TO_THE_END)
+    start, end = node.integer("start"), node.integer("end", _TO_THE_END)
     if (start, end) == (0, _TO_THE_END):
         return whole
     return node.add(Slice, whole, axes=(0,), starts=(start,), ends=(end,))
@@ -122,7 +122,7 @@ def size(node: Node) -> Operand:
 
 @imports("Slice")
 def slice_(node: Node) -> Operand:
-    """What to take is told by attributes before opset 10, then by inputs."""
+    """Read the ranges from attributes before opset 10, then from inputs."""
     if node.opset < 10:
         axes = node.optional_integers("axes")
         starts, ends = node.integers("starts"), node.integers("ends")
@@ -139,6 +139,7 @@ def slice_(node: Node) -> Operand:
 
 @imports("DepthToSpace")
 def depth_to_space(node: Node) -> Operand:
+    # ONNX has the attribute from opset 28 on, which older schemas do not know.
     mode = only("mode", node.text("mode", "DCR"), *DepthOrder.__members__)
     return node.add(DepthToSpace, node[0], node.integer("blocksize"), DepthOrder[mode])
 
@@ -146,6 +147,7 @@ def depth_to_space(node: Node) -> Operand:
 @imports("SpaceToDepth")
 def space_to_depth(node: Node) -> Operand:
     """Mode `CRD` orders the new channels by the old ones first, then by places in the block."""
+    # ONNX has the attribute from opset 28 on, which older schemas do not know.
     mode = only("mode", node.text("mode", "DCR"), *DepthOrder.__members__)
     block = node.integer("blocksize")
     made = node.add(SpaceToDepth, node[0], block)
@@ -160,7 +162,7 @@ def space_to_depth(node: Node) -> Operand:
 
 @imports("ReverseSequence")
 def reverse_sequence(node: Node) -> Operand:
-    time, batch = node.integer("time_axis", 0), node.integer("batch_axis", 1)
+    time, batch = node.integer("time_axis"), node.integer("batch_axis")
     return node.add(ReverseSequence, node[0], node[1], time_axis=time, batch_axis=batch)
 
 

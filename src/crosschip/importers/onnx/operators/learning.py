@@ -16,7 +16,7 @@ from crosschip.ops.standard.layout import Reshape
 def binarizer(node: Node) -> Operand:
     """1 where the input is greater than the threshold, else 0."""
     operand = node[0]
-    threshold = np.array(node.real("threshold", 0.0), operand.type.element_type.dtype)
+    threshold = np.array(node.real("threshold"), operand.type.element_type.dtype)
     return node.add(Cast, node.add(Less, threshold, operand), operand.type.element_type)
 
 

@@ -54,5 +54,5 @@ def bit_shift(node: Node) -> Operand:
 
 @imports("IsInf")
 def is_inf(node: Node) -> Operand:
-    negative, positive = node.flag("detect_negative", True), node.flag("detect_positive", True)
+    negative, positive = node.flag("detect_negative"), node.flag("detect_positive")
     return node.add(IsInf, node[0], negative, positive)

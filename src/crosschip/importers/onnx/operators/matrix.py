@@ -23,8 +23,8 @@ def determinant(node: Node) -> Operand:
 def gemm(node: Node) -> Operand:
     """`alpha * A @ B + beta * C`: a fully connected layer where it has the form of one."""
     a, b, c = node[0], node[1], node.optional(2)
-    alpha, beta = node.real("alpha", 1.0), node.real("beta", 1.0)
-    trans_a, trans_b = node.flag("transA", False), node.flag("transB", False)
+    alpha, beta = node.real("alpha"), node.real("beta")
+    trans_a, trans_b = node.flag("transA"), node.flag("transB")
     if (alpha, trans_a, trans_b) == (1, False, True) and _is_layer(a, b, c, beta):
         return node.add(FullyConnected, a, b, c)
     product = node.add(MatMul, a, b, trans_a, trans_b)
@@ -36,7 +36,7 @@ def gemm(node: Node) -> Operand:
 
 
 def _is_layer(a: Operand, b: Operand, c: Operand | None, beta: float) -> bool:
-    """Whether `a` is a list of rows, `b` a list of units, and `c` a number for each unit."""
+    """Tell whether `a` is a list of rows, `b` a list of units, and `c` a number for each unit."""
     rows, units = a.type.shape, b.type.shape
     if a.type.element_type not in FLOATS or not rows or not units or len(rows) != 2:
         return False

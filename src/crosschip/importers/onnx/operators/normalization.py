@@ -26,12 +26,12 @@ def batch_normalization(node: Node) -> list[Operand]:
 
     Before opset 14, a node is in training mode if it has more outputs than one.
     """
-    momentum, epsilon = node.real("momentum", 0.9), node.real("epsilon", 1e-5)
-    only("spatial", node.integer("spatial", 1) if node.opset < 9 else 1, 1)
+    momentum, epsilon = node.real("momentum"), node.real("epsilon")
+    only("spatial", node.integer("spatial") if node.opset < 9 else 1, 1)
     operand, scale, bias, mean, variance = (node[index] for index in range(5))
     if node.opset < 14:
         only("number of outputs", sum(map(bool, node.outputs)), 1)
-    elif node.flag("training_mode", False):
+    elif node.flag("training_mode"):
         own_mean, own_variance = _statistics(node, operand, _all_but_channels(operand))
         normal = node.add(BatchNormalization, operand, scale, bias, own_mean, own_variance, epsilon)
         pairs = ((mean, own_mean), (variance, own_variance))
@@ -47,8 +47,8 @@ def _moved(node: Node, old: Operand, new: Operand, momentum: float) -> Operand:
 @imports("LayerNormalization")
 def layer_normalization(node: Node) -> list[Operand]:
     """The second and the third output are mean and inverse standard deviation."""
-    precision = element_type(node.integer("stash_type", 1))
-    axis, epsilon = node.integer("axis", -1), node.real("epsilon", 1e-5)
+    precision = element_type(node.integer("stash_type"))
+    axis, epsilon = node.integer("axis"), node.real("epsilon")
     normal = node.add(LayerNormalization, node[0], node[1], node.optional(2), axis, epsilon)
     if not any(node.outputs[1:]):
         return [normal]
@@ -62,7 +62,7 @@ def layer_normalization(node: Node) -> list[Operand]:
 
 @imports("InstanceNormalization")
 def instance_normalization(node: Node) -> Operand:
-    epsilon = node.real("epsilon", 1e-5)
+    epsilon = node.real("epsilon")
     return node.add(InstanceNormalization, node[0], node[1], node[2], epsilon)
 
 
@@ -71,15 +71,15 @@ def group_normalization(node: Node) -> Operand:
     """Before opset 21, scale and bias are those of groups."""
     if node.opset < 21:
         raise UnsupportedError("scales of groups are expressed by other operators")
-    only("stash_type", node.integer("stash_type", 1), 1)
-    epsilon, groups = node.real("epsilon", 1e-5), node.integer("num_groups")
+    only("stash_type", node.integer("stash_type"), 1)
+    epsilon, groups = node.real("epsilon"), node.integer("num_groups")
     return node.add(GroupNormalization, node[0], node[1], node[2], epsilon, groups)
 
 
 @imports("RMSNormalization")
 def rms_normalization(node: Node) -> Operand:
-    only("stash_type", node.integer("stash_type", 1), 1)
-    axis, epsilon = node.integer("axis", -1), node.real("epsilon", 1e-5)
+    only("stash_type", node.integer("stash_type"), 1)
+    axis, epsilon = node.integer("axis"), node.real("epsilon")
     return node.add(RMSNormalization, node[0], node[1], axis, epsilon)
 
 
@@ -87,14 +87,14 @@ def rms_normalization(node: Node) -> Operand:
 def local_response_normalization(node: Node) -> Operand:
     """ONNX divides `alpha` by the number of channels that count."""
     size = node.integer("size")
-    alpha, beta = node.real("alpha", 1e-4), node.real("beta", 0.75)
-    bias = node.real("bias", 1.0)
+    alpha, beta = node.real("alpha"), node.real("beta")
+    bias = node.real("bias")
     return node.add(LRN, node[0], size=size, bias=bias, alpha=alpha / size, beta=beta)
 
 
 @imports("LpNormalization")
 def lp_normalization(node: Node) -> Operand:
-    axis, power = node.integer("axis", -1), node.integer("p", 2)
+    axis, power = node.integer("axis"), node.integer("p")
     return node.add(LpNormalization, node[0], axis=axis, p=power, epsilon=0.0)
 
 

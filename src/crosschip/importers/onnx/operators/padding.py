@@ -23,10 +23,10 @@ _MODES = {
 @imports("Pad")
 def pad(node: Node) -> Operand:
     """The padding is an attribute before opset 11, then an input, since 18 for some axes only."""
-    mode = _MODES[only("mode", node.text("mode", "constant"), *_MODES)]
+    mode = _MODES[only("mode", node.text("mode"), *_MODES)]
     if node.opset < 11:
         before_and_after = node.constant(np.array(node.integers("pads"), np.int64))
-        number = node.real("value", 0.0)
+        number = node.real("value")
         value = node.constant(np.array(number, node[0].type.element_type.dtype))
         return node.add(Pad, node[0], _by_axis(node, before_and_after), mode, value)
     pads, axes = node[1], node.optional(3)

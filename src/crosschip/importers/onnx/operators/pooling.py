@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from crosschip.importers.onnx.node import Node, bounded, imports
 from crosschip.importers.onnx.operators.convolution import fixed
-from crosschip.importers.onnx.operators.windows import Windows, image_of, positive, windows_of
+from crosschip.importers.onnx.operators.windows import (
+    arguments,
+    explicit,
+    flat,
+    image_of,
+    positive,
+    upright,
+    windows_of,
+)
 from crosschip.ir import ElementType, Operand, UnsupportedError
+from crosschip.ops.definition.windows import Windows, static
 from crosschip.ops.standard.arithmetic import Add, Div, Mod, Mul, Pow, Sub
 from crosschip.ops.standard.indexing import ScatterElements
 from crosschip.ops.standard.joining import Concat
@@ -28,14 +38,14 @@ Pool = Callable[[Operand, Windows], Operand]
 def average_pool(node: Node) -> Operand:
     """On three axes, the mean along depth of the means of planes."""
     options = {
-        "count_include_pad": node.flag("count_include_pad", False),
-        "ceil_mode": node.flag("ceil_mode", False),
+        "count_include_pad": node.flag("count_include_pad"),
+        "ceil_mode": node.flag("ceil_mode"),
         "inside": True,
     }
 
     def pool(operand: Operand, windows: Windows) -> Operand:
-        arguments = windows.arguments()
-        return node.add(AveragePool2D, operand, kernel_shape=windows.kernel, **arguments, **options)
+        where = arguments(windows)
+        return node.add(AveragePool2D, operand, kernel_shape=windows.kernel, **where, **options)
 
     return _pooled(node, pool, node[0], _windows(node))
 
@@ -43,13 +53,13 @@ def average_pool(node: Node) -> Operand:
 @imports("MaxPool")
 def max_pool(node: Node) -> Sequence[Operand]:
     """The second output is where the maxima are, counted through all of the input."""
-    by_columns = node.flag("storage_order", False)
-    options = {"ceil_mode": node.flag("ceil_mode", False), "inside": True}
+    by_columns = node.flag("storage_order")
+    options = {"ceil_mode": node.flag("ceil_mode"), "inside": True}
     windows = _windows(node)
 
     def pool(operand: Operand, windows: Windows) -> Operand:
-        arguments = windows.arguments()
-        return node.add(MaxPool2D, operand, kernel_shape=windows.kernel, **arguments, **options)
+        where = arguments(windows)
+        return node.add(MaxPool2D, operand, kernel_shape=windows.kernel, **where, **options)
 
     if len(node.outputs) < 2 or not node.outputs[1]:
         return [_pooled(node, pool, node[0], windows)]
@@ -57,14 +67,14 @@ def max_pool(node: Node) -> Sequence[Operand]:
         raise UnsupportedError("the indices of maxima in images of 3 axes cannot be expressed")
     operand = node[0]
     if windows.rank == 1:
-        operand, windows = node.add(Unsqueeze, operand, (2,)), windows.flat()
+        operand, windows = node.add(Unsqueeze, operand, (2,)), flat(windows)
     maxima, offsets = node.add_all(
         MaxPool2D,
         operand,
         kernel_shape=windows.kernel,
         return_indices=True,
         return_indices_dtype=ElementType.INT64,
-        **windows.arguments(),
+        **arguments(windows),
         **options,
     )
     places = _places(node, offsets, fixed(operand), by_columns=by_columns)
@@ -87,21 +97,23 @@ def _places(node: Node, offsets: Operand, shape: tuple[int, ...], *, by_columns:
 @imports("LpPool")
 def lp_pool(node: Node) -> Operand:
     """The `p`-norm of each window: the mean of powers, times how many there are, and the root."""
-    power = node.integer("p", 2)
-    ceil_mode = node.flag("ceil_mode", False)
+    power = node.integer("p")
+    ceil_mode = node.flag("ceil_mode")
     powers = node.add(Pow, node.add(Abs, node[0]), float(power))
 
     operand, windows = powers, _windows(node)
     if ceil_mode:
-        image = fixed(node[0])[2:]
-        windows = windows.explicit(image).rounded_up(image)
+        windows = replace(windows, ceil=True, inside=True).rounded_down(fixed(node[0])[2:])
 
     def pool(operand: Operand, windows: Windows) -> Operand:
-        arguments = windows.arguments()
         means = node.add(
-            AveragePool2D, operand, kernel_shape=windows.kernel, count_include_pad=True, **arguments
+            AveragePool2D,
+            operand,
+            kernel_shape=windows.kernel,
+            count_include_pad=True,
+            **arguments(windows),
         )
-        return node.add(Mul, means, float(math.prod(windows.known_kernel)))
+        return node.add(Mul, means, float(math.prod(static(windows.kernel))))
 
     return node.add(Pow, _pooled(node, pool, operand, windows), 1 / power)
 
@@ -121,7 +133,7 @@ def global_max_pool(node: Node) -> Operand:
 
 @imports("GlobalLpPool")
 def global_lp_pool(node: Node) -> Operand:
-    power = node.integer("p", 2)
+    power = node.integer("p")
     powers = node.add(Pow, node.add(Abs, node[0]), float(power))
     return node.add(Pow, node.add(ReduceSum, powers, _image_axes(node), keepdim=True), 1 / power)
 
@@ -155,27 +167,26 @@ def max_unpool(node: Node) -> Operand:
 
 
 def _pooled(node: Node, pool: Pool, operand: Operand, windows: Windows) -> Operand:
-    """What a pooling of planes makes of images of any number of axes."""
+    """The result of a pooling of planes for images of any number of axes."""
     if windows.rank == 1:
-        flat = pool(node.add(Unsqueeze, operand, (2,)), windows.flat())
-        return node.add(Squeeze, flat, (2,))
+        line = pool(node.add(Unsqueeze, operand, (2,)), flat(windows))
+        return node.add(Squeeze, line, (2,))
     if windows.rank == 2:
         return pool(operand, windows)
     batch, channels, depth, height, width = fixed(operand)
-    windows = windows.explicit((depth, height, width))
+    windows = explicit(windows, (depth, height, width))
     merged = node.add(Reshape, operand, (batch, channels * depth, height, width))
-    planes = pool(merged, windows.of(1, 2))
+    planes = pool(merged, windows.on(1, 2))
     rows, columns = fixed(planes)[2:]
     lines = node.add(Reshape, planes, (batch, channels, depth, rows * columns))
-    lines = pool(lines, windows.of(0).upright())
+    lines = pool(lines, upright(windows.on(0)))
     return node.add(Reshape, lines, (batch, channels, fixed(lines)[2], rows, columns))
 
 
 def _windows(node: Node) -> Windows:
     kernel = node.integers("kernel_shape")
-    rank = len(kernel)
-    image_of(node[0], rank)
-    return windows_of(node, rank, positive("kernel_shape", kernel, rank))
+    image_of(node[0], len(kernel))
+    return windows_of(node, positive("kernel_shape", kernel, len(kernel)))
 
 
 def _image_axes(node: Node) -> tuple[int, ...]:

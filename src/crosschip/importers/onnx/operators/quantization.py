@@ -39,10 +39,10 @@ _INTEGERS = QUANTIZABLE - {known for known in QUANTIZABLE if known.value.startsw
 @imports("QuantizeLinear")
 def quantize_linear(node: Node) -> Operand:
     """The type is that of the zero point, else `output_dtype`, else uint8."""
-    saturate = node.flag("saturate", True)
-    asked, precise = node.integer("output_dtype", 0), node.integer("precision", 0)
+    saturate = node.flag("saturate")
+    asked, precise = node.integer("output_dtype"), node.integer("precision")
     dtype = element_type(asked) if asked else ElementType.UINT8
-    axis, block = node.integer("axis", 1), node.integer("block_size", 0)
+    axis, block = node.integer("axis"), node.integer("block_size")
     zero_point = node.optional(2)
     if zero_point is not None:
         dtype = zero_point.type.element_type
@@ -71,9 +71,9 @@ def quantize_linear(node: Node) -> Operand:
 @imports("DequantizeLinear")
 def dequantize_linear(node: Node) -> Operand:
     """Arithmetic, unless the input is a constant or was quantized in the same way."""
-    asked = node.integer("output_dtype", 0)
+    asked = node.integer("output_dtype")
     result = element_type(asked) if asked else node[1].type.element_type
-    axis, block = node.integer("axis", 1), node.integer("block_size", 0)
+    axis, block = node.integer("axis"), node.integer("block_size")
     operand = node[0]
     if not block and operand.type.element_type in _INTEGERS:
         quantization = _quantization(node, axis)
@@ -157,7 +157,7 @@ def raw(node: Node, operand: Operand) -> Operand:
 
 
 class _Along:
-    """How scales and zero points lie along an input: one, one an index of an axis, or in blocks."""
+    """Scales and zero points along an input: one, one an index of an axis, or in blocks."""
 
     def __init__(self, node: Node, axis: int, block: int) -> None:
         self._node = node
@@ -226,7 +226,7 @@ def _stored(
 
 
 def _quantization(node: Node, axis: int) -> Quantization | None:
-    """What a node's scale, zero point and axis say; `None` if they are not constant, or none."""
+    """The quantization of a node; `None` if scale and zero point are not constant, or none."""
     scale, zero_point = node[1], node.optional(2)
     if scale.value is None or scale.type.element_type is not FLOAT32:
         return None

@@ -17,6 +17,11 @@ _DEFAULTS = {
     "GRU": ("Sigmoid", "Tanh"),
     "LSTM": ("Sigmoid", "Tanh", "Tanh"),
 }
+_DIRECTIONS = {
+    "forward": Direction.FORWARD,
+    "reverse": Direction.REVERSE,
+    "bidirectional": Direction.BIDIRECTIONAL,
+}
 _FUNCTIONS = {function.name.replace("_", "").lower(): function for function in CellFunction}
 _ALPHA = {
     CellFunction.AFFINE: 1.0,
@@ -33,9 +38,8 @@ _BETA = {CellFunction.AFFINE: 0.0, CellFunction.HARD_SIGMOID: 0.5, CellFunction.
 def recurrent(node: Node) -> list[Operand]:
     """With `layout` 1, the batch is the first axis of all tensors."""
     _check_hidden_size(node)
-    names = {"forward": 0, "reverse": 1, "bidirectional": 2}
-    direction = Direction(names[only("direction", node.text("direction", "forward"), *names)])
-    by_batch = node.opset >= 14 and node.flag("layout", False)
+    direction = _DIRECTIONS[only("direction", node.text("direction"), *_DIRECTIONS)]
+    by_batch = node.opset >= 14 and node.flag("layout")
     arguments: dict[str, object] = {
         "input": _swapped(node, node[0], by_batch),
         "weight": node[1],
@@ -50,9 +54,9 @@ def recurrent(node: Node) -> list[Operand]:
     if node.type == "LSTM":
         arguments["initial_cell"] = _swapped(node, node.optional(6), by_batch)
         arguments["peephole"] = node.optional(7)
-        arguments["input_forget"] = node.flag("input_forget", False)
+        arguments["input_forget"] = node.flag("input_forget")
     if node.type == "GRU":
-        arguments["linear_before_reset"] = node.flag("linear_before_reset", False)
+        arguments["linear_before_reset"] = node.flag("linear_before_reset")
     hidden, *last = node.add_all(_OPERATORS[node.type], **arguments)
     if not by_batch:
         return [hidden, *last]
@@ -77,11 +81,13 @@ def _swapped(node: Node, operand: Operand | None, by_batch: bool) -> Operand | N
 
 def _activations(node: Node, passes: int) -> dict[str, object]:
     """The functions of all passes; those that have parameters take the next ones that are given."""
-    names = node.texts("activations", _DEFAULTS[node.type] * passes)
+    usual = _DEFAULTS[node.type] * passes
+    # The schema of RNN has a default for two passes only.
+    names = node.texts("activations") if node.has("activations") else usual
     alphas = iter(node.reals("activation_alpha", ()))
     betas = iter(node.reals("activation_beta", ()))
     functions = [_FUNCTIONS[only("activation", name.lower(), *_FUNCTIONS)] for name in names]
-    if [name.lower() for name in names] == [n.lower() for n in _DEFAULTS[node.type] * passes]:
+    if [name.lower() for name in names] == [name.lower() for name in usual]:
         return {}
     return {
         "activations": functions,

@@ -43,11 +43,11 @@ _ARGUMENTS: dict[str, type[Operator]] = {"ArgMax": ArgMax, "ArgMin": ArgMin}
 @imports(*_REDUCTIONS)
 def reduction(node: Node) -> Operand:
     operator, since = _REDUCTIONS[node.type]
-    keepdim = node.flag("keepdims", True)
+    keepdim = node.flag("keepdims")
     if node.opset < since:
         return node.add(operator, node[0], node.optional_integers("axes"), keepdim)
     axes = node.optional(1)
-    if node.flag("noop_with_empty_axes", False):
+    if node.flag("noop_with_empty_axes"):
         length = (0,) if axes is None else axes.type.static_shape
         if length is None:
             raise UnsupportedError("noop_with_empty_axes needs axes of known number")
@@ -61,10 +61,10 @@ def argument(node: Node) -> Operand:
     return node.add(
         _ARGUMENTS[node.type],
         node[0],
-        axis=node.integer("axis", 0),
-        keepdim=node.flag("keepdims", True),
+        axis=node.integer("axis"),
+        keepdim=node.flag("keepdims"),
         dtype=ElementType.INT64,
-        select_last=node.flag("select_last_index", False),
+        select_last=node.flag("select_last_index"),
     )
 
 
@@ -74,21 +74,21 @@ def accumulation(node: Node) -> Operand:
         _ACCUMULATIONS[node.type],
         node[0],
         node[1],
-        exclusive=node.flag("exclusive", False),
-        reverse=node.flag("reverse", False),
+        exclusive=node.flag("exclusive"),
+        reverse=node.flag("reverse"),
     )
 
 
 @imports("TopK")
 def top_k(node: Node) -> tuple[Operand, ...]:
-    """How many is an attribute before opset 10, then an input."""
+    """Take `k` from an attribute before opset 10, then from an input."""
     k = node.integer("k") if node.opset < 10 else node.add(Reshape, node[1], ())
     return node.add_all(
         TopK,
         node[0],
         k,
-        axis=node.integer("axis", -1),
-        largest=node.flag("largest", True),
-        sorted=node.flag("sorted", True),
+        axis=node.integer("axis"),
+        largest=node.flag("largest"),
+        sorted=node.flag("sorted"),
         return_indices_dtype=ElementType.INT64,
     )

@@ -58,7 +58,7 @@ _REPEATING = {
 
 
 class _Target(NamedTuple):
-    """What becomes of some axes.
+    """The sizes that some axes get.
 
     Attributes:
         axes: which.
@@ -74,7 +74,7 @@ class _Target(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """How pixels are found, in ONNX's words, and the arguments that follow from the attributes."""
+    """The way that pixels are found, in ONNX's words, and the arguments for it."""
 
     mode: str
     coordinates: str
@@ -91,7 +91,7 @@ def upsample(node: Node) -> Operand:
         scales = node.constant(np.array(node.reals("scales"), np.float32))
     else:
         scales = node[1]
-    mode = only("mode", node.text("mode", "nearest"), "nearest", "linear")
+    mode = only("mode", node.text("mode"), "nearest", "linear")
     axes = tuple(range(_rank(node)))
     return _resized(node, _Target(axes, scales, scaled=True), _Way(mode, "asymmetric", "floor", {}))
 
@@ -100,20 +100,20 @@ def upsample(node: Node) -> Operand:
 def resize(node: Node) -> Operand:
     """Opset 10 knows scales only; since then there is a size too, and a choice of pixels."""
     rank = _rank(node)
-    mode = only("mode", node.text("mode", "nearest"), *_OPERATORS)
+    mode = only("mode", node.text("mode"), *_OPERATORS)
     if node.opset == 10:
         scales = node[1]
         if mode == "nearest" and (scales.value is None or scales.value.min() < 1):
             raise UnsupportedError("ONNX did not say what a scale below 1 means in opset 10")
         target = _Target(tuple(range(rank)), scales, scaled=True)
         return _resized(node, target, _Way(mode, "asymmetric", "floor", {}))
-    coordinates = node.text("coordinate_transformation_mode", "half_pixel")
-    rounding = node.text("nearest_mode", "round_prefer_floor")
+    coordinates = node.text("coordinate_transformation_mode")
+    rounding = node.text("nearest_mode")
     options: dict[str, object] = {
-        "extrapolation_value": node.real("extrapolation_value", 0.0),
-        "exclude_outside": node.flag("exclude_outside", False),
-        "antialias": node.flag("antialias", False),
-        "coefficient": node.real("cubic_coeff_a", -0.75),
+        "extrapolation_value": node.real("extrapolation_value"),
+        "exclude_outside": node.flag("exclude_outside"),
+        "antialias": node.flag("antialias"),
+        "coefficient": node.real("cubic_coeff_a"),
     }
     if mode == "nearest":
         options = {name: options[name] for name in ("extrapolation_value",)}
@@ -123,12 +123,12 @@ def resize(node: Node) -> Operand:
 
 
 def _target(node: Node, rank: int) -> _Target:
-    """What the inputs of a `Resize` since opset 11 ask for."""
+    """The sizes that the inputs of a `Resize` since opset 11 ask for."""
     asked = node.optional_integers("axes")
     axes = tuple(range(rank)) if asked is None else asked
     axes = tuple(axis_from_front(axis, rank) for axis in axes)
     roi, scales, sizes = node.optional(1), node.optional(2), node.optional(3)
-    policy = node.text("keep_aspect_ratio_policy", "stretch")
+    policy = node.text("keep_aspect_ratio_policy")
     if scales is not None and scales.type.static_shape != (0,):
         return _Target(axes, scales, True, roi)
     if sizes is None:
@@ -215,7 +215,7 @@ def _resize_pair(
 def _arguments(
     node: Node, operand: Operand, image: Sequence[int | None], target: _Target, way: _Way
 ) -> dict[str, object]:
-    """How a standard operator is told to resample two axes; `None` is one of size 1."""
+    """The arguments for a standard operator to resample two axes; `None` is one of size 1."""
     alignment = _ALIGNMENTS[only("coordinate_transformation_mode", way.coordinates, *_ALIGNMENTS)]
     coordinates, rounding = way.coordinates, way.rounding
     numbers = _numbers(node, operand, image, target)
@@ -251,7 +251,7 @@ def _numbers(node: Node, operand: Operand, image: Sequence[int | None], target: 
 
 
 def _extent(node: Node, image: Sequence[int | None], target: _Target) -> Operand:
-    """Where the part of the source that is taken begins, on two axes, and where it ends."""
+    """The beginnings and then the ends, on two axes, of the part of the source that is taken."""
     if target.roi is None:
         raise ModelError("roi is required with tf_crop_and_resize")
     parts, count = [], len(target.axes)
@@ -269,7 +269,7 @@ def _picked(node: Node, numbers: Operand, places: Sequence[int]) -> Operand:
 
 
 def _repeats(sizes: Sequence[Dim], numbers: Operand, target: _Target) -> bool:
-    """Whether every pixel is known to be repeated a whole number of times."""
+    """Tell whether every pixel is known to be repeated a whole number of times."""
     if numbers.value is None:
         return False
     values = numbers.value.tolist()
@@ -280,7 +280,7 @@ def _repeats(sizes: Sequence[Dim], numbers: Operand, target: _Target) -> bool:
 
 
 def _is_exact(sizes: Sequence[Dim], numbers: Operand, target: _Target) -> bool:
-    """Whether the new sizes are known not to be rounded."""
+    """Tell whether the new sizes are known not to be rounded."""
     if not target.scaled:
         return True
     return numbers.value is not None and all(

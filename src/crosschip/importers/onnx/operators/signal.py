@@ -20,7 +20,7 @@ from crosschip.ops.standard.slicing import Slice
 def dft(node: Node) -> Operand:
     """The axis is an attribute before opset 20, then an input."""
     rank = len(_shape(node[0]))
-    inverse, onesided = node.flag("inverse", False), node.flag("onesided", False)
+    inverse, onesided = node.flag("inverse"), node.flag("onesided")
     length = node.optional(1)
     count = None if length is None else _known(length, "the length")
 
@@ -35,9 +35,11 @@ def dft(node: Node) -> Operand:
             Mod, node.add(Reshape, given, ()), np.array(rank, given.type.element_type.dtype)
         )
         return _chosen(node, place, [along(axis) for axis in range(rank - 1)])
-    default = 1 if node.opset < 20 else -2
-    axis = node.integer("axis", default) if given is None else _known(given, "the axis")
-    axis = axis_from_front(axis, rank)
+    if node.opset < 20:
+        asked = node.integer("axis")
+    else:
+        asked = -2 if given is None else _known(given, "the axis")
+    axis = axis_from_front(asked, rank)
     if axis == rank - 1:
         raise ModelError("the last axis holds real and imaginary parts, and is not transformed")
     return along(axis)
@@ -55,7 +57,7 @@ def _chosen(node: Node, place: Operand, choices: list[Operand]) -> Operand:
 @imports("STFT")
 def stft(node: Node) -> Operand:
     """Transforms of frames of the signal, [batch, length, 1 or 2], that begin `step` apart."""
-    onesided = node.flag("onesided", True)
+    onesided = node.flag("onesided")
     signal, step, window, given = node[0], node[1], node.optional(2), node.optional(3)
     length = _size(signal, 1)
     if given is not None:
@@ -106,7 +108,7 @@ def _transformed(
 
 
 def _waves(used: int, length: int, *, inverse: bool, onesided: bool) -> Array:
-    """What each part of each number in contributes to each part of each number out.
+    """The contribution of each part of each number in to each part of each number out.
 
     The axes are: number in, part in, number out, part out.
     """

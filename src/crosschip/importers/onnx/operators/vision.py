@@ -37,9 +37,9 @@ _ROI_MODES = {"avg": RoiMode.AVERAGE, "max": RoiMode.MAX}
 
 @imports("GridSample")
 def grid_sample(node: Node) -> Operand:
-    kernel = only("mode", node.text("mode", "linear"), *_KERNELS)
-    padding = only("padding_mode", node.text("padding_mode", "zeros"), *_PADDINGS)
-    align_corners = node.flag("align_corners", False)
+    kernel = only("mode", node.text("mode"), *_KERNELS)
+    padding = only("padding_mode", node.text("padding_mode"), *_PADDINGS)
+    align_corners = node.flag("align_corners")
     if node[0].type.shape is not None and len(node[0].type.shape) == 5:
         return sample_volume(node, kernel, padding, align_corners=align_corners)
     return node.add(
@@ -57,7 +57,7 @@ def roi_align(node: Node) -> Operand:
     """Before opset 16, regions are not aligned."""
     coordinates = "output_half_pixel"
     if node.opset >= 16:
-        coordinates = node.text("coordinate_transformation_mode", "half_pixel")
+        coordinates = node.text("coordinate_transformation_mode")
     name = "coordinate_transformation_mode"
     only(name, coordinates, "half_pixel", "output_half_pixel")
     return node.add(
@@ -65,12 +65,12 @@ def roi_align(node: Node) -> Operand:
         node[0],
         node[1],
         node[2],
-        output_height=node.integer("output_height", 1),
-        output_width=node.integer("output_width", 1),
-        sampling_ratio=node.integer("sampling_ratio", 0),
-        spatial_scale=node.real("spatial_scale", 1.0),
+        output_height=node.integer("output_height"),
+        output_width=node.integer("output_width"),
+        sampling_ratio=node.integer("sampling_ratio"),
+        spatial_scale=node.real("spatial_scale"),
         aligned=coordinates == "half_pixel",
-        mode=_ROI_MODES[only("mode", node.text("mode", "avg"), *_ROI_MODES)],
+        mode=_ROI_MODES[only("mode", node.text("mode"), *_ROI_MODES)],
     )
 
 
@@ -84,14 +84,14 @@ def non_max_suppression(node: Node) -> Operand:
         max_output_boxes_per_class=0 if count is None else node.add(Reshape, count, ()),
         iou_threshold=0.0 if overlap is None else node.add(Reshape, overlap, ()),
         score_threshold=-np.inf if score is None else node.add(Reshape, score, ()),
-        center_point_box=node.flag("center_point_box", False),
+        center_point_box=node.flag("center_point_box"),
     )
 
 
 @imports("AffineGrid")
 def affine_grid(node: Node) -> Operand:
     """`theta @ (x, y, 1)` (or x, y, z, 1) for the places of all pixels, -1 to 1 on each axis."""
-    align_corners = node.flag("align_corners", False)
+    align_corners = node.flag("align_corners")
     theta, size = node[0], node[1]
     count = size.type.static_shape
     if count not in ((4,), (5,)):

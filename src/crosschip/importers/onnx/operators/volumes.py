@@ -86,7 +86,7 @@ def _neighbours(node: Node, place: Operand, size: int, mode: str, *, zeros: bool
 
 
 def _part(node: Node, source: Operand, corner: Sequence[Place], sizes: Sequence[int]) -> Operand:
-    """What one corner of the cell around each place contributes."""
+    """The contribution of one corner of the cell around each place."""
     index, factor = corner[0][0], None
     for size, (pixel, _, _) in zip(sizes[1:], corner[1:], strict=True):
         index = node.add(Add, node.add(Mul, index, np.array(size)), pixel)

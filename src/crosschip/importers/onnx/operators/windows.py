@@ -1,4 +1,4 @@
-"""What convolutions and poolings share: how their attributes say where windows lie on an image.
+"""Windows of convolutions and poolings, as attributes say where they lie on an image.
 
 Images have one, two or three axes; standard operators know two. What has one gets another one of
 size 1; what has three is computed plane by plane.
@@ -7,11 +7,13 @@ size 1; what has three is computed plane by plane.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from itertools import chain
 
 from crosschip.importers.onnx.node import Node, only
 from crosschip.ir import Dim, ModelError, Operand, UnsupportedError, unknown
-from crosschip.ops.definition.windows import AutoPad, extent
+from crosschip.ops.definition.operator import UnknownRank
+from crosschip.ops.definition.windows import AutoPad, Windows
 
 _AUTO_PADS = {
     "NOTSET": AutoPad.NONE,
@@ -22,128 +24,64 @@ _AUTO_PADS = {
 
 Numbers = tuple[int, ...]
 
-
-class Windows(NamedTuple):
-    """Sliding windows; a number an axis of the image.
-
-    Attributes:
-        auto_pad: how much the image is padded.
-        before: the padding in front, where `auto_pad` is `NONE`.
-        after: the padding at the end.
-        kernel: how many elements a window has; `None` if the model leaves that open.
-        strides: how far it is from one window to the next.
-        dilations: how far it is from one element of a window to the next.
-    """
-
-    auto_pad: AutoPad
-    before: Numbers
-    after: Numbers
-    kernel: Numbers | None
-    strides: Numbers
-    dilations: Numbers
-
-    @property
-    def rank(self) -> int:
-        """How many axes the image has."""
-        return len(self.strides)
-
-    @property
-    def known_kernel(self) -> Numbers:
-        """The size of the windows.
-
-        Raises:
-            UnsupportedError: it is not known.
-        """
-        if self.kernel is None:
-            raise UnsupportedError("padding that depends on the filter needs one of fixed size")
-        return self.kernel
-
-    @property
-    def spans(self) -> Numbers:
-        """How many pixels a dilated window covers."""
-        pairs = zip(self.known_kernel, self.dilations, strict=True)
-        return tuple(extent(size, dilation) for size, dilation in pairs)
-
-    def of(self, *axes: int) -> Windows:
-        """The windows on some axes of the image only."""
-
-        def picked(numbers: Numbers) -> Numbers:
-            return tuple(numbers[axis] for axis in axes)
-
-        return Windows(
-            self.auto_pad,
-            picked(self.before),
-            picked(self.after),
-            None if self.kernel is None else picked(self.kernel),
-            picked(self.strides),
-            picked(self.dilations),
-        )
-
-    def flat(self) -> Windows:
-        """Windows on an image of one axis as those on one of two, the first of size 1."""
-        return _POINT._replace(auto_pad=self.auto_pad).beside(self)
-
-    def upright(self) -> Windows:
-        """Windows on an image of one axis as those on one of two that do not widen the second."""
-        return self.beside(_POINT)
-
-    def beside(self, other: Windows) -> Windows:
-        """The windows on the axes of both images."""
-        kernel = None
-        if self.kernel is not None and other.kernel is not None:
-            kernel = (*self.kernel, *other.kernel)
-        return Windows(
-            self.auto_pad,
-            (*self.before, *other.before),
-            (*self.after, *other.after),
-            kernel,
-            (*self.strides, *other.strides),
-            (*self.dilations, *other.dilations),
-        )
-
-    def rounded_up(self, image: Sequence[int]) -> Windows:
-        """The windows that `ceil_mode` asks for, by more padding at the end."""
-        after = []
-        for axis, size in enumerate(image):
-            span, stride, before = self.spans[axis], self.strides[axis], self.before[axis]
-            last = -(-(size + before + self.after[axis] - span) // stride)
-            if last * stride >= size + before:
-                last -= 1
-            after.append(max(0, last * stride + span - size - before))
-        return self._replace(after=tuple(after))
-
-    def explicit(self, image: Sequence[Dim]) -> Windows:
-        """The same windows with the padding in numbers.
-
-        Raises:
-            UnsupportedError: it depends on a size that is not known.
-        """
-        if self.auto_pad is AutoPad.NONE:
-            return self
-        before, after = [0] * self.rank, [0] * self.rank
-        if self.auto_pad.keeps_size:
-            for axis, size in enumerate(image):
-                total = _same_padding(size, self.spans[axis], self.strides[axis])
-                before[axis], after[axis] = self.auto_pad.divided(total)
-        return self._replace(auto_pad=AutoPad.NONE, before=tuple(before), after=tuple(after))
-
-    def arguments(self) -> dict[str, object]:
-        """The arguments of a standard operator, for an image of two axes."""
-        (top, left), (bottom, right) = self.before, self.after
-        return {
-            "auto_pad": self.auto_pad,
-            "pads": (top, bottom, left, right),
-            "strides": self.strides,
-            "dilations": self.dilations,
-        }
-
-
-_POINT = Windows(AutoPad.NONE, (0,), (0,), (1,), (1,), (1,))
+_POINT = Windows((1,), (1,), (1,), AutoPad.NONE, (0, 0))
 """Windows of one pixel each."""
 
 
-def windows_of(node: Node, rank: int, kernel: Numbers | None) -> Windows:
-    """The windows of a node on images of so many axes."""
+def flat(windows: Windows) -> Windows:
+    """Windows on an image of one axis as those on one of two, the first of size 1."""
+    return replace(_POINT, auto_pad=windows.auto_pad).beside(windows)
+
+
+def upright(windows: Windows) -> Windows:
+    """Windows on an image of one axis as those on one of two that do not widen the second."""
+    return windows.beside(_POINT)
+
+
+def explicit(windows: Windows, image: Sequence[Dim]) -> Windows:
+    """The same windows with the padding in numbers.
+
+    Raises:
+        UnsupportedError: it depends on a size that is not known.
+    """
+    if windows.auto_pad.keeps_size:
+        spans_of(windows)
+    try:
+        return windows.explicit(image)
+    except UnknownRank:
+        raise UnsupportedError(
+            "auto_pad SAME with a stride needs an image of fixed sizes"
+        ) from None
+
+
+def spans_of(windows: Windows) -> Numbers:
+    """The number of pixels that a dilated window covers on each axis.
+
+    Raises:
+        UnsupportedError: it is not known.
+    """
+    try:
+        return windows.spans
+    except UnknownRank:
+        raise UnsupportedError(
+            "padding that depends on the filter needs one of fixed size"
+        ) from None
+
+
+def arguments(windows: Windows) -> dict[str, object]:
+    """The arguments of a standard operator, for an image of two axes."""
+    return {
+        "auto_pad": windows.auto_pad,
+        "pads": windows.pads,
+        "strides": windows.strides,
+        "dilations": windows.dilations,
+    }
+
+
+def windows_of(node: Node, kernel: Sequence[Dim]) -> Windows:
+    """The windows of a node, given their sizes."""
+    rank = len(kernel)
+    # Some operators with windows have no auto_pad.
     mode = _AUTO_PADS[only("auto_pad", node.text("auto_pad", "NOTSET"), *_AUTO_PADS)]
     pads = node.integers("pads", (0,) * 2 * rank)
     if mode is AutoPad.VALID:
@@ -152,7 +90,8 @@ def windows_of(node: Node, rank: int, kernel: Numbers | None) -> Windows:
         raise ModelError(f"pads {list(pads)} are not {2 * rank} numbers from 0 up")
     strides = positive("strides", node.integers("strides", (1,) * rank), rank)
     dilations = positive("dilations", node.integers("dilations", (1,) * rank), rank)
-    return Windows(mode, pads[:rank], pads[rank:], kernel, strides, dilations)
+    sides = zip(pads[:rank], pads[rank:], strict=True)
+    return Windows(kernel, strides, dilations, mode, tuple(chain.from_iterable(sides)))
 
 
 def image_of(operand: Operand, rank: int) -> Sequence[Dim]:
@@ -172,21 +111,21 @@ def image_of(operand: Operand, rank: int) -> Sequence[Dim]:
     return shape[2:]
 
 
-def kernel_of(node: Node, filter: Operand) -> tuple[int, Numbers | None]:
-    """How many axes a filter's windows have, and their size; `kernel_shape` may repeat it."""
+def kernel_of(node: Node, filter: Operand) -> Sequence[Dim]:
+    """The sizes of a filter's windows, as far as they are known; `kernel_shape` may repeat them."""
     declared = node.optional_integers("kernel_shape")
     shape = filter.type.shape
     if shape is None:
         if declared is None:
             raise UnsupportedError("the number of axes of the filter must be known")
-        return len(declared), positive("kernel_shape", declared, len(declared))
+        return positive("kernel_shape", declared, len(declared))
     rank = len(shape) - 2
     sizes = tuple(size for size in shape[2:] if isinstance(size, int))
     if len(sizes) != rank:
-        return rank, None if declared is None else positive("kernel_shape", declared, rank)
+        return shape[2:] if declared is None else positive("kernel_shape", declared, rank)
     if declared is not None and declared != sizes:
         raise ModelError(f"kernel_shape is {list(declared)}, but the filter's {list(sizes)}")
-    return rank, positive("filter", sizes, rank)
+    return positive("filter", sizes, rank)
 
 
 def positive(name: str, numbers: Sequence[int], count: int) -> Numbers:
@@ -194,12 +133,3 @@ def positive(name: str, numbers: Sequence[int], count: int) -> Numbers:
     if len(numbers) != count or min(numbers, default=0) < 1:
         raise ModelError(f"{name} {list(numbers)} are not {count} numbers from 1 up")
     return tuple(numbers)
-
-
-def _same_padding(size: Dim, span: int, stride: int) -> int:
-    """So much padding that there are `ceil(size / stride)` windows."""
-    if stride == 1:
-        return span - 1
-    if not isinstance(size, int):
-        raise UnsupportedError("auto_pad SAME with a stride needs an image of fixed sizes")
-    return max(0, (-(-size // stride) - 1) * stride + span - size)

@@ -1,4 +1,4 @@
-"""How Paddle 2 lays the smaller of two inputs along the larger one."""
+"""Alignment of the smaller of two inputs along the larger one, as Paddle 2 has it."""
 
 from __future__ import annotations
 

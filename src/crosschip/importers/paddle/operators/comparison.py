@@ -73,7 +73,7 @@ def logical_not(op: Context) -> None:
 
 
 def _truth(op: Context, slot: str) -> Operand:
-    """Whether each element of an input is not 0."""
+    """The truth of each element of an input: it is not 0."""
     return op.as_type(op.input(slot), ElementType.BOOL)
 
 
@@ -103,6 +103,6 @@ def bitwise_not(op: Context) -> None:
 
 @imports("is_empty")
 def is_empty(op: Context) -> None:
-    """Whether a tensor has no elements."""
+    """True if a tensor has no elements."""
     sizes = op.add(ShapeOf, op.input())
     op.make(Equal, op.add(ReduceProd, sizes, (), keepdim=False), np.int64(0))

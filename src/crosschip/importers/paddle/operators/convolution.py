@@ -61,7 +61,7 @@ def conv2d_transpose(op: Context) -> None:
 
 
 def _taken_off(image: Operand, filter: Operand, strides: tuple[int, ...]) -> tuple[int, ...]:
-    """What Paddle takes off a transposed convolution that is padded SAME.
+    """The pixels that Paddle takes off a transposed convolution that is padded SAME.
 
     It is what a convolution of the input would have been padded with, not one of the output.
     """

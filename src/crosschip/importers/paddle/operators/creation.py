@@ -33,7 +33,7 @@ _VALUES = {
 }
 """The attribute with the elements of each type in Paddle 2; the others are of no account."""
 _MAX_COUNT = 2**24
-"""How many numbers can be counted up to; only a damaged file has more."""
+"""The longest list of numbers to count up; only a damaged file has a longer one."""
 _INTEGERS = range(-(2**63), 2**64)
 
 

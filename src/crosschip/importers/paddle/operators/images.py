@@ -14,7 +14,7 @@ _CHANNELS_LAST = ("NHWC", "NLC", "NDHWC")
 
 
 class Images:
-    """What an operator reads and makes, with its channels first in between.
+    """The images that an operator reads and makes, with channels first in between.
 
     Attributes:
         are_channels_last: whether the file has the channels last.

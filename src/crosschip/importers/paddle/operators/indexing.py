@@ -60,7 +60,7 @@ def take_along_axis(op: Context) -> None:
 
 @imports("where_index")
 def where_index(op: Context) -> None:
-    """Where elements are not 0: a row for each of them."""
+    """Places of the elements that are not 0: a row for each of them."""
     op.make(Transpose, op.add(NonZero, op.input("Condition")), (1, 0))
 
 

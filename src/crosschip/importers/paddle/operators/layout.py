@@ -23,7 +23,7 @@ from crosschip.ops.standard.slicing import Slice
 
 @imports("reshape", "reshape2")
 def reshape(op: Context) -> None:
-    """Where only one size is computed, it follows from the others, and the shape is constant."""
+    """Make the shape constant where only one size is computed: it follows from the others."""
     slots = ("shape", "ShapeTensor", "Shape")
     entries = op.entries(*slots)
     if entries is None or -1 in entries or entries.count(None) > 1:
@@ -100,7 +100,7 @@ def squeeze(op: Context) -> None:
 
 
 def _is_longer(x: Operand, axis: int) -> bool:
-    """Whether an axis, if there is such an axis, is known to have another size than 1."""
+    """Tell whether an axis, if there is such an axis, is known to have another size than 1."""
     shape = x.type.shape
     if shape is None or not -len(shape) <= axis < len(shape):
         return False

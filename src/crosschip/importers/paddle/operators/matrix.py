@@ -18,7 +18,7 @@ from crosschip.ops.standard.matrix import Det, MatMul
 from crosschip.ops.standard.slicing import Slice
 
 _PADDED = 4
-"""How many rows and columns there are at the end of weights that Paddle has padded."""
+"""The number of rows and columns at the end of weights that Paddle has padded."""
 
 
 @imports("matmul_v2", "bmm")

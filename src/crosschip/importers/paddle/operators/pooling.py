@@ -12,7 +12,7 @@ from crosschip.importers.paddle.operators.images import Images
 from crosschip.importers.paddle.operators.windows import padding
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
-from crosschip.ops.definition.windows import AutoPad
+from crosschip.ops.definition.windows import AutoPad, Windows
 from crosschip.ops.standard.arithmetic import Clip, Mul
 from crosschip.ops.standard.padding import Pad, PadMode
 from crosschip.ops.standard.pooling import (
@@ -26,7 +26,7 @@ from crosschip.ops.standard.reduction import ReduceMax
 _LOWEST = float(np.finfo(np.float32).min)
 """The maximum that Paddle has of nothing."""
 _LONGEST = 2**20
-"""How long an axis of an image can be; only a damaged file has a longer one."""
+"""The longest axis of an image; only a damaged file has a longer one."""
 
 
 @imports("pool2d")
@@ -110,7 +110,7 @@ def _may_miss(
     strides: Sequence[int],
     ceil_mode: bool,
 ) -> bool:
-    """Whether a window can lie in the padding altogether."""
+    """Tell whether a window can lie in the padding altogether."""
     after = pads[1::2] if auto_pad is AutoPad.NONE else (0, 0)
     return ceil_mode and any(
         padding + stride > window
@@ -119,7 +119,7 @@ def _may_miss(
 
 
 def _is_even(auto_pad: AutoPad, pads: tuple[int, ...]) -> bool:
-    """Whether there is as much padding at the top as at the bottom, and likewise at the sides."""
+    """Tell whether padding at the top is as much as at the bottom, and likewise at the sides."""
     if auto_pad is AutoPad.NONE:
         return pads[0::2] == pads[1::2]
     return auto_pad is AutoPad.VALID
@@ -133,7 +133,7 @@ def _share_inside(
     strides: Sequence[int],
     ceil_mode: bool,
 ) -> Array:
-    """How much of what Paddle counts of each window is inside the image, [H_out, W_out].
+    """The share inside the image of what Paddle counts of each window, [H_out, W_out].
 
     It takes the padding at the bottom and on the right to be as wide as that opposite.
     """
@@ -144,11 +144,9 @@ def _share_inside(
             f"image {image.type} must be known"
         )
     axes = []
+    sides = Windows(kernel_shape, strides, (1, 1), auto_pad, pads).sides(sizes)
     for axis, (size, window, stride) in enumerate(zip(sizes, kernel_shape, strides, strict=True)):
-        before, after = pads[2 * axis : 2 * axis + 2]
-        if auto_pad is AutoPad.SAME:
-            total = max((-(-size // stride) - 1) * stride + window - size, 0)
-            before, after = total // 2, total - total // 2
+        before, after = sides[2 * axis : 2 * axis + 2]
         room = size + before + after - window + (stride - 1 if ceil_mode else 0)
         if room > _LONGEST:
             raise ModelError(f"X: {image.type} with paddings {list(pads)} is too large an image")

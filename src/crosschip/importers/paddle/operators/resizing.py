@@ -103,7 +103,7 @@ def _by_scales(
 
 
 def _align_mode(op: Context, align_corners: bool, **target: Any) -> AlignMode:
-    """Where pixels lie; where there is one in a row or column, it is the first of the source."""
+    """The places of pixels; one alone in a row or column is the first of the source."""
     if op.integer("align_mode", 1):
         return AlignMode.ASYMMETRIC
     shape, scales = target.get("shape"), target.get("scales")

@@ -54,7 +54,7 @@ def roi_align(op: Context) -> None:
 
 
 def _images_of_regions(op: Context) -> Operand:
-    """Which image each region is of, from how many there are of each: [2, 3] is [0, 0, 1, 1, 1].
+    """The image of each region, from the number of each image's: [2, 3] is [0, 0, 1, 1, 1].
 
     A region is of image `i` if it comes after the last region of `i` images.
     """

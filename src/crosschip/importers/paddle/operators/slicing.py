@@ -61,7 +61,7 @@ def _last_of_each(
 
 
 def _end_before(x: Operand, axis: int, end: int) -> int:
-    """What Paddle 2 means by the end of a slice that goes backwards, as NumPy has it."""
+    """The end of a slice that goes backwards, from Paddle 2's meaning to NumPy's."""
     if end == -1:
         return _BEFORE_ALL
     shape = x.type.shape

@@ -1,4 +1,4 @@
-"""What convolutions and poolings share: how images are padded."""
+"""Padding of images, which convolutions and poolings share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ALGORITHMS = {"EXPLICIT": AutoPad.NONE, "SAME": AutoPad.SAME, "VALID": AutoPad.
 
 
 def padding(op: Context) -> tuple[AutoPad, tuple[int, ...]]:
-    """How the image is padded: by which rule, and the pixels at the top, bottom, left and right."""
+    """The padding of the image: its rule, and the pixels at the top, bottom, left and right."""
     algorithm = op.text("padding_algorithm", "EXPLICIT")
     if algorithm not in _ALGORITHMS:
         raise ModelError(f"padding_algorithm: {algorithm!r} is not one of {', '.join(_ALGORITHMS)}")

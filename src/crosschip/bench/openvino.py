@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from crosschip.bench.peers import PeerRun
 from crosschip.devices.openvino.quiet import import_engine
-from crosschip.hal.peer import PeerRun
 from crosschip.ir import Array, DeviceError
 
 
@@ -15,7 +15,10 @@ def open_model(path: Path, inputs: Mapping[str, Array], threads: int | None) -> 
 
     In a folder, it is the `.pdmodel` there that is read.
     """
-    import_engine()
+    try:
+        import_engine()
+    except ImportError as error:
+        raise DeviceError(f"openvino is not installed: {error}") from error
     import openvino
 
     core = openvino.Core()

@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
+from crosschip.bench.peers import PeerRun
 from crosschip.devices.onnxruntime.quiet import import_engine
-from crosschip.hal.peer import PeerRun
 from crosschip.ir import Array, DeviceError
 
 
 def open_model(path: Path, inputs: Mapping[str, Array], threads: int | None) -> PeerRun:
     """A session on an `.onnx` file, with all graph optimizations."""
-    import_engine()
+    try:
+        import_engine()
+    except ImportError as error:
+        raise DeviceError(f"onnxruntime is not installed: {error}") from error
     import onnxruntime
 
     if path.suffix != ".onnx":

@@ -1,19 +1,20 @@
 """Engines called directly, for comparison: the model's own file, and nothing of crosschip between.
 
-A peer is an entry point of the group `crosschip.peers`: a function that opens a model file with an
+A peer is a module of this package with a function `open_model` that opens a model file with an
 engine, float32, tuned as somebody who knows the engine well would do it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import entry_points
+from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
 from crosschip.ir import Array, DeviceError
 
-GROUP = "crosschip.peers"
+PEERS = ("onnxruntime", "openvino")
+"""The names of the engines, which are those of the modules."""
 
 PeerRun = Callable[[], Sequence[Array]]
 """One run on inputs that have been set before; the outputs are the caller's own."""
@@ -34,12 +35,9 @@ def open_peer(name: str) -> Peer:
     """The peer called `name`.
 
     Raises:
-        DeviceError: there is none, or it fails to load.
+        DeviceError: there is none.
     """
-    found = {entry.name: entry for entry in entry_points(group=GROUP)}
-    if name not in found:
-        raise DeviceError(f"there is no engine {name!r} to compare with; there are {list(found)}")
-    try:
-        return cast(Peer, found[name].load())
-    except ImportError as error:
-        raise DeviceError(f"engine {name!r} failed to load: {error}") from error
+    if name not in PEERS:
+        known = ", ".join(PEERS)
+        raise DeviceError(f"there is no engine {name!r} to compare with; there are {known}")
+    return cast(Peer, import_module(f"crosschip.bench.{name}").open_model)

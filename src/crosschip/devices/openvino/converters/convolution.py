@@ -1,46 +1,18 @@
-"""Convolution and pooling of [N, C, H, W] images."""
+"""Convolutions of [N, C, H, W] images."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from openvino import Node, Output
+from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.limits import own_size, windows_in_image
-from crosschip.devices.openvino.converters.table import FLOAT_TYPES, converts
-from crosschip.devices.openvino.graph import TYPES, Graph, Value
+from crosschip.devices.limits import own_size
+from crosschip.devices.openvino.converters.table import converts
+from crosschip.devices.openvino.converters.windows import window_arguments
+from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
-from crosschip.ir import ElementType, Operand
-from crosschip.ir.types import INDICES
+from crosschip.ir import Operand
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
-from crosschip.ops.standard.pooling import (
-    AdaptiveAveragePool2D,
-    AdaptiveMaxPool2D,
-    AveragePool2D,
-    MaxPool2D,
-    Pool2D,
-)
-
-_BYTES = {ElementType.INT8, ElementType.UINT8}
-_AUTO_PAD = {
-    AutoPad.NONE: "explicit",
-    AutoPad.SAME: "same_upper",
-    AutoPad.VALID: "valid",
-    AutoPad.SAME_LOWER: "same_lower",
-}
-
-
-def _window(op: Conv2D | Conv2DTranspose | Pool2D) -> dict[str, Any]:
-    """The arguments that say where windows are."""
-    top, bottom, left, right = op.pads
-    return {
-        "strides": op.strides,
-        "pads_begin": (top, left),
-        "pads_end": (bottom, right),
-        "auto_pad": _AUTO_PAD[op.auto_pad],
-    }
 
 
 def _grouped(op: Conv2D | Conv2DTranspose | DeformableConv2D) -> Refusal | None:
@@ -63,7 +35,7 @@ def conv_2d(g: Graph, op: Conv2D) -> Node:
         convolution, filters = ops.convolution, g[op.filter]
         if _lone_column(op):
             image, filters = _with_channel(g, image, op.input), _with_channel(g, filters, op.filter)
-    result = convolution(image, filters, dilations=op.dilations, **_window(op))
+    result = convolution(image, filters, dilations=op.dilations, **window_arguments(op))
     return _biased(g, op, result)
 
 
@@ -111,73 +83,16 @@ def conv_2d_transpose(g: Graph, op: Conv2DTranspose) -> Node:
         into, *rest = op.filter.type.static_shape or ()
         convolution = ops.group_convolution_backprop_data
         filters = g.reshaped(op.filter, [op.group, into // op.group, *rest])
-    arguments = {"dilations": op.dilations, "output_padding": op.output_padding, **_window(op)}
+    arguments = {
+        "dilations": op.dilations,
+        "output_padding": op.output_padding,
+        **window_arguments(op),
+    }
     return _biased(g, op, convolution(g[op.input], filters, **arguments))
 
 
 def _biased(g: Graph, op: Conv2D | Conv2DTranspose | DeformableConv2D, result: Node) -> Node:
     return ops.add(result, g.reshaped(op.bias, [1, -1, 1, 1])) if op.bias else result
-
-
-def _rounding(op: Pool2D) -> str:
-    if not op.ceil_mode or op.auto_pad.keeps_size:
-        return "floor"
-    return "ceil_torch" if op.inside else "ceil"
-
-
-def _averaged(op: AveragePool2D) -> Refusal | None:
-    if op.dilations != (1, 1):
-        return Refusal("dilations", f"{list(op.dilations)}")
-    if op.ceil_mode and op.count_include_pad:
-        return Refusal(
-            "count_include_pad", "with ceil_mode, what is beyond the padding would count too"
-        )
-    return windows_in_image(op)
-
-
-@converts(AveragePool2D, limit=_averaged, nonempty=True)
-def average_pool_2d(g: Graph, op: AveragePool2D) -> Node:
-    return ops.avg_pool(
-        g[op.input],
-        kernel_shape=op.kernel_shape,
-        exclude_pad=not op.count_include_pad,
-        rounding_type=_rounding(op),
-        **_window(op),
-    )
-
-
-def _located(op: MaxPool2D) -> Refusal | None:
-    """OpenVINO finds indices with its slow reference code, which has gaps."""
-    if op.return_indices and op.auto_pad.keeps_size and op.input.type.static_shape is None:
-        return Refusal(
-            "auto_pad", f"{op.auto_pad.name}, with indices into an image of unknown size"
-        )
-    stored = op.input.type.element_type
-    if op.return_indices and stored in _BYTES | {ElementType.BFLOAT16}:
-        return Refusal("input", f"{stored}, with indices")
-    return windows_in_image(op)
-
-
-@converts(MaxPool2D, types=FLOAT_TYPES | INDICES | _BYTES, limit=_located, nonempty=True)
-def max_pool_2d(g: Graph, op: MaxPool2D) -> list[Output]:
-    pooled = ops.max_pool(
-        g[op.input],
-        kernel_shape=op.kernel_shape,
-        dilations=op.dilations,
-        rounding_type=_rounding(op),
-        index_element_type=TYPES[op.return_indices_dtype],
-        axis=2,
-        **_window(op),
-    )
-    return [pooled.output(index) for index in range(len(op.outputs))]
-
-
-@converts(AdaptiveMaxPool2D, types=FLOAT_TYPES | INDICES, nonempty=True)
-def adaptive_max_pool_2d(g: Graph, op: AdaptiveMaxPool2D) -> list[Value]:
-    g.some(op, [2, 3])
-    pooled = ops.adaptive_max_pool(g[op.input], g.int64(op.output_shape), "i32")
-    indices = ops.convert(pooled.output(1), TYPES[op.return_indices_dtype])
-    return [pooled.output(0), indices][: len(op.outputs)]
 
 
 @converts(DeformableConv2D, limit=_grouped, nonempty=True)
@@ -192,11 +107,3 @@ def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> Node:
         bilinear_interpolation_pad=True,
     )
     return _biased(g, op, result)
-
-
-@converts(AdaptiveAveragePool2D, nonempty=True)
-def adaptive_average_pool_2d(g: Graph, op: AdaptiveAveragePool2D) -> Value:
-    g.some(op, [2, 3])
-    if op.output_shape == (1, 1):
-        return ops.reduce_mean(g[op.input], g.int64([2, 3]), True)
-    return ops.adaptive_avg_pool(g[op.input], g.int64(op.output_shape))

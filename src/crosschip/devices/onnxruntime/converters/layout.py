@@ -1,39 +1,11 @@
-"""Operators that move elements about: layout, joining, picking, filling, element types."""
+"""Changes of shape and of the order of axes."""
 
 from __future__ import annotations
 
-from crosschip.devices.limits import along_nothing, backward_start
 from crosschip.devices.onnxruntime.converters.table import MOVABLE, converts, needs_rank, rank_of
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.hal import Refusal
-from crosschip.ops.standard import conversion, creation, indexing, joining, layout, slicing
-
-
-@converts(conversion.Cast, types=MOVABLE)
-def cast(g: Graph, op: conversion.Cast) -> str:
-    return g.cast(g[op.input], op.dtype.dtype)
-
-
-@converts(creation.Fill, types=MOVABLE, computed=["shape"])
-def fill(g: Graph, op: creation.Fill) -> str:
-    value = g.add("Reshape", g[op.value], g.int64([]))
-    return g.add("Expand", value, g.indices(op.operand("shape")))
-
-
-@converts(joining.Concat, types=MOVABLE)
-def concat(g: Graph, op: joining.Concat) -> str:
-    return g.add("Concat", *(g[part] for part in op.parts), axis=op.axis)
-
-
-@converts(joining.Split, types=MOVABLE, computed=["split"])
-def split(g: Graph, op: joining.Split) -> list[str]:
-    sizes = g.indices(op.operand("split"))
-    return g.add_all("Split", len(op.outputs), g[op.input], sizes, axis=op.axis)
-
-
-@converts(indexing.Gather, types=MOVABLE)
-def gather(g: Graph, op: indexing.Gather) -> str:
-    return g.add("Gather", g[op.input], g[op.indices], axis=op.axis)
+from crosschip.ops.standard import layout
 
 
 @converts(layout.Reshape, types=MOVABLE, computed=["shape"])
@@ -85,18 +57,3 @@ def flatten(g: Graph, op: layout.Flatten) -> str:
 def expand(g: Graph, op: layout.Expand) -> str:
     # The absolute value turns -1, which keeps a size, into 1, which ONNX has for that.
     return g.add("Expand", g[op.input], g.add("Abs", g.indices(op.operand("shape"))))
-
-
-@converts(creation.ShapeOf, types=MOVABLE)
-def shape_of(g: Graph, op: creation.ShapeOf) -> str:
-    return g.cast(g.add("Shape", g[op.input]), op.dtype.dtype)
-
-
-@converts(slicing.Slice, types=MOVABLE, computed=["starts", "ends"], limit=backward_start)
-def slice_(g: Graph, op: slicing.Slice) -> str:
-    if along_nothing(op.operand("starts")):
-        return g[op.input]
-    starts, ends, axes, steps = (
-        g.indices(op.operand(slot)) for slot in ("starts", "ends", "axes", "steps")
-    )
-    return g.add("Slice", g[op.input], starts, ends, axes, steps)

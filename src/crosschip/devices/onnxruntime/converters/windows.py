@@ -1,0 +1,32 @@
+"""Windows that slide over images, as ONNX writes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crosschip.hal import Refusal
+from crosschip.ops.definition.windows import AutoPad
+from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.pooling import (
+    Pool2D,
+)
+
+_AUTO_PAD = {
+    AutoPad.NONE: "NOTSET",
+    AutoPad.SAME: "SAME_UPPER",
+    AutoPad.VALID: "VALID",
+    AutoPad.SAME_LOWER: "SAME_LOWER",
+}
+
+
+def window_attributes(op: Conv2D | Conv2DTranspose | Pool2D) -> dict[str, Any]:
+    """The attributes that say where windows are."""
+    top, bottom, left, right = op.pads
+    pads = [top, left, bottom, right] if op.auto_pad is AutoPad.NONE else None
+    return {"auto_pad": _AUTO_PAD[op.auto_pad], "pads": pads, "strides": op.strides}
+
+
+def dilated(op: Conv2D | Pool2D, *, always: bool = False) -> Refusal | None:
+    if (always or op.auto_pad.keeps_size) and op.dilations != (1, 1):
+        return Refusal("dilations", f"{list(op.dilations)} with auto_pad {op.auto_pad.name}")
+    return None

@@ -1,0 +1,37 @@
+"""Changes of element type, or of nothing."""
+
+from __future__ import annotations
+
+from openvino import Node
+from openvino import opset15 as ops
+
+from crosschip.devices.openvino.converters.table import (
+    FLOAT_TYPES,
+    MOVABLE,
+    converts,
+    sizes_only,
+)
+from crosschip.devices.openvino.graph import TYPES, Graph, Value
+from crosschip.hal import Refusal, Rule
+from crosschip.ir import ElementType
+from crosschip.ops.standard import conversion
+from crosschip.ops.standard.conversion import Assign
+
+
+def _narrow(op: conversion.Cast) -> Refusal | None:
+    own = op.input.type.element_type
+    if op.dtype is ElementType.INT64 and own in FLOAT_TYPES:
+        return Refusal("dtype", "int64 is computed in int32", Rule.COMPUTED)
+    if op.dtype is ElementType.BOOL and own is ElementType.UINT32:
+        return Refusal("input", "uint32 is false from 2 ** 31 on")
+    return sizes_only(op)
+
+
+@converts(conversion.Cast, types=MOVABLE, limit=_narrow)
+def cast(g: Graph, op: conversion.Cast) -> Node:
+    return ops.convert(g[op.input], TYPES[op.dtype])
+
+
+@converts(Assign, types=MOVABLE, limit=sizes_only)
+def assign(g: Graph, op: Assign) -> Value:
+    return g[op.input]

@@ -1,0 +1,80 @@
+"""Changes of shape and of the order of axes."""
+
+from __future__ import annotations
+
+from openvino import Node
+from openvino import opset15 as ops
+
+from crosschip.devices.limits import along_nothing
+from crosschip.devices.openvino.converters.table import (
+    MOVABLE,
+    converts,
+    never_empty,
+    rank_of,
+    sizes_only,
+)
+from crosschip.devices.openvino.graph import Graph, Value
+from crosschip.ops.standard import layout
+
+
+@converts(layout.Reshape, types=MOVABLE, computed=["shape"], limit=sizes_only)
+def reshape(g: Graph, op: layout.Reshape) -> Node:
+    shape = g.indices(op.operand("shape"))
+    if op.outputs[0].type.shape == ():
+        # Of a product of two vectors, taken by `reshape` to no axes, OpenVINO crashes.
+        return ops.squeeze(ops.reshape(g[op.input], g.int64([1]), False), g.scalar(0))
+    if op.input.type.shape == () and op.outputs[0].type.static_shape is None:
+        # Of a tensor without axes, OpenVINO does not count the elements.
+        total = ops.reduce_prod(ops.abs(shape), g.int64([0]), False)
+        g.require(op, "shape: is not of one element", ops.equal(total, g.scalar(1)))
+    elif rank_of(op.outputs[0]) == 1:
+        # OpenVINO makes one axis of all elements, whatever size is asked for.
+        total = ops.reduce_prod(ops.convert(g.sizes(op.input, 0), "i64"), g.int64([0]), True)
+        asked = ops.select(ops.equal(shape, g.scalar(0)), g.size(op.input, 0), shape)
+        holds = ops.logical_or(ops.equal(asked, total), ops.equal(shape, g.scalar(-1)))
+        g.require(op, "shape: does not hold the input's elements", holds)
+    return ops.reshape(g[op.input], shape, True)
+
+
+@converts(layout.Transpose, types=MOVABLE, limit=sizes_only)
+def transpose(g: Graph, op: layout.Transpose) -> Node:
+    rank = len(op.perm)
+    return ops.transpose(g[op.input], g.int64(axis % rank for axis in op.perm))
+
+
+@converts(layout.Squeeze, types=MOVABLE, limit=sizes_only)
+def squeeze(g: Graph, op: layout.Squeeze) -> Node:
+    return ops.squeeze(g[op.input], g.int64(op.axes) if op.axes else None)
+
+
+@converts(layout.Unsqueeze, types=MOVABLE, limit=sizes_only)
+def unsqueeze(g: Graph, op: layout.Unsqueeze) -> Value:
+    if not op.axes:
+        return g[op.input]
+    return ops.unsqueeze(g[op.input], g.int64(op.axes))
+
+
+@converts(layout.Flatten, types=MOVABLE, limit=never_empty)
+def flatten(g: Graph, op: layout.Flatten) -> Node:
+    known = [size if isinstance(size, int) else -1 for size in op.outputs[0].type.shape or ()]
+    if known.count(-1) < 2:
+        return ops.reshape(g[op.input], g.int64(known), False)
+    rank = max(1, rank_of(op.input))
+    start, end = op.start_axis % rank, op.end_axis % rank + 1
+    sizes, one = ops.convert(ops.shape_of(g[op.input]), "i64"), g.int64([1])
+    before, between, after = (
+        ops.slice(sizes, g.int64([first]), g.int64([last]), one)
+        for first, last in ((0, start), (start, end), (end, rank))
+    )
+    merged = ops.reduce_prod(between, g.int64([0]), True)
+    return ops.reshape(g[op.input], ops.concat([before, merged, after], 0), False)
+
+
+@converts(layout.Expand, types=MOVABLE, computed=["shape"], limit=never_empty)
+def expand(g: Graph, op: layout.Expand) -> Value:
+    if op.outputs[0].type.shape == () or along_nothing(op.operand("shape")):
+        # To no axes, OpenVINO crashes.
+        return g[op.input]
+    # The absolute value turns -1, which keeps a size, into 1, which OpenVINO has for that.
+    shape = ops.abs(g.indices(op.operand("shape")))
+    return ops.broadcast(g[op.input], shape, broadcast_spec="bidirectional")

@@ -1,0 +1,92 @@
+"""Pooling of [N, C, H, W] images."""
+
+from __future__ import annotations
+
+from openvino import Node, Output
+from openvino import opset15 as ops
+
+from crosschip.devices.limits import windows_in_image
+from crosschip.devices.openvino.converters.table import FLOAT_TYPES, converts
+from crosschip.devices.openvino.converters.windows import window_arguments
+from crosschip.devices.openvino.graph import TYPES, Graph, Value
+from crosschip.hal import Refusal
+from crosschip.ir import ElementType
+from crosschip.ir.types import INDICES
+from crosschip.ops.standard.pooling import (
+    AdaptiveAveragePool2D,
+    AdaptiveMaxPool2D,
+    AveragePool2D,
+    MaxPool2D,
+    Pool2D,
+)
+
+_BYTES = {ElementType.INT8, ElementType.UINT8}
+
+
+def _rounding(op: Pool2D) -> str:
+    if not op.ceil_mode or op.auto_pad.keeps_size:
+        return "floor"
+    return "ceil_torch" if op.inside else "ceil"
+
+
+def _averaged(op: AveragePool2D) -> Refusal | None:
+    if op.dilations != (1, 1):
+        return Refusal("dilations", f"{list(op.dilations)}")
+    if op.ceil_mode and op.count_include_pad:
+        return Refusal(
+            "count_include_pad", "with ceil_mode, what is beyond the padding would count too"
+        )
+    return windows_in_image(op)
+
+
+@converts(AveragePool2D, limit=_averaged, nonempty=True)
+def average_pool_2d(g: Graph, op: AveragePool2D) -> Node:
+    return ops.avg_pool(
+        g[op.input],
+        kernel_shape=op.kernel_shape,
+        exclude_pad=not op.count_include_pad,
+        rounding_type=_rounding(op),
+        **window_arguments(op),
+    )
+
+
+def _located(op: MaxPool2D) -> Refusal | None:
+    """OpenVINO finds indices with its slow reference code, which has gaps."""
+    if op.return_indices and op.auto_pad.keeps_size and op.input.type.static_shape is None:
+        return Refusal(
+            "auto_pad", f"{op.auto_pad.name}, with indices into an image of unknown size"
+        )
+    stored = op.input.type.element_type
+    if op.return_indices and stored in _BYTES | {ElementType.BFLOAT16}:
+        return Refusal("input", f"{stored}, with indices")
+    return windows_in_image(op)
+
+
+@converts(MaxPool2D, types=FLOAT_TYPES | INDICES | _BYTES, limit=_located, nonempty=True)
+def max_pool_2d(g: Graph, op: MaxPool2D) -> list[Output]:
+    pooled = ops.max_pool(
+        g[op.input],
+        kernel_shape=op.kernel_shape,
+        dilations=op.dilations,
+        rounding_type=_rounding(op),
+        index_element_type=TYPES[op.return_indices_dtype],
+        axis=2,
+        **window_arguments(op),
+    )
+    return [pooled.output(index) for index in range(len(op.outputs))]
+
+
+@converts(AdaptiveMaxPool2D, types=FLOAT_TYPES | INDICES, nonempty=True)
+def adaptive_max_pool_2d(g: Graph, op: AdaptiveMaxPool2D) -> list[Value]:
+    g.some(op, [2, 3])
+    pooled = ops.adaptive_max_pool(g[op.input], g.int64(op.output_shape), "i32")
+    indices = ops.convert(pooled.output(1), TYPES[op.return_indices_dtype])
+    return [pooled.output(0), indices][: len(op.outputs)]
+
+
+@converts(AdaptiveAveragePool2D, nonempty=True)
+def adaptive_average_pool_2d(g: Graph, op: AdaptiveAveragePool2D) -> Value:
+    g.some(op, [2, 3])
+    if op.output_shape == (1, 1):
+        return ops.reduce_mean(g[op.input], g.int64([2, 3]), True)
+    return ops.adaptive_avg_pool(g[op.input], g.int64(op.output_shape))

@@ -1,0 +1,74 @@
+"""Choice among boxes that overlap."""
+
+from __future__ import annotations
+
+import numpy as np
+from openvino import Output
+from openvino import opset15 as ops
+
+from crosschip.devices.openvino.converters.table import INDEXED, converts, fours
+from crosschip.devices.openvino.graph import Graph
+from crosschip.hal import Refusal
+from crosschip.ir import Operand
+from crosschip.ops.standard.suppression import NonMaxSuppression, NonMaxSuppressionIndices
+
+
+def _above(threshold: float) -> float:
+    """The least number above it: OpenVINO takes what is equal to a threshold for greater."""
+    return float(np.nextafter(np.float32(threshold), np.float32(np.inf)))
+
+
+def _known(boxes: Operand, scores: Operand) -> Refusal | None:
+    """OpenVINO fails to compute what it knows as it compiles."""
+    all_known = boxes.value is not None and scores.value is not None
+    return Refusal("scores", "is constant, and so are the boxes") if all_known else None
+
+
+def _overlapping(op: NonMaxSuppressionIndices) -> Refusal | None:
+    if not 0 < op.iou_threshold < 1:
+        return Refusal("iou_threshold", "must be between 0 and 1, where boxes are kept or dropped")
+    return _known(op.boxes, op.scores) or fours("boxes", op.boxes)
+
+
+@converts(NonMaxSuppressionIndices, types=INDEXED, limit=_overlapping)
+def non_max_suppression_indices(g: Graph, op: NonMaxSuppressionIndices) -> Output:
+    return ops.non_max_suppression(
+        *(g[op.boxes], g[op.scores], g.scalar(op.max_output_boxes_per_class)),
+        *(
+            g.constant(np.array(threshold, np.float32))
+            for threshold in (op.iou_threshold, op.score_threshold)
+        ),
+        box_encoding="center" if op.center_point_box else "corner",
+        sort_result_descending=False,
+    ).output(0)
+
+
+def _of_images(op: NonMaxSuppression) -> Refusal | None:
+    if op.rois_num:
+        return Refusal("rois_num", "rows are counted otherwise")
+    if not op.normalized:
+        return Refusal("normalized", "boxes that only touch overlap otherwise")
+    if not 0 < op.nms_eta <= 1:
+        return Refusal("nms_eta", f"{op.nms_eta:g} is not above 0 and at most 1")
+    for slot, number in (("nms_top_k", op.nms_top_k), ("keep_top_k", op.keep_top_k)):
+        if number == 0:
+            return Refusal(slot, "0 would be no limit")
+    return _known(op.bboxes, op.scores) or fours("bboxes", op.bboxes)
+
+
+@converts(NonMaxSuppression, types=INDEXED, limit=_of_images)
+def non_max_suppression(g: Graph, op: NonMaxSuppression) -> list[Output]:
+    found = ops.multiclass_nms(
+        *(g[op.bboxes], g[op.scores]),
+        sort_result_type="classid",
+        sort_result_across_batch=False,
+        output_type="i32",
+        iou_threshold=_above(op.nms_threshold),
+        score_threshold=_above(op.score_threshold),
+        nms_top_k=max(-1, op.nms_top_k),
+        keep_top_k=max(-1, op.keep_top_k),
+        background_class=op.background_label,
+        nms_eta=op.nms_eta,
+        normalized=op.normalized,
+    )
+    return [found.output(index) for index in (0, 2, 1)][: len(op.outputs)]
