@@ -263,7 +263,6 @@ UNCHECKED: dict[str, Fault] = {
     "clip_of_nan": Fault("CLIP", lambda s: bool(s.outputs), without_nan),
     "reduce_max_of_nan": Fault("REDUCE_MAX", lambda s: bool(s.outputs), without_nan),
     "top_k_of_nan": Fault("TOP_K", lambda s: bool(s.outputs), without_nan),
-    "max_pool_of_nan": Fault("MAX_POOL_2D", lambda s: bool(s.outputs), without_nan),
     "average_pool_of_an_empty_batch": Fault(
         "AVERAGE_POOL_2D", lambda s: bool(s.outputs) and s.input.shape[0] == 0, cut_short
     ),

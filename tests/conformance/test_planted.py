@@ -35,7 +35,7 @@ def test_a_random_run_finds_what_needs_two_conditions(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("gather_never_checks", "assert_never_checks", "relu_of_nan", "max_pool_of_nan"),
+        *("gather_never_checks", "assert_never_checks", "relu_of_nan", "reduce_max_of_nan"),
         *("other_sizes", "the_previous_output"),
     ],
 )

@@ -47,7 +47,14 @@ def test_convolution(check: Checker, window: dict[str, Any]) -> None:
     check(lambda b, x: conv(b, x, weights(4, 1, 3, 3), group=4), (2, 4, 8, 9))
     if check.device.name == "openvino" or window.get("auto_pad") is not AutoPad.SAME:
         check(lambda b, x: conv(b, x, weights(6, 4, 3, 3), dilations=(2, 1)), (2, 4, 8, 9))
-    check(lambda b, x: conv(b, x, weights(6, 4, 1, 1), weights(6)), (2, 4, 8, 9))
+    # With windows that leave pixels out, ONNX Runtime pads `SAME` by less than nothing.
+    skips = window.get("auto_pad") is AutoPad.SAME and max(window.get("strides", (1, 1))) > 2
+    check(
+        lambda b, x: conv(b, x, weights(6, 4, 1, 1), weights(6)),
+        (2, 4, 8, 9),
+        symbolic_too=not skips or check.device.name == "openvino",
+        rankless_too=not skips or check.device.name == "openvino",
+    )
 
 
 def test_convolution_with_computed_weights(check: Checker) -> None:

@@ -25,7 +25,7 @@ NOTHING = np.zeros((2, 0), np.float32)
 
 def adds(name: str, *more: Any, **named: Any) -> Build:
     """Adds one operator to a model, with these arguments after the inputs."""
-    return lambda b, *xs: b.add(operator_named(name), *xs, *more, **named)
+    return lambda b, *xs, **also: b.add(operator_named(name), *xs, *more, **named, **also)
 
 
 def integers(*values: Any) -> Array:

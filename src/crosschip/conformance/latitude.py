@@ -24,9 +24,18 @@ Rule = Callable[[Operator, Arrays], bool | Array]
 """Which elements of the outputs are open: all, none, or those of a mask."""
 
 
-def open_elements(model: Model, inputs: Sequence[Array]) -> bool | Array:
-    """Which elements of the outputs of a model of one operation are open, given its inputs."""
+def open_elements(model: Model, inputs: Sequence[Array], expected: Sequence[Array]) -> bool | Array:
+    """Which elements of the outputs of a model of one operation are open.
+
+    Args:
+        model: the model.
+        inputs: its inputs.
+        expected: what the reference makes of them.
+    """
     (operation,) = model.operations
+    if operation.type in _OPEN_NAN:
+        first = expected[0].astype(np.float64)
+        return np.isnan(first) | (np.isneginf(first) if operation.type in _OPEN_LEAST else False)
     rule = _RULES.get(operation.type)
     if rule is None or not isinstance(operation, Operator):
         return False
@@ -95,7 +104,21 @@ def _extremes_of_nan(operation: Operator, arrays: Arrays) -> bool:
     return name in ("MAX", "MIN") and any(np.isnan(a.astype(np.float64)).any() for a in both)
 
 
+def _quantize(operation: Operator, arrays: Arrays) -> bool | Array:
+    """NaN in an integer type."""
+    if "int" not in operation.outputs[0].type.element_type.value:
+        return False
+    return np.asarray(np.isnan(arrays["input"][0].astype(np.float64)))
+
+
+_OPEN_LEAST = frozenset({"MAX_POOL_2D", "ADAPTIVE_MAX_POOL_2D"})
+"""Operators whose minus infinity may be the least finite number."""
+
+_OPEN_NAN = _OPEN_LEAST | {"SOFTMAX", "LOG_SOFTMAX"}
+"""Operators that may lose a NaN."""
+
 _RULES: dict[str, Rule] = {
+    "QUANTIZE": _quantize,
     "CAST": _cast,
     "CONV_2D": _not_finite("filter"),
     "CONV_2D_TRANSPOSE": _not_finite("filter"),

@@ -185,7 +185,7 @@ def _run(model: Model, program: ReferenceProgram, arguments: Example, seed: int)
         wrong = _unlike(operand.type, array)
         if wrong:
             raise Unsound(f"reference: {operand.name} {wrong}, but is inferred as {operand.type}")
-    return Run(inputs, expected, "", False, random, open_elements(model, inputs))
+    return Run(inputs, expected, "", False, random, open_elements(model, inputs, expected))
 
 
 def _is_mandatory(model: Model, error: DeviceError) -> bool:

@@ -10,6 +10,7 @@ import math
 from operator import truediv
 
 from crosschip.hal import Refusal, Rule
+from crosschip.ir import Operand
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.definition.slots import ComputedParameter
 from crosschip.ops.definition.windows import AutoPad
@@ -21,6 +22,7 @@ from crosschip.ops.standard.pooling import Pool2D
 from crosschip.ops.standard.recurrent import Recurrent
 from crosschip.ops.standard.reduction import Reduction
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
+from crosschip.ops.standard.searching import NonZero
 from crosschip.ops.standard.slicing import Slice
 
 
@@ -82,7 +84,7 @@ def backward_start(op: Slice) -> Refusal | None:
     """Backwards from before the first element, Python takes nothing; engines take the first."""
     if op.steps is None:
         return None
-    shape, starts = op.input.type.shape, op.operand("starts")
+    shape, starts, ends = op.input.type.shape, op.operand("starts"), op.operand("ends")
     axes = range(len(op.steps)) if op.axes is None else op.axes
     for index, (axis, step) in enumerate(zip(axes, op.steps, strict=True)):
         if step < 0:
@@ -92,7 +94,25 @@ def backward_start(op: Slice) -> Refusal | None:
                 return Refusal(
                     "starts", "with a negative step, must be known to be in the input", Rule.SHAPE
                 )
+            if ends is None or ends.value is None or op.ends[index] >= _FAR:
+                return Refusal(
+                    "ends", "with a negative step, must be known not to be far out", Rule.SHAPE
+                )
     return None
+
+
+_FAR = 2**31 - 1
+"""What some take for "to the end" in both directions."""
+
+
+def along_nothing(parameter: Operand | None) -> bool:
+    """Whether a list of what to do on each axis is empty; engines want to do something."""
+    return parameter is not None and parameter.type.static_shape == (0,)
+
+
+def has_axes(op: NonZero) -> Refusal | None:
+    """Of one number, engines find more places than there are axes."""
+    return None if op.input.type.shape else Refusal("input", "must have axes", Rule.SHAPE)
 
 
 def usual_pixels(op: ResizeNearest) -> Refusal | None:
@@ -123,6 +143,8 @@ def smooth(op: ResizeCubic | ResizeLinear) -> Refusal | None:
     """Engines compute other weights than these, or none at all, where the target is smaller."""
     if op.antialias:
         return Refusal("antialias", "is not done at run time")
+    if isinstance(op, ResizeCubic) and abs(op.coefficient) > 1:
+        return Refusal("coefficient", f"{op.coefficient:g} makes small errors of places large")
     unknown = op.align_mode not in _PLACES and not op.align_corners
     return Refusal("align_mode", f"{op.align_mode.name}") if unknown else None
 

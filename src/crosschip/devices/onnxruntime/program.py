@@ -25,7 +25,7 @@ from crosschip.devices.onnxruntime.embedding import (
 )
 from crosschip.devices.onnxruntime.extensions import opset_of
 from crosschip.devices.onnxruntime.graph import Graph
-from crosschip.devices.onnxruntime.memory import frugal
+from crosschip.devices.onnxruntime.memory import give_back
 from crosschip.devices.onnxruntime.saved import OnnxModel
 from crosschip.devices.onnxruntime.session import Settings, failure, ortvalues
 from crosschip.devices.onnxruntime.values import all_known, array_of, is_tensor, ortvalue
@@ -120,12 +120,16 @@ def compile(model: Model, options: Options, *, spinning: bool) -> OnnxRuntimePro
     """
     payloads = payloads_of(model)
     settings = Settings(options.threads, spinning, all(map(is_precise, payloads.values())))
-    with frugal():
-        onnx_model = _onnx_model(model, payloads)
-        optimize = not _survives_writing(model, payloads)
-        if not optimize:
-            onnx_model = settings.optimized(onnx_model)
+    optimize = not _survives_writing(model, payloads)
+    give_back()
+    onnx_model = _onnx_model(model, payloads)
+    if not optimize:
+        onnx_model = settings.optimized(onnx_model)
+        give_back()
+    try:
         return OnnxRuntimeProgram(onnx_model, settings, model, optimize=optimize)
+    finally:
+        give_back()
 
 
 def _survives_writing(model: Model, payloads: Payloads) -> bool:
@@ -178,11 +182,13 @@ def load(saved: bytes, model: Model, options: Options, *, spinning: bool) -> Onn
         compiled = layout.read(saved)
     except Exception as error:
         raise failure("has not saved this program", error) from error
-    with frugal():
-        payloads = payloads_of(model)
-        settings = Settings(options.threads, spinning, all(map(is_precise, payloads.values())))
-        optimize = not _survives_writing(model, payloads)
+    payloads = payloads_of(model)
+    settings = Settings(options.threads, spinning, all(map(is_precise, payloads.values())))
+    optimize = not _survives_writing(model, payloads)
+    try:
         return OnnxRuntimeProgram(compiled, settings, model, optimize=optimize)
+    finally:
+        give_back()
 
 
 def _check(name: str, declared: TensorType, array: Array) -> None:

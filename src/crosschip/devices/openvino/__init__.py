@@ -2,10 +2,10 @@
 
 A model becomes an OpenVINO model in memory, whose large constants stay where they are.
 
-Where OpenVINO's processor plug-in departs from the operators' definitions without a way around: a
-real MOD by infinity is NaN; DIV by a constant multiplies by its rounded inverse; RELU, RELU6 and
-CLIP give a bound for a NaN where they are computed together with what makes their input, and
-MAX_POOL_2D leaves a NaN out, as their definitions allow.
+Where OpenVINO's processor plug-in departs from the operators' definitions without a way around: DIV
+by a constant multiplies by its rounded inverse; RELU, RELU6 and CLIP give a bound for a NaN where
+they are computed together with what makes their input, and poolings leave a NaN out, as their
+definitions allow.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from crosschip.hal import (
     processor,
 )
 from crosschip.ir import DeviceError, Model, Operation
+from crosschip.ops.definition.operator import Operator
 
 _MISSING = "OpenVINO is not installed; pip install crosschip[openvino]"
 _CHIPS = (
@@ -88,9 +89,17 @@ class OpenVinoDevice(Device):
 
     def supports(self, operation: Operation, options: Options) -> Support:
         outputs = (("output", output) for output in operation.outputs)
+        slots = operation.slots if isinstance(operation, Operator) else ()
+        parameters = {slot.name for slot in slots if slot.parameter}
         for slot, operand in (*operation.named_inputs(), *outputs):
             if operand.type.shape is None:
                 return Support.no(operation, slot, "its rank must be known", Rule.SHAPE)
+            # OpenVINO crashes, or cannot load what it has saved.
+            if operand.value is not None and 0 in operand.type.shape and slot not in parameters:
+                return Support.no(operation, slot, "is constant, without elements", Rule.SHAPE)
+        for output in operation.outputs:
+            if 0 in (output.type.shape or ()):
+                return Support.no(operation, "output", "has no elements", Rule.SHAPE)
         return self._converters.supports(operation)
 
     def operators(self) -> Collection[str]:

@@ -142,7 +142,13 @@ class Graph:
                 self.require(operation, rule, ops.greater(self.size(data, axis), self.scalar(0)))
 
     def within(
-        self, operation: Operation, indices: Operand, data: Operand, axes: Sequence[int]
+        self,
+        operation: Operation,
+        indices: Operand,
+        data: Operand,
+        axes: Sequence[int],
+        *,
+        least: int | None = None,
     ) -> Value:
         """Indices in a form that is in the range of what they point into, whatever they are.
 
@@ -155,12 +161,13 @@ class Graph:
                 axis.
             data: what they point into.
             axes: the axes of the data that they count along.
+            least: the least index, if it is not the negative of the size.
         """
         known = [(data.type.shape or ())[axis] for axis in axes]
         if indices.value is not None and all(isinstance(size, int) for size in known):
             return self[indices]
         if len(axes) == 1 and isinstance(known[0], int) and indices in self._inputs:
-            self._bound(operation, indices, -known[0], known[0] - 1)
+            self._bound(operation, indices, -known[0] if least is None else least, known[0] - 1)
             return self[indices]
         found = self[indices]
         parts = [self.size(data, axis) for axis in axes]
@@ -171,7 +178,9 @@ class Graph:
         )
         size = ops.convert(size, found.get_element_type())
         one = ops.convert(self.scalar(1), found.get_element_type())
-        inside = ops.maximum(ops.minimum(found, ops.subtract(size, one)), ops.negative(size))
+        first = ops.negative(size) if least is None else self.scalar(least)
+        first = ops.convert(first, found.get_element_type())
+        inside = ops.maximum(ops.minimum(found, ops.subtract(size, one)), first)
         self.require(operation, "indices: one is out of range", ops.equal(found, inside))
         return inside
 

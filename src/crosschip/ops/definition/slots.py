@@ -329,6 +329,18 @@ def element_type(default: ElementType | None = None) -> Parameter[ElementType]:
     )
 
 
+def index_type(default: ElementType) -> Parameter[ElementType]:
+    """The element type of indices or sizes: int32 or int64, stored as its code."""
+
+    def decode(array: Array) -> ElementType:
+        found = ElementType.from_code(int(array.item()))
+        if found not in INDICES:
+            raise ValueError(f"{found} is neither int32 nor int64")
+        return found
+
+    return Parameter(INDICES, decode, default, kind="element type", optional=True)
+
+
 def integers(
     default: tuple[int, ...] | None = None, length: int | None = None
 ) -> Parameter[tuple[int, ...]]:

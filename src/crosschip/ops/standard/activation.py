@@ -273,7 +273,8 @@ class AlongAxis(Activation):
 class Softmax(AlongAxis):
     """`output = e ** input / sum(e ** input)` along `axis`; the greatest input is taken off first.
 
-    Where that is infinite, or there is a NaN, all is NaN.
+    Where that is infinite, or there is a NaN, all is NaN, or some of it 0: which, is the device's
+    choice.
     """
 
     __slots__ = ()
@@ -292,7 +293,8 @@ class Softmax(AlongAxis):
 class LogSoftmax(AlongAxis):
     """`output = input - log(sum(e ** input))` along `axis`; the greatest is taken off first.
 
-    Where that is infinite, or there is a NaN, all is NaN.
+    Where that is infinite, or there is a NaN, all is NaN, or some of it -infinity: which, is the
+    device's choice.
     """
 
     __slots__ = ()
@@ -310,6 +312,9 @@ class LogSoftmax(AlongAxis):
 @operator("GELU")
 class Gelu(Activation):
     """`output = input * P(X <= input)` for a standard normal `X`; NaN of -infinity.
+
+    A device that computes it together with the operation that makes its input may give NaN for
+    infinity.
 
     That is `input * (1 + erf(input / sqrt(2))) / 2`; with `approximate`, it is
     `input * (1 + tanh(sqrt(2 / pi) * (input + 0.044715 * input ** 3))) / 2` instead. See Hendrycks

@@ -12,7 +12,7 @@ from crosschip.ir.types import ALL_TYPES, INDICES, NUMBERS, ElementType
 from crosschip.ops.definition.kinds import Layout, shape_asked
 from crosschip.ops.definition.operator import Operator, UnknownRank, operator, shape_of, sizes_in
 from crosschip.ops.definition.shapes import axis_in
-from crosschip.ops.definition.slots import element_type, integer, integers, tensor
+from crosschip.ops.definition.slots import index_type, integer, integers, tensor
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.comparison import Equal, Less
 from crosschip.ops.standard.conversion import Cast
@@ -25,7 +25,7 @@ class ShapeOf(Layout):
     """The input's shape, as a list of integers of type `dtype`, int64 or int32."""
 
     __slots__ = ()
-    dtype = element_type(ElementType.INT64)
+    dtype = index_type(ElementType.INT64)
 
     def infer_element_type(self) -> ElementType:
         return self.dtype

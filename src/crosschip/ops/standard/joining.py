@@ -126,6 +126,8 @@ class Split(Layout):
         except ComputedParameter:
             sizes = [unknown() for _ in range(self.output_count())]
         else:
+            if not self.split:
+                raise ValueError("split: must list at least one size")
             if any(size < 0 for size in self.split):
                 raise ValueError(f"split: {list(self.split)} has a negative size")
             same(shape[axis], sum(self.split), "split: its sum, and the size of the axis")

@@ -199,6 +199,8 @@ class Expand(Layout):
 
     def infer_shape(self) -> Shape:
         asked = self.sizes_asked("shape")
+        if any(isinstance(size, int) and size < -1 for size in asked):
+            raise ValueError(f"shape: {list(asked)} has a negative size")
         sizes = tuple(1 if size == -1 else size for size in asked)
         return broadcast(shape_of(self.input), sizes, slot="shape")
 

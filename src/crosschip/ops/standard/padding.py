@@ -80,6 +80,10 @@ class Pad(Operator):
         try:
             pads = self.pads
         except ComputedParameter:
+            given = self.operand("pads")
+            if given is not None and given.type.static_shape not in (None, (2 * len(shape),)):
+                axes = f"the input has {len(shape)} axes"
+                raise ValueError(f"pads: has shape {given.type}, but {axes}") from None
             return tuple(unknown() for _ in shape)
         if len(pads) != 2 * len(shape):
             raise ValueError(f"pads: has {len(pads)} numbers, but the input has {len(shape)} axes")

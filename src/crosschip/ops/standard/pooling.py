@@ -15,9 +15,9 @@ from crosschip.ops.definition.shapes import of_rank
 from crosschip.ops.definition.slots import (
     Parameter,
     choice,
-    element_type,
     flag,
     fuse,
+    index_type,
     integers,
     tensor,
 )
@@ -150,8 +150,8 @@ class MaxPool2D(Pool2D):
     Paddle keep it). With `auto_pad` `SAME`, `H_out = ceil(H / stride_h)`.
 
     Padding never is the maximum; a window without a pixel of the image gives the least value of
-    the element type, minus infinity if it has one. NaN is greater than any number, or is left
-    out as padding is: which of them, is the device's choice.
+    the element type. NaN is greater than any number, or is left out as padding is, and minus
+    infinity may be the least finite number: which of them, is the device's choice.
 
     With `return_indices` there is a second output, of type `return_indices_dtype` (int32 or
     int64): where the maximum is, as an offset into the [H, W] image without padding, the first in
@@ -164,7 +164,7 @@ class MaxPool2D(Pool2D):
     __slots__ = ()
     input = tensor(FLOATS | _BYTES)
     return_indices = flag(False)
-    return_indices_dtype = element_type(ElementType.INT32)
+    return_indices_dtype = index_type(ElementType.INT32)
     fuse_code = fuse()
     dilations = _dilations()
     inside = flag(False)
@@ -308,13 +308,13 @@ class AdaptiveMaxPool2D(AdaptivePool2D):
     The cells are those of `ADAPTIVE_AVERAGE_POOL_2D`. With `return_indices` there is a second
     output, of type `return_indices_dtype` (int32 or int64): where the maximum is, as an offset
     into the [H, W] image, the first in row order if there are several. NaN is greater than any
-    number. An image without pixels is refused. Sources: NNAdapter's ADAPTIVE_MAX_POOL_2D;
-    Paddle's and PyTorch's adaptive_max_pool2d.
+    number, or is left out: which of them, is the device's choice. An image without pixels is
+    refused. Sources: NNAdapter's ADAPTIVE_MAX_POOL_2D; Paddle's and PyTorch's adaptive_max_pool2d.
     """
 
     __slots__ = ()
     return_indices = flag(False)
-    return_indices_dtype = element_type(ElementType.INT32)
+    return_indices_dtype = index_type(ElementType.INT32)
 
     def output_count(self) -> int:
         return 2 if self.return_indices else 1

@@ -17,7 +17,7 @@ class Quantize(Elementwise):
     """`output = clamp(round(input / scale) + zero_point)`, in the range of `dtype`.
 
     Rounding is to the nearest, ties to even, of the quotient in the input's type (float32 for
-    narrower ones); infinities are clamped, NaN becomes the integer 0. `scale` and
+    narrower ones); infinities are clamped, NaN becomes any integer. `scale` and
     `zero_point` have one element, or one for each index of `axis`; a negative axis counts from the
     last one. They must be constant: they become the quantization of the output's type, which is an
     integer of 2 to 32 bits. A zero point out of its range is an error.

@@ -9,13 +9,13 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, ElementType, Operand, Shape, unknown
 from crosschip.ir.dimension import product
-from crosschip.ir.types import BOOLEANS, FLOATS, INDICES, NUMBERS
+from crosschip.ir.types import BOOLEANS, FLOATS, NUMBERS
 from crosschip.ops.definition.operator import Operator, operator, shape_of
 from crosschip.ops.definition.shapes import axis_in
 from crosschip.ops.definition.slots import (
     ComputedParameter,
-    element_type,
     flag,
+    index_type,
     integer,
     optional_integer,
     tensor,
@@ -44,14 +44,13 @@ class ArgExtreme(Operator):
     input = tensor(NUMBERS)
     axis = integer()
     keepdim = flag(True)
-    dtype = element_type(ElementType.INT64)
+    dtype = index_type(ElementType.INT64)
     select_last = flag(False)
 
     def infer_element_type(self) -> ElementType:
         return self.dtype
 
     def infer_shape(self) -> Shape:
-        _check_index_type("dtype", self.dtype)
         shape = list(shape_of(self.input))
         axis = axis_in(self.axis, len(shape))
         if shape[axis] == 0:
@@ -114,7 +113,7 @@ class TopK(Operator):
     axis = integer(-1)
     largest = flag(True)
     sorted = flag(True)
-    return_indices_dtype = element_type(ElementType.INT64)
+    return_indices_dtype = index_type(ElementType.INT64)
 
     def output_count(self) -> int:
         return 2
@@ -123,7 +122,6 @@ class TopK(Operator):
         return [type(self).input.element_type(self.input), self.return_indices_dtype]
 
     def infer_shape(self) -> list[Shape]:
-        _check_index_type("return_indices_dtype", self.return_indices_dtype)
         shape = list(shape_of(self.input))
         axis = axis_in(self.axis, len(shape))
         try:
@@ -143,11 +141,6 @@ class TopK(Operator):
             order = input.shape[self.axis] - 1 - np.flip(order, self.axis)
         indices = np.take(order, range(self.k), self.axis)
         return np.take_along_axis(input, indices, self.axis), indices
-
-
-def _check_index_type(slot: str, element_type: ElementType) -> None:
-    if element_type not in INDICES:
-        raise ValueError(f"{slot}: {element_type} is neither int32 nor int64")
 
 
 def _check_count(k: int, size: object) -> None:

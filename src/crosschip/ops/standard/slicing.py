@@ -33,13 +33,20 @@ class Slice(Layout):
         try:
             slices = self._slices(len(shape))
         except ComputedParameter:
-            axes = self.axes if self.axes is not None else range(len(shape))
-            for axis in axes_in(axes, len(shape)):
+            for axis in self._sliced_axes(len(shape)):
                 shape[axis] = unknown()
             return tuple(shape)
         for axis, part in slices.items():
             shape[axis] = sliced(shape[axis], part)
         return tuple(shape)
+
+    def _sliced_axes(self, rank: int) -> Sequence[int]:
+        """The axes that may be sliced, where it shows only in a run by what."""
+        lists = [self.operand(slot) for slot in ("axes", "starts", "ends", "steps")]
+        counts = {o.type.static_shape for o in lists if o is not None} - {None}
+        if len(counts) > 1:
+            raise ValueError("starts: axes, starts, ends and steps must be equally many")
+        return axes_in(range(rank) if self.axes is None else self.axes, rank)
 
     def reference(self, input: Array) -> Array:
         slices = self._slices(input.ndim)

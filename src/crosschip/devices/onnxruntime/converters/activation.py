@@ -7,6 +7,7 @@ from crosschip.devices.onnxruntime.converters.table import (
     NARROW_FLOATS,
     converts,
     needs_rank,
+    ordered,
     rank_of,
     same,
 )
@@ -107,7 +108,8 @@ def along_axis(g: Graph, op: activation.AlongAxis) -> str:
 
 @converts(Hardmax, types=NARROW_FLOATS)
 def hardmax(g: Graph, op: Hardmax) -> str:
-    return g.add("Hardmax", g[op.input], axis=op.axis)
+    hot = g.add("Hardmax", ordered(g, op.input, greatest=True), axis=op.axis)
+    return g.cast(hot, op.input.type.element_type.dtype)
 
 
 def _ranks(op: activation.PRelu) -> Refusal | None:

@@ -57,7 +57,14 @@ def mod(g: Graph, op: Mod) -> str:
     return g.add("Where", differ, g.add("Add", rest, divisor), rest)
 
 
-@converts(Clip, types=_COMPARABLE)
+def _bounded(op: Clip) -> Refusal | None:
+    for slot, bound, end in (("min", op.min, np.inf), ("max", op.max, -np.inf)):
+        if bound == end:
+            return Refusal(slot, f"is {bound:g}")
+    return None
+
+
+@converts(Clip, types=_COMPARABLE, limit=_bounded)
 def clip(g: Graph, op: Clip) -> str:
     return g.add("Clip", g[op.input], _bound(g, op.min, op.input), _bound(g, op.max, op.input))
 

@@ -8,12 +8,17 @@ from crosschip.devices.limits import own_size
 from crosschip.devices.onnxruntime.converters.table import NARROW_FLOATS, converts
 from crosschip.devices.onnxruntime.converters.windows import dilated, window_attributes
 from crosschip.devices.onnxruntime.graph import Graph
-from crosschip.hal import Refusal
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
 
 
-@converts(DeformableConv2D, types={ElementType.FLOAT32}, nonempty=True)
+def _filtered(op: DeformableConv2D) -> Refusal | None:
+    known = op.filter.type.static_shape is not None
+    return None if known else Refusal("filter", "its shape must be known", Rule.SHAPE)
+
+
+@converts(DeformableConv2D, types={ElementType.FLOAT32}, limit=_filtered, nonempty=True)
 def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> str:
     top, bottom, left, right = op.pads
     inputs = (op.input, op.filter, op.offset, op.bias, op.mask)

@@ -26,7 +26,7 @@ _REDUCTIONS = {
 }
 
 
-@converts(GatherND, types=MOVABLE)
+@converts(GatherND, types=MOVABLE, nonempty=True)
 def gather_nd(g: Graph, op: GatherND) -> str:
     indices = g.cast(g[op.indices], np.int64)
     return g.add("GatherND", g[op.input], indices, batch_dims=op.batch_dims)

@@ -64,9 +64,15 @@ def group_normalization(g: Graph, op: GroupNormalization) -> str:
     one, zero = (_repeated(g, op.input, op.groups, value) for value in (1, 0))
     normal = g.add("InstanceNormalization", groups, one, zero, epsilon=op.epsilon)
     result = g.add("Reshape", normal, g.add("Shape", g[op.input]))
+    channels, ones = (op.input.type.shape or ())[1], [1] * (rank_of(op.input) - 2)
     for node, operand in (("Mul", op.scale), ("Add", op.bias)):
         if operand:
-            along = g.int64([-1] + [1] * (rank_of(op.input) - 2))
+            along = g.int64([-1, *ones])
+            if not isinstance(channels, int):
+                # One number must not do for all channels: there is no reshaping to a negative size.
+                sizes = g.add("Shape", g[op.input], start=1, end=2)
+                fits = g.add("Equal", g.add("Shape", g[operand]), sizes)
+                along = g.add("Where", fits, along, g.int64([-2, *ones]))
             result = g.add(node, result, g.add("Reshape", g[operand], along))
     return result
 

@@ -27,6 +27,8 @@ def _padded(op: Pad) -> Refusal | None:
 
 @converts(Pad, types=_PADDABLE, computed=["pads"], limit=_padded)
 def pad(g: Graph, op: Pad) -> str:
+    if op.input.type.shape == ():
+        return g[op.input]
     sides = g.add("Reshape", g.indices(op.operand("pads")), g.int64([-1, 2]))
     pads = g.add("Reshape", g.add("Transpose", sides, perm=[1, 0]), g.int64([-1]))
     value = g.add("Reshape", g[op.value], g.int64([])) if op.value else ""

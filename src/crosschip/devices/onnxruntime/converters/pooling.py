@@ -12,6 +12,7 @@ from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.hal import Refusal
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
+from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.pooling import (
     AdaptiveAveragePool2D,
     AdaptivePool2D,
@@ -31,6 +32,23 @@ def _pool(op: Pool2D) -> dict[str, Any]:
     }
 
 
+def _covered(g: Graph, op: Pool2D) -> str:
+    """The image, refused if it is smaller than a window; ONNX Runtime would return no pixels."""
+    if op.auto_pad.keeps_size:
+        return g[op.input]
+    least = [0, 0]
+    for axis in range(2):
+        padding = sum(op.pads[2 * axis : 2 * axis + 2]) if op.auto_pad is AutoPad.NONE else 0
+        is_known = isinstance((op.input.type.shape or (None,) * 4)[2 + axis], int)
+        least.append(0 if is_known else op.windows.spans[axis] - padding)
+    if max(least) <= 1:
+        return g[op.input]
+    shape = g.add("Shape", g[op.input])
+    fits = g.add("GreaterOrEqual", shape, g.int64(least))
+    # There is no reshaping to a negative size.
+    return g.add("Reshape", g[op.input], g.add("Where", fits, shape, g.int64([-2])))
+
+
 def _pooled(op: Pool2D) -> Refusal | None:
     apart = any(map(gt, op.strides, op.windows.spans))
     if op.auto_pad.keeps_size and apart:
@@ -47,7 +65,7 @@ def _averaged(op: AveragePool2D) -> Refusal | None:
 def average_pool_2d(g: Graph, op: AveragePool2D) -> str:
     return g.add(
         "AveragePool",
-        g[op.input],
+        _covered(g, op),
         count_include_pad=int(op.count_include_pad),
         **_pool(op),
     )
@@ -57,8 +75,8 @@ def average_pool_2d(g: Graph, op: AveragePool2D) -> str:
 def max_pool_2d(g: Graph, op: MaxPool2D) -> list[str]:
     attributes = {"dilations": op.dilations, **_pool(op)}
     if not op.return_indices:
-        return [g.add("MaxPool", g[op.input], **attributes)]
-    values, places = g.add_all("MaxPool", 2, g[op.input], **attributes)
+        return [g.add("MaxPool", _covered(g, op), **attributes)]
+    values, places = g.add_all("MaxPool", 2, _covered(g, op), **attributes)
     area = g.add("ReduceProd", g.add("Shape", g[op.input], start=2), keepdims=0)
     return [values, g.cast(g.add("Mod", places, area), op.return_indices_dtype.dtype)]
 

@@ -39,31 +39,35 @@ def reduce(node: str) -> Callable[[Graph, Reduction], str]:
     """The converter to an ONNX reduction."""
 
     def convert(g: Graph, op: Reduction) -> str:
-        axes = op.axes
-        if op.input.type.shape:  # of no elements, ONNX Runtime does not find negative axes
-            axes = tuple(axis % rank_of(op.input) for axis in axes)
-        return g.add(node, g[op.input], g.int64(axes), keepdims=int(op.keepdim))
+        return _reduced(g, op, node, g[op.input])
 
     return convert
+
+
+def _reduced(g: Graph, op: Reduction, node: str, value: str) -> str:
+    """A value reduced along the axes of an operation."""
+    axes = op.axes
+    if op.input.type.shape:  # of no elements, ONNX Runtime does not find negative axes
+        axes = tuple(axis % rank_of(op.input) for axis in axes)
+    return g.add(node, value, g.int64(axes), keepdims=int(op.keepdim))
 
 
 def extreme(node: str) -> Callable[[Graph, Reduction], str]:
     """The converter to an ONNX reduction that may leave out a NaN."""
 
     def convert(g: Graph, op: Reduction) -> str:
+        if op.input.type.element_type in BOOLEANS:
+            # Of no booleans, ONNX Runtime finds no extreme.
+            return g.cast(_reduced(g, op, node, g.cast(g[op.input], np.uint8)), np.bool_)
         result = reduce(node)(g, op)
         if op.input.type.element_type not in FLOAT_TYPES:
             return result
         nans = g.cast(g.add("IsNaN", g[op.input]), np.float32)
-        most = g.add("ReduceMax", nans, g.int64(op.axes), keepdims=int(op.keepdim))
+        most = _reduced(g, op, "ReduceMax", nans)
         found = g.add("Greater", most, g.constant(np.array(0, np.float32)))
         return g.add("Where", found, g.scalar(np.nan, op.input), result)
 
     return convert
-
-
-def _extreme(op: ReduceMax | ReduceMin) -> Refusal | None:
-    return some_elements(op) if op.input.type.element_type in BOOLEANS else None
 
 
 def _sizes_only(op: ReduceProd) -> Refusal | None:
@@ -78,12 +82,28 @@ def _sizes_only(op: ReduceProd) -> Refusal | None:
     return None
 
 
-converts(ReduceMean, limit=some_elements)(reduce("ReduceMean"))
+@converts(ReduceMean, limit=some_elements)
+def reduce_mean(g: Graph, op: ReduceMean) -> str:
+    mean, shape = reduce("ReduceMean")(g, op), op.input.type.shape
+    if shape is not None and all(isinstance(shape[a], int) for a in op.axes or range(len(shape))):
+        return mean
+    # Of no elements, ONNX Runtime makes 0.
+    sizes = g.add("Shape", g[op.input])
+    if op.axes:
+        sizes = g.add("Gather", sizes, g.int64(op.axes))
+    is_empty = g.add("Equal", g.add("ReduceProd", sizes, keepdims=0), g.constant(np.array(0)))
+    return g.add("Where", is_empty, g.scalar(np.nan, op.input), mean)
+
+
 converts(ReduceProd, types=FLOAT_TYPES | {ElementType.INT64}, limit=_sizes_only)(
     reduce("ReduceProd")
 )
-converts(ReduceMax, types=_COMPARED, limit=_extreme)(extreme("ReduceMax"))
-converts(ReduceMin, types=_COMPARED, limit=_extreme)(extreme("ReduceMin"))
+converts(ReduceMax, types=_COMPARED)(extreme("ReduceMax"))
+
+
+converts(ReduceMin, types=_COMPARED)(extreme("ReduceMin"))
+
+
 converts(ReduceL1)(reduce("ReduceL1"))
 converts(ReduceL2)(reduce("ReduceL2"))
 converts(ReduceSumSquare)(reduce("ReduceSumSquare"))
@@ -99,11 +119,14 @@ def _counted(op: ReduceSum) -> Refusal | None:
 
 @converts(ReduceSum, types=FLOAT_TYPES | INDICES, limit=_counted)
 def reduce_sum(g: Graph, op: ReduceSum) -> str:
-    # Integers are summed up as float64, and saturate; in running sums they wrap around.
+    # Integers are summed up as float64, and saturate; in running sums they wrap around, which begin
+    # with a 0 where there may be none.
     if op.input.type.element_type in FLOAT_TYPES:
         return reduce("ReduceSum")(g, op)
     total, axes = g[op.input], op.axes or tuple(range(rank_of(op.input)))
     for axis in axes:
+        if not isinstance((op.input.type.shape or ())[axis], int):
+            total = g.add("Pad", total, g.int64([1, 0]), "", g.int64([axis]))
         running = g.add("CumSum", total, g.int64([axis]))
         total = g.add("Gather", running, g.int64([-1]), axis=axis)
     return total if op.keepdim else g.add("Squeeze", total, g.int64(axes))

@@ -26,9 +26,14 @@ def grid_sample(g: Graph, op: GridSample) -> str:
 
 @converts(RoiAlign, types=INDEXED)
 def roi_align(g: Graph, op: RoiAlign) -> str:
+    rois = g[op.rois]
+    if op.aligned and op.sampling_ratio <= 0:
+        # Of less than no extent, ONNX Runtime counts the samples in vain.
+        corner, end = g.add_all("Split", 2, rois, axis=1, num_outputs=2)
+        rois = g.add("Concat", corner, g.add("Max", corner, end), axis=1)
     return g.add(
         "RoiAlign",
-        *(g[op.input], g[op.rois], g.cast(g[op.batch_indices], np.int64)),
+        *(g[op.input], rois, g.cast(g[op.batch_indices], np.int64)),
         coordinate_transformation_mode="half_pixel" if op.aligned else "output_half_pixel",
         mode="max" if op.mode is RoiMode.MAX else "avg",
         output_height=op.output_height,

@@ -2,55 +2,46 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from crosschip.devices.onnxruntime.converters.table import FLOAT_TYPES, converts
+from crosschip.devices.limits import has_axes
+from crosschip.devices.onnxruntime.converters.table import FLOAT_TYPES, converts, ordered
 from crosschip.devices.onnxruntime.graph import Graph
-from crosschip.ir import ElementType, Operand
+from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS, INDICES
 from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, NonZero, TopK, Unique
 
 _COMPARED = FLOAT_TYPES | INDICES | {ElementType.INT8, ElementType.UINT8}
 
 
-# Of no elements, ONNX Runtime keeps the axis, whatever it is told.
 @converts(ArgMax, ArgMin, types=_COMPARED, nonempty=True)
 def arg_extreme(g: Graph, op: ArgExtreme) -> str:
     node = "ArgMax" if isinstance(op, ArgMax) else "ArgMin"
     last, keep = int(op.select_last), int(op.keepdim)
-    key = _key(g, op.input, greatest=node == "ArgMax")
-    found = g.add(node, key, axis=op.axis, keepdims=keep, select_last_index=last)
+    key = ordered(g, op.input, greatest=node == "ArgMax")
+    if op.input.type.static_shape is not None:
+        found = g.add(node, key, axis=op.axis, keepdims=keep, select_last_index=last)
+        return g.cast(found, op.dtype.dtype)
+    # Of no elements, ONNX Runtime keeps the axis, whatever it is told.
+    axis = g.int64([op.axis])
+    found = g.add(node, key, axis=op.axis, keepdims=1, select_last_index=last)
+    found = g.add("Slice", found, g.int64([0]), g.int64([1]), axis)
+    found = found if keep else g.add("Squeeze", found, axis)
     return g.cast(found, op.dtype.dtype)
 
 
 @converts(TopK, types=_COMPARED | {ElementType.INT16}, computed=["k"])
 def top_k(g: Graph, op: TopK) -> list[str]:
     count = g.indices(op.operand("k"))
-    key = _key(g, op.input, greatest=True)
+    key = ordered(g, op.input, greatest=True)
     values, places = g.add_all("TopK", 2, key, count, axis=op.axis, largest=int(op.largest))
     if op.input.type.element_type in FLOAT_TYPES:
         values = g.add("GatherElements", g[op.input], places, axis=op.axis)
     return [values, g.cast(places, op.return_indices_dtype.dtype)]
 
 
-def _key(g: Graph, operand: Operand, *, greatest: bool) -> str:
-    """What orders as an operand does, with NaN as an infinity and infinities one step nearer.
-
-    ONNX Runtime puts a NaN anywhere, and with it other elements.
-    """
-    if operand.type.element_type not in FLOAT_TYPES:
-        return g[operand]
-    largest = float(np.finfo(operand.type.element_type.dtype).max)
-    bounds = (-np.inf, largest) if greatest else (-largest, np.inf)
-    bounded = g.add("Clip", g[operand], *(g.scalar(bound, operand) for bound in bounds))
-    end = g.scalar(np.inf if greatest else -np.inf, operand)
-    return g.add("Where", g.add("IsNaN", g[operand]), end, bounded)
-
-
 _SINGLES = {ElementType.FLOAT32, *INDICES}
 
 
-@converts(NonZero, types={ElementType.UINT8, *_SINGLES, *BOOLEANS})
+@converts(NonZero, types={ElementType.UINT8, *_SINGLES, *BOOLEANS}, limit=has_axes)
 def non_zero(g: Graph, op: NonZero) -> str:
     return g.add("NonZero", g[op.input])
 

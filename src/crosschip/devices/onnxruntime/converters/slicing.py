@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosschip.devices.limits import backward_start
+from crosschip.devices.limits import along_nothing, backward_start
 from crosschip.devices.onnxruntime.converters.table import MOVABLE, converts
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.ops.standard import slicing
@@ -10,6 +10,8 @@ from crosschip.ops.standard import slicing
 
 @converts(slicing.Slice, types=MOVABLE, computed=["starts", "ends"], limit=backward_start)
 def slice_(g: Graph, op: slicing.Slice) -> str:
+    if along_nothing(op.operand("starts")):
+        return g[op.input]
     starts, ends, axes, steps = (
         g.indices(op.operand(slot)) for slot in ("starts", "ends", "axes", "steps")
     )

@@ -6,22 +6,18 @@ import numpy as np
 
 from crosschip.devices.onnxruntime.converters.table import INDEXED, converts
 from crosschip.devices.onnxruntime.graph import Graph
-from crosschip.hal import Refusal
 from crosschip.ops.standard.suppression import NonMaxSuppressionIndices
 
 _LIMITS = ["max_output_boxes_per_class", "iou_threshold", "score_threshold"]
 
 
-def _part(op: NonMaxSuppressionIndices) -> Refusal | None:
-    threshold = op.operand("iou_threshold")
-    above = threshold is not None and threshold.value is not None and op.iou_threshold > 1
-    return Refusal("iou_threshold", f"{op.iou_threshold:g} is above 1") if above else None
-
-
-@converts(NonMaxSuppressionIndices, types=INDEXED, computed=_LIMITS, limit=_part)
+@converts(NonMaxSuppressionIndices, types=INDEXED, computed=_LIMITS)
 def non_max_suppression_indices(g: Graph, op: NonMaxSuppressionIndices) -> str:
-    limits = [_number(g, op, slot) for slot in _LIMITS]
+    count, overlap, score = (_number(g, op, slot) for slot in _LIMITS)
+    # Nothing overlaps by more than all, which is the most that ONNX Runtime takes.
+    overlap = g.add("Min", overlap, g.constant(np.array(1, np.float32)))
     center = int(op.center_point_box)
+    limits = (count, overlap, score)
     return g.add("NonMaxSuppression", g[op.boxes], g[op.scores], *limits, center_point_box=center)
 
 

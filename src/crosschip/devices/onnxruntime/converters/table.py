@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.hal import Converters, Refusal, Rule
 from crosschip.ir import ElementType, Operand
@@ -39,3 +41,25 @@ def needs_rank(slot: str, operand: Operand) -> Refusal | None:
     return (
         Refusal(slot, "its rank must be known", Rule.SHAPE) if operand.type.shape is None else None
     )
+
+
+def ordered(g: Graph, operand: Operand, *, greatest: bool) -> str:
+    """What orders as an operand does, where NaN is the greatest, or the least.
+
+    ONNX Runtime puts a NaN anywhere, and with it other elements. So NaN becomes an infinity, and
+    infinities the largest number, to make room for which all numbers are halved: only the very
+    least lose a bit by that.
+    """
+    element_type = operand.type.element_type
+    if element_type not in FLOAT_TYPES:
+        return g[operand]
+    value = g[operand]
+    dtype = np.dtype(np.float32)
+    if element_type is ElementType.FLOAT16:
+        value = g.cast(value, dtype)
+    else:
+        dtype = element_type.dtype
+    end, largest = (np.inf, np.finfo(dtype).max) if greatest else (-np.inf, np.finfo(dtype).min)
+    halves = g.add("Mul", value, g.constant(np.array(0.5, dtype)))
+    bounded = g.add("Min" if greatest else "Max", halves, g.constant(np.array(largest, dtype)))
+    return g.add("Where", g.add("IsNaN", value), g.constant(np.array(end, dtype)), bounded)

@@ -99,7 +99,12 @@ def swish(g: Graph, op: activation.Swish) -> Node:
 
 @converts(activation.Gelu)
 def gelu(g: Graph, op: activation.Gelu) -> Node:
-    return ops.gelu(g[op.input], "tanh" if op.approximate else "erf")
+    value = g[op.input]
+    result = ops.gelu(value, "tanh" if op.approximate else "erf")
+    if fuses(value):
+        return result
+    # Of infinity, OpenVINO makes NaN.
+    return ops.select(ops.equal(value, g.number(np.inf, op.input)), value, result)
 
 
 def _plain(op: activation.Softplus) -> Refusal | None:

@@ -84,7 +84,19 @@ converts(SquaredDifference)(binary(ops.squared_difference))
 # Remainders of integers are computed in float32, and by 0 they are anything.
 @converts(Mod)
 def mod(g: Graph, op: Mod) -> Node:
-    return binary(ops.mod if op.fmod else ops.floor_mod)(g, op)
+    dividend = _with_axes_of(g, op.input0, op.input1)
+    divisor = _with_axes_of(g, op.input1, op.input0)
+    rest = (ops.mod if op.fmod else ops.floor_mod)(dividend, divisor)
+    known = op.input1.value
+    if known is not None and not np.isinf(known).any():
+        return rest
+    # Of an infinite divisor, OpenVINO makes NaN.
+    is_far = ops.logical_and(ops.is_inf(divisor), ops.logical_not(ops.is_inf(dividend)))
+    whole = dividend
+    if not op.fmod:
+        signs = ops.multiply(ops.sign(dividend), ops.sign(divisor))
+        whole = ops.select(ops.less(signs, g.number(0, op.input0)), divisor, dividend)
+    return ops.select(is_far, whole, rest)
 
 
 def _bounds(op: Clip) -> Refusal | None:

@@ -52,6 +52,8 @@ def _hot(op: OneHot) -> Refusal | None:
     depth = op.operand("depth")
     if depth is not None and depth.value is not None and not 0 <= op.depth <= INT32[1]:
         return Refusal("depth", str(op.depth))
+    if depth is not None and depth.value is None and op.indices.type.shape == ():
+        return Refusal("indices", "is one number, and depth is computed")
     return sizes_only(op, but="indices")
 
 

@@ -34,15 +34,31 @@ _REDUCTIONS = {
 }
 
 
-def out_of_range(indices: Operand, data: Operand, axes: Sequence[int]) -> Refusal | None:
-    """The rule for indices that are known: OpenVINO makes something up for what is not there."""
+def out_of_range(
+    indices: Operand,
+    data: Operand,
+    axes: Sequence[int],
+    *,
+    slot: str = "indices",
+    least: int | None = None,
+) -> Refusal | None:
+    """The rule for indices that are known: OpenVINO makes something up for what is not there.
+
+    Args:
+        indices: one index an element, or one for each axis along the last axis.
+        data: what they point into.
+        axes: the axes of the data that they count along.
+        slot: the one that they fill.
+        least: the least index, if it is not the negative of the size.
+    """
     sizes = [(data.type.shape or ())[axis] for axis in axes]
     for index, size in enumerate(sizes):
         if indices.value is None or not isinstance(size, int):
             continue
         places = indices.value if len(axes) == 1 else indices.value[..., index]
-        if places.size and not (-size <= places.min() and places.max() < size):
-            return Refusal("indices", f"one is out of the range of {size} elements")
+        first = -size if least is None else least
+        if places.size and not (first <= places.min() and places.max() < size):
+            return Refusal(slot, f"one is out of the range of {size} elements")
     return None
 
 
@@ -58,8 +74,9 @@ def _gathered(op: GatherND) -> Refusal | None:
 
 
 def _counted(op: GatherND | ScatterND) -> Refusal | None:
-    if not isinstance((op.indices.type.shape or ())[-1], int):
-        return Refusal("indices", "their last size must be known", Rule.SHAPE)
+    count = (op.indices.type.shape or ())[-1]
+    if not isinstance(count, int) or not count:
+        return Refusal("indices", "their last size must be known, and not 0", Rule.SHAPE)
     return out_of_range(op.indices, op.input, _axes(op))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from openvino import Node
 from openvino import opset15 as ops
 
+from crosschip.devices.limits import along_nothing
 from crosschip.devices.openvino.converters.table import (
     MOVABLE,
     converts,
@@ -26,6 +27,12 @@ def reshape(g: Graph, op: layout.Reshape) -> Node:
         # Of a tensor without axes, OpenVINO does not count the elements.
         total = ops.reduce_prod(ops.abs(shape), g.int64([0]), False)
         g.require(op, "shape: is not of one element", ops.equal(total, g.scalar(1)))
+    elif rank_of(op.outputs[0]) == 1:
+        # OpenVINO makes one axis of all elements, whatever size is asked for.
+        total = ops.reduce_prod(ops.convert(g.sizes(op.input, 0), "i64"), g.int64([0]), True)
+        asked = ops.select(ops.equal(shape, g.scalar(0)), g.size(op.input, 0), shape)
+        holds = ops.logical_or(ops.equal(asked, total), ops.equal(shape, g.scalar(-1)))
+        g.require(op, "shape: does not hold the input's elements", holds)
     return ops.reshape(g[op.input], shape, True)
 
 
@@ -41,7 +48,9 @@ def squeeze(g: Graph, op: layout.Squeeze) -> Node:
 
 
 @converts(layout.Unsqueeze, types=MOVABLE, limit=sizes_only)
-def unsqueeze(g: Graph, op: layout.Unsqueeze) -> Node:
+def unsqueeze(g: Graph, op: layout.Unsqueeze) -> Value:
+    if not op.axes:
+        return g[op.input]
     return ops.unsqueeze(g[op.input], g.int64(op.axes))
 
 
@@ -63,7 +72,7 @@ def flatten(g: Graph, op: layout.Flatten) -> Node:
 
 @converts(layout.Expand, types=MOVABLE, computed=["shape"], limit=never_empty)
 def expand(g: Graph, op: layout.Expand) -> Value:
-    if op.outputs[0].type.shape == ():
+    if op.outputs[0].type.shape == () or along_nothing(op.operand("shape")):
         # To no axes, OpenVINO crashes.
         return g[op.input]
     # The absolute value turns -1, which keeps a size, into 1, which OpenVINO has for that.

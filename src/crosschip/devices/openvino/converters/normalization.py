@@ -21,13 +21,13 @@ from crosschip.ops.standard.normalization import (
 )
 
 
-@converts(BatchNormalization, limit=one_type)
+@converts(BatchNormalization, limit=one_type, nonempty=True)
 def batch_normalization(g: Graph, op: BatchNormalization) -> Node:
     statistics = [g[operand] for operand in (op.scale, op.bias, op.mean, op.variance)]
     return ops.batch_norm_inference(g[op.input], *statistics, op.epsilon)
 
 
-@converts(LayerNormalization, limit=one_type)
+@converts(LayerNormalization, limit=one_type, nonempty=True)
 def layer_normalization(g: Graph, op: LayerNormalization) -> Value:
     rank = rank_of(op.input)
     normal = _normal(g, op.input, range(op.begin_norm_axis % rank, rank), op.epsilon)
@@ -35,7 +35,7 @@ def layer_normalization(g: Graph, op: LayerNormalization) -> Value:
     return ops.add(scaled, g[op.bias]) if op.bias else scaled
 
 
-@converts(InstanceNormalization, limit=one_type)
+@converts(InstanceNormalization, limit=one_type, nonempty=True)
 def instance_normalization(g: Graph, op: InstanceNormalization) -> Value:
     rank = rank_of(op.input)
     along = [-1] + [1] * (rank - 2)
@@ -55,7 +55,9 @@ def _complete(op: GroupNormalization) -> Refusal | None:
     return one_type(op)
 
 
-@converts(GroupNormalization, types=FLOAT_TYPES - {ElementType.BFLOAT16}, limit=_complete)
+@converts(
+    GroupNormalization, types=FLOAT_TYPES - {ElementType.BFLOAT16}, limit=_complete, nonempty=True
+)
 def group_normalization(g: Graph, op: GroupNormalization) -> Node:
     inputs = [g[operand] for operand in (op.input, op.scale, op.bias) if operand]
     return ops.group_normalization(*inputs, op.groups, op.epsilon)
@@ -67,6 +69,8 @@ def _odd(op: LRN) -> Refusal | None:
         return Refusal(
             "input", "its channels must be known with a size of 5", Rule.SHAPE
         )  # which has a kernel of its own
+    if shape is not None and len(shape) > 5:
+        return Refusal("input", "has more than 5 axes", Rule.SHAPE)
     if not op.bias.is_integer():  # the engine's kernel cuts the fraction off
         return Refusal("bias", f"{op.bias:g} is no integer")
     return Refusal("size", f"{op.size} is even") if op.size % 2 == 0 else None

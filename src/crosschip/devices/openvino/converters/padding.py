@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from openvino import Node
 from openvino import opset15 as ops
 
 from crosschip.devices.limits import padded_once
 from crosschip.devices.openvino.converters.table import MOVABLE, converts, sizes_only
-from crosschip.devices.openvino.graph import Graph
+from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
 from crosschip.ops.standard.padding import Pad, PadMode
 
@@ -28,7 +27,9 @@ def _padded(op: Pad) -> Refusal | None:
 
 
 @converts(Pad, types=MOVABLE, limit=_padded)
-def pad(g: Graph, op: Pad) -> Node:
+def pad(g: Graph, op: Pad) -> Value:
+    if op.input.type.shape == ():
+        return g[op.input]
     before, after = g.int64(op.pads[::2]), g.int64(op.pads[1::2])
     value = g.reshaped(op.value, []) if op.value else g.number(0, op.input)
     return ops.pad(g[op.input], before, after, _MODES.get(op.mode, "constant"), value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from openvino import Node
 from openvino import opset15 as ops
 
+from crosschip.devices.limits import along_nothing
 from crosschip.devices.openvino.converters.table import MOVABLE, converts, rank_of, sizes_only
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
@@ -17,10 +18,13 @@ _LONG = {ElementType.INT32, ElementType.UINT32, ElementType.INT64}
 # With computed repeats on several axes, OpenVINO (2026.4) leaves most of the output unwritten.
 @converts(Tile, types=MOVABLE, limit=sizes_only)
 def tile(g: Graph, op: Tile) -> Value:
-    if op.outputs[0].type.shape == ():
-        # Without axes, OpenVINO leaves the output unwritten.
+    if op.outputs[0].type.shape == () or along_nothing(op.operand("repeats")):
+        # Along no axes, OpenVINO leaves the output unwritten.
         return g[op.input]
-    return ops.tile(g[op.input], g.indices(op.operand("repeats")))
+    missing = len(op.repeats) - rank_of(op.input)
+    # With more repeats than axes, too.
+    input = ops.unsqueeze(g[op.input], g.int64(range(missing))) if missing > 0 else g[op.input]
+    return ops.tile(input, g.int64(op.repeats))
 
 
 def _along_axes(op: Roll) -> Refusal | None:

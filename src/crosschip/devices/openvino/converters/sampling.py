@@ -6,6 +6,7 @@ from openvino import Node
 from openvino import opset15 as ops
 
 from crosschip.devices.limits import BORDERS
+from crosschip.devices.openvino.converters.indexing import out_of_range
 from crosschip.devices.openvino.converters.table import INDEXED, SINGLE, converts, fours
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal
@@ -22,14 +23,26 @@ def grid_sample(g: Graph, op: GridSample) -> Node:
 def _averaging(op: RoiAlign) -> Refusal | None:
     if op.mode is not RoiMode.AVERAGE:
         return Refusal("mode", f"{op.mode.name} is of other products")
-    return Refusal("spatial_scale", "is 0") if op.spatial_scale == 0 else fours("rois", op.rois)
+    if op.spatial_scale == 0:
+        return Refusal("spatial_scale", "is 0")
+    known = out_of_range(op.batch_indices, op.input, [0], slot="batch_indices", least=0)
+    return known or fours("rois", op.rois)
 
 
 @converts(RoiAlign, types=INDEXED, limit=_averaging)
 def roi_align(g: Graph, op: RoiAlign) -> Node:
-    return ops.roi_align(
-        *(g[op.input], g[op.rois], ops.convert(g[op.batch_indices], "i32")),
+    images = g.within(op, op.batch_indices, op.input, [0], least=0)
+    rois, nothing = g[op.rois], None
+    if op.aligned and op.sampling_ratio <= 0:
+        # Of no samples, OpenVINO makes NaN.
+        corner, end = ops.split(rois, g.scalar(1), 2).outputs()
+        nothing = ops.reduce_logical_or(ops.less_equal(end, corner), g.int64([1]), False)
+    cells = ops.roi_align(
+        *(g[op.input], rois, ops.convert(images, "i32")),
         *(op.output_height, op.output_width, max(0, op.sampling_ratio), op.spatial_scale),
         mode="avg",
         aligned_mode="half_pixel_for_nn" if op.aligned else "asymmetric",
     )
+    if nothing is None:
+        return cells
+    return ops.select(ops.unsqueeze(nothing, g.int64([1, 2, 3])), g.number(0, op.input), cells)

@@ -6,6 +6,7 @@ import numpy as np
 from openvino import Node, Output
 from openvino import opset15 as ops
 
+from crosschip.devices.limits import has_axes
 from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     MOVABLE,
@@ -20,11 +21,7 @@ from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import INDICES
 from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, NonZero, TopK, Unique
 
-_LARGEST = {
-    ElementType.FLOAT16: 65504.0,
-    ElementType.BFLOAT16: 3.3895313892515355e38,
-    ElementType.FLOAT32: 3.4028234663852886e38,
-}
+_LARGEST = np.finfo(np.float32).max
 """The greatest finite numbers."""
 
 
@@ -67,35 +64,62 @@ def _some(op: TopK) -> Refusal | None:
 @converts(TopK, types=NUMBERS, computed=["k"], limit=_some)
 def top_k(g: Graph, op: TopK) -> list[Output]:
     mode, axis = "max" if op.largest else "min", op.axis % rank_of(op.input)
-    count = ops.reshape(g.indices(op.operand("k")), g.int64([]), False)
+    asked, is_computed = _count(g, op, axis)
+    # OpenVINO makes one at least.
+    count = ops.maximum(asked, g.scalar(1)) if is_computed else asked
+    count = ops.reshape(count, g.int64([]), False)
     index_type = TYPES[op.return_indices_dtype]
     key = _key(g, op.input, greatest=True)
     found = ops.topk(key, count, axis, mode, "value", index_type.to_string(), stable=True)
-    if op.input.type.element_type not in FLOAT_TYPES:
-        return [found.output(0), found.output(1)]
-    values = ops.gather_elements(g[op.input], found.output(1), axis)
-    return [values.output(0), found.output(1)]
+    values, places = found.outputs()
+    if is_computed:
+        start, step, along = g.int64([0]), g.int64([1]), g.int64([axis])
+        values, places = (
+            ops.slice(each, start, asked, step, along).output(0) for each in (values, places)
+        )
+    if op.input.type.element_type in FLOAT_TYPES:
+        values = ops.gather_elements(g[op.input], places, axis).output(0)
+    return [values, places]
+
+
+def _count(g: Graph, op: TopK, axis: int) -> tuple[Node, bool]:
+    """How many elements are asked for, as a list of one, and whether that shows only in a run.
+
+    With a count that it cannot have, OpenVINO fails in later runs, too.
+    """
+    operand, size = op.operand("k"), (op.input.type.shape or ())[axis]
+    is_computed = operand is not None and operand.value is None
+    count = g.indices(operand)
+    if isinstance(size, int) and not is_computed:
+        return count, is_computed
+    inside = ops.maximum(ops.minimum(count, g.size(op.input, axis)), g.scalar(0))
+    g.require(op, "k: is negative, or more than there are", ops.equal(count, inside))
+    return inside, is_computed
 
 
 def _key(g: Graph, operand: Operand, *, greatest: bool) -> Value:
-    """What orders as an operand does, with NaN as an infinity and infinities one step nearer.
+    """What orders as an operand does, where NaN is the greatest, or the least.
 
-    OpenVINO puts a NaN anywhere, and with it other elements.
+    OpenVINO puts a NaN anywhere, and with it other elements. So NaN becomes an infinity, and
+    infinities the largest number, to make room for which all numbers are halved: only the very
+    least lose a bit by that.
     """
-    value = g[operand]
     if operand.type.element_type not in FLOAT_TYPES:
-        return value
-    largest = _LARGEST[operand.type.element_type]
-    if greatest:
-        bounded = ops.minimum(value, g.number(largest, operand))
-        return ops.select(ops.is_nan(value), g.number(np.inf, operand), bounded)
-    bounded = ops.maximum(value, g.number(-largest, operand))
-    return ops.select(ops.is_nan(value), g.number(-np.inf, operand), bounded)
+        return g[operand]
+    value = ops.convert(g[operand], "f32")
+    end, largest = (np.inf, _LARGEST) if greatest else (-np.inf, -_LARGEST)
+    halves = ops.multiply(value, g.constant(np.array(0.5, np.float32)))
+    bounded = (ops.minimum if greatest else ops.maximum)(
+        halves, g.constant(np.array(largest, np.float32))
+    )
+    return ops.select(ops.is_nan(value), g.constant(np.array(end, np.float32)), bounded)
 
 
 def _short(op: NonZero) -> Refusal | None:
     is_long = op.input.type.element_type is ElementType.INT64
-    return Refusal("input", "int64 is computed in int32", Rule.COMPUTED) if is_long else None
+    if is_long:
+        return Refusal("input", "int64 is computed in int32", Rule.COMPUTED)
+    return has_axes(op)
 
 
 @converts(NonZero, types=MOVABLE, limit=_short)
@@ -107,6 +131,9 @@ def _not_empty(op: Unique) -> Refusal | None:
     shape = op.input.type.static_shape
     if shape is None or 0 in shape:
         return Refusal("input", "its sizes must be known, and not 0", Rule.SHAPE)
+    known = op.input.value
+    if known is not None and np.isnan(known.astype(np.float64)).any():
+        return Refusal("input", "has a NaN")
     return sizes_only(op)
 
 

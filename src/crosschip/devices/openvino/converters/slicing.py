@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.limits import backward_start
+from crosschip.devices.limits import along_nothing, backward_start
 from crosschip.devices.openvino.converters.table import (
     MOVABLE,
     converts,
     sizes_only,
 )
-from crosschip.devices.openvino.graph import Graph
+from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
 from crosschip.ops.standard import slicing
 
@@ -21,7 +20,9 @@ def _sliced(op: slicing.Slice) -> Refusal | None:
 
 
 @converts(slicing.Slice, types=MOVABLE, computed=["starts", "ends"], limit=_sliced)
-def slice_(g: Graph, op: slicing.Slice) -> Node:
+def slice_(g: Graph, op: slicing.Slice) -> Value:
+    if along_nothing(op.operand("starts")):
+        return g[op.input]
     starts, ends = g.indices(op.operand("starts")), g.indices(op.operand("ends"))
     steps = op.operand("steps")
     steps = g.indices(steps) if steps else ops.broadcast(g.scalar(1), ops.shape_of(starts))

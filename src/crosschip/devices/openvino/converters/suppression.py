@@ -9,6 +9,7 @@ from openvino import opset15 as ops
 from crosschip.devices.openvino.converters.table import INDEXED, converts, fours
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal
+from crosschip.ir import Operand
 from crosschip.ops.standard.suppression import NonMaxSuppression, NonMaxSuppressionIndices
 
 
@@ -17,10 +18,16 @@ def _above(threshold: float) -> float:
     return float(np.nextafter(np.float32(threshold), np.float32(np.inf)))
 
 
+def _known(boxes: Operand, scores: Operand) -> Refusal | None:
+    """OpenVINO fails to compute what it knows as it compiles."""
+    all_known = boxes.value is not None and scores.value is not None
+    return Refusal("scores", "is constant, and so are the boxes") if all_known else None
+
+
 def _overlapping(op: NonMaxSuppressionIndices) -> Refusal | None:
-    if not op.iou_threshold > 0:
-        return Refusal("iou_threshold", "0 drops boxes that do not overlap")
-    return fours("boxes", op.boxes)
+    if not 0 < op.iou_threshold < 1:
+        return Refusal("iou_threshold", "must be between 0 and 1, where boxes are kept or dropped")
+    return _known(op.boxes, op.scores) or fours("boxes", op.boxes)
 
 
 @converts(NonMaxSuppressionIndices, types=INDEXED, limit=_overlapping)
@@ -41,12 +48,12 @@ def _of_images(op: NonMaxSuppression) -> Refusal | None:
         return Refusal("rois_num", "rows are counted otherwise")
     if not op.normalized:
         return Refusal("normalized", "boxes that only touch overlap otherwise")
-    if op.nms_eta > 1:
-        return Refusal("nms_eta", f"{op.nms_eta:g} is above 1")
+    if not 0 < op.nms_eta <= 1:
+        return Refusal("nms_eta", f"{op.nms_eta:g} is not above 0 and at most 1")
     for slot, number in (("nms_top_k", op.nms_top_k), ("keep_top_k", op.keep_top_k)):
         if number == 0:
             return Refusal(slot, "0 would be no limit")
-    return fours("bboxes", op.bboxes)
+    return _known(op.bboxes, op.scores) or fours("bboxes", op.bboxes)
 
 
 @converts(NonMaxSuppression, types=INDEXED, limit=_of_images)
@@ -58,8 +65,8 @@ def non_max_suppression(g: Graph, op: NonMaxSuppression) -> list[Output]:
         output_type="i32",
         iou_threshold=_above(op.nms_threshold),
         score_threshold=_above(op.score_threshold),
-        nms_top_k=op.nms_top_k,
-        keep_top_k=op.keep_top_k,
+        nms_top_k=max(-1, op.nms_top_k),
+        keep_top_k=max(-1, op.keep_top_k),
         background_class=op.background_label,
         nms_eta=op.nms_eta,
         normalized=op.normalized,

@@ -1,0 +1,314 @@
+"""Corners of operators where engines go astray: single numbers, nothing, infinities.
+
+Where a device declines a case, that will do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from tests.devices.test_refusals import IMAGE, adds, assert_refused, integers
+
+from crosschip.devices.reference import ReferenceDevice
+from crosschip.hal import Options
+from crosschip.ir import Array, DeviceError, ModelError
+from crosschip.ops import operator_named
+
+if TYPE_CHECKING:
+    from tests.devices.conftest import Build, Checker
+
+INF = np.inf
+LARGEST = np.finfo(np.float32).max
+NUMBER = np.array(3, np.float32)
+BOX = np.array([[0, 0, 2, 2], [1, 1, 1, 1], [2, 2, 1, 1]], np.float32)
+
+
+def agree(check: Checker, build: Build, arrays: list[Array], typing: Any) -> None:
+    """Compare a device with the reference, as compiled and as loaded, if it takes the model."""
+    model = check.built(build, arrays, typing)
+    if not all(check.device.supports(o, Options()) for o in model.operations):
+        return
+    expected = check.outputs_of(ReferenceDevice(), model, arrays)
+    check.compare(model, arrays, expected, 1e-5)
+    saved = check.device.compile(model, Options()).save()
+    assert saved is not None
+    for array, wanted in zip(
+        check.device.load(saved, model, Options()).run(arrays), expected, strict=True
+    ):
+        np.testing.assert_allclose(array, wanted, 1e-5)
+
+
+def tops(count: Any, largest: bool) -> Build:
+    """The greatest or the least of the last axis, with their indices."""
+    return lambda b, *xs: b.add_all(operator_named("TOP_K"), *xs, *count, -1, largest=largest)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_infinities_are_beyond_the_largest_number(check: Checker, dtype: Any, sign: int) -> None:
+    largest = np.finfo(dtype).max
+    row = sign * np.array([1, largest, INF, -largest, -INF, largest, INF], dtype)
+    for largest_first in (True, False):
+        agree(check, tops((5,), largest_first), [row], check.static)
+    for name in ("ARG_MAX", "ARG_MIN"):
+        agree(check, adds(name, 0), [row], check.static)
+        agree(check, adds(name, 0, keepdim=False), [row], check.symbolic)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_counts_that_are_computed(check: Checker, count: int) -> None:
+    rows = np.array([[1, 3, 2], [5, 4, 6]], np.float32)
+    agree(check, tops((), True), [rows, integers(count)], check.static)
+    agree(check, tops((), True), [rows, integers(count)], check.symbolic)
+    for wrong in (-1, 4):
+        assert_refused(check, tops((), True), [rows, integers(wrong)], check.static)
+
+
+def test_counts_after_one_that_does_not_fit(check: Checker) -> None:
+    three, one = np.array([1, 3, 2], np.float32), np.array([1], np.float32)
+    model = check.built(tops((2,), True), [three], check.symbolic)
+    program = check.device.compile(model, Options())
+    for _ in range(2):
+        np.testing.assert_array_equal(program.run([three])[0], [3, 2])
+        with pytest.raises(DeviceError, match=check.device.name):
+            program.run([one])
+
+
+NOTHING: dict[str, tuple[Build, Array]] = {
+    "REDUCE_MEAN": (adds("REDUCE_MEAN", [0]), np.zeros((0, 2), np.float32)),
+    "REDUCE_MEAN of all": (adds("REDUCE_MEAN"), np.zeros((0, 2), np.float32)),
+    "REDUCE_SUM": (adds("REDUCE_SUM", [0]), np.zeros((0, 2), np.int32)),
+    "REDUCE_MAX": (adds("REDUCE_MAX", [0]), np.zeros((0, 2), np.bool_)),
+    "REDUCE_MIN": (adds("REDUCE_MIN", [0]), np.zeros((0, 2), np.bool_)),
+    "ARG_MAX": (adds("ARG_MAX", 0), np.zeros((2, 0), np.float32)),
+    "REDUCE_MAX from the end": (adds("REDUCE_MAX", [-2]), np.zeros((0, 2), np.float32)),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_of_nothing(check: Checker, name: str) -> None:
+    build, array = NOTHING[name]
+    agree(check, build, [array], check.static)
+    agree(check, build, [array], check.symbolic)
+    agree(check, build, [np.ones((3, 2), array.dtype)], check.symbolic)
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [("SLICE", ([], [])), ("PAD", ([],)), ("TILE", ([],)), ("NON_ZERO", ())],
+)
+@pytest.mark.parametrize("number", [0, 3])
+def test_single_numbers(check: Checker, name: str, more: Any, number: int) -> None:
+    named = {"starts": more[0], "ends": more[1]} if name == "SLICE" else {}
+    build = adds(name, *(() if named else more), **named)
+    agree(check, build, [np.array(number, np.float32)], check.static)
+
+
+def test_repeated_along_no_axes(check: Checker) -> None:
+    agree(check, adds("TILE", []), [np.array([3, 4], np.float32)], check.static)
+
+
+def test_steps_backwards_from_the_far_end(check: Checker) -> None:
+    build = adds("SLICE", starts=[0], ends=[2**31 - 1], steps=[-1])
+    agree(check, build, [np.array([3, 4], np.float32)], check.static)
+
+
+@pytest.mark.parametrize("fmod", [False, True])
+def test_remainders_by_infinity(check: Checker, fmod: bool) -> None:
+    dividends = np.array([[1, -1, 0, INF, -INF, np.nan]], np.float32)
+    divisors = np.array([[INF], [-INF], [2.5]], np.float32)
+    agree(check, adds("MOD", fmod=fmod), [dividends, divisors], check.static)
+    agree(check, adds("MOD", divisors, fmod=fmod), [dividends], check.static)
+
+
+@pytest.mark.parametrize("approximate", [False, True])
+def test_gelu_of_infinity(check: Checker, approximate: bool) -> None:
+    agree(check, adds("GELU", approximate), [np.array([INF, 1, -1], np.float32)], check.static)
+
+
+@pytest.mark.parametrize("bounds", [(INF, INF), (-INF, -INF), (-INF, INF)])
+def test_infinite_bounds(check: Checker, bounds: tuple[float, float]) -> None:
+    agree(check, adds("CLIP", *bounds), [np.array([-1, 1], np.float32)], check.static)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_hardmax_of_nan(check: Checker, axis: int) -> None:
+    rows = np.array([[1, np.nan, INF], [np.nan, 2, -INF]], np.float32)
+    agree(check, adds("HARDMAX", axis), [rows], check.static)
+
+
+@pytest.mark.parametrize("ratio", [0, 2])
+def test_regions_without_extent(check: Checker, ratio: int) -> None:
+    image = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
+    build = adds("ROI_ALIGN", np.zeros(3, np.int32), 2, 2, ratio, aligned=True)
+    agree(check, build, [image, BOX], check.static)
+
+
+@pytest.mark.parametrize("index", [-1, 1])
+@pytest.mark.parametrize("typing", ["static", "symbolic"])
+def test_regions_of_images_that_there_are_not(check: Checker, index: int, typing: str) -> None:
+    arrays = [IMAGE, BOX, integers(0, 0, index).astype(np.int32)]
+    build = adds("ROI_ALIGN", 1, 1)
+    if typing == "static":
+        assert_refused(check, build, arrays, check.static)
+    assert_refused(check, lambda b, x, r: build(b, x, r, arrays[2]), arrays[:2], check.static)
+
+
+@pytest.mark.parametrize("name", ["MAX_POOL_2D", "AVERAGE_POOL_2D"])
+@pytest.mark.parametrize("pads", [(0, 0, 0, 0), (1, 1, 0, 0)])
+def test_windows_larger_than_an_open_image(check: Checker, name: str, pads: Any) -> None:
+    build = adds(name, pads=pads, kernel_shape=[3, 3])
+    assert_refused(check, build, [IMAGE], check.symbolic)
+    for size in (3, 4):
+        agree(check, build, [np.ones((2, 1, size, 3), np.float32)], check.symbolic)
+
+
+@pytest.mark.parametrize("shape", [[5], [2]])
+def test_one_axis_of_another_size(check: Checker, shape: list[int]) -> None:
+    assert_refused(check, adds("RESHAPE"), [np.ones(3, np.float32), integers(*shape)], check.static)
+    assert_refused(
+        check, adds("RESHAPE"), [np.ones((1, 3), np.float32), integers(*shape)], check.static
+    )
+    assert_refused(check, adds("RESHAPE"), [np.ones((1, 3), np.float32), integers(0)], check.static)
+    for right in ([3], [-1], [0]):
+        agree(check, adds("RESHAPE"), [np.ones(3, np.float32), integers(*right)], check.static)
+
+
+CONSTANT: dict[str, tuple[Build, list[Array]]] = {
+    "ATANH": (lambda b: b.add(operator_named("ATANH"), np.zeros(0, np.float32)), []),
+    "WHERE": (
+        lambda b, x: b.add(
+            operator_named("WHERE"), np.array(True), b.constant(np.zeros(0, np.float32)), x
+        ),
+        [np.ones((1, 1), np.float32)],
+    ),
+    "INSTANCE_NORMALIZATION": (
+        lambda b: b.add(operator_named("INSTANCE_NORMALIZATION"), np.zeros((1, 0, 2), np.float32)),
+        [],
+    ),
+    "GATHER_ND": (
+        lambda b, x: b.add(operator_named("GATHER_ND"), x, np.zeros((2, 0), np.int64)),
+        [np.ones((2, 2), np.float32)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANT)
+def test_constants_without_elements(check: Checker, name: str) -> None:
+    build, arrays = CONSTANT[name]
+    agree(check, build, arrays, check.static)
+
+
+@pytest.mark.parametrize("threshold", [1.0, 1.5, INF])
+def test_boxes_that_cannot_overlap_enough(check: Checker, threshold: float) -> None:
+    boxes, scores = BOX[None], np.array([[[0.5, 0.25, 0.75]]], np.float32)
+    build = adds("NON_MAX_SUPPRESSION_INDICES", 3)
+    agree(check, build, [boxes, scores], check.static)
+    limits = np.array(threshold, np.float32)
+    agree(
+        check,
+        lambda b, x, s, t: b.add(operator_named("NON_MAX_SUPPRESSION_INDICES"), x, s, 3, t),
+        [boxes, scores, limits],
+        check.static,
+    )
+
+
+@pytest.mark.parametrize("name", ["MAX_POOL_2D", "TOP_K", "ARG_MAX", "SHAPE"])
+def test_types_of_indices(check: Checker, name: str) -> None:
+    arguments: dict[str, Any] = {
+        "MAX_POOL_2D": {"kernel_shape": [1, 1], "return_indices_dtype": 1},
+        "TOP_K": {"k": 1, "return_indices_dtype": 1},
+        "ARG_MAX": {"axis": 0, "dtype": 1},
+        "SHAPE": {"dtype": 1},
+    }
+    with pytest.raises(ModelError, match="neither int32 nor int64"):
+        check.built(adds(name, **arguments[name]), [IMAGE], check.static)
+
+
+def test_slices_are_counted(check: Checker) -> None:
+    def build(b: Any, x: Any, end: Any) -> Any:
+        return b.add(operator_named("SLICE"), x, axes=[], starts=[], ends=end, steps=[0])
+
+    with pytest.raises(ModelError, match="equally many"):
+        check.built(build, [NUMBER, integers(0)], check.static)
+
+
+def test_a_scale_for_each_channel(check: Checker) -> None:
+    image, one, two = np.arange(4, dtype=np.float32).reshape(1, 2, 2), np.ones(1), np.ones(2)
+    build = adds("GROUP_NORMALIZATION", groups=1)
+    for scale in (one, two):
+        arrays = [image, scale.astype(np.float32)]
+        if scale is one:
+            assert_refused(check, lambda b, x, s: build(b, x, scale=s), arrays, check.symbolic)
+        else:
+            agree(check, lambda b, x, s: build(b, x, scale=s), arrays, check.symbolic)
+
+
+@pytest.mark.parametrize(
+    ("name", "named"), [("UNSQUEEZE", {"axes": []}), ("EXPAND", {"shape": []}), ("PAD", {})]
+)
+def test_along_no_axes(check: Checker, name: str, named: Any) -> None:
+    array = np.array([2], np.float32)
+    if named:
+        agree(check, adds(name, **named), [array], check.static)
+        if "shape" in named:
+            agree(check, adds(name), [array, integers()], check.static)
+    else:
+        with pytest.raises(ModelError, match="pads: has shape"):
+            check.built(adds(name), [array, integers()], check.static)
+
+
+@pytest.mark.parametrize("limit", [-1, -2, 1])
+@pytest.mark.parametrize("eta", [0.0, 0.5, 1.0])
+def test_limits_of_suppression(check: Checker, limit: int, eta: float) -> None:
+    boxes, scores = BOX[None], np.array([[[0.5, 0.25, 0.75]]], np.float32)
+    build = adds("NON_MAX_SUPPRESSION", nms_top_k=limit, keep_top_k=limit, nms_eta=eta)
+    agree(check, build, [boxes, scores], check.static)
+
+
+def test_the_greatest_of_infinities(check: Checker) -> None:
+    image = np.array([[[[-INF, 1, np.nan], [INF, -INF, 2]]]], np.float32)
+    build = adds("MAX_POOL_2D", kernel_shape=[1, 2])
+    model = check.built(build, [image])
+    if check.device.supports(model.operations[0], Options()):
+        found = check.outputs_of(check.device, model, [image])[0]
+        np.testing.assert_array_equal(found[..., 0].ravel(), [1, INF])
+
+
+@pytest.mark.parametrize("repeats", [[2, 1, 2, 2, 2], [2, 3], [3]])
+def test_more_or_fewer_repeats_than_axes(check: Checker, repeats: list[int]) -> None:
+    array = np.arange(8, dtype=np.float32)
+    agree(check, adds("TILE", repeats), [array.reshape(2, 2, 2, 1)], check.static)
+    agree(check, adds("TILE", repeats), [array.reshape(8, 1)], check.static)
+
+
+def test_outputs_without_elements(check: Checker) -> None:
+    number = np.array(2, np.float32)
+    agree(check, adds("SHAPE"), [number], check.static)
+    agree(check, adds("ONE_HOT", 0, number, number), [np.array(0, np.int32)], check.static)
+    agree(check, adds("PAD", [-1, -1]), [np.ones(2, np.float32)], check.static)
+    agree(
+        check,
+        adds("WHERE"),
+        [np.array(True), np.zeros(0, np.float32), np.ones((1, 1), np.float32)],
+        check.static,
+    )
+
+
+def test_channels_of_many_axes(check: Checker) -> None:
+    agree(check, adds("LRN"), [np.ones((1, 3, 2, 1, 1, 1), np.float32)], check.static)
+
+
+def test_sizes_that_are_refused(check: Checker) -> None:
+    row = np.zeros(0, np.float32)
+    with pytest.raises(ModelError, match=r"shape: \[-2\] has a negative size"):
+        check.built(adds("EXPAND", [-2]), [row], check.static)
+    with pytest.raises(ModelError, match="split: must list at least one size"):
+        check.built(lambda b, x: b.add_all(operator_named("SPLIT"), x, 0, []), [row], check.static)
+
+
+def test_rolled_along_no_axes(check: Checker) -> None:
+    model = check.built(adds("ROLL", shifts=[], axes=[]), [NUMBER], check.static)
+    assert check.outputs_of(ReferenceDevice(), model, [NUMBER])[0] == NUMBER
