@@ -113,9 +113,17 @@ class Checker:
     def compare(
         self, model: Model, arrays: Sequence[Array], expected: Sequence[Array], tolerance: float
     ) -> None:
-        """Run a model, all of which the device must support."""
+        """Run a model, all of which the device must support.
+
+        OpenVINO is not given what is known to make nothing, on which some of its operations crash.
+        """
         for operation in model.operations:
             support = self.device.supports(operation, Options())
+            made = [output.type.shape or () for output in operation.outputs]
+            if self.device.name == "openvino" and any(0 in shape for shape in made):
+                assert not support
+                assert "no elements" in support.reason or "constant" in support.reason
+                return
             assert support, support.reason
         actual = outputs_of(self.device, model, arrays)
         assert len(actual) == len(expected)

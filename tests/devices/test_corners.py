@@ -13,8 +13,9 @@ from tests.devices.test_refusals import IMAGE, adds, assert_refused, integers
 
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
-from crosschip.ir import Array, DeviceError, ModelError
+from crosschip.ir import Array, Builder, DeviceError, ElementType, ModelError, TensorType
 from crosschip.ops import operator_named
+from crosschip.ops.standard.layout import Expand
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Build, Checker
@@ -312,3 +313,16 @@ def test_sizes_that_are_refused(check: Checker) -> None:
 def test_rolled_along_no_axes(check: Checker) -> None:
     model = check.built(adds("ROLL", shifts=[], axes=[]), [NUMBER], check.static)
     assert check.outputs_of(ReferenceDevice(), model, [NUMBER])[0] == NUMBER
+
+
+@pytest.mark.parametrize("device", ["openvino"], indirect=True)
+def test_expanding_to_nothing_what_is_something_is_refused(check: Checker) -> None:
+    """OpenVINO passes over a computed size of 0 where the input has another one than 1."""
+    b = Builder("expand")
+    x = b.constant(np.ones((1, 1, 2), np.float32))
+    shape = b.input("shape", TensorType(ElementType.INT64, (1,)))
+    b.output("y", b.add(Expand, x, shape))
+    program = check.device.compile(b.build(), Options())
+    assert program.run([np.array([2])])[0].shape == (1, 1, 2)
+    with pytest.raises(DeviceError, match=r"EXPAND|openvino"):
+        program.run([np.array([0])])

@@ -90,7 +90,10 @@ def test_pads_that_are_computed(check: Checker) -> None:
 @pytest.mark.parametrize("device", ["onnxruntime"], indirect=True)
 def test_truth_of_nothing(check: Checker) -> None:
     x = np.zeros((2, 0), np.bool_)
-    check.declines(lambda b, x: b.add(ReduceMax, x, (1,)), x, why="there are no elements on axis 1")
+    if check.device.name == "onnxruntime":
+        check(lambda b, x: b.add(ReduceMax, x, (1,)), x)
+    else:
+        check.declines(lambda b, x: b.add(ReduceMax, x, (1,)), x, why="no elements on axis 1")
 
 
 @pytest.mark.parametrize("operator", [RNN, GRU, LSTM], ids=lambda operator: operator.type)

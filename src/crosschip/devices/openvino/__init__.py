@@ -97,10 +97,10 @@ class OpenVinoDevice(Device):
             # OpenVINO crashes, or cannot load what it has saved.
             if operand.value is not None and 0 in operand.type.shape and slot not in parameters:
                 return Support.no(operation, slot, "is constant, without elements", Rule.SHAPE)
-        for output in operation.outputs:
-            if 0 in (output.type.shape or ()):
-                return Support.no(operation, "output", "has no elements", Rule.SHAPE)
-        return self._converters.supports(operation)
+        answer = self._converters.supports(operation)
+        if answer and any(0 in (output.type.shape or ()) for output in operation.outputs):
+            return Support.no(operation, "output", "has no elements", Rule.SHAPE)
+        return answer
 
     def operators(self) -> Collection[str]:
         return self._converters.operators

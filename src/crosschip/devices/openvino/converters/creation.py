@@ -23,7 +23,10 @@ from crosschip.ops.standard.creation import OneHot, Range
 
 @converts(creation.Fill, types=MOVABLE, computed=["shape"], limit=never_empty)
 def fill(g: Graph, op: creation.Fill) -> Node:
-    return ops.broadcast(g.reshaped(op.value, []), g.indices(op.operand("shape")))
+    value = g.reshaped(op.value, [])
+    if op.outputs[0].type.shape == ():
+        return value  # to no axes, OpenVINO crashes
+    return ops.broadcast(value, g.indices(op.operand("shape")))
 
 
 @converts(creation.ShapeOf, types=MOVABLE | {ElementType.FLOAT64, ElementType.UINT64})

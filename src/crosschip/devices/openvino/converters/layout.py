@@ -76,5 +76,13 @@ def expand(g: Graph, op: layout.Expand) -> Value:
         # To no axes, OpenVINO crashes.
         return g[op.input]
     # The absolute value turns -1, which keeps a size, into 1, which OpenVINO has for that.
-    shape = ops.abs(g.indices(op.operand("shape")))
-    return ops.broadcast(g[op.input], shape, broadcast_spec="bidirectional")
+    operand = op.operand("shape")
+    shape = ops.abs(g.indices(operand))
+    expanded = ops.broadcast(g[op.input], shape, broadcast_spec="bidirectional")
+    if operand is not None and not operand.is_constant:
+        # OpenVINO passes over a size of 0 that does not fit.
+        first, one = ops.negative(ops.shape_of(shape)), g.int64([1])
+        made = ops.slice(ops.shape_of(expanded), first, g.int64([2**31 - 1]), one)
+        fits = ops.logical_or(ops.equal(made, shape), ops.equal(shape, one))
+        g.require(op, "shape: does not broadcast with the input", fits)
+    return expanded
