@@ -284,6 +284,41 @@ def test_a_submission_that_is_none_is_an_error(fault: str) -> None:
         model.run(x)
 
 
+class Shapeless(HostBuffer):
+    """A buffer that does not say what it holds."""
+
+    def __init__(self) -> None:
+        self.ready = COMPLETED
+
+
+def test_a_buffer_that_says_nothing_is_an_error() -> None:
+    class Submitting(DelegatingDevice):
+        def compile(self, model: Any, options: Any) -> Program:
+            class Asynchronous(Program):
+                def submit(self, inputs: Any, outputs: Any, after: Any) -> Submission:
+                    return Submission([Shapeless()], COMPLETED)
+
+            return Asynchronous()
+
+    with (
+        crosschip.compile(chain(Relu), [Submitting(name="npu")], cache=False) as model,
+        pytest.raises(DeviceError, match="npu: failed while describing a buffer"),
+    ):
+        model.run(x)
+
+
+def test_a_program_that_does_not_say_how_it_runs_is_an_error() -> None:
+    class Secretive(DelegatingDevice):
+        def compile(self, model: Any, options: Any) -> Program:
+            class Silent(ReferenceProgram):
+                specializes = property(lambda self: 1 / 0)
+
+            return Silent(model)
+
+    with pytest.raises(DeviceError, match="npu: failed while telling how it runs"):
+        crosschip.compile(chain(Relu), [Secretive(name="npu")], cache=False)
+
+
 def test_devices_of_another_kind_or_contract_are_refused() -> None:
     with pytest.raises(TypeError, match="defines neither run nor submit"):
         type("Nothing", (Program,), {})

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.hal import Buffer, HostBuffer
+from crosschip.hal import Buffer, Event, HostBuffer
 from crosschip.ir import Array, Operand
 from crosschip.runtime.guard import GuardedProgram, call
 from crosschip.runtime.placement import Placement
@@ -94,7 +94,7 @@ class Plan:
                     values[index] = _contiguous(value)
         for program, submission in taken:
             call(program.name, "running", submission.event.wait)
-            program.results(submission.outputs)
+            program.check_rules(submission.outputs)
         found = ((values[s] if isinstance(s, int) else s, copy) for s, copy in self._given)
         return [_copied(_array(value)) if copy else value for value, copy in found]
 
@@ -120,12 +120,17 @@ def _submit(
         value if isinstance(value, Buffer) and program.owns(value) else HostBuffer(_array(value))
         for value in (values[i] for i in step.reads)
     ]
-    after = [buffer.ready for buffer in inputs if not buffer.ready.done]
+    after = call(program.name, "taking on a run", _pending, inputs)
     outputs = [wanted.get(i) for i in step.writes]
     submission = program.submit(inputs, outputs, after)
     for index, buffer in zip(step.writes, submission.outputs, strict=False):
         values[index] = buffer
     return program, submission
+
+
+def _pending(buffers: Sequence[Buffer]) -> list[Event]:
+    """The events that must come before the elements are there."""
+    return [buffer.ready for buffer in buffers if not buffer.ready.done]
 
 
 def _array(value: Value) -> Array:

@@ -241,8 +241,9 @@ class GuardedProgram:
         in_python = any(type_.element_type in PYTHONS_TYPES for type_ in types)
         self.submits = type(program).submit is not Program.submit and not in_python
         self.changed: Callable[[], object] | None = None
-        self._run = program.run
-        self._specializes = program.specializes
+        self._run, self._specializes = call(
+            name, "telling how it runs", lambda: (program.run, bool(program.specializes))
+        )
         self._prepared: tuple[tuple[int, ...], ...] | None = None
         self._inputs = [operand.type for operand in model.inputs.values()]
         self._outputs = list(model.outputs.items())
@@ -294,11 +295,12 @@ class GuardedProgram:
         for (name, operand), buffer in zip(self._outputs, made, strict=False):
             if not isinstance(buffer, Buffer):
                 raise self._misfit(f"returned {_kind_of(buffer)} for {name!r}, not a Buffer")
-            self._check_type(name, operand.type, buffer.element_type.dtype, buffer.shape, {})
+            dtype, shape = call(self.name, "describing a buffer", _described, buffer)
+            self._check_type(name, operand.type, dtype, shape, {})
         return Submission(made, taken.event)
 
-    def results(self, made: Sequence[Buffer]) -> Sequence[Buffer]:
-        """The outputs of a finished submission without those that report broken rules.
+    def check_rules(self, made: Sequence[Buffer]) -> None:
+        """Check the outputs of a finished submission that report broken rules.
 
         Raises:
             DeviceError: a rule was broken.
@@ -306,7 +308,6 @@ class GuardedProgram:
         for rule, buffer in zip(self._rules, made[len(self._outputs) :], strict=True):
             if not call(self.name, "running", lambda b: bool(np.all(b.array())), buffer):
                 raise DeviceError(f"{self.name}: {rule}")
-        return made[: len(self._outputs)]
 
     def prepare(self, shapes: Sequence[tuple[int, ...]]) -> None:
         """Compile for shapes of the inputs, if the device does that.
@@ -423,6 +424,10 @@ def shapes_of(types: Sequence[TensorType], values: Sequence[Array]) -> list[tupl
         value.shape if type_ is None or type_.element_type is not ElementType.OBJECT else ()
         for type_, value in zip_longest(types, values)
     ]
+
+
+def _described(buffer: Buffer) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    return buffer.element_type.dtype, tuple(buffer.shape)
 
 
 def _aligned(array: Array, alignment: int) -> Array:
