@@ -138,8 +138,9 @@ def run(step: str, command: Sequence[str | Path]) -> None:
     Raises:
         StepError: it failed; the message ends with the last of what it printed.
     """
-    # One thread each: the oracles share the cores, and sums keep one order.
-    variables = os.environ | {"OMP_NUM_THREADS": "1"}
+    # One thread each: the oracles share the cores, and sums keep one order. One seed: Paddle 2
+    # puts variables into sets, and writes them in the order in which these iterate.
+    variables = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
     result = subprocess.run(
         command,
         stdout=subprocess.PIPE,

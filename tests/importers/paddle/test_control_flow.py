@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
+from tests.importers.paddle.writers import write_attribute
 
 import crosschip
 from crosschip.importers import load
@@ -42,7 +45,12 @@ def program(models: Path, format: str, name: str) -> Model:
 def test_computes_what_paddle_does(models: Path, format: str, name: str) -> None:
     model = program(models, format, name)
     model.verify()
-    calls = sorted((models / "control" / format / name).glob("oracle-*.npz"))
+    assert_like_paddle(model, models / "control" / format / name)
+
+
+def assert_like_paddle(model: Model, folder: Path) -> None:
+    """Run a model on several devices on what Paddle has been run on."""
+    calls = sorted(folder.glob("oracle-*.npz"))
     assert len(calls) > 1
     for devices in DEVICES:
         with crosschip.compile(model, devices, cache=False) as compiled:
@@ -65,6 +73,47 @@ def test_two_blocks_and_a_choice_become_one_branch(models: Path, name: str) -> N
     assert sorted(o.type for o in used if o.type not in ("NOT", "CAST")) == sorted(
         o.type for o in of_3
     )
+
+
+def changed(models: Path, name: str, folder: Path, change: Callable[[Any], None]) -> Model:
+    """A program of Paddle 2 of which the first block has been changed."""
+    data = (models / "control" / "pdmodel" / name / "model.pdmodel").read_bytes()
+    parsed: Any = cast(Any, messages.message_class(messages.ProgramDesc)())
+    parsed.ParseFromString(data)
+    change(parsed.blocks[0].ops)
+    path = folder / "model.pdmodel"
+    path.write_bytes(parsed.SerializeToString())
+    return load(path)
+
+
+@pytest.mark.parametrize("reversed_", [(), (0,), (1,), (0, 1)])
+def test_blocks_name_what_they_make_in_any_order(
+    models: Path, tmp_path: Path, reversed_: Sequence[int]
+) -> None:
+    def change(operators: Any) -> None:
+        blocks = [op for op in operators if op.type == b"conditional_block"]
+        for number in reversed_:
+            (out,) = (slot for slot in blocks[number].outputs if slot.parameter == b"Out")
+            out.arguments[:] = out.arguments[::-1]
+
+    model = simplify(changed(models, "several_values", tmp_path, change))
+    assert [operation.type for operation in model.operations if operation.bodies] == ["IF"]
+    assert_like_paddle(model, models / "control" / "pdmodel" / "several_values")
+
+
+def test_blocks_read_what_variables_were_when_they_ran(models: Path, tmp_path: Path) -> None:
+    def change(operators: Any) -> None:
+        last = max(i for i, op in enumerate(operators) if op.type == b"conditional_block")
+        later = list(operators)[last + 1 :]
+        del operators[last + 1 :]
+        write = operators.add(type=b"scale")
+        for slots, slot in ((write.inputs, b"X"), (write.outputs, b"Out")):
+            slots.add(parameter=slot, arguments=[b"x0"])
+        write_attribute(write.attrs.add(name=b"scale"), -5.0)
+        operators.extend(later)
+
+    model = changed(models, "several_values", tmp_path, change)
+    assert_like_paddle(model, models / "control" / "pdmodel" / "several_values")
 
 
 def test_what_is_known_is_unrolled_when_it_is_compiled(models: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,9 @@ from crosschip.ir.types import FLOATS
 
 MAX_ELEMENTS = 1024
 """The longest list of sizes or the like; only a damaged file has a longer one."""
+
+Postponed = Callable[[], Mapping[str, Operand]]
+"""Makes variables that nothing has asked for yet."""
 
 Entries = Sequence[int | None]
 """The elements of a list of integers, `None` for those that are computed."""
@@ -32,7 +35,7 @@ class Values:
         captures: what has been read from outside.
         open_axes: the axes of the states of loops whose sizes change from time to time.
         branches: the conditional blocks that make variables only when they run.
-        joined: what two blocks of opposite conditions make together.
+        choices: the choices between two blocks of opposite conditions, until they are built.
     """
 
     def __init__(
@@ -43,16 +46,16 @@ class Values:
         self.captures = Captures()
         self.open_axes: OpenAxes = {} if outer is None else outer.open_axes
         self.branches: dict[str, Any] = {}
-        self.joined: dict[Any, tuple[Operand, ...]] = {}
+        self.choices: dict[Any, Any] = {}
         self._outer = outer
         self._operands: dict[str, Operand] = {}
-        self._postponed: dict[str, Callable[[], None]] = {}
+        self._postponed: dict[str, Postponed] = {}
         self._names: set[str] = set() if outer is None else outer._names
         self._entries: dict[Operand, Entries] = {} if outer is None else outer._entries
 
     def __getitem__(self, variable: str) -> Operand:
         if variable in self._postponed:
-            self._postponed[variable]()
+            self.settle(self._postponed[variable])
         if variable in self._operands:
             return self._operands[variable]
         if self._outer is None:
@@ -73,9 +76,19 @@ class Values:
         self._postponed.pop(variable, None)
         self._operands[variable] = operand
 
-    def postpone(self, variables: Sequence[str], make: Callable[[], None]) -> None:
+    def postpone(self, variables: Sequence[str], make: Postponed) -> None:
         """Let variables be made, all of them, when one of them is first asked for."""
         self._postponed.update(dict.fromkeys(variables, make))
+
+    def settle(self, make: Postponed) -> None:
+        """Make postponed variables now, but those that have been written to since."""
+        for variable, operand in make().items():
+            if self._postponed.get(variable) == make:
+                self.define(variable, operand)
+
+    def is_postponed(self, variable: str) -> bool:
+        """Whether a variable waits to be asked for."""
+        return variable in self._postponed
 
     def new_name(self, name: str) -> str:
         """The name for another operand: this one, or one like it if it is taken."""

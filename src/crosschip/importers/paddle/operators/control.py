@@ -7,6 +7,7 @@ choice between what they made; a loop writes to variables outside of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -40,7 +41,8 @@ def if_(op: Context) -> None:
         _body(op.values, block, (), (), block.outputs, f"{op.name}.{role}")
         for block, role in ((then_block, "then"), (else_block, "else"))
     ]
-    _define(op.values, op.results(), _branches(op, op.input("Cond"), bodies))
+    results = op.results()
+    _define(op.values, results, _branches(op, op.input("Cond"), bodies, results))
 
 
 @imports("while")
@@ -104,17 +106,17 @@ def conditional_block(op: Context) -> None:
     """Paddle 2: a block that runs or does not; where it does not, it leaves variables alone.
 
     What it makes anew is usually chosen from by a `select_input` and wanted nowhere else, so it is
-    made when it is asked for.
+    computed when it is asked for.
     """
     (block,) = _blocks(op, 1)
     if not op.flag("is_scalar_condition", False):
         raise UnsupportedError("is_scalar_condition False: blocks of such conditions are not run")
     branch = _Branch(op, block, op.input("Cond"))
-    if any(name in op.values for name in op.results()):
-        branch.make()
+    op.values.postpone(branch.made, branch.make)
+    if branch.before:
+        op.values.settle(branch.make)
     else:
-        op.values.postpone(op.results(), branch.make)
-        op.values.branches.update(dict.fromkeys(op.results(), branch))
+        op.values.branches.update(dict.fromkeys(branch.made, branch))
 
 
 class _Branch:
@@ -122,35 +124,56 @@ class _Branch:
 
     def __init__(self, op: Context, block: Block, condition: Operand) -> None:
         self.op = op
-        self.block = block
         self.condition = condition
         self.made = op.results()
+        self.before = {name: op.values[name] for name in self.made if name in op.values}
+        self.body = _body(op.values, block, (), (), self.made, f"{op.name}.then")
 
-    def body(self) -> Body:
-        """The block, with what it makes for others."""
-        return _body(self.op.values, self.block, (), (), self.made, f"{self.op.name}.then")
-
-    def make(self) -> None:
-        """Let the variables stand for what the block makes, or else for what they stood for."""
-        values = self.op.values
-        before = {
-            name: values[name]
-            for name in self.made
-            if name not in values.branches and name in values
-        }
-        then = self.body()
-        other = Values(Builder(f"{self.op.name}.else"), outer=values)
+    def make(self) -> dict[str, Operand]:
+        """Build what the variables stand for: what the block makes, or else what they were."""
+        other = Values(Builder(f"{self.op.name}.else"), outer=self.op.values)
         outputs = [
-            other.captures.of(before[name]) if name in before else _anything(operand)
-            for name, operand in zip(self.made, then.outputs, strict=True)
+            other.captures.of(self.before[name]) if name in self.before else _anything(operand)
+            for name, operand in zip(self.made, self.body.outputs, strict=True)
         ]
         left = Body(other.builder.name, (), (), outputs, other.captures)
-        _define(values, self.made, _branches(self.op, self.condition, [then, left]))
+        made = _branches(self.op, self.condition, [self.body, left], self.made)
+        return dict(zip(self.made, made, strict=True))
+
+    def handing_out(self, names: Sequence[str]) -> Body:
+        """The block with some of what it makes, in this order."""
+        outputs = [self.body.outputs[self.made.index(name)] for name in names]
+        return replace(self.body, outputs=outputs)
 
     def is_opposite(self, other: _Branch) -> bool:
         """Whether it runs just when the other one does not."""
         producer = _producer(self.op.values.builder, self.condition)
         return isinstance(producer, Not) and producer.input is other.condition
+
+
+class _Choice:
+    """Variables that are each what one of two opposite blocks makes.
+
+    Every variable has its own `select_input`, so what has been gathered is built when the first of
+    them is asked for.
+
+    Attributes:
+        names: of each variable, what the two blocks call it.
+    """
+
+    def __init__(self, op: Context, then: _Branch, otherwise: _Branch) -> None:
+        self.op = op
+        self.then = then
+        self.otherwise = otherwise
+        self.names: dict[str, tuple[str, str]] = {}
+
+    def make(self) -> dict[str, Operand]:
+        """Build the branch that the two blocks are."""
+        del self.op.values.choices[self.then, self.otherwise]
+        then, otherwise = zip(*self.names.values(), strict=True)
+        bodies = [self.then.handing_out(then), self.otherwise.handing_out(otherwise)]
+        made = _branches(self.op, self.then.condition, bodies, list(self.names))
+        return dict(zip(self.names, made, strict=True))
 
 
 @imports("select_input")
@@ -162,9 +185,11 @@ def select_input(op: Context) -> None:
     mask, (result,) = op.input("Mask"), op.results()
     if mask.value is not None:
         op.values.define(result, op.values[names[int(mask.value.item())]])
-        return
-    chosen = _chosen(op, mask, names) or _copied(op, mask, names)
-    op.values.define(result, chosen)
+    elif choice := _choice(op, mask, names):
+        choice.names[result] = (names[1], names[0])
+        op.values.postpone([result], choice.make)
+    else:
+        op.values.define(result, _copied(op, mask, names))
 
 
 @imports("select_output")
@@ -174,23 +199,18 @@ def select_output(op: Context) -> None:
         op.values.define(name, op.input())
 
 
-def _chosen(op: Context, mask: Operand, names: Sequence[str]) -> Operand | None:
-    """What one of two blocks makes that the same condition runs; `None` if they are not such."""
-    branches = op.values.branches
-    if not all(name in branches for name in names):
+def _choice(op: Context, mask: Operand, names: Sequence[str]) -> _Choice | None:
+    """The choice between two blocks that the same condition runs; `None` if they are not such."""
+    values = op.values
+    if not all(values.branches.get(name) and values.is_postponed(name) for name in names):
         return None
-    otherwise, then = (branches[name] for name in names)
-    producer = _producer(op.values.builder, mask)
+    otherwise, then = (values.branches[name] for name in names)
+    producer = _producer(values.builder, mask)
     of_condition = isinstance(producer, Cast) and producer.input is then.condition
-    pairs = list(zip(otherwise.made, then.made, strict=False))
-    whole = len(otherwise.made) == len(then.made) and (names[0], names[1]) in pairs
-    if not (of_condition and whole and otherwise.is_opposite(then)):
+    if not (of_condition and otherwise.is_opposite(then)):
         return None
-    key = (then, otherwise)
-    if key not in op.values.joined:
-        bodies = [then.body(), otherwise.body()]
-        op.values.joined[key] = _branches(op, then.condition, bodies)
-    return op.values.joined[key][pairs.index((names[0], names[1]))]
+    choice: _Choice = values.choices.setdefault((then, otherwise), _Choice(op, then, otherwise))
+    return choice
 
 
 def _copied(op: Context, mask: Operand, names: Sequence[str]) -> Operand:
@@ -200,7 +220,7 @@ def _copied(op: Context, mask: Operand, names: Sequence[str]) -> Operand:
     for name, role in zip(reversed(names), ("then", "else"), strict=True):
         inner = Values(Builder(f"{op.name}.{role}"), outer=op.values)
         bodies.append(Body(inner.builder.name, (), (), [inner[name]], inner.captures))
-    return _branches(op, condition, bodies)[0]
+    return _branches(op, condition, bodies, op.results())[0]
 
 
 def _blocks(op: Context, count: int) -> Sequence[Block]:
@@ -228,10 +248,12 @@ def _body(
     return Body(name, inputs, inner.builder.operations, outputs, inner.captures)
 
 
-def _branches(op: Context, condition: Operand, bodies: Sequence[Body]) -> tuple[Operand, ...]:
+def _branches(
+    op: Context, condition: Operand, bodies: Sequence[Body], names: Sequence[str]
+) -> tuple[Operand, ...]:
     captured = list(dict.fromkeys(operand for body in bodies for operand in body.captures.inside))
     models = [body.model(captured) for body in bodies]
-    return _inserted(op, If(op.name, (condition, *captured), bodies=models), op.results())
+    return _inserted(op, If(op.name, (condition, *captured), bodies=models), names)
 
 
 def _inserted(op: Context, operation: ControlFlow, names: Sequence[str]) -> tuple[Operand, ...]:
