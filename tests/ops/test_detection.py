@@ -213,6 +213,18 @@ REFUSED: list[tuple[type[Operator], Shapes, dict[str, Any], str]] = [
     (
         PriorBox,
         {"input": (1, 1, 2, 2), "image": (1, 3, 8, 8)},
+        {"min_sizes": (1.0,), "aspect_ratios": (np.inf,), "flip": True},
+        "aspect_ratios: .* not all positive and finite",
+    ),
+    (
+        NonMaxSuppression,
+        {"bboxes": (1, 4, 4), "scores": (1, 2, 4)},
+        {"nms_eta": np.nan},
+        "nms_eta: nan is not at least 0",
+    ),
+    (
+        PriorBox,
+        {"input": (1, 1, 2, 2), "image": (1, 3, 8, 8)},
         {"min_sizes": (1.0,), "variances": (0.1,)},
         "variances: has 1 numbers",
     ),
