@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crosschip.importers.onnx.node import Node, imports
-from crosschip.ir import Dim, ModelError, Operand, UnsupportedError
+from crosschip.importers.onnx.facts import shape_of, static_shape_of
+from crosschip.importers.onnx.node import Node
+from crosschip.ir import Dim, ModelError, Operand
 from crosschip.ops.standard.arithmetic import Mul
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.layout import Reshape, Transpose, Unsqueeze
@@ -32,11 +33,12 @@ class _Term:
         return dict(zip(self.labels, self.operand.type.shape or (), strict=True))
 
 
-@imports("Einsum")
-def einsum(node: Node) -> Operand:
-    """Terms are multiplied from the left to the right; what no other term has is summed first."""
-    operands = node.all_inputs()
-    inputs, result = _parsed(node.text("equation"), operands)
+def contraction(node: Node, equation: str, operands: Sequence[Operand]) -> Operand:
+    """The tensor that an equation in Einstein's convention makes of operands, `"ij,jk->ik"` say.
+
+    Terms are multiplied from the left to the right; what no other term has is summed first.
+    """
+    inputs, result = _parsed(equation, operands)
     terms = [_Term(o, labels) for o, labels in zip(operands, inputs, strict=True)]
     terms = [_diagonal(node, term) for term in terms]
     found = terms[0]
@@ -68,9 +70,7 @@ def _parsed(
 
 
 def _labels(part: str, operand: Operand) -> tuple[str, ...]:
-    shape = operand.type.shape
-    if shape is None:
-        raise UnsupportedError(f"the number of axes of {operand.name!r} must be known")
+    shape = shape_of(operand)
     before, dots, after = part.partition("...")
     count = len(shape) - len(before) - len(after)
     if not (before + after).isalpha() and before + after:
@@ -87,9 +87,7 @@ def _diagonal(node: Node, term: _Term) -> _Term:
         return term
     first = term.labels.index(twice)
     second = term.labels.index(twice, first + 1)
-    shape = term.operand.type.static_shape
-    if shape is None:
-        raise UnsupportedError(f"the shape of {term.operand.name!r} must be known")
+    shape = static_shape_of(term.operand)
     if shape[first] != shape[second]:
         raise ModelError(f"axes labelled {twice!r} have the sizes {shape[first]}, {shape[second]}")
     others = [axis for axis in range(len(shape)) if axis not in (first, second)]

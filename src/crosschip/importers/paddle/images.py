@@ -1,4 +1,4 @@
-"""The layout of images: channels first inside, channels last in some models."""
+"""Images: their layout, channels first inside and last in some models, and their padding."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 from crosschip.importers.paddle.context import Context
 from crosschip.ir import ModelError, Operand
 from crosschip.ops import Operator
+from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.layout import Transpose
 
 _CHANNELS_FIRST = ("NCHW", "NCL", "NCDHW", "NC", "AnyLayout", "Undefined(AnyLayout)")
 _CHANNELS_LAST = ("NHWC", "NLC", "NDHWC")
+_ALGORITHMS = {"EXPLICIT": AutoPad.NONE, "SAME": AutoPad.SAME, "VALID": AutoPad.VALID}
 
 
 class Images:
@@ -59,3 +61,15 @@ class Images:
 
     def _must_move(self, images: Operand) -> bool:
         return self.are_channels_last and self._op.rank(images) > 2
+
+
+def padding(op: Context) -> tuple[AutoPad, tuple[int, ...]]:
+    """The padding of the image: its rule, and the pixels at the top, bottom, left and right."""
+    algorithm = op.text("padding_algorithm", "EXPLICIT")
+    if algorithm not in _ALGORITHMS:
+        raise ModelError(f"padding_algorithm: {algorithm!r} is not one of {', '.join(_ALGORITHMS)}")
+    pads = op.integers("paddings", (0, 0))
+    if len(pads) == 2:
+        height, width = pads
+        pads = (height, height, width, width)
+    return _ALGORITHMS[algorithm], pads

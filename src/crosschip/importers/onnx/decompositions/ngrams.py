@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.importers.onnx.node import Node, bounded, imports, only
-from crosschip.importers.onnx.operators.convolution import fixed
+from crosschip.importers.onnx.facts import static_shape_of
+from crosschip.importers.onnx.node import Node, bounded, only
 from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.comparison import Equal
@@ -17,8 +17,7 @@ from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.reduction import ReduceMin, ReduceSum
 
 
-@imports("TfIdfVectorizer")
-def tf_idf_vectorizer(node: Node) -> Operand:
+def ngram_counts(node: Node) -> Operand:
     """The count of each of some sequences in each row, with its elements up to a gap apart."""
     only("mode", node.text("mode"), "TF")
     node.ignore("weights")
@@ -26,7 +25,7 @@ def tf_idf_vectorizer(node: Node) -> Operand:
     gaps = range(node.integer("max_skip_count") + 1)
     places = np.array(node.integers("ngram_indexes"))
     sequences = _sequences(node)
-    shape = fixed(node[0])
+    shape = static_shape_of(node[0])
     rows = node.add(Cast, node.add(Reshape, node[0], (-1, shape[-1])), ElementType.INT64)
     counts = [
         # A gap means nothing between the elements of a sequence of one.
@@ -35,8 +34,10 @@ def tf_idf_vectorizer(node: Node) -> Operand:
         if len(known)
     ]
     columns = node.add(Concat, parts=counts, axis=1)
-    if fixed(columns)[1] != len(places):
-        raise ModelError(f"there are {len(places)} ngram_indexes for {fixed(columns)[1]} n-grams")
+    if static_shape_of(columns)[1] != len(places):
+        raise ModelError(
+            f"there are {len(places)} ngram_indexes for {static_shape_of(columns)[1]} n-grams"
+        )
     width = int(places.max()) + 1
     spread = (places[:, None] == np.arange(width)).astype(np.float32)
     found = node.add(MatMul, columns, spread)
@@ -58,7 +59,7 @@ def _sequences(node: Node) -> list[Array]:
 
 def _counts(node: Node, rows: Operand, sequences: Array, gaps: range | tuple[()]) -> Operand:
     """For each row and sequence, how often the sequence is in the row."""
-    batch, size = fixed(rows)
+    batch, size = static_shape_of(rows)
     length = sequences.shape[1]
     bounded(batch * len(sequences))
     total = node.constant(np.zeros((batch, len(sequences)), np.float32))

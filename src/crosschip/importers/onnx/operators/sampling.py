@@ -1,11 +1,11 @@
-"""Regions, grids and detections."""
+"""Pixels picked from places in images, and the grids that name places."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from crosschip.importers.onnx.decompositions.volumes import sample_volumes
 from crosschip.importers.onnx.node import Node, imports, only
-from crosschip.importers.onnx.operators.volumes import sample_volume
 from crosschip.ir import ElementType, Operand, UnsupportedError
 from crosschip.ops.numerics.bilinear import Kernel
 from crosschip.ops.standard.arithmetic import Add, Div, Mul, Sub
@@ -18,7 +18,6 @@ from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.padding import PadMode
 from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
 from crosschip.ops.standard.slicing import Slice
-from crosschip.ops.standard.suppression import NonMaxSuppressionIndices
 
 _KERNELS = {
     "bilinear": Kernel.BILINEAR,
@@ -41,7 +40,7 @@ def grid_sample(node: Node) -> Operand:
     padding = only("padding_mode", node.text("padding_mode"), *_PADDINGS)
     align_corners = node.flag("align_corners")
     if node[0].type.shape is not None and len(node[0].type.shape) == 5:
-        return sample_volume(node, kernel, padding, align_corners=align_corners)
+        return sample_volumes(node, kernel, padding, align_corners=align_corners)
     return node.add(
         GridSample,
         node[0],
@@ -71,20 +70,6 @@ def roi_align(node: Node) -> Operand:
         spatial_scale=node.real("spatial_scale"),
         aligned=coordinates == "half_pixel",
         mode=_ROI_MODES[only("mode", node.text("mode"), *_ROI_MODES)],
-    )
-
-
-@imports("NonMaxSuppression")
-def non_max_suppression(node: Node) -> Operand:
-    count, overlap, score = (node.optional(index) for index in range(2, 5))
-    return node.add(
-        NonMaxSuppressionIndices,
-        node[0],
-        node[1],
-        max_output_boxes_per_class=0 if count is None else node.add(Reshape, count, ()),
-        iou_threshold=0.0 if overlap is None else node.add(Reshape, overlap, ()),
-        score_threshold=-np.inf if score is None else node.add(Reshape, score, ()),
-        center_point_box=node.flag("center_point_box"),
     )
 
 

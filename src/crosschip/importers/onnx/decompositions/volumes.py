@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from crosschip.importers.onnx.facts import static_shape_of
 from crosschip.importers.onnx.node import Node
-from crosschip.importers.onnx.operators.convolution import fixed
 from crosschip.ir import ElementType, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add, Clip, Min, Mod, Mul, Sub
 from crosschip.ops.standard.comparison import Equal
@@ -23,12 +23,12 @@ Place = tuple[Operand, Operand | None, Operand | None]
 """The pixels on one axis that a place is at, how much each counts, and whether it is inside."""
 
 
-def sample_volume(node: Node, mode: str, padding: str, *, align_corners: bool) -> Operand:
+def sample_volumes(node: Node, mode: str, padding: str, *, align_corners: bool) -> Operand:
     """`GridSample` of [N, C, D, H, W] by [N, D_out, H_out, W_out, 3], which has x, y and z."""
     if mode not in ("linear", "bilinear", "nearest"):
         raise UnsupportedError(f"mode {mode} of volumes cannot be expressed")
-    batch, channels, *sizes = fixed(node[0])
-    target = fixed(node[1])[1:-1]
+    batch, channels, *sizes = static_shape_of(node[0])
+    target = static_shape_of(node[1])[1:-1]
     places = []
     for axis, size in enumerate(sizes):
         column = node.add(Gather, node[1], np.array(2 - axis), -1)
@@ -90,8 +90,8 @@ def _part(node: Node, source: Operand, corner: Sequence[Place], sizes: Sequence[
     index, factor = corner[0][0], None
     for size, (pixel, _, _) in zip(sizes[1:], corner[1:], strict=True):
         index = node.add(Add, node.add(Mul, index, np.array(size)), pixel)
-    batch, channels, _ = fixed(source)
-    count = fixed(index)[1]
+    batch, channels, _ = static_shape_of(source)
+    count = static_shape_of(index)[1]
     spread = node.add(Expand, node.add(Unsqueeze, index, (1,)), (batch, channels, count))
     values = node.add(GatherElements, source, spread, 2)
     for _, weight, inside in corner:

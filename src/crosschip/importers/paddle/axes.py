@@ -1,10 +1,35 @@
-"""Alignment of the smaller of two inputs along the larger one, as Paddle 2 has it."""
+"""Axes as Paddle has them: of tensors that have none, and of inputs aligned with one another."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from crosschip.importers.paddle.context import Context
 from crosschip.ir import ModelError, Operand
-from crosschip.ops.standard.layout import Unsqueeze
+from crosschip.ops import Operator
+from crosschip.ops.standard.layout import Reshape, Unsqueeze
+
+
+def make_along(
+    op: Context,
+    operator: type[Operator],
+    x: Operand,
+    *arguments: object,
+    outputs: Sequence[str] = ("Out",),
+    **named: Any,
+) -> None:
+    """Build the operation that makes one variable in each output slot, along an axis.
+
+    To Paddle, a tensor without axes has one of size 1: 0 and -1 name it.
+    """
+    if x.type.shape != ():
+        op.make_each(operator, x, *arguments, outputs=outputs, **named)
+        return
+    made = op.add_all(operator, op.add(Reshape, x, (1,)), *arguments, **named)
+    for operand, output in zip(made, outputs, strict=True):
+        if op.count(output):
+            op.make(Reshape, operand, (), output=output)
 
 
 def aligned(op: Context) -> tuple[Operand, Operand]:
