@@ -1,4 +1,4 @@
-"""Products of integers and of quantized numbers, and determinants."""
+"""Matrix products, of integers and quantized numbers too, and determinants."""
 
 from __future__ import annotations
 
@@ -227,3 +227,35 @@ def test_what_does_not_make_rows() -> None:
     for size in (5, 0):
         with pytest.raises(ModelError, match=f"24 elements do not make rows of {size}"):
             b.add(FullyConnected, x, np.ones((2, size), np.float32))
+
+
+FACTORS = [
+    *(((2, 3), (3, 4)), ((5, 2, 3), (5, 3, 4)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4))),
+    *(((2, 1, 3, 4), (5, 4, 2)), ((3,), (3, 4)), ((2, 3), (3,)), ((3,), (3,))),
+]
+
+
+@pytest.mark.parametrize(("x", "y"), FACTORS, ids=str)
+def test_matmul(check: Checker, x: tuple[int, ...], y: tuple[int, ...]) -> None:
+    def flipped(tensor: Any) -> Any:
+        return tensor.mT if tensor.ndim > 1 else tensor
+
+    def turned(shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (*shape[:-2], *shape[:-3:-1])
+
+    check(lambda b, x, y: b.add(MatMul, x, y), of_torch(torch.matmul), x, y)
+    check(
+        lambda b, x, y: b.add(MatMul, x, y, True, True),
+        of_torch(lambda x, y: torch.matmul(flipped(x), flipped(y))),
+        *(turned(x), turned(y)),
+    )
+
+
+def test_fully_connected(check: Checker) -> None:
+    shapes = (2, 12), (5, 12), (5,)
+    check(lambda b, *xs: b.add(FullyConnected, *xs), of_torch(functional.linear), *shapes)
+    check(
+        lambda b, x: b.add(FullyConnected, x, np.ones((5, 12), np.float32)),
+        of_torch(lambda x: functional.linear(x.reshape(2, 12), torch.ones(5, 12))),
+        (2, 3, 4),
+    )

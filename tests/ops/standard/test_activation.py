@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,19 +10,28 @@ import pytest
 from tests.ops.oracle import functional, of_torch, torch
 
 from crosschip.ir import Array
+from crosschip.ops import Operator
 from crosschip.ops.standard.activation import (
     Celu,
     Elu,
     Gelu,
     Hardmax,
+    HardSigmoid,
+    HardSwish,
+    LeakyRelu,
     LogSoftmax,
     Mish,
     PRelu,
     Relu,
+    Relu6,
     Selu,
     Shrink,
+    Sigmoid,
+    Softmax,
     Softplus,
     Softsign,
+    Swish,
+    Tanh,
     ThresholdedRelu,
 )
 
@@ -141,3 +151,52 @@ def test_hardmax(check: Checker, axis: int) -> None:
 
 def test_hardmax_of_nothing(check: Checker) -> None:
     check(lambda b, x: b.add(Hardmax, x, 1), lambda x: x, (2, 0))
+
+
+Function = Callable[..., Any]
+
+
+PLAIN: dict[type[Operator], Function] = {
+    Relu: torch.relu,
+    Relu6: functional.relu6,
+    LeakyRelu: functional.leaky_relu,
+    Sigmoid: torch.sigmoid,
+    Tanh: torch.tanh,
+    HardSigmoid: lambda x: torch.clamp(0.2 * x + 0.5, 0, 1),
+    HardSwish: functional.hardswish,
+    Swish: functional.silu,
+}
+
+
+def operator_name(operator: type[Operator]) -> str:
+    return operator.type
+
+
+@pytest.mark.parametrize("operator", PLAIN, ids=operator_name)
+def test_without_parameters(check: Checker, operator: type[Operator]) -> None:
+    for shape in ((), (0, 3), (7,), (2, 3, 4)):
+        check(lambda b, x: b.add(operator, x), of_torch(PLAIN[operator]), shape)
+    special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e38, 1e-40], np.float32)
+    if operator not in (Swish, HardSwish):
+        check(lambda b, x: b.add(operator, x), of_torch(PLAIN[operator]), special)
+
+
+def test_activation_parameters(check: Checker) -> None:
+    check(
+        lambda b, x: b.add(LeakyRelu, x, -0.5),
+        of_torch(lambda x: functional.leaky_relu(x, -0.5)),
+        (3, 4),
+    )
+    check(lambda b, x: b.add(HardSigmoid, x, 1 / 6, 0.5), of_torch(functional.hardsigmoid), (50,))
+    check(
+        lambda b, x: b.add(HardSwish, x, 0.3, 0.25),
+        of_torch(lambda x: x * torch.clamp(0.3 * x + 0.25, 0, 1)),
+        (50,),
+    )
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, -2])
+def test_softmax(check: Checker, axis: int) -> None:
+    like = of_torch(lambda x: torch.softmax(x, axis))
+    check(lambda b, x: b.add(Softmax, x, axis), like, (3, 4, 5))
+    check(lambda b, x: b.add(Softmax, x, axis), like, np.full((2, 3), 1e30, np.float32))

@@ -235,3 +235,30 @@ def test_broken_rules(build: Callable[[Builder, Any], Any], message: str) -> Non
     x = b.input("x", TensorType(ElementType.FLOAT32, (2, 6, 4)))
     with pytest.raises(ModelError, match=message):
         build(b, x)
+
+
+def test_batch_normalization(check: Checker) -> None:
+    random = np.random.default_rng(3)
+    statistics = [random.uniform(0.5, 2, 3).astype(np.float32) for _ in range(4)]
+
+    def like(x: Any, *given: Any) -> Any:
+        scale, bias, mean, variance = given
+        return functional.batch_norm(x, mean, variance, scale, bias, eps=0.01)
+
+    for shape in ((2, 3), (2, 3, 7), (2, 3, 4, 5)):
+        check(
+            lambda b, *xs: b.add(BatchNormalization, *xs, epsilon=0.01),
+            of_torch(like),
+            *(shape, *statistics),
+        )
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2])
+def test_layer_normalization(check: Checker, axis: int) -> None:
+    shape = (2, 3, 5)
+    normalized = shape[axis:]
+    check(
+        lambda b, *xs: b.add(LayerNormalization, *xs, axis, 0.1),
+        of_torch(lambda x, w, b: functional.layer_norm(x, normalized, w, b, 0.1)),
+        *(shape, normalized, normalized),
+    )

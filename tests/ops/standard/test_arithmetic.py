@@ -1,7 +1,8 @@
-"""Functions, products, normalizations and reductions, against PyTorch."""
+"""Arithmetic, element by element, against PyTorch and Python's own numbers."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -9,30 +10,29 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 import pytest
-from tests.ops.oracle import functional, of_torch, torch
+from tests.ops.oracle import of_torch, torch
 
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
 from crosschip.ir import Array, Builder, ElementType, Quantization, TensorType
 from crosschip.ops import Operator
 from crosschip.ops.definition.slots import Fuse
-from crosschip.ops.standard.activation import (
-    HardSigmoid,
-    HardSwish,
-    LeakyRelu,
-    Relu,
-    Relu6,
-    Sigmoid,
-    Softmax,
-    Swish,
-    Tanh,
+from crosschip.ops.standard.arithmetic import (
+    Add,
+    BiasAdd,
+    Clip,
+    Div,
+    FloorDiv,
+    Max,
+    Min,
+    Mod,
+    Mul,
+    Pow,
+    Scale,
+    SquaredDifference,
+    Sub,
+    Sum,
 )
-from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Mul, Pow, Sub
-from crosschip.ops.standard.conversion import Assign
-from crosschip.ops.standard.matrix import FullyConnected, MatMul
-from crosschip.ops.standard.normalization import BatchNormalization, LayerNormalization
-from crosschip.ops.standard.reduction import ReduceMax, ReduceMean, ReduceSum
-from crosschip.ops.standard.unary import Exp, Sqrt
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker
@@ -40,19 +40,6 @@ if TYPE_CHECKING:
 Function = Callable[..., Any]
 
 
-UNARY: dict[type[Operator], Function] = {
-    Relu: torch.relu,
-    Relu6: functional.relu6,
-    LeakyRelu: functional.leaky_relu,
-    Sigmoid: torch.sigmoid,
-    Tanh: torch.tanh,
-    HardSigmoid: lambda x: torch.clamp(0.2 * x + 0.5, 0, 1),
-    HardSwish: functional.hardswish,
-    Swish: functional.silu,
-    Sqrt: torch.sqrt,
-    Exp: torch.exp,
-    Assign: torch.clone,
-}
 BINARY: dict[type[Operator], Function] = {
     Add: torch.add,
     Sub: torch.sub,
@@ -69,15 +56,6 @@ INTEGER: dict[type[Operator], Function] = {
 
 def operator_name(operator: type[Operator]) -> str:
     return operator.type
-
-
-@pytest.mark.parametrize("operator", UNARY, ids=operator_name)
-def test_unary(check: Checker, operator: type[Operator]) -> None:
-    for shape in ((), (0, 3), (7,), (2, 3, 4)):
-        check(lambda b, x: b.add(operator, x), of_torch(UNARY[operator]), shape)
-    special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e38, 1e-40], np.float32)
-    if operator not in (Swish, HardSwish):
-        check(lambda b, x: b.add(operator, x), of_torch(UNARY[operator]), special)
 
 
 @pytest.mark.parametrize("operator", BINARY, ids=operator_name)
@@ -107,20 +85,6 @@ def test_power(check: Checker) -> None:
     x, y = np.array([2, -3, 7, 0, -1, 5], np.int32), np.array([10, 3, 0, 0, -3, -1], np.int32)
     expected = np.array([1024, -27, 1, 1, -1, 0], np.int32)
     check(lambda b, x, y: b.add(Pow, x, y), lambda x, y: expected, x, y)
-
-
-def test_activation_parameters(check: Checker) -> None:
-    check(
-        lambda b, x: b.add(LeakyRelu, x, -0.5),
-        of_torch(lambda x: functional.leaky_relu(x, -0.5)),
-        (3, 4),
-    )
-    check(lambda b, x: b.add(HardSigmoid, x, 1 / 6, 0.5), of_torch(functional.hardsigmoid), (50,))
-    check(
-        lambda b, x: b.add(HardSwish, x, 0.3, 0.25),
-        of_torch(lambda x: x * torch.clamp(0.3 * x + 0.25, 0, 1)),
-        (50,),
-    )
 
 
 def test_clip(check: Checker) -> None:
@@ -158,101 +122,6 @@ def test_fused_activations(check: Checker, fuse: Fuse) -> None:
         lambda b, x, y: b.add(Add, x, y, fuse),
         of_torch(lambda x, y: torch.clamp(x + y, low, high)),
         *((20,), (20,)),
-    )
-
-
-@pytest.mark.parametrize("axis", [0, 1, -1, -2])
-def test_softmax(check: Checker, axis: int) -> None:
-    like = of_torch(lambda x: torch.softmax(x, axis))
-    check(lambda b, x: b.add(Softmax, x, axis), like, (3, 4, 5))
-    check(lambda b, x: b.add(Softmax, x, axis), like, np.full((2, 3), 1e30, np.float32))
-
-
-MATRICES = [
-    *(((2, 3), (3, 4)), ((5, 2, 3), (5, 3, 4)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4))),
-    *(((2, 1, 3, 4), (5, 4, 2)), ((3,), (3, 4)), ((2, 3), (3,)), ((3,), (3,))),
-]
-
-
-@pytest.mark.parametrize(("x", "y"), MATRICES, ids=str)
-def test_matmul(check: Checker, x: tuple[int, ...], y: tuple[int, ...]) -> None:
-    def flipped(tensor: Any) -> Any:
-        return tensor.mT if tensor.ndim > 1 else tensor
-
-    def turned(shape: tuple[int, ...]) -> tuple[int, ...]:
-        return (*shape[:-2], *shape[:-3:-1])
-
-    check(lambda b, x, y: b.add(MatMul, x, y), of_torch(torch.matmul), x, y)
-    check(
-        lambda b, x, y: b.add(MatMul, x, y, True, True),
-        of_torch(lambda x, y: torch.matmul(flipped(x), flipped(y))),
-        *(turned(x), turned(y)),
-    )
-
-
-def test_fully_connected(check: Checker) -> None:
-    shapes = (2, 12), (5, 12), (5,)
-    check(lambda b, *xs: b.add(FullyConnected, *xs), of_torch(functional.linear), *shapes)
-    check(
-        lambda b, x: b.add(FullyConnected, x, np.ones((5, 12), np.float32)),
-        of_torch(lambda x: functional.linear(x.reshape(2, 12), torch.ones(5, 12))),
-        (2, 3, 4),
-    )
-
-
-def test_batch_normalization(check: Checker) -> None:
-    random = np.random.default_rng(3)
-    statistics = [random.uniform(0.5, 2, 3).astype(np.float32) for _ in range(4)]
-
-    def like(x: Any, *given: Any) -> Any:
-        scale, bias, mean, variance = given
-        return functional.batch_norm(x, mean, variance, scale, bias, eps=0.01)
-
-    for shape in ((2, 3), (2, 3, 7), (2, 3, 4, 5)):
-        check(
-            lambda b, *xs: b.add(BatchNormalization, *xs, epsilon=0.01),
-            of_torch(like),
-            *(shape, *statistics),
-        )
-
-
-@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2])
-def test_layer_normalization(check: Checker, axis: int) -> None:
-    shape = (2, 3, 5)
-    normalized = shape[axis:]
-    check(
-        lambda b, *xs: b.add(LayerNormalization, *xs, axis, 0.1),
-        of_torch(lambda x, w, b: functional.layer_norm(x, normalized, w, b, 0.1)),
-        *(shape, normalized, normalized),
-    )
-
-
-REDUCTIONS: dict[type[Operator], Function] = {
-    ReduceMean: torch.mean,
-    ReduceSum: torch.sum,
-    ReduceMax: torch.amax,
-}
-
-
-@pytest.mark.parametrize("keepdim", [True, False])
-@pytest.mark.parametrize("operator", REDUCTIONS, ids=operator_name)
-def test_reduction(check: Checker, operator: type[Operator], keepdim: bool) -> None:
-    for axes in ((0,), (-1,), (1, 2), (-1, 0), ()):
-        check(
-            lambda b, x, axes=axes: b.add(operator, x, axes, keepdim),
-            of_torch(
-                lambda x, axes=axes: REDUCTIONS[operator](x, axes or (0, 1, 2), keepdim=keepdim)
-            ),
-            (3, 4, 5),
-        )
-
-
-def test_integer_sums_wrap_around(check: Checker) -> None:
-    integers = np.array([[2**31 - 1, 1], [-(2**31), -1]], np.int32)
-    check(
-        lambda b, x: b.add(ReduceSum, x, (1,)),
-        of_torch(lambda x: torch.sum(x, 1, keepdim=True, dtype=torch.int32)),
-        integers,
     )
 
 
@@ -312,3 +181,145 @@ def test_quantized_numbers(
         reals = (a - zero_points[0]) * scales[0], (c - zero_points[1]) * scales[1]
         steps = round(QUANTIZED[operator](*reals) / scales[2]) + zero_points[2]
         assert integer == min(max(steps, limits.min), limits.max)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 3, 4, 5), (3, 0, 3)], ids=str)
+def test_bias(check: Checker, shape: tuple[int, ...]) -> None:
+    for axis in range(-len(shape), len(shape)):
+
+        def like(x: Any, bias: Any, axis: int = axis) -> Any:
+            return (x.movedim(axis, -1) + bias).movedim(-1, axis)
+
+        check(
+            lambda b, x, bias, axis=axis: b.add(BiasAdd, x, bias, axis),
+            of_torch(like),
+            *(shape, (shape[axis],)),
+        )
+    check(lambda b, *xs: b.add(BiasAdd, *xs), of_torch(torch.add), shape, (shape[-1],))
+
+
+def test_bias_of_integers(check: Checker) -> None:
+    like = of_torch(lambda x, bias: x + bias[:, None])
+    integers = np.array([[2**31 - 1, 0], [-(2**31), 1]], np.int32)
+    check(lambda b, *xs: b.add(BiasAdd, *xs, 0), like, integers, np.array([1, -1], np.int32))
+
+
+@pytest.mark.parametrize(
+    ("axis", "letters"), [(0, "ab"), (1, "bc"), (2, "cd"), (-2, "cd"), (-1, "d"), (1, "bcd")]
+)
+def test_scale(check: Checker, axis: int, letters: str) -> None:
+    shape = (2, 3, 4, 5)
+    along = tuple(shape["abcd".index(letter)] for letter in letters)
+
+    def like(x: Any, scale: Any, bias: Any) -> Any:
+        spread = torch.einsum(f"{letters},abcd->abcd", bias, torch.ones(shape))
+        return torch.einsum(f"abcd,{letters}->abcd", x, scale) + spread
+
+    check(lambda b, *xs: b.add(Scale, *xs, axis), of_torch(like), shape, along, along)
+    check(
+        lambda b, x, scale: b.add(Scale, x, scale, axis=axis),
+        of_torch(lambda x, scale: torch.einsum(f"abcd,{letters}->abcd", x, scale)),
+        *(shape, along),
+    )
+
+
+def test_scale_with_an_activation(check: Checker) -> None:
+    like = of_torch(lambda x, scale, bias: torch.clamp(x * scale + bias, -1, 1))
+    check(lambda b, *xs: b.add(Scale, *xs, axis=-1, fuse_code=Fuse.RELU1), like, (4, 6), (6,), (6,))
+
+
+def test_sum(check: Checker) -> None:
+    check(lambda b, x: b.add(Sum, [x]), of_torch(torch.clone), (2, 3))
+    check(
+        lambda b, *xs: b.add(Sum, list(xs)),
+        of_torch(lambda x, y, z: x + y + z),
+        *((2, 1, 4), (3, 1), ()),
+    )
+    integers = np.array([2**31 - 1, -(2**31)], np.int32)
+    check(
+        lambda b, x, y: b.add(Sum, [x, y, x]),
+        of_torch(lambda x, y: x + y + x),
+        *(integers, np.array([1, 2], np.int32)),
+    )
+
+
+def test_squared_difference(check: Checker) -> None:
+    like = of_torch(lambda x, y: (x - y) ** 2)
+    for x, y in (((2, 3), (3,)), ((2, 1, 4), (3, 1)), ((0, 3), (1, 1))):
+        check(lambda b, x, y: b.add(SquaredDifference, x, y), like, x, y)
+    integers = np.array([2**31 - 1, -(2**31), 5], np.int32)
+    check(lambda b, x, y: b.add(SquaredDifference, x, y), like, integers, integers[::-1].copy())
+
+
+INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+
+
+def pairs_of(dtype: str) -> tuple[Array, Array]:
+    """Every two of some integers, the extremes and 0 among them."""
+    limits = np.iinfo(dtype)
+    some = [limits.min, limits.max, 0, 1, 3, 7, limits.max - 1, limits.min // 2, limits.min // 3]
+    if limits.min < 0:
+        some += [-1, -3, -7]
+    left, right = np.meshgrid(np.array(some, dtype), np.array(some, dtype))
+    return left.copy(), right.copy()
+
+
+def of_pairs(function: Callable[[Any, Any], Any]) -> Callable[[Array, Array], Array]:
+    """A function of two of Python's numbers as one of arrays; integers wrap around."""
+
+    def like(x: Array, y: Array) -> Array:
+        results = [function(a, c) for a, c in zip(x.flat, y.flat, strict=True)]
+        if x.dtype.kind in "iu":
+            limits = np.iinfo(x.dtype)
+            results = [(n - limits.min) % 2**limits.bits + limits.min for n in results]
+        return np.array(results, x.dtype).reshape(x.shape)
+
+    return like
+
+
+def rest_of_integers(a: Any, c: Any) -> int:
+    """The remainder with the sign of the dividend."""
+    a, c = int(a), int(c)
+    return int(math.copysign(1, a)) * (abs(a) % abs(c)) if c else 0
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_division_of_integers(check: Checker, dtype: str) -> None:
+    pairs = pairs_of(dtype)
+    floor = of_pairs(lambda a, c: int(a) // int(c) if c else 0)
+    check(lambda b, x, y: b.add(FloorDiv, x, y), floor, *pairs)
+    modulo = of_pairs(lambda a, c: int(a) % int(c) if c else 0)
+    check(lambda b, x, y: b.add(Mod, x, y), modulo, *pairs)
+    check(lambda b, x, y: b.add(Mod, x, y, True), of_pairs(rest_of_integers), *pairs)
+
+
+def real_pairs() -> tuple[Array, Array]:
+    """Every two of some reals."""
+    some = np.array([-7.5, -3, -0.1, 0.1, 1, 2.5, 1e10, -1e-10])
+    left, right = np.meshgrid(some, some)
+    return left.copy(), right.copy()
+
+
+def test_division_of_reals(check: Checker) -> None:
+    pairs = real_pairs()
+    floor = of_pairs(lambda a, c: float(math.floor(a / c)))
+    check(lambda b, x, y: b.add(FloorDiv, x, y), floor, *pairs, tolerance=0)
+    check(lambda b, x, y: b.add(Mod, x, y), of_pairs(lambda a, c: a % c), *pairs, tolerance=0)
+    check(lambda b, x, y: b.add(Mod, x, y, True), of_pairs(math.fmod), *pairs, tolerance=0)
+
+
+def test_division_by_what_is_no_number(check: Checker) -> None:
+    dividend = np.array([1, -1, 0, np.inf, np.nan, 2, -2, 2], np.float32)
+    divisor = np.array([0, 0, 0, 3, 3, np.inf, np.inf, -np.inf], np.float32)
+    nan, inf = np.nan, np.inf
+    for build, expected in (
+        (lambda b, x, y: b.add(FloorDiv, x, y), [inf, -inf, nan, inf, nan, 0, -0.0, -0.0]),
+        (lambda b, x, y: b.add(Mod, x, y), [nan, nan, nan, nan, nan, 2, inf, -inf]),
+        (lambda b, x, y: b.add(Mod, x, y, True), [nan, nan, nan, nan, nan, 2, -2, 2]),
+    ):
+        check(build, lambda x, y, e=expected: np.array(e, np.float32), dividend, divisor)
+
+
+def test_division_with_an_activation(check: Checker) -> None:
+    floors = of_pairs(lambda a, c: min(max(a // c, 0), 6))
+    check(lambda b, x, y: b.add(FloorDiv, x, y, Fuse.RELU6), floors, *real_pairs())

@@ -1,4 +1,4 @@
-"""Resampling in all the ways that ONNX has, against its evaluator."""
+"""Resampling, against PyTorch, and in all the ways that ONNX has, against its evaluator."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from tests.ops.oracle import of_onnx
+from tests.ops.oracle import functional, of_onnx, torch
 
 from crosschip.ir import Array, Builder, ElementType, ModelError, TensorType
 from crosschip.ops import Operator
@@ -194,3 +194,94 @@ def test_refused(settings: dict[str, Any], why: str) -> None:
     for operator in (ResizeNearest, ResizeLinear, ResizeCubic):
         with pytest.raises(ModelError, match=why):
             b.add(operator, image, **settings)
+
+
+SIZES = [(5, 7), (10, 14), (3, 4), (1, 1), (13, 5), (15, 21), (41, 47)]
+
+
+SCALES = [(2.0, 2.0), (4.0, 0.5), (3.0, 1.0), (1.5, 0.7), (0.3, 2.6), (41.0, 47.0)]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_resizing_to_a_size(check: Checker, size: tuple[int, int]) -> None:
+    def like(**how: Any) -> Any:
+        return lambda x: functional.interpolate(torch.from_numpy(x), size, **how)
+
+    image = (1, 2, 5, 7)
+    check(lambda b, x: b.add(ResizeNearest, x, size), like(mode="nearest"), image)
+    for corners in (False, True):
+        check(
+            lambda b, x, corners=corners: b.add(ResizeLinear, x, size, align_corners=corners),
+            like(mode="bilinear", align_corners=corners),
+            image,
+        )
+
+
+@pytest.mark.parametrize("scales", SCALES, ids=str)
+def test_resizing_by_scales(check: Checker, scales: tuple[float, float]) -> None:
+    exact = tuple(float(np.float32(scale)) for scale in scales)
+
+    def like(**how: Any) -> Any:
+        return lambda x: functional.interpolate(
+            torch.from_numpy(x), scale_factor=exact, recompute_scale_factor=False, **how
+        )
+
+    image = (1, 1, 4, 3)
+    check(lambda b, x: b.add(ResizeNearest, x, scales=scales), like(mode="nearest"), image)
+    check(lambda b, x: b.add(ResizeLinear, x, scales=scales), like(mode="bilinear"), image)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("align_corners", [False, True])
+def test_cubic_resizing(check: Checker, size: tuple[int, int], align_corners: bool) -> None:
+    check(
+        lambda b, x: b.add(ResizeCubic, x, size, align_corners=align_corners),
+        lambda x: functional.interpolate(
+            torch.from_numpy(x), size, mode="bicubic", align_corners=align_corners
+        ),
+        (2, 3, 5, 7),
+    )
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_resizing_without_aliases(check: Checker, size: tuple[int, int], mode: str) -> None:
+    """PyTorch lets no pixel beyond the border count, and takes Keys' own coefficient."""
+    operator = {"bilinear": ResizeLinear, "bicubic": ResizeCubic}[mode]
+    given = {"coefficient": -0.5} if operator is ResizeCubic else {}
+    check(
+        lambda b, x: b.add(operator, x, size, antialias=True, exclude_outside=True, **given),
+        lambda x: functional.interpolate(torch.from_numpy(x), size, mode=mode, antialias=True),
+        (2, 3, 5, 7),
+    )
+
+
+def interpolated(image: Array, places: Array, axis: int) -> Array:
+    """The image at places between the pixels of an axis."""
+    pixels = np.arange(image.shape[axis])
+    return np.apply_along_axis(lambda line: np.interp(places, pixels, line), axis, image)
+
+
+def test_asymmetric_resizing(check: Checker) -> None:
+    for size in ((10, 14), (3, 4), (13, 5)):
+        rows, columns = np.arange(size[0]) * 5 / size[0], np.arange(size[1]) * 7 / size[1]
+        check(
+            lambda b, x, size=size: b.add(ResizeLinear, x, size, align_mode=AlignMode.ASYMMETRIC),
+            lambda x, rows=rows, columns=columns: interpolated(
+                interpolated(x, rows, 2), columns, 3
+            ).astype(np.float32),
+            (2, 3, 5, 7),
+        )
+
+
+def test_nearest_with_aligned_corners(check: Checker) -> None:
+    for size, rows, columns in (
+        ((5, 7), [0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 5, 6]),
+        ((9, 3), [0, 1, 1, 2, 2, 3, 3, 4, 4], [0, 3, 6]),
+        ((1, 2), [0], [0, 6]),
+    ):
+        check(
+            lambda b, x, size=size: b.add(ResizeNearest, x, size, align_corners=True),
+            lambda x, rows=rows, columns=columns: x[:, :, rows][..., columns],
+            (2, 3, 5, 7),
+        )

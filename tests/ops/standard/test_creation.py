@@ -1,4 +1,4 @@
-"""Stacking, grids, ranges, filling and assertions, against PyTorch, and by hand."""
+"""Shapes, filling, ranges and one-hot tensors, against PyTorch, and by hand."""
 
 from __future__ import annotations
 
@@ -8,50 +8,68 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.ops.oracle import of_torch, torch
+from tests.ops.oracle import functional, of_onnx, of_torch, torch
 
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.ir import Array, Builder, DeviceError, ElementType
-from crosschip.ops.standard.control import Assert
-from crosschip.ops.standard.creation import Fill, FillLike, Range, Rank
-from crosschip.ops.standard.indexing import Gather
-from crosschip.ops.standard.joining import Meshgrid, Stack, Unstack
-from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.creation import Fill, FillLike, OneHot, Range, Rank, ShapeOf
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker
 
+
 SHAPE = (2, 3, 4)
 
 
-def test_stack_and_unstack(check: Checker) -> None:
-    for axis in (0, 1, -1, 3, -4):
-        check(
-            lambda b, x, y, axis=axis: b.add(Stack, [x, y, x], axis=axis),
-            of_torch(lambda x, y, axis=axis: torch.stack([x, y, x], axis)),
-            *(SHAPE, SHAPE),
-        )
-    for axis, num in ((0, 2), (1, 3), (-1, 4)):
-        check(
-            lambda b, x, axis=axis, n=num: b.add_all(Unstack, x, axis, n),
-            of_torch(lambda x, axis=axis: torch.unbind(x, axis)),
-            SHAPE,
-        )
-
-
-def test_unstack_counts_for_itself() -> None:
-    b = Builder()
-    made = b.add_all(Unstack, b.constant(np.arange(6).reshape(2, 3)), 1)
-    assert [operand.type.shape for operand in made] == [(2,)] * 3
-
-
-def test_meshgrid(check: Checker) -> None:
+def test_shape_and_fill(check: Checker) -> None:
+    check(lambda b, x: b.add(ShapeOf, x), lambda x: np.array(x.shape), SHAPE)
     check(
-        lambda b, x, y, z: b.add_all(Meshgrid, [x, y, z]),
-        of_torch(lambda x, y, z: torch.meshgrid(x, y, z, indexing="ij")),
-        *((2,), (3,), (1,)),
+        lambda b, x: b.add(ShapeOf, x, ElementType.INT32),
+        lambda x: np.array(x.shape, np.int32),
+        SHAPE,
     )
-    check(lambda b, x: b.add_all(Meshgrid, [x]), lambda x: x, (3,))
+    check(lambda b, x: b.add(Fill, (2, 3), x), lambda x: torch.full((2, 3), float(x[0])), (1,))
+
+
+def test_one_hot(check: Checker) -> None:
+    indices = np.array([[0, 2], [3, 1]])
+    check(
+        lambda b, i: b.add(OneHot, i, 5, np.int64(1), np.int64(0)),
+        of_torch(lambda i: functional.one_hot(i, 5)),
+        indices,
+    )
+    for axis in (0, 1, -1, -3):
+        for of in (indices, np.array([[-1, -4], [3, -2]])):
+
+            def with_values(i: Array, axis: int = axis) -> Array:
+                values = np.array([0.5, 7], np.float32)
+                hot: Array = of_onnx("OneHot", axis=axis)(i, np.array(4), values)[0]
+                return hot
+
+            check(
+                lambda b, i, axis=axis: b.add(OneHot, i, 4, np.float32(7), np.float32(0.5), axis),
+                with_values,
+                of,
+            )
+
+
+def test_indices_of_nothing_hot(check: Checker) -> None:
+    """ONNX's evaluator wraps indices around, where its specification has nothing hot."""
+    check(
+        lambda b, i: b.add(OneHot, i, 3, np.bool_(True), np.bool_(False)),
+        lambda i: np.array([[0, 0, 0], [0, 0, 0], [1, 0, 0], [0, 0, 1]], np.bool_),
+        np.array([3, -4, -3, 2]),
+    )
+    check(
+        lambda b, i: b.add(OneHot, i, 3, np.int8(1), np.int8(-1)),
+        lambda i: np.array([[-1, 1, -1], [1, -1, -1], [-1, -1, 1]], np.int8),
+        np.array([1.9, -0.9, -1.5], np.float32),
+    )
+    check(
+        lambda b, i: b.add(OneHot, i, 0, np.bool_(True), np.bool_(False)),
+        lambda i: np.zeros((2, 0), np.bool_),
+        np.array([0, 1]),
+    )
 
 
 def test_rank(check: Checker) -> None:
@@ -128,49 +146,3 @@ def test_a_range_that_never_ends(step: float) -> None:
     b.output("y", b.add(Range, *parts))
     with pytest.raises(DeviceError, match=r"RANGE range_0: (step|start): "):
         ReferenceProgram(b.build()).run(bounds(0, 1, step, dtype=np.float32))
-
-
-def test_gather_of_nothing(check: Checker) -> None:
-    check(
-        lambda b, x: b.add(Gather, x, np.zeros((2, 0), np.int64), 1),
-        lambda x: np.zeros((2, 2, 0, 4), np.float32),
-        SHAPE,
-    )
-
-
-def test_reshape_of_nothing(check: Checker) -> None:
-    """A -1 is what the input's sizes that are not kept come to."""
-    check(lambda b, x: b.add(Reshape, x, (0, -1)), lambda x: x.reshape(0, 12), (0, 3, 4))
-    check(lambda b, x: b.add(Reshape, x, (-1, 2, 4)), lambda x: x.reshape(0, 2, 4), (0, 4))
-
-
-def asserted(condition: Array, summarize: int = 3) -> list[Array]:
-    b = Builder()
-    data = [np.arange(5), np.array([[7, 8]])]
-    x = b.input("x", b.constant(condition).type)
-    made = b.add_all(Assert, x, [b.constant(array) for array in data], summarize)
-    for index, operand in enumerate(made):
-        b.output(str(index), operand)
-    return list(ReferenceProgram(b.build()).run([condition]))
-
-
-@pytest.mark.parametrize("condition", [True, [True, True], [[]]])
-def test_what_holds_passes_the_data_on(condition: object) -> None:
-    first, second = asserted(np.array(condition, np.bool_))
-    np.testing.assert_array_equal(first, np.arange(5))
-    np.testing.assert_array_equal(second, [[7, 8]])
-
-
-@pytest.mark.parametrize(
-    ("summarize", "shown"), [(3, r"\[0, 1, 2\]; \[7, 8\]"), (0, r"\[\]; \[\]"), (-1, r"4\]; ")]
-)
-def test_what_does_not_hold_stops_the_model(summarize: int, shown: str) -> None:
-    with pytest.raises(DeviceError, match=rf"ASSERT assert_0: condition: does not hold.*{shown}"):
-        asserted(np.array([True, False]), summarize)
-
-
-def test_element_types_of_an_assertion() -> None:
-    b = Builder()
-    condition = b.constant(np.array(True))
-    (made,) = b.add_all(Assert, condition, [b.constant(np.ones(2, np.int8))])
-    assert made.type.element_type is ElementType.INT8

@@ -1,4 +1,4 @@
-"""Convolutions of integers that stand for reals, and padding as ONNX has it."""
+"""Convolutions, against PyTorch; of integers, by hand; padding as ONNX has it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from tests.ops.oracle import of_onnx
+from tests.ops.oracle import functional, of_onnx, torch
 
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
@@ -16,6 +16,10 @@ from crosschip.ops import Operator
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.pooling import (
+    AveragePool2D,
+    MaxPool2D,
+)
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker
@@ -155,3 +159,159 @@ def test_refused(operator: type[Operator], settings: dict[str, Any], why: str) -
     arrays = [floats(1, 4, 5, 5), floats(4, 4, 2, 2)]
     with pytest.raises(ModelError, match=f"{operator.type}.{why}"):
         b.add(operator, *operands(b, arrays, (None, None)), **settings)
+
+
+# `pads` of the operators are top, bottom, left, right; PyTorch's are left, right, top, bottom.
+PADS = [(0, 0, 0, 0), (1, 1, 1, 1), (0, 1, 2, 0), (2, 0, 1, 3)]
+
+
+def padded(image: Any, pads: tuple[int, ...], value: float = 0.0) -> Any:
+    top, bottom, left, right = pads
+    return functional.pad(image, (left, right, top, bottom), value=value)
+
+
+@pytest.mark.parametrize("pads", PADS, ids=str)
+@pytest.mark.parametrize("strides", [(1, 1), (2, 3)], ids=str)
+@pytest.mark.parametrize("dilations", [(1, 1), (2, 1)], ids=str)
+@pytest.mark.parametrize("group", [1, 2, 4])
+def test_convolution(
+    check: Checker,
+    pads: tuple[int, ...],
+    strides: tuple[int, int],
+    dilations: tuple[int, int],
+    group: int,
+) -> None:
+    def like(x: Array, filters: Array, bias: Array | None = None) -> Any:
+        return functional.conv2d(
+            padded(torch.from_numpy(x), pads),
+            torch.from_numpy(filters),
+            None if bias is None else torch.from_numpy(bias),
+            strides,
+            dilation=dilations,
+            groups=group,
+        )
+
+    def conv(b: Any, *operands: Any) -> Any:
+        return b.add(
+            Conv2D, *operands, pads=pads, strides=strides, dilations=dilations, group=group
+        )
+
+    filters = np.random.default_rng(2).normal(size=(8, 4 // group, 3, 2)).astype(np.float32)
+    check(
+        lambda b, x: conv(b, x, filters, np.arange(8, dtype=np.float32)),
+        lambda x: like(x, filters, np.arange(8, dtype=np.float32)),
+        (2, 4, 8, 9),
+    )
+    check(
+        lambda b, x: conv(b, x, filters),
+        lambda x: like(x, filters),
+        (2, 4, 8, 9),
+    )
+
+
+# For an image of 8 by 9: `ceil(8 / stride_h)` and `ceil(9 / stride_w)` windows, an odd rest last.
+SAME = [
+    ((3, 3), (1, 1), (1, 1, 1, 1)),
+    ((2, 4), (1, 1), (0, 1, 1, 2)),
+    ((3, 3), (2, 2), (0, 1, 1, 1)),
+    ((5, 2), (3, 3), (1, 2, 0, 0)),
+    ((1, 1), (2, 2), (0, 0, 0, 0)),
+]
+
+
+@pytest.mark.parametrize(("kernel", "strides", "pads"), SAME, ids=str)
+def test_same_padding(
+    check: Checker, kernel: tuple[int, int], strides: tuple[int, int], pads: tuple[int, ...]
+) -> None:
+    filters = np.random.default_rng(3).normal(size=(5, 4, *kernel)).astype(np.float32)
+    given: dict[str, Any] = {"auto_pad": AutoPad.SAME, "strides": strides}
+    check(
+        lambda b, x: b.add(Conv2D, x, filters, **given),
+        lambda x: functional.conv2d(
+            padded(torch.from_numpy(x), pads), torch.from_numpy(filters), None, strides
+        ),
+        (2, 4, 8, 9),
+    )
+    check(
+        lambda b, x: b.add(MaxPool2D, x, kernel_shape=kernel, **given),
+        lambda x: functional.max_pool2d(
+            padded(torch.from_numpy(x), pads, -np.inf), kernel, strides
+        ),
+        (2, 4, 8, 9),
+    )
+    check(
+        lambda b, x: b.add(AveragePool2D, x, kernel_shape=kernel, count_include_pad=True, **given),
+        lambda x: functional.avg_pool2d(padded(torch.from_numpy(x), pads), kernel, strides),
+        (2, 4, 8, 9),
+    )
+
+
+def test_valid_padding_ignores_pads(check: Checker) -> None:
+    filters = np.ones((3, 4, 3, 3), np.float32)
+    check(
+        lambda b, x: b.add(Conv2D, x, filters, auto_pad=AutoPad.VALID, pads=(1, 1, 1, 1)),
+        lambda x: functional.conv2d(torch.from_numpy(x), torch.from_numpy(filters)),
+        (2, 4, 8, 9),
+    )
+
+
+@pytest.mark.parametrize("pads", PADS, ids=str)
+@pytest.mark.parametrize("strides", [(1, 1), (2, 3)], ids=str)
+@pytest.mark.parametrize("dilations", [(1, 1), (1, 2)], ids=str)
+@pytest.mark.parametrize("group", [1, 2, 4])
+def test_transposed_convolution(
+    check: Checker,
+    pads: tuple[int, ...],
+    strides: tuple[int, int],
+    dilations: tuple[int, int],
+    group: int,
+) -> None:
+    filters = np.random.default_rng(4).normal(size=(4, 6 // group, 3, 4)).astype(np.float32)
+    if group == 4:
+        filters = filters[:, :1]
+    top, bottom, left, right = pads
+
+    def like(x: Array) -> Any:
+        whole = functional.conv_transpose2d(
+            torch.from_numpy(x),
+            torch.from_numpy(filters.copy()),
+            None,
+            strides,
+            groups=group,
+            dilation=dilations,
+        )
+        return whole[:, :, top : whole.shape[2] - bottom, left : whole.shape[3] - right]
+
+    check(
+        lambda b, x: b.add(
+            Conv2DTranspose,
+            x,
+            filters.copy(),
+            pads=pads,
+            strides=strides,
+            group=group,
+            dilations=dilations,
+        ),
+        like,
+        (2, 4, 5, 6),
+    )
+
+
+def test_transposed_convolution_with_output_padding(check: Checker) -> None:
+    filters = np.random.default_rng(5).normal(size=(4, 6, 3, 3)).astype(np.float32)
+    bias = np.arange(6, dtype=np.float32)
+    for sizes in ({"output_padding": (1, 0)}, {"output_shape": (10, 11)}):
+        check(
+            lambda b, x, sizes=sizes: b.add(
+                Conv2DTranspose, x, filters, bias, pads=(1, 1, 1, 1), strides=(2, 2), **sizes
+            ),
+            lambda x: functional.conv_transpose2d(
+                torch.from_numpy(x),
+                torch.from_numpy(filters),
+                torch.from_numpy(bias),
+                (2, 2),
+                (1, 1),
+                (1, 0),
+            ),
+            (2, 4, 5, 6),
+        )
