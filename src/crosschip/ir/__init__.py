@@ -3,9 +3,10 @@
 Nothing here knows an operator, a file format or a device.
 """
 
+from crosschip.ir.branches import If
 from crosschip.ir.budget import Budget
 from crosschip.ir.builder import Builder, constant
-from crosschip.ir.control import ControlFlow, If, Loop, Scan
+from crosschip.ir.control import ControlFlow
 from crosschip.ir.dimension import Dim, Dimension, Shape, symbol, unknown
 from crosschip.ir.errors import (
     BudgetError,
@@ -19,6 +20,7 @@ from crosschip.ir.errors import (
     UnsupportedError,
 )
 from crosschip.ir.extension import Extension
+from crosschip.ir.loops import Loop, Scan
 from crosschip.ir.model import Model, Operand, Operation
 from crosschip.ir.types import Array, ElementType, Quantization, TensorType
 

@@ -50,7 +50,7 @@ from crosschip.ir import (
     constant,
 )
 from crosschip.ir.budget import spend
-from crosschip.ir.control import CONDITION, ITERATION
+from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.ops.definition.slots import ComputedParameter
 from crosschip.ops.standard.layout import Unsqueeze
 

@@ -16,7 +16,7 @@ from crosschip.importers.onnx.facts import rank_of, size_of, value_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports
 from crosschip.importers.onnx.unrolling import MAX_TRIPS
 from crosschip.ir import ElementType, If, Loop, ModelError, Operand, Scan, UnsupportedError
-from crosschip.ir.control import CONDITION, ITERATION
+from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.ir.widening import without_axis
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat

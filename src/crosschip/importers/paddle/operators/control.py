@@ -28,7 +28,8 @@ from crosschip.ir import (
     UnsupportedError,
 )
 from crosschip.ir.budget import spend
-from crosschip.ir.control import CONDITION, ITERATION, ControlFlow
+from crosschip.ir.control import ControlFlow
+from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.logical import Not
 
