@@ -45,7 +45,7 @@ class If(ControlFlow):
 
     @property
     def condition(self) -> Operand:
-        """Which body runs."""
+        """The condition: true runs the first body, false the second."""
         return self._required(0)
 
     @property

@@ -48,12 +48,12 @@ class ControlFlow(Operation):
 
     @property
     def attributes(self) -> Mapping[str, Any]:
-        """What else tells the operation from others of its kind, as plain data."""
+        """Plain data that tells the operation from others of its kind with the same bodies."""
         return {}
 
     @property
     def captures(self) -> tuple[Operand, ...]:
-        """What the bodies read from outside, in the order of their last inputs."""
+        """Operands that the bodies read from outside, in the order of their last inputs."""
         raise NotImplementedError(f"{self.type} does not say what its bodies read")
 
     def with_bodies(self, bodies: Sequence[Model]) -> Self:
@@ -127,7 +127,7 @@ class ControlFlow(Operation):
 
 
 def _fits(wanted: TensorType, given: TensorType) -> bool:
-    """Whether a value of one type may be of another, as far as that is known."""
+    """Tell whether a value of one type may be of another, as far as that is known."""
     if wanted.element_type is not given.element_type or wanted.quantization != given.quantization:
         return False
     if wanted.shape is None or given.shape is None:

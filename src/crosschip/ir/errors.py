@@ -29,7 +29,7 @@ class BudgetError(Error):
 
 
 class InputError(Error):
-    """What the caller passed in does not fit: a name, shape, element type, layout or option."""
+    """A name, shape, element type, layout or option that the caller passed in does not fit."""
 
 
 class DeviceError(Error):

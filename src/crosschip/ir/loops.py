@@ -27,7 +27,7 @@ ITERATION = TensorType(ElementType.INT64, ())
 """The number of the time that a loop's body runs, from 0."""
 
 CONDITION = TensorType(ElementType.BOOL, ())
-"""Whether to go on."""
+"""The type of the condition to go on."""
 
 
 class Loop(ControlFlow):
@@ -91,17 +91,17 @@ class Loop(ControlFlow):
 
     @property
     def body(self) -> Model:
-        """What runs each time."""
+        """The model that runs each time."""
         return self.bodies[0]
 
     @property
     def trip_count(self) -> Operand | None:
-        """How often the body runs at most."""
+        """The number of times that the body runs at most."""
         return self.inputs[0]
 
     @property
     def condition(self) -> Operand | None:
-        """Whether to begin."""
+        """The condition to begin."""
         return self.inputs[1]
 
     @property
@@ -147,7 +147,7 @@ class Loop(ControlFlow):
         return (*state, *collected)
 
     def _times(self) -> Dim:
-        """How often the body runs, if that is known beforehand."""
+        """The number of times that the body runs, if that is known beforehand."""
         going = next(iter(self.body.outputs.values()))
         goes_on = going is [*self.body.inputs.values()][1] or _is_true(going)
         if self.trip_count is None or not goes_on:
@@ -252,7 +252,7 @@ class Scan(ControlFlow):
 
     @property
     def body(self) -> Model:
-        """What runs for each slice."""
+        """The model that runs for each slice."""
         return self.bodies[0]
 
     @property
@@ -262,7 +262,7 @@ class Scan(ControlFlow):
 
     @property
     def scanned(self) -> tuple[Operand, ...]:
-        """What is sliced."""
+        """The operands that are sliced."""
         return self._operands(self.states, self.states + len(self.input_axes))
 
     @property

@@ -23,7 +23,7 @@ _CLOSING_LOOK_SECONDS = 0.001
 
 @dataclass(frozen=True, slots=True)
 class CompileReport:
-    """What compiling took.
+    """Report of one compilation.
 
     Attributes:
         milliseconds: from the call to the compiled model.

@@ -1,4 +1,4 @@
-"""What a cache entry is found by: everything that the compiled program depends on."""
+"""Keys of cache entries: everything that the compiled program depends on."""
 
 from __future__ import annotations
 

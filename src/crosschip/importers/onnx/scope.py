@@ -218,7 +218,7 @@ class Scope(Names):
         return with_settled_state(import_body, state, place, self._shared.open_axes, current)
 
     def attempt(self, way: Callable[[], list[Operand]]) -> list[Operand] | None:
-        """What a way of unrolling a loop gives; `None`, with nothing added, if it ends nowhere."""
+        """The results of a way to unroll a loop; `None`, with nothing added, if it has no end."""
         before = len(self._builder.operations)
         with self._shared.unrolling.attempt() as attempt:
             if attempt.allowed:

@@ -127,7 +127,7 @@ class _Writer:
         }
 
     def _particulars(self, operation: Operation) -> list[object]:
-        """What else there is to say about an operation that is not of the standard set."""
+        """The particulars of an operation that is not of the standard set."""
         if isinstance(operation, Extension):
             types = [_encode_type(type_) for type_ in operation.declared]
             return [[b64encode(operation.payload).decode("ascii"), types, operation.reason]]
@@ -137,7 +137,7 @@ class _Writer:
         return []
 
     def _add(self, constant: Operand) -> int:
-        """Where the elements of a constant begin."""
+        """The offset of the elements of a constant."""
         key = id(constant.content)  # the model holds it, so no other gets its number meanwhile
         if key not in self._offsets:
             self.data.extend(bytes(-len(self.data) % _ALIGNMENT))

@@ -122,7 +122,7 @@ def scan(node: Node) -> Sequence[Operand]:
 
 
 def _captured(*bodies: Body) -> list[Operand]:
-    """What bodies read from outside, each once."""
+    """The operands that bodies read from outside, each once."""
     return list(dict.fromkeys(operand for body in bodies for operand in body.captures.inside))
 
 
@@ -171,7 +171,7 @@ def _scanned(
 def _stacked(
     node: Node, body: GraphProto, states: int, collected: list[list[Operand]]
 ) -> list[Operand]:
-    """What each time of a loop made, along a new first axis."""
+    """The values of all times of a loop, along a new first axis."""
     if not collected and len(body.output) > 1 + states:
         raise UnsupportedError("a loop that does not run once collects nothing")
     return [_joined(node, list(parts), 0) for parts in zip(*collected, strict=True)]

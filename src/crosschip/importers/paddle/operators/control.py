@@ -147,7 +147,7 @@ class _Branch:
         return replace(self.body, outputs=outputs)
 
     def is_opposite(self, other: _Branch) -> bool:
-        """Whether it runs just when the other one does not."""
+        """Tell whether it runs just when the other one does not."""
         producer = _producer(self.op.values.builder, self.condition)
         return isinstance(producer, Not) and producer.input is other.condition
 
