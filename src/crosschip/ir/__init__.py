@@ -10,12 +10,14 @@ from crosschip.ir.dimension import Dim, Dimension, Shape, symbol, unknown
 from crosschip.ir.errors import (
     BudgetError,
     CacheError,
+    DeadlineError,
     DeviceError,
     ElementTypeError,
     Error,
     InputError,
     ModelError,
     ModelFileError,
+    QueueFullError,
     UnsupportedError,
 )
 from crosschip.ir.extension import Extension
@@ -29,6 +31,7 @@ __all__ = [
     "Builder",
     "CacheError",
     "ControlFlow",
+    "DeadlineError",
     "DeviceError",
     "Dim",
     "Dimension",
@@ -45,6 +48,7 @@ __all__ = [
     "Operand",
     "Operation",
     "Quantization",
+    "QueueFullError",
     "Scan",
     "Shape",
     "TensorType",

@@ -48,6 +48,8 @@ def compile(
     ranges: Mapping[str, tuple[int, int]] | None = None,
     profiles: Sequence[Mapping[str, int]] = (),
     specializations: int = 16,
+    in_flight: int = 2,
+    queue_size: int = 64,
     budget: Budget | None = None,
 ) -> CompiledModel:
     """Place a model on devices, compile each part, and join the parts to one that runs.
@@ -70,6 +72,8 @@ def compile(
         profiles: values of open sizes, by name, to compile for at once.
         specializations: for how many sets of input shapes a device that compiles again for each
             keeps programs.
+        in_flight: how many requests of `CompiledModel.submit` run at once.
+        queue_size: how many of them wait besides.
         budget: what compiling may cost besides the devices' own work; `None` for the default.
 
     Raises:
@@ -83,6 +87,8 @@ def compile(
     """
     start = time.perf_counter()
     options = _options(precision, threads, _sizes(ranges or {}, profiles, specializations))
+    _check_count("in_flight", in_flight)
+    _check_count("queue_size", queue_size)
     store = open_cache(cache, cache_size)
     model = _prepared(model, shapes, budget)
     with ExitStack() as owned:
@@ -95,7 +101,9 @@ def compile(
     theirs = _instances(devices)
     ours = [device for device in opened.values() if device.device not in theirs]
     programs = [one.program for one in built]
-    return CompiledModel(placement, programs, opened, ours, options.sizes, report)
+    return CompiledModel(
+        placement, programs, opened, ours, options.sizes, report, in_flight, queue_size
+    )
 
 
 def explain(
@@ -258,15 +266,18 @@ def _instances(devices: Devices) -> list[Device]:
 
 
 def _options(precision: str, threads: int | None, sizes: Sizes) -> Options:
-    if threads is not None and (
-        not isinstance(threads, int) or isinstance(threads, bool) or threads < 1
-    ):
-        raise InputError(f"threads is {threads!r}, but must be at least 1, or None")
+    if threads is not None:
+        _check_count("threads", threads)
     try:
         return Options(Precision(precision), threads, sizes)
     except ValueError:
         known = ", ".join(precision.value for precision in Precision)
         raise InputError(f"there is no precision {precision!r}; there are {known}") from None
+
+
+def _check_count(name: str, value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InputError(f"{name} is {value!r}, but must be at least 1")
 
 
 def _is_size(value: object) -> bool:
@@ -285,6 +296,5 @@ def _sizes(
     for profile in profiles:
         if not isinstance(profile, Mapping) or not all(map(_is_size, profile.values())):
             raise InputError(f"profiles has {profile!r}; give sizes by name, like {{'N': 8}}")
-    if specializations < 1:
-        raise InputError(f"specializations is {specializations}, but must be at least 1")
+    _check_count("specializations", specializations)
     return Sizes.of(ranges, profiles, specializations)
