@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -51,7 +51,6 @@ class CompiledModel(Closing):
         placement: Placement,
         programs: Sequence[GuardedProgram],
         devices: Mapping[str, GuardedDevice],
-        owned: Sequence[GuardedDevice],
         sizes: Sizes,
         report: CompileReport,
         in_flight: int = 2,
@@ -63,7 +62,6 @@ class CompiledModel(Closing):
             placement: what the programs were compiled from.
             programs: one for each segment, in order.
             devices: the devices, by name.
-            owned: those to close when the model is closed.
             sizes: the ranges that open sizes must keep to.
             report: what compiling took.
             in_flight: how many requests run at once.
@@ -73,7 +71,7 @@ class CompiledModel(Closing):
         self.report = report
         self._programs = tuple(programs)
         self._devices = dict(devices)
-        self._owned = tuple(owned)
+        self._owned: tuple[GuardedDevice, ...] = ()
         self._signature = Signature(placement.model, sizes)
         self._output_names = tuple(placement.model.outputs)
         self._plan = Plan(placement, programs)
@@ -94,6 +92,10 @@ class CompiledModel(Closing):
     def outputs(self) -> Mapping[str, Operand]:
         """The operands that the caller gets back, by name."""
         return self.placement.model.outputs
+
+    def own(self, devices: Iterable[GuardedDevice]) -> None:
+        """Close these devices, too, when the model is closed."""
+        self._owned = tuple(devices)
 
     def run(
         self,
