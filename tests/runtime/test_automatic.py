@@ -59,6 +59,10 @@ class Timed(DelegatingDevice):
         super().compile(model, options)
         return TimedProgram(self, model)
 
+    def load(self, saved: bytes, model: Model, options: Options) -> Program:
+        super().load(saved, model, options).close()
+        return TimedProgram(self, model)
+
 
 class TimedProgram(ReferenceProgram):
     def __init__(self, device: Timed, model: Model) -> None:
