@@ -11,12 +11,14 @@ from crosschip.ir.dimension import Dim, Dimension, Shape, symbol, unknown
 from crosschip.ir.errors import (
     BudgetError,
     CacheError,
+    DeadlineError,
     DeviceError,
     ElementTypeError,
     Error,
     InputError,
     ModelError,
     ModelFileError,
+    QueueFullError,
     UnsupportedError,
 )
 from crosschip.ir.extension import Extension
@@ -31,6 +33,7 @@ __all__ = [
     "Builder",
     "CacheError",
     "ControlFlow",
+    "DeadlineError",
     "DeviceError",
     "Dim",
     "Dimension",
@@ -47,6 +50,7 @@ __all__ = [
     "Operand",
     "Operation",
     "Quantization",
+    "QueueFullError",
     "Scan",
     "Shape",
     "TensorType",
