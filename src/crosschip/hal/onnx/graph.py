@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import FunctionProto, NodeProto, TensorProto, TypeProto, helper
 
-from crosschip.devices.onnxruntime.saved import EXTERNAL_BYTES, OnnxModel, aligned
+from crosschip.hal.onnx.model import EXTERNAL_BYTES, OnnxModel, aligned
 from crosschip.ir import Array, ElementType, Operand, Operation, TensorType
 
 OPSET = 21

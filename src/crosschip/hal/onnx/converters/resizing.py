@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.devices.limits import divides_exactly, places, smooth, usual_pixels
-from crosschip.devices.onnxruntime.converters.table import NARROW_FLOATS, converts
-from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.hal import Refusal, Rule
+from crosschip.hal.limits import divides_exactly, places, smooth, usual_pixels
+from crosschip.hal.onnx.converters.table import NARROW_FLOATS, converts
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 

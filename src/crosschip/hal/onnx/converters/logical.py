@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.devices.onnxruntime.converters.table import MOVABLE, converts, same
-from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.hal import Refusal, Rule
+from crosschip.hal.onnx.converters.table import MOVABLE, converts, same
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS, INTEGERS
 from crosschip.ops.definition.operator import Operator

@@ -5,11 +5,11 @@ from __future__ import annotations
 from operator import gt
 from typing import Any
 
-from crosschip.devices.limits import windows_in_image
-from crosschip.devices.onnxruntime.converters.table import FLOAT_TYPES, NARROW_FLOATS, converts
-from crosschip.devices.onnxruntime.converters.windows import dilated, window_attributes
-from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.hal import Refusal
+from crosschip.hal.limits import windows_in_image
+from crosschip.hal.onnx.converters.table import FLOAT_TYPES, NARROW_FLOATS, converts
+from crosschip.hal.onnx.converters.windows import dilated, window_attributes
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
 from crosschip.ops.definition.windows import AutoPad

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from crosschip.devices.limits import padded_once
-from crosschip.devices.onnxruntime.converters.table import (
+from crosschip.hal import Refusal
+from crosschip.hal.limits import padded_once
+from crosschip.hal.onnx.converters.table import (
     MOVABLE,
     converts,
 )
-from crosschip.devices.onnxruntime.graph import Graph
-from crosschip.hal import Refusal
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ops.standard.padding import Pad, PadMode
 

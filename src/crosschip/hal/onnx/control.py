@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 
 from onnx import GraphProto
 
-from crosschip.devices.onnxruntime.converters import converters
-from crosschip.devices.onnxruntime.converters.table import MOVABLE
-from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.hal import YES, Rule, Support
+from crosschip.hal.onnx.converters import converters
+from crosschip.hal.onnx.converters.table import MOVABLE
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ControlFlow, If, Loop, Model, Operand, Operation, Scan
 
 

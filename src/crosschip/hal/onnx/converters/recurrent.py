@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.devices.limits import hidden_size
-from crosschip.devices.onnxruntime.converters.table import converts
-from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.hal import Refusal
+from crosschip.hal.limits import hidden_size
+from crosschip.hal.onnx.converters.table import converts
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
 from crosschip.ops.definition.operator import shape_of

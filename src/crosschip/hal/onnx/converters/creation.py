@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from crosschip.devices.onnxruntime.converters.table import (
+from crosschip.hal.onnx.converters.table import (
     MOVABLE,
     converts,
 )
-from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
 from crosschip.ops.standard import creation

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from crosschip.devices.onnxruntime.converters.table import (
+from crosschip.hal import Refusal
+from crosschip.hal.onnx.converters.table import (
     FLOAT_TYPES,
     NARROW_FLOATS,
     converts,
@@ -11,8 +12,7 @@ from crosschip.devices.onnxruntime.converters.table import (
     rank_of,
     same,
 )
-from crosschip.devices.onnxruntime.graph import Graph
-from crosschip.hal import Refusal
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ops.standard import activation
 from crosschip.ops.standard.activation import Hardmax

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from crosschip.devices.onnxruntime.converters.table import (
+from crosschip.hal.onnx.converters.table import (
     FLOAT_TYPES,
     converts,
 )
-from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ops.standard.blocks import DepthToSpace, SpaceToDepth
 
 

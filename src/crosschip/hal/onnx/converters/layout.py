@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from crosschip.devices.onnxruntime.converters.table import MOVABLE, converts, needs_rank, rank_of
-from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.hal import Refusal
+from crosschip.hal.onnx.converters.table import MOVABLE, converts, needs_rank, rank_of
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ops.standard import layout
 
 

@@ -3,7 +3,7 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-from crosschip.devices.onnxruntime.converters.table import converters
+from crosschip.hal.onnx.converters.table import converters
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from crosschip.devices.limits import known_weight
-from crosschip.devices.onnxruntime.converters.table import (
+from crosschip.hal import Refusal
+from crosschip.hal.limits import known_weight
+from crosschip.hal.onnx.converters.table import (
     FLOAT_TYPES,
     converts,
     needs_rank,
     rank_of,
 )
-from crosschip.devices.onnxruntime.graph import Graph
-from crosschip.hal import Refusal
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import INDICES
 from crosschip.ops.standard import matrix

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.devices.onnxruntime.converters.table import (
+from crosschip.hal import Refusal, Rule
+from crosschip.hal.onnx.converters.table import (
     MOVABLE,
     converts,
 )
-from crosschip.devices.onnxruntime.graph import Graph
-from crosschip.hal import Refusal, Rule
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ops.standard.rearranging import ReverseSequence, Tile, Trilu
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.devices.onnxruntime.converters.table import NARROW_FLOATS, converts
-from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.hal import Refusal, Rule
+from crosschip.hal.onnx.converters.table import NARROW_FLOATS, converts
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import NARROW_TYPES, QUANTIZABLE
 from crosschip.ops.standard.quantization import Dequantize, Quantize

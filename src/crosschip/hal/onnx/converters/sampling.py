@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.devices.limits import BORDERS
-from crosschip.devices.onnxruntime.converters.table import INDEXED, SINGLE, converts
-from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal.limits import BORDERS
+from crosschip.hal.onnx.converters.table import INDEXED, SINGLE, converts
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ops.numerics.bilinear import Kernel
 from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
 

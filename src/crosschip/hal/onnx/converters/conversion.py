@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from crosschip.devices.onnxruntime.converters.table import MOVABLE, converts
-from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal.onnx.converters.table import MOVABLE, converts
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ops.standard import conversion
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.devices.onnxruntime.converters.table import INDEXED, converts
-from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal.onnx.converters.table import INDEXED, converts
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ops.standard.suppression import NonMaxSuppressionIndices
 
 _LIMITS = ["max_output_boxes_per_class", "iou_threshold", "score_threshold"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from crosschip.devices.limits import along_nothing, backward_start
-from crosschip.devices.onnxruntime.converters.table import MOVABLE, converts
-from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal.limits import along_nothing, backward_start
+from crosschip.hal.onnx.converters.table import MOVABLE, converts
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ops.standard import slicing
 
 

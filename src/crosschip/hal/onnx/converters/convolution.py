@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from operator import ge
 
-from crosschip.devices.limits import own_size
-from crosschip.devices.onnxruntime.converters.table import NARROW_FLOATS, converts
-from crosschip.devices.onnxruntime.converters.windows import dilated, window_attributes
-from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.hal import Refusal, Rule
+from crosschip.hal.limits import own_size
+from crosschip.hal.onnx.converters.table import NARROW_FLOATS, converts
+from crosschip.hal.onnx.converters.windows import dilated, window_attributes
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
 

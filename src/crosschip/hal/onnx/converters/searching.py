@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from crosschip.devices.limits import has_axes
-from crosschip.devices.onnxruntime.converters.table import FLOAT_TYPES, converts, ordered
-from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal.limits import has_axes
+from crosschip.hal.onnx.converters.table import FLOAT_TYPES, converts, ordered
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS, INDICES
 from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, NonZero, TopK, Unique

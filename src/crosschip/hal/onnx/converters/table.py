@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.hal import Converters, Refusal, Rule
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import BOOLEANS, FLOATS, INTEGERS
 from crosschip.ops.definition.operator import Operator

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.devices.limits import one_type
-from crosschip.devices.onnxruntime.converters.table import (
+from crosschip.hal import Refusal, Rule
+from crosschip.hal.limits import one_type
+from crosschip.hal.onnx.converters.table import (
     NARROW_FLOATS,
     converts,
     needs_rank,
     rank_of,
 )
-from crosschip.devices.onnxruntime.graph import Graph
-from crosschip.hal import Refusal, Rule
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType, Operand
 from crosschip.ops.definition.operator import shape_of
 from crosschip.ops.standard.normalization import (

@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from crosschip.devices.limits import some_elements
-from crosschip.devices.onnxruntime.converters.table import (
+from crosschip.hal import Refusal, Rule
+from crosschip.hal.limits import some_elements
+from crosschip.hal.onnx.converters.table import (
     FLOAT_TYPES,
     converts,
     needs_rank,
     rank_of,
 )
-from crosschip.devices.onnxruntime.graph import Graph
-from crosschip.hal import Refusal, Rule
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS, INDICES
 from crosschip.ops.standard.reduction import (

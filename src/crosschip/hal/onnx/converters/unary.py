@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from crosschip.devices.onnxruntime.converters.table import (
+from crosschip.hal.onnx.converters.table import (
     FLOAT_TYPES,
     NARROW_FLOATS,
     converts,
     same,
 )
-from crosschip.devices.onnxruntime.graph import Graph
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS, INTEGERS
 from crosschip.ops.definition.operator import Operator
