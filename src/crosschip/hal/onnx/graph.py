@@ -31,6 +31,7 @@ class Graph:
         types: the types of operands that are no tensors, as ONNX writes them.
 
     Attributes:
+        inputs: what the graph reads.
         label: what the engine's messages call the nodes that are added from now on.
     """
 
@@ -42,6 +43,7 @@ class Graph:
         opset: int = OPSET,
         types: Mapping[Operand, TypeProto] | None = None,
     ) -> None:
+        self.inputs = tuple(inputs)
         self._proto = onnx.GraphProto(name="crosschip")
         self._opset = opset
         self._types = types or {}
@@ -55,7 +57,7 @@ class Graph:
         self._external: dict[str, Array] = {}
         self._count = 0
         self._end = 0
-        for index, operand in enumerate(inputs):
+        for index, operand in enumerate(self.inputs):
             name = f"input{index}" if around is None else self._new_name()
             self._names[operand] = name
             self._proto.input.append(self._value_info(name, operand))

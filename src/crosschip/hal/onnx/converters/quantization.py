@@ -16,10 +16,7 @@ _INTEGERS = QUANTIZABLE - NARROW_TYPES
 
 @converts(Quantize, types=NARROW_FLOATS | _INTEGERS - {ElementType.INT32})
 def quantize(g: Graph, op: Quantize) -> str:
-    reals = g.cast(g[op.input], np.float32)
-    return g.add(
-        "QuantizeLinear", reals, *_quantization(g, op.outputs[0]), axis=_axis(op.outputs[0])
-    )
+    return quantized(g, g.cast(g[op.input], np.float32), op.outputs[0])
 
 
 def _int32_zero_point(op: Dequantize) -> Refusal | None:
@@ -32,7 +29,17 @@ def _int32_zero_point(op: Dequantize) -> Refusal | None:
 
 @converts(Dequantize, types={ElementType.FLOAT32} | _INTEGERS, limit=_int32_zero_point)
 def dequantize(g: Graph, op: Dequantize) -> str:
-    return g.add("DequantizeLinear", g[op.input], *_quantization(g, op.input), axis=_axis(op.input))
+    return dequantized(g, g[op.input], op.input)
+
+
+def quantized(g: Graph, reals: str, like: Operand) -> str:
+    """Reals as integers that stand for them as those of an operand do."""
+    return g.add("QuantizeLinear", reals, *_quantization(g, like), axis=_axis(like))
+
+
+def dequantized(g: Graph, integers: str, like: Operand) -> str:
+    """The reals that integers stand for, as those of an operand do."""
+    return g.add("DequantizeLinear", integers, *_quantization(g, like), axis=_axis(like))
 
 
 def _quantization(g: Graph, operand: Operand) -> tuple[str, str]:
