@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 import onnx
-from onnx import NodeProto, helper, shape_inference
+from onnx import NodeProto, defs, helper, shape_inference
 
 from crosschip.hal.onnx.converters import converters
 from crosschip.hal.onnx.converters.quantization import dequantized, quantized
@@ -114,12 +114,23 @@ def unwritable(model: Model, dialect: Dialect) -> str:
         lacking = sorted({node.op_type for node in proto.graph.node} - dialect.operators)
         if lacking:
             return f"the compiler does not have ONNX's {lacking[0]}"
-    if dialect.opset < OPSET:
+    return "" if dialect.opset == OPSET else _newer(proto, dialect.opset)
+
+
+def _newer(proto: onnx.ModelProto, opset: int) -> str:
+    """What an opset does not have of the operators of a model; empty if it has all."""
+    for node in proto.graph.node:
         try:
-            shape_inference.infer_shapes(proto, check_type=True, strict_mode=True)
-        except Exception as error:  # onnx's own errors have no common base class
-            told = str(error).strip().splitlines()[0]
-            return f"not in opset {dialect.opset} of ONNX: {told}"
+            schema = defs.get_schema(node.op_type, opset, "")
+        except defs.SchemaError:
+            return f"opset {opset} of ONNX has no {node.op_type}"
+        for attribute in node.attribute:
+            if attribute.name not in schema.attributes:
+                return f"{node.op_type} has no {attribute.name} in opset {opset} of ONNX"
+    try:
+        shape_inference.infer_shapes(proto, check_type=True, strict_mode=True)
+    except Exception as error:  # onnx's own errors have no common base class
+        return f"not in opset {opset} of ONNX: {str(error).strip().splitlines()[0]}"
     return ""
 
 
