@@ -145,6 +145,9 @@ def test_regions_without_extent(check: Checker, ratio: int) -> None:
     image = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
     build = adds("ROI_ALIGN", np.zeros(3, np.int32), 2, 2, ratio, aligned=True)
     agree(check, build, [image, BOX], check.static)
+    upwards = np.array([[0, 0, 1, -1.5]], np.float32)
+    build = adds("ROI_ALIGN", np.zeros(1, np.int32), 1, 1, ratio, aligned=True)
+    agree(check, build, [image, upwards], check.static)
 
 
 @pytest.mark.parametrize("index", [-1, 1])
