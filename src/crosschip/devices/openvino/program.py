@@ -17,8 +17,8 @@ from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.memory import array_of, shared_tensor
 from crosschip.devices.openvino.requirements import Requirements
 from crosschip.devices.openvino.unchecked import FAILS_OF_NOTHING, UNCHECKED
-from crosschip.devices.sizes import Sizes
 from crosschip.hal import Options, Precision, Program
+from crosschip.hal.sizes import Sizes
 from crosschip.ir import Array, DeviceError, Model
 
 _PRECISIONS = {Precision.FLOAT32: "f32", Precision.BFLOAT16: "bf16", Precision.FLOAT16: "f16"}
