@@ -72,7 +72,7 @@ def lstm(hidden_size: int) -> ModelProto:
     return model(node, [("x", FLOAT, [1, 1, 2])], constants=weights)
 
 
-def joined(first: Declared, second: Declared, inserted: bool = False, **how: int) -> ModelProto:
+def joined(first: Declared, second: Declared, inserted: bool = False, **how: Any) -> ModelProto:
     """A model that joins two inputs by way of a sequence."""
     if inserted:
         nodes = [

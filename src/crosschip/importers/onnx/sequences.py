@@ -1,7 +1,7 @@
 """Rules of ONNX's operators on sequences that its checker does not know.
 
-A sequence holds tensors of one element type; those that are joined fit together. ONNX Runtime takes
-that on trust, and joins others to a tensor with elements that nobody has written.
+A sequence holds tensors of one element type; those that are joined fit together. Engines find out in
+a run that others do not, if they do.
 """
 
 from __future__ import annotations
