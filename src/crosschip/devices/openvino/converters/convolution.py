@@ -5,11 +5,11 @@ from __future__ import annotations
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.limits import own_size
 from crosschip.devices.openvino.converters.table import converts
 from crosschip.devices.openvino.converters.windows import window_arguments
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
+from crosschip.hal.limits import own_size
 from crosschip.ir import Operand
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D

@@ -5,10 +5,10 @@ from __future__ import annotations
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.limits import along_nothing
 from crosschip.devices.openvino.converters.table import MOVABLE, converts, rank_of, sizes_only
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
+from crosschip.hal.limits import along_nothing
 from crosschip.ir import ElementType
 from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.limits import BORDERS
 from crosschip.devices.openvino.converters.indexing import out_of_range
 from crosschip.devices.openvino.converters.table import INDEXED, SINGLE, converts, fours
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal
+from crosschip.hal.limits import BORDERS
 from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
 
 

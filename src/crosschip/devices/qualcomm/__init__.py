@@ -1,0 +1,74 @@
+"""The device that runs models on Qualcomm's Hexagon processors, through onnxruntime-qnn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from onnx import ModelProto
+
+from crosschip.hal import Kind, Options, Precision
+from crosschip.hal.toolchain import Dialect, Toolchain
+from crosschip.ir import ElementType
+
+_REFUSAL = re.compile(r"Operator type: (\S+) Node name: (\S+) .*\s*REASON : (.*)")
+
+
+class QualcommDevice(Toolchain):
+    """The tensor processor of Hexagon chips (HTP), or its emulation on x86."""
+
+    vendor = "Qualcomm"
+    kind = Kind.ACCELERATOR
+    package = "onnxruntime-qnn"
+    module = "onnxruntime_qnn"
+    script = Path(__file__).with_name("tool.py")
+    dialect = Dialect(
+        types=frozenset(
+            {
+                ElementType.BOOL,
+                ElementType.INT8,
+                ElementType.UINT8,
+                ElementType.INT16,
+                ElementType.UINT16,
+                ElementType.INT32,
+                ElementType.INT64,
+                ElementType.FLOAT16,
+                ElementType.FLOAT32,
+            }
+        ),
+        max_rank=5,
+    )
+
+    @classmethod
+    def known_properties(cls) -> Mapping[str, str]:
+        return {
+            **super().known_properties(),
+            "soc_model": "the number that Qualcomm gives the chip to compile for (57)",
+        }
+
+    def settings(self, options: Options, *, quantized: bool) -> Mapping[str, Any]:
+        settings = {
+            "soc_model": self.properties.get("soc_model", "57"),
+            "htp_graph_finalization_optimization_mode": "0",
+        }
+        if options.precision is Precision.FLOAT16:
+            settings["enable_htp_fp16_precision"] = "1"
+        return settings
+
+    def amend(self, model: ModelProto) -> None:
+        gates = {n.output[0]: n.input[0] for n in model.graph.node if n.op_type == "HardSigmoid"}
+        for node in model.graph.node:
+            # Of x * HardSigmoid(x), in this order, it takes the gate for the input of a HardSwish.
+            if node.op_type == "Mul" and gates.get(node.input[1]) == node.input[0]:
+                node.input[:] = reversed(node.input)
+
+    def complaint(self, told: str) -> str:
+        refusals = _REFUSAL.findall(told)
+        if not refusals:
+            return told
+        operator, _, why = refusals[0]
+        if why.startswith("Failed to add"):
+            why = f"{operator} does not pass the validation of Qualcomm's backend in this form"
+        return "\n".join([why.split(".")[0], *(node for _, node, _ in refusals)])
