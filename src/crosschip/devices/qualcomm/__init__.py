@@ -9,9 +9,10 @@ from typing import Any
 
 from onnx import ModelProto
 
-from crosschip.hal import Kind, Options, Precision
+from crosschip.devices.qualcomm.limits import limit
+from crosschip.hal import Kind, Options, Precision, Refusal
 from crosschip.hal.toolchain import Dialect, Toolchain
-from crosschip.ir import ElementType
+from crosschip.ir import ElementType, Operation
 
 _REFUSAL = re.compile(r"Operator type: (\S+) Node name: (\S+) .*\s*REASON : (.*)")
 
@@ -56,6 +57,9 @@ class QualcommDevice(Toolchain):
         if options.precision is Precision.FLOAT16:
             settings["enable_htp_fp16_precision"] = "1"
         return settings
+
+    def limit(self, operation: Operation, options: Options) -> Refusal | None:
+        return limit(operation)
 
     def amend(self, model: ModelProto) -> None:
         gates = {n.output[0]: n.input[0] for n in model.graph.node if n.op_type == "HardSigmoid"}
