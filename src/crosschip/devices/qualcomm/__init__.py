@@ -16,6 +16,8 @@ from crosschip.ir import ElementType, Operation
 
 _REFUSAL = re.compile(r"Operator type: (\S+) Node name: (\S+) .*\s*REASON : (.*)")
 
+_LEFT = "assigned to the default CPU EP"
+
 
 class QualcommDevice(Toolchain):
     """The tensor processor of Hexagon chips (HTP), or its emulation on x86."""
@@ -71,7 +73,8 @@ class QualcommDevice(Toolchain):
     def complaint(self, told: str) -> str:
         refusals = _REFUSAL.findall(told)
         if not refusals:
-            return told
+            # Its own words are about sessions, and name nothing.
+            return "the compiler leaves it to the processor" if _LEFT in told else told
         operator, _, why = refusals[0]
         if why.startswith("Failed to add"):
             why = f"{operator} does not pass the validation of Qualcomm's backend in this form"

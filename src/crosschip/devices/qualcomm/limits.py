@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from crosschip.hal import Refusal, Rule
-from crosschip.ir import Operation
+from crosschip.ir import ElementType, Operation
 from crosschip.ops.definition.slots import ComputedParameter
-from crosschip.ops.standard.activation import Softplus
+from crosschip.ops.standard.activation import Sigmoid, Softplus, Tanh
 from crosschip.ops.standard.indexing import (
     Gather,
     GatherElements,
@@ -27,6 +27,8 @@ def limit(operation: Operation) -> Refusal | None:
         return _sizes(operation)
     if isinstance(operation, Softplus):
         return Refusal("", "is computed with an error of one percent", Rule.OPERATOR)
+    if isinstance(operation, Sigmoid | Tanh):
+        return _scale(operation)
     return None
 
 
@@ -51,3 +53,11 @@ def _sizes(op: ResizeCubic | ResizeLinear | ResizeNearest) -> Refusal | None:
         if not (size * scale).is_integer():
             return Refusal("scales", f"{scale:g} of {size} pixels is no whole number")
     return None
+
+
+def _scale(op: Sigmoid | Tanh) -> Refusal | None:
+    """Results of 16 bits get the scale that their range suggests, whatever the model says."""
+    made = op.outputs[0].type
+    wide = made.element_type in (ElementType.INT16, ElementType.UINT16)
+    detail = f"{made.element_type} results are made with a scale of its own"
+    return Refusal("output", detail, Rule.QUANTIZATION) if wide else None

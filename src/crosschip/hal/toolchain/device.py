@@ -19,7 +19,7 @@ from crosschip.hal.capabilities import Capabilities, Instance, Precision, Sizing
 from crosschip.hal.converters import refused as refusal_of
 from crosschip.hal.device import CompileError, Device
 from crosschip.hal.onnx.converters import converters
-from crosschip.hal.onnx.standalone import Dialect, Written, write
+from crosschip.hal.onnx.standalone import Dialect, Written, on_reals, write
 from crosschip.hal.onnx.units import computes_float32, units
 from crosschip.hal.options import Options
 from crosschip.hal.program import Program
@@ -236,8 +236,8 @@ class Toolchain(Device):
 
     def _limited(self, operation: Operation, options: Options) -> Support:
         """The answer that converters and the device's own rules give."""
-        answer = converters.supports(operation)
-        if answer.rule is Rule.QUANTIZATION or not answer:
+        answer = converters.supports(on_reals(operation))
+        if not answer:
             return answer
         refusal = self.limit(operation, options)
         return YES if refusal is None else refusal_of(operation, refusal)
