@@ -1,4 +1,4 @@
-"""What definitions leave open: elements of which a device may make what it likes, or one of a few.
+"""Latitude of definitions: elements of which a device may make what it likes, or one of a few.
 
 For each operator whose documentation says of something that it is not specified, or the device's
 choice, the elements to which that applies, given what fills the slots.
@@ -23,12 +23,12 @@ from crosschip.ops.standard.indexing import Scatter
 from crosschip.ops.standard.pooling import AdaptiveMaxPool2D, MaxPool2D
 
 Arrays = Mapping[str, Sequence[Array]]
-"""What fills each slot: one array, or several if it takes many."""
+"""The filling of each slot: one array, or several if it takes many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Latitude:
-    """What a definition leaves to the device in one run.
+    """Freedom that a definition leaves to the device in one run.
 
     Attributes:
         everything: whether nothing is compared, and an error will do as well.
@@ -41,7 +41,7 @@ class Latitude:
     others: Sequence[Array] = ()
 
     def specified(self, index: int, made: Array, wanted: Array) -> Array:
-        """What a device made of an output, with what is expected where it may differ from that."""
+        """The output that a device made, with what is expected where it may differ from that."""
         free = self.open[index] if self.open else np.False_
         if index == 0:
             for other in self.others:
@@ -54,7 +54,7 @@ Rule = Callable[[Operator, Arrays, Array], bool | Array]
 
 
 def latitude(model: Model, inputs: Sequence[Array], expected: Sequence[Array]) -> Latitude:
-    """What is left to a device that runs a model of one operation.
+    """The freedom of a device that runs a model of one operation.
 
     Args:
         model: the model.
@@ -92,10 +92,10 @@ def counted_in(operator: str, output: TensorType) -> TensorType:
 
 
 def least_difference(operator: str, output: TensorType, inputs: Sequence[Array]) -> float:
-    """How far from the reference any element of an output of reals may be, however small it is.
+    """The distance from the reference that any element of an output of reals may have.
 
-    That is the spacing of the element type at 1, where a factor is as exact as that for the
-    greatest input.
+    That is the spacing of the element type at 1, and where a factor of the input is as exact as
+    that, as many times as much as the greatest input is.
     """
     factor = 1.0
     if operator in _GATED:
@@ -113,7 +113,7 @@ def _is_real(array: Array) -> bool:
 
 
 def _others(operation: Operator, arrays: Arrays, expected: Array) -> tuple[list[Array], Array]:
-    """What the first output may hold instead, and where further outputs may hold anything."""
+    """The first output's other possible elements, and where further outputs may hold anything."""
     nan = np.array(np.nan, expected.dtype)
     is_nan, is_least = np.isnan(expected), expected == -np.inf
     numbers = [np.array(number, expected.dtype) for number in _INSTEAD.get(operation.type, ())]
@@ -168,13 +168,13 @@ _NARROW = frozenset(t for t in ElementType if t.value.startswith("float") and t 
 
 
 def _bad(array: Array, *axes: int, keepdims: bool = False) -> Array:
-    """Whether elements, or along some axes one of them, are infinite or NaN."""
+    """Infinite and NaN elements, or along some axes: whether there is one."""
     finite = np.isfinite(array.astype(np.float64))
     return np.asarray(np.any(~finite, axis=axes, keepdims=keepdims))
 
 
 def _any(masks: Sequence[Array]) -> Array:
-    """Where any of several masks of one shape is set."""
+    """The union of several masks of one shape."""
     return np.asarray(np.any(masks, axis=0))
 
 
@@ -306,7 +306,7 @@ def _unique(operation: Operator, arrays: Arrays, expected: Array) -> bool:
 
 
 _INSTEAD: dict[str, Sequence[float]] = {"SOFTMAX": (0.0,), "LOG_SOFTMAX": (-np.inf,)}
-"""What some operators may make of NaN."""
+"""The numbers that some operators may make of NaN."""
 
 _RULES: dict[str, Rule] = {
     "QUANTIZE": _quantize,

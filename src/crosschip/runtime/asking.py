@@ -193,7 +193,7 @@ class _Screen:
         if options.threads is not None and not capabilities.threads:
             self._option = "the number of threads cannot be set on this device"
         self._precision = ""
-        if options.precision not in offered:
+        if options.precision not in offered and not capabilities.pairs:
             words = " or ".join(sorted(precision.value for precision in offered)) or "integers"
             self._precision = f"computes in {words}, not in {options.precision.value}"
         self._sizes = capabilities.sizing is not Sizing.FREE or capabilities.max_rank is not None
