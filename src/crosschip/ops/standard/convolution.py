@@ -104,6 +104,8 @@ class Conv2D(Operator):
         if self.auto_pad is AutoPad.NONE:
             return None
         image, kernel = static(shape_of(self.input)[2:]), static(shape_of(self.filter)[2:])
+        if 0 in image:
+            return None
         return b.add(
             Conv2D,
             self.input,
