@@ -383,7 +383,7 @@ def agree_exactly(check: Checker, build: Build, arrays: list[Array]) -> None:
 @pytest.mark.parametrize("name", ["GATHER", "GATHER_ND", "SCATTER_ND", "SCATTER_ELEMENTS"])
 def test_no_index_into_nothing(check: Checker, name: str, index: int) -> None:
     shape = {"GATHER": (1,), "SCATTER_ELEMENTS": (1, 4)}.get(name, (1, 1))
-    arrays = [np.zeros((0, 4), np.float32), np.full(shape, index, np.int64)]
+    arrays: list[Array] = [np.zeros((0, 4), np.float32), np.full(shape, index, np.int64)]
     arrays += [np.ones((1, 4), np.float32)] if "SCATTER" in name else []
     more = (0,) if name in ("GATHER", "SCATTER_ELEMENTS") else ()
     assert_refused(check, adds(name, *more), arrays, check.symbolic)
@@ -397,7 +397,8 @@ def test_a_constant_state_and_an_open_batch(check: Checker, name: str) -> None:
 
     def build(b: Builder, x: Any) -> Any:
         constants = [b.constant(array) for array in (weight, recurrence, state)]
-        named = dict(zip(("weight", "recurrence_weight", "initial_hidden"), constants, strict=True))
+        names = ("weight", "recurrence_weight", "initial_hidden")
+        named: dict[str, Any] = dict(zip(names, constants, strict=True))
         return b.add_all(operator_named(name), x, **named)[0]
 
     agree(check, build, [np.ones((2, 1, 3), np.float32)], check.symbolic)

@@ -100,7 +100,7 @@ def test_a_refusal_leaves_nothing_behind(device: OpenVinoDevice, loaded: bool) -
 @pytest.mark.parametrize("name", sorted(o.type for o in FAILS_OF_NOTHING if "POOL" in o.type))
 def test_an_empty_batch(device: OpenVinoDevice, name: str) -> None:
     """In the middle of a model, too."""
-    named = (
+    named: dict[str, Any] = (
         {"output_shape": (2, 2)}
         if "ADAPTIVE" in name
         else {"kernel_shape": (2, 2), "strides": (2, 2)}

@@ -108,13 +108,13 @@ REFUSED: list[tuple[type[Operator], Shapes, dict[str, Any], str]] = [
         NonMaxSuppressionIndices,
         {"boxes": (1, 4, 4), "scores": (1, 2, 4)},
         {"iou_threshold": -0.5},
-        "iou_threshold: -0.5 is less than 0",
+        "iou_threshold: -0.5 is not at least 0",
     ),
     (
         NonMaxSuppression,
         {"bboxes": (1, 4, 4), "scores": (1, 2, 4)},
         {"nms_eta": -1.0},
-        "nms_eta: -1 is less than 0",
+        "nms_eta: -1 is not at least 0",
     ),
     (
         DetectionPostProcess,

@@ -53,12 +53,22 @@ def _reduced(g: Graph, op: Reduction, node: str, value: str) -> str:
 
 
 def extreme(node: str) -> Callable[[Graph, Reduction], str]:
-    """The converter to an ONNX reduction that may leave out a NaN."""
+    """The converter to an ONNX reduction to an extreme, which may leave out a NaN."""
+    keeping_nan = _keeping_nan(node)
 
     def convert(g: Graph, op: Reduction) -> str:
         if op.input.type.element_type in BOOLEANS:
             # Of no booleans, ONNX Runtime finds no extreme.
             return g.cast(_reduced(g, op, node, g.cast(g[op.input], np.uint8)), np.bool_)
+        return keeping_nan(g, op)
+
+    return convert
+
+
+def _keeping_nan(node: str) -> Callable[[Graph, Reduction], str]:
+    """The converter to an ONNX reduction, with NaN where there is one among what is reduced."""
+
+    def convert(g: Graph, op: Reduction) -> str:
         result = reduce(node)(g, op)
         if op.input.type.element_type not in FLOAT_TYPES:
             return result
@@ -108,7 +118,7 @@ converts(ReduceL1)(reduce("ReduceL1"))
 converts(ReduceL2)(reduce("ReduceL2"))
 converts(ReduceSumSquare)(reduce("ReduceSumSquare"))
 converts(ReduceLogSum)(reduce("ReduceLogSum"))
-converts(ReduceLogSumExp)(reduce("ReduceLogSumExp"))
+converts(ReduceLogSumExp)(_keeping_nan("ReduceLogSumExp"))
 
 
 def _counted(op: ReduceSum) -> Refusal | None:

@@ -8,9 +8,13 @@ import numpy as np
 
 from crosschip.hal import Refusal, Rule
 from crosschip.hal.limits import divides_exactly, places, smooth, usual_pixels
-from crosschip.hal.onnx.converters.table import NARROW_FLOATS, converts
+from crosschip.hal.onnx.converters.table import (
+    NARROW_FLOATS,
+    converts,
+    refused_unless,
+)
 from crosschip.hal.onnx.graph import Graph
-from crosschip.ir import ElementType
+from crosschip.ir import ElementType, Operand
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 
 
@@ -75,6 +79,15 @@ def _sizes(g: Graph, op: ResizeCubic | ResizeLinear | ResizeNearest) -> list[str
     return ["", "", g.add("Concat", g.add("Shape", g[op.input], end=2), g.indices(shape), axis=0)]
 
 
+def _not_negative(g: Graph, shape: Operand) -> str:
+    """A height and a width, refused if they are less than 0."""
+    sizes = g.indices(shape)
+    if shape.value is not None:
+        return sizes
+    least = g.add("ReduceMin", sizes)
+    return refused_unless(g, g.add("GreaterOrEqual", least, g.int64([0])), sizes, g.int64([2]))
+
+
 def _sources(g: Graph, op: ResizeNearest, axis: int) -> str:
     """The row (axis 2) or column (axis 3) of the source that each one of the target shows."""
     one, place = g.constant(np.array(1, np.float32)), g.constant(np.array(axis - 2))
@@ -87,7 +100,7 @@ def _sources(g: Graph, op: ResizeNearest, axis: int) -> str:
     size = g.add("Gather", image, place)
     shape, scales = op.operand("shape"), op.operand("scales")
     if shape:
-        new = g.add("Gather", g.cast(g.indices(shape), np.float32), place)
+        new = g.add("Gather", g.cast(_not_negative(g, shape), np.float32), place)
         ratio = quotient(size, new)
     else:
         assert scales, "inference asks for one of the two"
