@@ -19,7 +19,7 @@ from crosschip.ir.errors import (
     UnsupportedError,
 )
 from crosschip.ir.extension import Extension
-from crosschip.ir.model import Model, Operand, Operation
+from crosschip.ir.model import Model, Operand, Operation, Origin
 from crosschip.ir.types import Array, ElementType, Quantization, TensorType
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "ModelFileError",
     "Operand",
     "Operation",
+    "Origin",
     "Quantization",
     "Scan",
     "Shape",
