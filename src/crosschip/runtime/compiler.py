@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Literal, cast
 
-from crosschip.hal import Device, Options, Precision, Rule, Sizes, Support
+from crosschip.hal import Device, Kind, Options, Precision, Rule, Sizes, Support
 from crosschip.ir import (
     Budget,
     BudgetError,
@@ -22,13 +23,17 @@ from crosschip.ir.budget import check_sizes, spending
 from crosschip.passes import Specialize, simplify
 from crosschip.passes.specialize import shapes_and_sizes
 from crosschip.runtime.asking import Ask, asking
+from crosschip.runtime.blaming import culprits
 from crosschip.runtime.building import Built, Failed, build_all, cache_word
 from crosschip.runtime.cache import Cache, CacheArgument, open_cache
+from crosschip.runtime.choosing import Refusals
 from crosschip.runtime.compiled import CompiledModel, CompileReport
 from crosschip.runtime.control import RUNTIME
-from crosschip.runtime.discovery import open_automatic, open_device
+from crosschip.runtime.discovery import REFERENCE, open_automatic, open_device
 from crosschip.runtime.guard import GuardedDevice
-from crosschip.runtime.placement import Placement, Refusals, place
+from crosschip.runtime.placement import Placement, place
+from crosschip.runtime.wishes import Wishes
+from crosschip.runtime.wishing import Request
 
 Devices = Literal["auto"] | str | Sequence[str | Device]
 
@@ -48,6 +53,11 @@ def compile(
     ranges: Mapping[str, tuple[int, int]] | None = None,
     profiles: Sequence[Mapping[str, int]] = (),
     specializations: int = 16,
+    partition: str | bytes | Path | None = None,
+    pin: Mapping[str, str] | None = None,
+    min_segment: int = 1,
+    max_segments: int | None = None,
+    strict: bool = False,
     budget: Budget | None = None,
 ) -> CompiledModel:
     """Place a model on devices, compile each part, and join the parts to one that runs.
@@ -70,6 +80,16 @@ def compile(
         profiles: values of open sizes, by name, to compile for at once.
         specializations: for how many sets of input shapes a device that compiles again for each
             keeps programs.
+        partition: operators that are kept off the first device and go to processors behind it: the
+            path of a configuration of NNAdapter's form, or its content as text or bytes.
+        pin: the device that alone may run what a pattern names, by pattern: `type:inputs:outputs`
+            as in a configuration, or the name of an operation; the type may have wildcards. Of
+            several that fit, the last holds; a pin holds before a configuration.
+        min_segment: the fewest operations that are worth a segment of their own; smaller segments
+            join another device's that takes them, where there are fewer segments then.
+        max_segments: how many segments there may be at most; they are joined until it is so.
+        strict: whether it is an error if a device declines or fails to compile an operation that
+            it would have been the first to run.
         budget: what compiling may cost besides the devices' own work; `None` for the default.
 
     Raises:
@@ -77,20 +97,25 @@ def compile(
         InputError: an argument does not fit.
         ModelError: an operation of the model can never run, as its constants show.
         ModelFileError: a file of the model has changed since it was loaded.
-        UnsupportedError: no device runs some operation; the message lists all, with reasons.
+        UnsupportedError: no device runs some operation, or placement cannot be as it must be by
+            `pin`, `partition`, `max_segments` or `strict`; the message lists all operations
+            concerned, with reasons.
         DeviceError: a device is unknown, fails to load, or fails to compile what no other can run.
         CacheError: the cache folder cannot be made, or the user's secret for it not be used.
     """
     start = time.perf_counter()
     options = _options(precision, threads, _sizes(ranges or {}, profiles, specializations))
+    request = Request(partition, pin, min_segment, max_segments, strict)
+    request.check()
     store = open_cache(cache, cache_size)
-    model = _prepared(model, shapes, budget)
+    given, model = _prepared(model, shapes, budget)
     with ExitStack() as owned:
         opened = _open(devices, {} if properties is None else properties, owned)
-        placement, built = _place_and_build(model, opened, options, store, budget)
+        with _limited(model, budget):
+            wishes = request.wishes(model, given, _kinds(opened), _ranked(devices, opened))
+        placement, built = _place_and_build(model, opened, options, wishes, store, budget)
         owned.pop_all()
-    if any(d.device not in (next(iter(opened)), RUNTIME) for d in placement.every_decision()):
-        logger.warning("%s: %s", model.name, placement.summary())
+    _tell(placement)
     report = CompileReport((time.perf_counter() - start) * 1e3, cache_word(built))
     theirs = _instances(devices)
     ours = [device for device in opened.values() if device.device not in theirs]
@@ -107,6 +132,11 @@ def explain(
     threads: int | None = None,
     properties: Mapping[str, Mapping[str, str]] | None = None,
     ranges: Mapping[str, tuple[int, int]] | None = None,
+    partition: str | bytes | Path | None = None,
+    pin: Mapping[str, str] | None = None,
+    min_segment: int = 1,
+    max_segments: int | None = None,
+    strict: bool = False,
     budget: Budget | None = None,
 ) -> Placement:
     """Place a model without compiling it, asking every device about every operation.
@@ -120,17 +150,48 @@ def explain(
         DeviceError: a device is unknown or fails to load.
     """
     options = _options(precision, threads, _sizes(ranges or {}, ()))
-    model = _prepared(model, shapes, budget)
+    request = Request(partition, pin, min_segment, max_segments, strict)
+    request.check()
+    given, model = _prepared(model, shapes, budget)
     with ExitStack() as owned:
         opened = _open(devices, {} if properties is None else properties, owned)
         with _limited(model, budget):
-            return place(model, _asks(opened, options), ask_all=True, partial=True)
+            wishes = request.wishes(model, given, _kinds(opened), _ranked(devices, opened))
+            asks = _asks(opened, options)
+            return place(model, asks, wishes=wishes, ask_all=True, partial=True)
+
+
+def _kinds(devices: Mapping[str, GuardedDevice]) -> dict[str, Kind]:
+    return {name: device.kind for name, device in devices.items()}
+
+
+def _ranked(given: Devices, opened: Mapping[str, GuardedDevice]) -> tuple[str, ...]:
+    """The devices that `"auto"` prefers by how much they run: all but the slowest."""
+    return tuple(name for name in opened if name != REFERENCE) if given == "auto" else ()
+
+
+def _tell(placement: Placement) -> None:
+    """Say in one line what went where and why; warn of what fell back, and of slow ways."""
+    fallbacks = placement.fallbacks
+    level = logging.WARNING if fallbacks else logging.INFO
+    name = placement.model.name
+    if logger.isEnabledFor(level):
+        logger.log(level, "%s: %s", name, placement.summary())
+    slow = [decision for decision in fallbacks if decision.device == REFERENCE]
+    if slow:
+        logger.warning(
+            "%s: %d operations run on `reference`, which is slow, the first of them %s (%s)",
+            name,
+            len(slow),
+            slow[0].name,
+            "; ".join(support.reason for support in slow[0].refusals),
+        )
 
 
 def _prepared(
     model: Model | Any, shapes: Mapping[str, Sequence[int] | int] | None, budget: Budget | None
-) -> Model:
-    """The model, loaded if it is not yet, with the shapes fixed, simplified."""
+) -> tuple[Model, Model]:
+    """The model, loaded if it is not yet, with the shapes fixed; and that simplified."""
     if not isinstance(model, Model):
         # Importers are found where users find them: the runtime itself knows none.
         model = cast(Model, import_module("crosschip").load(model, budget=budget))
@@ -139,7 +200,7 @@ def _prepared(
             types = {name: operand.type for name, operand in model.inputs.items()}
             model = Specialize(*shapes_and_sizes(types, shapes))(model)
         check_sizes(model)
-        return simplify(model)
+        return model, simplify(model)
 
 
 @contextmanager
@@ -156,6 +217,7 @@ def _place_and_build(
     model: Model,
     devices: Mapping[str, GuardedDevice],
     options: Options,
+    wishes: Wishes,
     cache: Cache | None,
     budget: Budget | None,
 ) -> tuple[Placement, list[Built]]:
@@ -165,7 +227,7 @@ def _place_and_build(
     while True:
         try:
             with _limited(model, budget):
-                placement = place(model, asks, refusals)
+                placement = place(model, asks, refusals, wishes=wishes)
         except UnsupportedError as error:
             if not refusals:
                 raise
@@ -173,17 +235,22 @@ def _place_and_build(
         try:
             return placement, build_all(placement, devices, options, cache)
         except Failed as failed:
-            if len(devices) == 1:
+            if len(devices) == 1 or wishes.strict:
                 raise failed.error from failed.error.__cause__
-            count = _refuse(failed, placement, refusals)
+            count = _refuse(failed, placement, refusals, devices, options)
             logger.warning("%s; placing %d operations elsewhere", failed, count)
 
 
-def _refuse(failed: Failed, placement: Placement, refusals: Refusals) -> int:
+def _refuse(
+    failed: Failed,
+    placement: Placement,
+    refusals: Refusals,
+    devices: Mapping[str, GuardedDevice],
+    options: Options,
+) -> int:
     """Keep the operations that a device failed to compile from it; how many there are."""
-    device, parts = failed.segment.device, failed.segment.model.operations
-    named = failed.error.operations
-    guilty = {part for part in parts if part.name in named} or set(parts)
+    device = failed.segment.device
+    guilty = culprits(failed, devices[device], options)
     answers = refusals.setdefault(device, {})
     detail = str(failed).removeprefix(f"{device}: ")
     before = len(answers)

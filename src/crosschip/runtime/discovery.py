@@ -18,6 +18,9 @@ from crosschip.runtime.guard import GuardedDevice, call, first_line
 
 GROUP = "crosschip.devices"
 
+REFERENCE = "reference"
+"""The device that runs every standard operator, slowly."""
+
 logger = logging.getLogger("crosschip")
 
 
@@ -131,7 +134,7 @@ def automatic() -> list[str]:
     """
     found = [(n, i) for n, i in instances() if not i.problem and not i.simulated]
     order = (Kind.ACCELERATOR, Kind.GPU, Kind.CPU)
-    found.sort(key=lambda one: (one[0] == "reference", order.index(one[1].kind)))
+    found.sort(key=lambda one: (one[0] == REFERENCE, order.index(one[1].kind)))
     return [name for name, _ in found]
 
 
