@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -225,32 +225,3 @@ def test_a_home_keeps_an_operation_off_other_devices_in_every_form() -> None:
     assert placement.fallbacks == []
     with pytest.raises(UnsupportedError, match="pinned"):
         place(model, {"a": without()}, wishes=Wishes({swish: Home(("b",), "pinned")}))
-
-
-def ranking(declined: Sequence[str]) -> tuple[Model, dict[str, Ask]]:
-    devices = {name: without(*types.split()) for name, types in zip("abc", declined, strict=False)}
-    return chain(Relu, Tanh, Sigmoid, Tanh), devices
-
-
-def test_the_device_that_runs_most_comes_first_if_none_runs_all() -> None:
-    model, devices = ranking(["TANH", "RELU", "RELU TANH"])
-    placement = place(model, devices, wishes=Wishes(ranked=("a", "b", "c")))
-    assert placement.devices == ("b", "a", "c")
-    assert owners(placement) == ["a", "b", "b", "b"]
-
-
-def test_the_first_device_that_runs_all_is_taken_and_no_more_are_asked() -> None:
-    def never(model: Model) -> Offer:
-        raise AssertionError("one before runs everything")
-
-    model, devices = ranking(["TANH", ""])
-    placement = place(model, {**devices, "d": never}, wishes=Wishes(ranked=("a", "b", "d")))
-    assert {*owners(placement)} == {"b"}
-    assert len(placement.segments) == 1
-
-
-def test_a_device_that_is_not_ranked_stays_last() -> None:
-    model, devices = ranking(["TANH", "RELU", ""])
-    placement = place(model, devices, wishes=Wishes(ranked=("a", "b")))
-    assert placement.devices == ("b", "a", "c")
-    assert owners(placement) == ["a", "b", "b", "b"]

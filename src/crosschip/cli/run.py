@@ -1,6 +1,7 @@
 """`crosschip run`."""
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -93,6 +94,7 @@ def _report(
         "placement": compiled.placement.summary(),
         "compile_ms": compiled.report.milliseconds,
         "cache": compiled.report.cache,
+        "choice": asdict(compiled.placement.choice) if compiled.placement.choice else None,
     }
 
 
@@ -139,3 +141,5 @@ def _print(
         f"compiled in {report.milliseconds:.0f} ms (cache: {report.cache}), "
         f"first run took {latency:.2f} ms"
     )
+    if compiled.placement.choice:
+        console.print(f"measured: {compiled.placement.choice}", highlight=False)

@@ -242,7 +242,7 @@ def read_only_inputs(device: Device) -> None:
 
 @check("memory/inputs-not-kept")
 def inputs_not_kept(device: Device) -> None:
-    """What the caller does with inputs after a run does not change its outputs."""
+    """Outputs stay what they were, whatever the caller does with inputs after the run."""
     model, inputs = _simple(device)
     expected = ReferenceProgram(model).run(inputs)
     made = _run(device.compile(model, Options()), inputs)

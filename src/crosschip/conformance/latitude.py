@@ -1,4 +1,4 @@
-"""What definitions leave open: elements of which a device may make what it likes.
+"""Latitude of definitions: elements of which a device may make what it likes.
 
 For each operator whose documentation says of something that it is not specified, the elements to
 which that applies, given what fills the slots. They are not compared.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from crosschip.ir import Array, ElementType, Model, TensorType
@@ -18,14 +20,14 @@ from crosschip.ops.definition.quantized import limits
 from crosschip.ops.standard.indexing import Scatter
 
 Arrays = Mapping[str, Sequence[Array]]
-"""What fills each slot: one array, or several if it takes many."""
+"""The filling of each slot: one array, or several if it takes many."""
 
 Rule = Callable[[Operator, Arrays], bool | Array]
-"""Which elements of the outputs are open: all, none, or those of a mask."""
+"""The elements of the outputs that are open: all, none, or those of a mask."""
 
 
 def open_elements(model: Model, inputs: Sequence[Array], expected: Sequence[Array]) -> bool | Array:
-    """Which elements of the outputs of a model of one operation are open.
+    """The elements that are open of the outputs of a model of one operation.
 
     Args:
         model: the model.
@@ -104,6 +106,34 @@ def _extremes_of_nan(operation: Operator, arrays: Arrays) -> bool:
     return name in ("MAX", "MIN") and any(np.isnan(a.astype(np.float64)).any() for a in both)
 
 
+def _any(*rules: Rule) -> Rule:
+    """What one of several rules leaves open, each all or nothing."""
+    return lambda operation, arrays: any(map(bool, (rule(operation, arrays) for rule in rules)))
+
+
+def _without_pixels(operation: Operator, arrays: Arrays) -> bool:
+    """All, if the image has no channels or pixels, or is asked to have none."""
+    made = operation.outputs[0].type.shape or ()
+    return 0 in arrays["input"][0].shape[1:] or 0 in made[2:]
+
+
+def _products(operation: Operator, arrays: Arrays) -> bool | Array:
+    """Those of which some product of factors is too large or too small for the type."""
+    (input,) = arrays["input"]
+    if input.dtype.kind in "iub":
+        return False
+    wide = np.abs(input.astype(np.float64))
+    powers = np.log2(wide, where=np.isfinite(wide) & (wide > 0), out=np.zeros_like(wide))
+    axes = tuple(arrays["axes"][0].ravel().tolist()) if "axes" in arrays else ()
+    kept = bool(arrays["keepdim"][0].item()) if "keepdim" in arrays else True
+    greatest, least = (
+        bounded.sum(axes or None, keepdims=kept)
+        for bounded in (np.maximum(powers, 0), np.minimum(powers, 0))
+    )
+    range_: Any = ml_dtypes.finfo(input.dtype)  # type: ignore[no-untyped-call]
+    return np.asarray((greatest >= range_.maxexp - 1) | (least <= range_.minexp + 1))
+
+
 def _quantize(operation: Operator, arrays: Arrays) -> bool | Array:
     """NaN in an integer type."""
     if "int" not in operation.outputs[0].type.element_type.value:
@@ -119,13 +149,15 @@ _OPEN_NAN = _OPEN_LEAST | {"SOFTMAX", "LOG_SOFTMAX"}
 
 _RULES: dict[str, Rule] = {
     "QUANTIZE": _quantize,
+    "AVERAGE_POOL_2D": _without_pixels,
+    "RESIZE_LINEAR": _any(_without_pixels, _not_finite("input")),
+    "RESIZE_CUBIC": _any(_without_pixels, _not_finite("input")),
+    "REDUCE_PROD": _products,
     "CAST": _cast,
     "CONV_2D": _not_finite("filter"),
     "CONV_2D_TRANSPOSE": _not_finite("filter"),
     "DEFORMABLE_CONV_2D": _not_finite("input", "offset", "mask", "filter"),
     "GRID_SAMPLE": _not_finite("input", "grid"),
-    "RESIZE_LINEAR": _not_finite("input"),
-    "RESIZE_CUBIC": _not_finite("input"),
     "ROI_ALIGN": _not_finite("input", "rois"),
     "DET": _not_finite("input"),
     "LRN": _not_finite("input"),

@@ -24,7 +24,7 @@ Ask = Callable[[Model], Offer]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a device does about an operation.
+    """A device's verdict on an operation.
 
     Attributes:
         support: the device's answer about the operation as it stands.
@@ -35,7 +35,7 @@ class Verdict:
     simpler: Sequence[Operation] = ()
 
     def __bool__(self) -> bool:
-        """Whether the device runs the operation, in whatever way."""
+        """Tell whether the device runs the operation, in whatever way."""
         return self.support.supported or bool(self.simpler)
 
     @property
@@ -48,7 +48,7 @@ class Verdict:
 
 
 class Answers:
-    """What a device does about the operations of a model, by their indices.
+    """A device's answers about the operations of a model, by their indices.
 
     Attributes:
         supports: the device's answer about each operation as it stands; `None` where it was not in
@@ -65,12 +65,12 @@ class Answers:
         self.groups: list[tuple[str, Sequence[int]]] = []
 
     def takes(self, index: int) -> bool:
-        """Whether the device runs an operation, in whatever way."""
+        """Tell whether the device runs an operation, in whatever way."""
         support = self.supports[index]
         return support is not None and (support.supported or index in self.simpler)
 
     def verdict(self, index: int) -> Verdict | None:
-        """What it does about an operation; `None` if that was not in question."""
+        """The verdict on an operation; `None` if that was not in question."""
         support = self.supports[index]
         return None if support is None else Verdict(support, self.simpler.get(index, ()))
 
@@ -94,7 +94,7 @@ class Inquiry:
     def answers(
         self, device: str, wanted: Sequence[int], overruled: Mapping[int, Support]
     ) -> Answers:
-        """What a device does about operations of the model.
+        """The answers of a device about operations of the model.
 
         Args:
             device: its name.
@@ -159,7 +159,7 @@ _FINAL = (Rule.FAILURE, Rule.CALLER)
 
 
 def asking(device: GuardedDevice, options: Options) -> Ask:
-    """How to ask a device; what does not fit its capabilities is declined without it."""
+    """The way to ask a device; what does not fit its capabilities is declined without it."""
     screen = _Screen(device.capabilities, options)
     if not screen.needed:
         return lambda model: device.query(model, options)
@@ -246,7 +246,7 @@ class _Screen:
         if options.threads is not None and not capabilities.threads:
             self._option = "the number of threads cannot be set on this device"
         self._precision = ""
-        if options.precision not in offered:
+        if options.precision not in offered and not capabilities.pairs:
             words = " or ".join(sorted(precision.value for precision in offered)) or "integers"
             self._precision = f"computes in {words}, not in {options.precision.value}"
         self._sizes = capabilities.sizing is not Sizing.FREE or capabilities.max_rank is not None
@@ -285,7 +285,7 @@ class _Screen:
 
 
 def _tensors(operation: Operation) -> Iterator[tuple[str, Operand]]:
-    """What an operation computes on and makes, with the slots; parameters are none of it."""
+    """The operands that an operation computes on and makes, with the slots; no parameters."""
     if isinstance(operation, Operator):
         yield from ((slot.name, o) for slot, o in operation.filled() if not slot.parameter)
     else:

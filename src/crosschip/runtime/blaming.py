@@ -11,7 +11,7 @@ from crosschip.runtime.guard import GuardedDevice
 from crosschip.runtime.segments import Segment, part_of
 
 _ATTEMPTS = 64
-"""How often a device is made to compile before what has been found has to do."""
+"""The compilations after which what has been found has to do."""
 
 
 def culprits(failed: Failed, device: GuardedDevice, options: Options) -> Set[Operation]:
@@ -50,7 +50,7 @@ class _Halving:
         return found or operations
 
     def _fails(self, operations: Sequence[Operation]) -> bool:
-        """Whether the device fails to compile operations; not asked if it has been too often."""
+        """Tell whether the device fails to compile operations; not asked too often."""
         if not self._left:
             return False
         self._left -= 1

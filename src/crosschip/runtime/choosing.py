@@ -23,8 +23,8 @@ Overruled = dict[str, dict[int, Support]]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """Who runs what.
+class Assignment:
+    """The device of each operation.
 
     Attributes:
         asked: the answers of the devices that were asked, in the order of preference.
@@ -37,7 +37,7 @@ class Choice:
 
 def choose(
     inquiry: Inquiry, order: Sequence[str], overruled: Overruled, *, ask_all: bool
-) -> Choice:
+) -> Assignment:
     """The first device, in an order, that runs each operation; none is asked in vain.
 
     Args:
@@ -62,26 +62,7 @@ def choose(
             else:
                 left.append(index)
         wanted = left
-    return Choice(asked, owners)
-
-
-def ranked(
-    inquiry: Inquiry, order: Sequence[str], overruled: Overruled, eligible: Sequence[str]
-) -> Sequence[str]:
-    """The order of preference in which, of some devices, the one that runs most comes first.
-
-    Devices that run equally many stay in their order, and so do all others, behind them. As soon as
-    one runs everything, no more are asked.
-    """
-    every = range(len(inquiry.model.operations))
-    counts: dict[str, int] = {}
-    for name in eligible:
-        answers = inquiry.answers(name, every, overruled[name])
-        counts[name] = sum(map(answers.takes, every))
-        if counts[name] == len(every):
-            break
-    first = sorted(counts, key=lambda name: -counts[name])
-    return [*first, *(name for name in order if name not in counts)]
+    return Assignment(asked, owners)
 
 
 def overruled_by(

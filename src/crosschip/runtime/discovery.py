@@ -1,4 +1,4 @@
-"""Which devices there are: listed from metadata, loaded only when asked for.
+"""Discovery of devices: listed from metadata, loaded only when asked for.
 
 A device is an entry point of the group `crosschip.devices` (name → class). One that cannot be
 loaded is a fact about it, not a failure of ours.
@@ -18,15 +18,12 @@ from crosschip.runtime.guard import GuardedDevice, call, first_line
 
 GROUP = "crosschip.devices"
 
-REFERENCE = "reference"
-"""The device that runs every standard operator, slowly."""
-
 logger = logging.getLogger("crosschip")
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceReport:
-    """What is known about a device; vendor, kind and version only if it could be loaded.
+    """Facts about a device; vendor, kind and version only if it could be loaded.
 
     Attributes:
         name: what `compile` calls it: the device's name, with the instance's if it has one.
@@ -134,7 +131,7 @@ def automatic() -> list[str]:
     """
     found = [(n, i) for n, i in instances() if not i.problem and not i.simulated]
     order = (Kind.ACCELERATOR, Kind.GPU, Kind.CPU)
-    found.sort(key=lambda one: (one[0] == REFERENCE, order.index(one[1].kind)))
+    found.sort(key=lambda one: (one[0] == "reference", order.index(one[1].kind)))
     return [name for name, _ in found]
 
 

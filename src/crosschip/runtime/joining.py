@@ -16,7 +16,7 @@ Section = tuple[str, Sequence[int]]
 """A device, and the indices of the operations of a segment of it."""
 
 _VISITS = 5_000_000
-"""How many operations the search may look at before it moves many segments at once."""
+"""The operations that the search may look at before it moves many segments at once."""
 
 
 def joined(model: Model, asked: Mapping[str, Answers], owners: Owners, wishes: Wishes) -> Owners:
@@ -136,5 +136,5 @@ class _Joining:
         return moved
 
     def _may_take(self, device: str, index: int) -> bool:
-        """Whether a device runs an operation, and without others that go together with it."""
+        """Tell whether a device runs an operation, and without others that go together with it."""
         return self._asked[device].takes(index) and index not in self._grouped[device]

@@ -31,7 +31,7 @@ _ENDS_OF_MODEL = ("feed", "fetch")
 """Operators of Paddle's files that hand inputs in and outputs out; lists have them."""
 
 _LOOKED_AT = 1000
-"""How many lines of a list are compared with one that matches nothing."""
+"""The most lines of a list that are compared with one that matches nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Entry:
         return f"{self.type}:{self.lists}" if self.lists else self.type
 
     def fits(self, origin: Origin) -> bool:
-        """Whether it names an operator, apart from the type."""
+        """Tell whether it names an operator, apart from the type."""
         if not self._has_odd_names(origin):
             usual = self.lists.count(":") < 2
             return usual and (
@@ -164,7 +164,7 @@ def _candidates(
 
 
 def _content(source: str | bytes | Path, where: str) -> tuple[str, str]:
-    """What to call the source, and its text."""
+    """The source's name for messages, and its text."""
     if isinstance(source, str):
         path = _path(source, where)
         if path is None:
@@ -217,7 +217,7 @@ def _names(written: str) -> tuple[str, ...]:
 
 
 def _lists(written: str, names: Sequence[str]) -> bool:
-    """Whether a text is a list of some of the names, which may have commas in them."""
+    """Tell whether a text is a list of some of the names, which may have commas in them."""
     written = written.strip().strip(",")
     if not written or written in names:
         return True

@@ -1,4 +1,4 @@
-"""Who runs what, and why.
+"""Placement: who runs what, and why.
 
 Devices are asked (`asking`), a device is chosen for each operation (`choosing`), and what goes to
 one device is cut into segments (`segments`), joined as the caller wishes (`joining`). Control flow
@@ -17,9 +17,10 @@ from crosschip.hal import YES, Rule, Support
 from crosschip.ir import Model, Operation, UnsupportedError
 from crosschip.passes import verifying
 from crosschip.runtime.asking import Answers, Ask, Inquiry, Verdict, broken_group
-from crosschip.runtime.choosing import Choice, Refusals, choose, overruled_by, ranked
+from crosschip.runtime.choosing import Assignment, Refusals, choose, overruled_by
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.joining import joined
+from crosschip.runtime.measuring import Choice
 from crosschip.runtime.segments import Segment, segments_of
 from crosschip.runtime.wishes import Wishes
 
@@ -28,7 +29,7 @@ _NOBODY = ""  # no device has this name
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Where an operation of the model went.
+    """A decision about where an operation of the model went.
 
     Attributes:
         operation: the operation.
@@ -61,12 +62,12 @@ class Decision:
 
     @property
     def reasons(self) -> Mapping[str, str]:
-        """What each device that was asked had to say."""
+        """The words of each device that was asked."""
         return {device: verdict.text for device, verdict in self.verdicts.items()}
 
     @property
     def refusals(self) -> Sequence[Support]:
-        """Why devices that would have come before the one that runs it do not.
+        """The answers of devices that would have come before the one that runs it.
 
         Control flow that the runtime runs was refused by none: its bodies are where it wanted to.
         """
@@ -78,7 +79,7 @@ class Decision:
 
     @property
     def falls_back(self) -> bool:
-        """Whether a device declines it that the caller would have had run it."""
+        """Tell whether a device declines it that the caller would have had run it."""
         return any(refusal.rule is not Rule.CALLER for refusal in self.refusals)
 
 
@@ -90,13 +91,15 @@ class Placement:
         model: the operations that run, and those that no device runs.
         segments: the parts of it that devices run.
         devices: the devices, in the order in which they were preferred.
-        problem: what is not as the caller demanded; empty if all is.
+        problem: the demand of the caller's that is not met, in words; empty if all are.
+        choice: how the devices did that `"auto"` means; `None` if the caller named them, or nobody
+            has compiled the model for `"auto"` yet.
     """
 
     def __init__(
         self,
         given: Model,
-        choice: Choice,
+        assignment: Assignment,
         inside: Mapping[int, Inside],
         devices: Sequence[str],
     ) -> None:
@@ -104,23 +107,24 @@ class Placement:
 
         Args:
             given: the model.
-            choice: who runs what; `RUNTIME` is the device of control flow that it runs itself.
+            assignment: who runs what; `RUNTIME` is the device of control flow that it runs itself.
             inside: the bodies of control flow, as they would be placed, by its index.
             devices: the devices, in the order of preference.
         """
         self.given = given
         self.devices = tuple(devices)
         self.problem = ""
-        self._choice = choice
+        self.choice: Choice | None = None
+        self._assignment = assignment
         self._inside = inside
-        self.model, owners, dialects = _placed(given, choice)
+        self.model, owners, dialects = _placed(given, assignment)
         every = segments_of(self.model, owners, dialects)
         self.segments = tuple([segment for segment in every if segment.device != _NOBODY])
 
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:
         """The decisions about each operation of the model as it was given."""
-        asked, owners = self._choice.asked, self._choice.owners
+        asked, owners = self._assignment.asked, self._assignment.owners
         alike: dict[tuple[tuple[int, int], ...], dict[str, Verdict]] = {}
         decisions = []
         for index, operation in enumerate(self.given.operations):
@@ -139,15 +143,15 @@ class Placement:
     @property
     def unplaced(self) -> Sequence[Decision]:
         """The decisions about operations that no device runs."""
-        if None not in self._choice.owners:
+        if None not in self._assignment.owners:
             return []
         return [decision for decision in self.decisions if decision.device is None]
 
     @property
     def fallbacks(self) -> Sequence[Decision]:
         """The decisions about operations, those in bodies too, that devices before declined."""
-        if not self._inside and self._choice.owners.count(self.devices[0]) == len(
-            self._choice.owners
+        if not self._inside and self._assignment.owners.count(self.devices[0]) == len(
+            self._assignment.owners
         ):
             return []
         return [decision for decision in self.every_decision() if decision.falls_back]
@@ -186,7 +190,7 @@ class Placement:
         }
 
     def bodies(self, operation: Operation) -> Sequence[Placement]:
-        """Where the bodies of an operation went that the runtime runs."""
+        """The placements of an operation's bodies that the runtime runs."""
         operations = self.given.operations
         return next(i.bodies for index, i in self._inside.items() if operations[index] is operation)
 
@@ -208,16 +212,16 @@ class Placement:
         return f"{total}; main reason ({count}): {reason}"
 
     def _counts(self) -> Counter[str]:
-        """How many operations each device runs, those of bodies too."""
-        counts = Counter(owner or "nobody" for owner in self._choice.owners)
+        """The number of operations that each device runs, those of bodies too."""
+        counts = Counter(owner or "nobody" for owner in self._assignment.owners)
         for body in self._run_bodies():
             counts += body._counts()
         return counts
 
     def _run_bodies(self) -> Iterator[Placement]:
-        """Where the bodies went that the runtime runs."""
+        """The placements of bodies that the runtime runs."""
         for index, inside in self._inside.items():
-            if self._choice.owners[index] == RUNTIME:
+            if self._assignment.owners[index] == RUNTIME:
                 yield from inside.bodies
 
 
@@ -250,28 +254,26 @@ def place(
         model.verify()
     wishes, refusals = wishes or Wishes(), refusals or {}
     inquiry = Inquiry(model, devices)
-    order: Sequence[str] = list(devices)
+    order = list(devices)
     overruled = overruled_by(model.operations, order, refusals, wishes.homes)
-    if wishes.ranked:
-        order = ranked(inquiry, order, overruled, wishes.ranked)
     inside = {
-        index: Inside.of(operation, {d: devices[d] for d in order}, refusals, wishes, ask_all)
+        index: Inside.of(operation, devices, refusals, wishes, ask_all)
         for index, operation in enumerate(model.operations)
         if operation.bodies
     }
     while True:
-        choice = choose(inquiry, order, overruled, ask_all=ask_all or wishes.joins)
+        assignment = choose(inquiry, order, overruled, ask_all=ask_all or wishes.joins)
         for index, bodies in inside.items():
-            if bodies.go_before(choice.owners[index], order):
-                choice.owners[index] = RUNTIME
-        placement = Placement(model, choice, inside, order)
-        split = _split_groups(choice, placement.segments, model)
+            if bodies.go_before(assignment.owners[index], order):
+                assignment.owners[index] = RUNTIME
+        placement = Placement(model, assignment, inside, order)
+        split = _split_groups(assignment, placement.segments, model)
         if not split:
             break
         for name, index, why in split:
             overruled[name][index] = broken_group(model.operations[index], why)
     if wishes.joins:
-        placement = _joined(placement, model, choice, inside, wishes)
+        placement = _joined(placement, model, assignment, inside, wishes)
     placement.problem = _problem(placement, wishes)
     if not partial:
         placement.check()
@@ -314,7 +316,7 @@ class Inside:
         return cls(placed, frozenset(used - {RUNTIME}))
 
     def go_before(self, whole: str | None, order: Sequence[str]) -> bool:
-        """Whether to run the bodies one by one, rather than all of it on a device."""
+        """Tell whether to run the bodies one by one, rather than all of it on a device."""
         if whole is None or self.problem:
             return whole is None and not self.problem
         before = order[: order.index(whole)]
@@ -334,22 +336,22 @@ def _verdicts(asked: Mapping[str, Answers], index: int) -> dict[str, Verdict]:
     return {name: verdict for name, verdict in found.items() if verdict is not None}
 
 
-def _placed(given: Model, choice: Choice) -> tuple[Model, Sequence[str], Sequence[str]]:
+def _placed(given: Model, assignment: Assignment) -> tuple[Model, Sequence[str], Sequence[str]]:
     """The model of what runs, and the device and dialect of each operation of that."""
-    owners = [owner or _NOBODY for owner in choice.owners]
+    owners = [owner or _NOBODY for owner in assignment.owners]
     words = [""] * len(owners)
     for index, owner in enumerate(owners):
-        answers = choice.asked.get(owner)
+        answers = assignment.asked.get(owner)
         support = None if answers is None else answers.supports[index]
         if support is not None and support is not YES:
             words[index] = support.dialect
-    if not any(answers.simpler for answers in choice.asked.values()):
+    if not any(answers.simpler for answers in assignment.asked.values()):
         return given, owners, words
     operations: list[Operation] = []
     devices: list[str] = []
     dialects: list[str] = []
     for index, operation in enumerate(given.operations):
-        answers = choice.asked.get(owners[index])
+        answers = assignment.asked.get(owners[index])
         parts = answers.simpler.get(index) if answers is not None else None
         for part in parts or (operation,):
             operations.append(part)
@@ -362,17 +364,21 @@ def _placed(given: Model, choice: Choice) -> tuple[Model, Sequence[str], Sequenc
 
 
 def _joined(
-    placement: Placement, model: Model, choice: Choice, inside: Mapping[int, Inside], wishes: Wishes
+    placement: Placement,
+    model: Model,
+    assignment: Assignment,
+    inside: Mapping[int, Inside],
+    wishes: Wishes,
 ) -> Placement:
     """The placement with segments joined as the caller wishes, and the reasons for that."""
-    owners = joined(model, choice.asked, choice.owners, wishes)
-    other = Placement(model, Choice(choice.asked, owners), inside, placement.devices)
-    if _split_groups(other._choice, other.segments, model):
+    owners = joined(model, assignment.asked, assignment.owners, wishes)
+    other = Placement(model, Assignment(assignment.asked, owners), inside, placement.devices)
+    if _split_groups(other._assignment, other.segments, model):
         return placement
     for index, operation in enumerate(model.operations):
-        device = choice.owners[index]
+        device = assignment.owners[index]
         if device is not None and device != owners[index]:
-            answers = choice.asked[device]
+            answers = assignment.asked[device]
             why = f"joins a segment on {owners[index]}, as the caller wishes"
             answers.supports[index] = Support.no(operation, "", why, Rule.CALLER)
             answers.simpler.pop(index, None)
@@ -380,16 +386,16 @@ def _joined(
 
 
 def _split_groups(
-    choice: Choice, segments: Sequence[Segment], model: Model
+    assignment: Assignment, segments: Sequence[Segment], model: Model
 ) -> list[tuple[str, int, str]]:
     """The members of groups that their device does not get whole, in one segment."""
-    grouped = [(name, *group) for name, found in choice.asked.items() for group in found.groups]
+    grouped = [(name, *group) for name, found in assignment.asked.items() for group in found.groups]
     if not grouped:
         return []
     segment_of = {o: index for index, s in enumerate(segments) for o in s.operations}
     split = []
     for name, why, group in grouped:
-        mine = [index for index in group if choice.owners[index] == name]
+        mine = [index for index in group if assignment.owners[index] == name]
         homes = {segment_of[model.operations[index]] for index in mine}
         if mine and (len(mine) < len(group) or len(homes) > 1):
             split += [(name, index, why) for index in mine]

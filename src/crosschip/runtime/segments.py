@@ -146,7 +146,7 @@ def cut(
 
 
 def _colours(owners: Sequence[str], dialects: Sequence[str]) -> Sequence[str]:
-    """What must be alike in a run; what the runtime itself runs stands alone."""
+    """The property that is alike in a run; what the runtime itself runs stands alone."""
     colours = list(owners)
     if any(dialects):
         colours = [f"{owner} {word}" for owner, word in zip(owners, dialects, strict=True)]

@@ -38,19 +38,16 @@ class Wishes:
         max_segments: how many segments there may be at most; `None` for any number.
         strict: whether it is an error if an operation does not go to the first device that may run
             it.
-        ranked: devices that are preferred the more the more operations they run, rather than in
-            their order.
     """
 
     homes: Mapping[Operation, Home] = field(default_factory=dict)
     min_segment: int = 1
     max_segments: int | None = None
     strict: bool = False
-    ranked: tuple[str, ...] = ()
 
     @property
     def joins(self) -> bool:
-        """Whether segments are joined."""
+        """Tell whether segments are joined."""
         return self.min_segment > 1 or self.max_segments is not None
 
     def within_bodies(self) -> Wishes:

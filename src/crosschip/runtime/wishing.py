@@ -15,14 +15,14 @@ from crosschip.runtime.sources import Source, sources_of
 from crosschip.runtime.wishes import Home, Wishes
 
 _TOLD = 10
-"""How many entries that match nothing are told one by one."""
+"""The most entries that match nothing and are told one by one."""
 
 logger = logging.getLogger("crosschip")
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a caller says about placement.
+    """A caller's words about placement.
 
     Attributes:
         partition: operators that are kept off the first device and run on processors: the path of a
@@ -38,6 +38,12 @@ class Request:
     min_segment: int = 1
     max_segments: int | None = None
     strict: bool = False
+
+    @property
+    def moves(self) -> bool:
+        """Tell whether operations may go elsewhere than the devices' answers send them."""
+        limits = self.min_segment > 1 or self.max_segments is not None
+        return self.partition is not None or bool(self.pin) or limits
 
     def check(self) -> None:
         """Refuse values that are none.
@@ -57,16 +63,13 @@ class Request:
                 f'pin is {pin!r}, but must be devices by pattern, like {{"conv2d": "openvino"}}'
             )
 
-    def wishes(
-        self, model: Model, given: Model, kinds: Mapping[str, Kind], ranked: tuple[str, ...] = ()
-    ) -> Wishes:
-        """What it means for a model; of entries that match nothing it warns.
+    def wishes(self, model: Model, given: Model, kinds: Mapping[str, Kind]) -> Wishes:
+        """The meaning for a model; warns of entries that match nothing.
 
         Args:
             model: what is to be placed.
             given: the model before passes.
             kinds: the sort of each device, by name, in the order of preference.
-            ranked: see `Wishes`.
 
         Raises:
             InputError: a configuration is not of its form, a pin names no device or nothing of the
@@ -78,7 +81,7 @@ class Request:
             if self.partition is not None:
                 homes.update(_partitioned(self.partition, sources, given, kinds))
             homes.update(_pinned(self.pin or {}, sources, list(kinds)))
-        return Wishes(homes, self.min_segment, self.max_segments, self.strict, ranked)
+        return Wishes(homes, self.min_segment, self.max_segments, self.strict)
 
 
 def _partitioned(

@@ -181,7 +181,10 @@ class Graph:
         first = ops.negative(size) if least is None else self.scalar(least)
         first = ops.convert(first, found.get_element_type())
         inside = ops.maximum(ops.minimum(found, ops.subtract(size, one)), first)
-        self.require(operation, "indices: one is out of range", ops.equal(found, inside))
+        holds = ops.equal(found, inside)
+        if not all(isinstance(each, int) for each in known):
+            holds = ops.logical_and(holds, ops.less(inside, size))  # none is, if there are none
+        self.require(operation, "indices: one is out of range", holds)
         return inside
 
     def finish(self, outputs: Iterable[Operand]) -> openvino.Model:

@@ -112,9 +112,9 @@ class RoiAlign(Operator):
     `MAX` a cell is the maximum over its samples of the greatest of the four products of pixel and
     weight, as ONNX has it.
 
-    Coordinates are computed in the type of `rois`, float32 at least. A region with a coordinate
-    that is not finite gives unspecified values, and so do its pixels where they are not; an index
-    out of `[0, N)` is refused.
+    Coordinates are computed in the type of `rois`, float32 at least. A region of which a coordinate
+    or an extent is not finite, as given or as scaled, gives unspecified values, and so does one
+    with a pixel that is not finite; an index out of `[0, N)` is refused.
 
     Sources: NNAdapter's ROI_ALIGN, Paddle's roi_align, ONNX's RoiAlign; He et al., Mask R-CNN,
     2017 (arXiv:1703.06870).
@@ -152,10 +152,11 @@ class RoiAlign(Operator):
             raise ValueError(
                 f"batch_indices: {batch_indices.tolist()} are not in [0, {len(input)})"
             )
-        rois = np.where(np.isfinite(rois), rois, np.zeros((), rois.dtype))
         shift = np.array(0.5 * self.aligned, rois.dtype)
         scaled = rois * np.array(self.spatial_scale, rois.dtype) - shift
         extents = scaled[:, 2:] - scaled[:, :2]
+        known = np.isfinite(np.hstack([scaled, extents])).all(axis=1, keepdims=True)
+        scaled, extents = np.where(known, scaled, 0), np.where(known, extents, 0)
         if not self.aligned:
             extents = np.maximum(extents, 1)
         output = np.zeros(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.limits import along_nothing
 from crosschip.devices.openvino.converters.table import (
     MOVABLE,
     converts,
@@ -14,6 +13,7 @@ from crosschip.devices.openvino.converters.table import (
     sizes_only,
 )
 from crosschip.devices.openvino.graph import Graph, Value
+from crosschip.hal.limits import along_nothing
 from crosschip.ops.standard import layout
 
 
