@@ -114,3 +114,16 @@ def test_an_empty_batch(device: OpenVinoDevice, name: str) -> None:
         (made,) = program.run([np.ones((batch, 3, 4, 4), np.float32)])
         assert made.shape == (batch, 3, 2, 2)
         np.testing.assert_allclose(made, np.tanh(np.exp(np.float32(1))), rtol=1e-5)
+
+
+def test_one_thread_and_sizes_that_only_inputs_leave_open(device: OpenVinoDevice) -> None:
+    """With one thread, OpenVINO only says what goes wrong to whoever waits for it."""
+    b = Builder()
+    x = b.input("x", TensorType(F32, (symbol("n"), 1)))
+    b.output("y", b.add(operator_named("EXPAND"), x, (2, 3)))
+    program = device.compile(b.build(), Options(threads=1))
+    for _ in range(2):
+        assert program.run([np.ones((2, 1), np.float32)])[0].shape == (2, 3)
+        for rows in (0, 4):
+            with pytest.raises(DeviceError, match="openvino"):
+                program.run([np.ones((rows, 1), np.float32)])

@@ -82,7 +82,13 @@ def runs_of(model: Model, variation: Variation, seed: int) -> list[Run]:
 
 
 def attempt(
-    device: Device, model: Model, runs: Sequence[Run], *, loaded: bool, claimed: float | None
+    device: Device,
+    model: Model,
+    runs: Sequence[Run],
+    *,
+    loaded: bool = False,
+    claimed: float | None = None,
+    options: Options | None = None,
 ) -> None:
     """Compile a model on a device and compare what it makes of each run.
 
@@ -92,13 +98,14 @@ def attempt(
         runs: the data, and what is expected.
         loaded: whether the program runs from its saved form.
         claimed: the accuracy that the device claims; `None` for the kit's own.
+        options: what to compile with.
 
     Raises:
         Failed: something is wrong.
         Declined: the program should run from its saved form, and has none.
     """
     try:
-        program = device.compile(model, Options())
+        program = device.compile(model, options or Options())
         if loaded:
             program = reloaded(program, device, model)
     except DeviceError:
