@@ -51,7 +51,7 @@ FITS: dict[str, tuple[Build, list[Array]]] = {
     ),
     "GROUP_NORMALIZATION of no channels": (adds("GROUP_NORMALIZATION", groups=1), [zeros(1, 0)]),
     "INSTANCE_NORMALIZATION": (adds("INSTANCE_NORMALIZATION"), [zeros(1, 2, 0)]),
-    "LAYER_NORMALIZATION": (adds("LAYER_NORMALIZATION", np.ones((), np.float32)), [zeros(2, 0)]),
+    "LAYER_NORMALIZATION": (adds("LAYER_NORMALIZATION", np.ones((), np.float32)), [zeros(0, 2)]),
     "GATHER_ND": (adds("GATHER_ND"), [zeros(2, 0), integers([1], [-2])]),
     "GATHER_ND of no places": (adds("GATHER_ND"), [zeros(2, 3), zeros(0, 1, dtype=np.int64)]),
     "UNIQUE": (lambda b, x: b.add_all(operator_named("UNIQUE"), x), [zeros(0, 2)]),
