@@ -1,7 +1,7 @@
 """Rules of ONNX's operators on sequences that its checker does not know.
 
-A sequence holds tensors of one element type; those that are joined fit together. Engines find out in
-a run that others do not, if they do.
+A sequence holds tensors of one element type; those that are joined fit together. Engines find out
+in a run that others do not, if they do.
 """
 
 from __future__ import annotations

@@ -83,6 +83,9 @@ class GatherND(_Picking):
         batch = np.ix_(*map(np.arange, input.shape[: self.batch_dims]))
         more = (1,) * (indices.ndim - 1 - self.batch_dims)
         places = tuple(np.reshape(i, i.shape + more) for i in batch)
+        for axis, index in enumerate(np.moveaxis(indices, -1, 0), self.batch_dims):
+            # Older versions of NumPy check none where the picked parts have no elements.
+            _check_index(index, axis, input.shape[axis])
         picked = input[(*places, *np.moveaxis(indices, -1, 0))]
         rest = input.shape[self.batch_dims + indices.shape[-1] :]
         return np.broadcast_to(picked, (*indices.shape[:-1], *rest))
@@ -249,6 +252,15 @@ def _same_rank(input: Operand, indices: Operand, axis: int) -> Shape:
         if other != along and isinstance(size, int) and isinstance(count, int) and count > size:
             raise ValueError(f"indices: has size {count} on axis {other}, the input only {size}")
     return places
+
+
+def _check_index(indices: Array, axis: int, size: int) -> None:
+    """Refuse indices that are out of the range of an axis, as NumPy says it."""
+    outside = indices[(indices < -size) | (indices >= size)]
+    if outside.size:
+        raise IndexError(
+            f"index {outside.flat[0]} is out of bounds for axis {axis} with size {size}"
+        )
 
 
 def _elementwise_places(indices: Array, axis: int) -> tuple[Array, ...]:
