@@ -331,8 +331,9 @@ def test_expanding_to_nothing_what_is_something_is_refused(check: Checker) -> No
     b.output("y", b.add(Expand, x, shape))
     program = check.device.compile(b.build(), Options())
     assert program.run([np.array([2])])[0].shape == (1, 1, 2)
-    with pytest.raises(DeviceError, match=r"EXPAND|openvino"):
-        program.run([np.array([0])])
+    for wrong in (0, -2):
+        with pytest.raises(DeviceError, match=r"EXPAND|openvino"):
+            program.run([np.array([wrong])])
 
 
 def test_nan_is_true(check: Checker) -> None:
@@ -401,3 +402,9 @@ def test_a_constant_state_and_an_open_batch(check: Checker, name: str) -> None:
         return b.add_all(operator_named(name), x, **named)[0]
 
     agree(check, build, [np.ones((2, 1, 3), np.float32)], check.symbolic)
+
+
+def test_a_number_becomes_a_list(check: Checker) -> None:
+    for shape in ([1], [-1], [1, 1]):
+        agree(check, adds("RESHAPE", shape), [NUMBER], check.static)
+        agree(check, adds("RESHAPE"), [NUMBER, integers(*shape)], check.static)

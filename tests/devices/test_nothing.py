@@ -56,6 +56,10 @@ FITS: dict[str, tuple[Build, list[Array]]] = {
     "GATHER_ND of no places": (adds("GATHER_ND"), [zeros(2, 3), zeros(0, 1, dtype=np.int64)]),
     "UNIQUE": (lambda b, x: b.add_all(operator_named("UNIQUE"), x), [zeros(0, 2)]),
     "UNIQUE entries": (lambda b, x: b.add_all(operator_named("UNIQUE"), x, 0), [zeros(2, 0)]),
+    "MAT_MUL": (adds("MAT_MUL"), [zeros(0, 1), zeros(1)]),
+    "MAT_MUL in a batch": (adds("MAT_MUL"), [zeros(2, 0, 3), zeros(3)]),
+    "MAT_MUL from the left": (adds("MAT_MUL"), [zeros(3), zeros(3, 0)]),
+    "MAT_MUL of vectors": (adds("MAT_MUL"), [zeros(3), zeros(3)]),
     "PAD": (computed("PAD", "pads"), [np.ones(3, np.float32), integers(-3, 2)]),
     "RESIZE_NEAREST": (computed("RESIZE_NEAREST", "shape"), [zeros(1, 1, 2, 2), integers(0, 3)]),
 }
@@ -72,6 +76,8 @@ FITS_NOT: dict[str, tuple[Build, list[Array]]] = {
     "PAD": (computed("PAD", "pads"), [zeros(1), integers(-3, 2)]),
     "PAD by what is known": (adds("PAD", [-3, 2]), [zeros(1)]),
     "RESIZE_NEAREST": (computed("RESIZE_NEAREST", "shape"), [zeros(1, 1, 2, 2), integers(0, -1)]),
+    "CUM_SUM": (computed("CUM_SUM", "axis"), [zeros(0), np.array(1)]),
+    "EXPAND": (adds("EXPAND"), [number(1), integers(0, -3)]),
     "RANGE by infinity": (adds("RANGE"), [number(0), number(1), number(np.inf)]),
     "RANGE to infinity": (adds("RANGE"), [number(0), number(np.inf), number(1)]),
     "RANGE from NaN": (adds("RANGE"), [number(np.nan), number(1), number(1)]),
@@ -134,6 +140,46 @@ def test_logarithms_of_sums_with_nan(check: Checker) -> None:
 def test_a_bias_of_0_is_declined(check: Checker) -> None:
     """Where all is 0, it divides 0 by 0, and ONNX Runtime makes NaN or 0."""
     check.declines(adds("LRN", bias=0.0), (1, 3, 2, 2), why="bias: 0 is not positive")
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("name", ["SOFTMAX", "LOG_SOFTMAX"])
+def test_a_nan_among_powers(check: Checker, name: str, dtype: Any) -> None:
+    agree(check, adds(name, 0), [np.array([1, np.nan], dtype)], check.static)
+    agree(check, adds(name, 0), [np.array([np.nan, 1], dtype)], check.static)
+
+
+@pytest.mark.parametrize("name", ["RNN", "GRU", "LSTM"])
+def test_sequences_of_no_numbers(check: Checker, name: str) -> None:
+    gates = {"RNN": 1, "GRU": 3, "LSTM": 4}[name]
+    arrays = [zeros(2, 1, 0), zeros(1, gates * 3, 0)]
+
+    def build(b: Any, x: Any, w: Any) -> Any:
+        recurrence = np.ones((1, gates * 3, 3), np.float32)
+        return b.add_all(operator_named(name), x, w, recurrence)
+
+    agree(check, build, arrays, check.static)
+    check.declines(build, *arrays, why="its last size must be known", typing=check.symbolic)
+
+
+def test_updates_of_one_number(check: Checker) -> None:
+    arrays = [number(1), zeros(0, dtype=np.int64), number(2)]
+    agree(check, adds("SCATTER_ND"), arrays, check.static)
+
+
+@pytest.mark.parametrize("padding", [0, 1, 2])
+def test_padding_of_the_output_of_a_transposed_convolution(check: Checker, padding: int) -> None:
+    """It is less than the stride, if ONNX Runtime is to take it, whatever the dilation."""
+    filters = np.ones((1, 1, 2, 2), np.float32)
+    for stride, dilation in ((1, 3), (2, 1), (2, 3), (3, 1)):
+        build = adds(
+            "CONV_2D_TRANSPOSE",
+            filters,
+            strides=[stride, stride],
+            dilations=[dilation, dilation],
+            output_padding=[padding, 0],
+        )
+        agree(check, build, [np.ones((1, 1, 2, 2), np.float32)], check.static)
 
 
 def test_boxes_of_negative_width_do_not_overlap(check: Checker) -> None:

@@ -114,3 +114,34 @@ def test_an_empty_batch(device: OpenVinoDevice, name: str) -> None:
         (made,) = program.run([np.ones((batch, 3, 4, 4), np.float32)])
         assert made.shape == (batch, 3, 2, 2)
         np.testing.assert_allclose(made, np.tanh(np.exp(np.float32(1))), rtol=1e-5)
+
+
+def test_one_thread_and_sizes_that_only_inputs_leave_open(device: OpenVinoDevice) -> None:
+    """With one thread, OpenVINO only says what goes wrong to whoever waits for it."""
+    b = Builder()
+    x = b.input("x", TensorType(F32, (symbol("n"), 1)))
+    b.output("y", b.add(operator_named("EXPAND"), x, (2, 3)))
+    program = device.compile(b.build(), Options(threads=1))
+    for _ in range(2):
+        assert program.run([np.ones((2, 1), np.float32)])[0].shape == (2, 3)
+        for rows in (0, 4):
+            with pytest.raises(DeviceError, match="openvino"):
+                program.run([np.ones((rows, 1), np.float32)])
+
+
+def test_suppression_without_boxes_or_classes(device: OpenVinoDevice) -> None:
+    b = Builder()
+    boxes = b.input("boxes", TensorType(F32, (symbol("n"), symbol("m"), 4)))
+    scores = b.input("scores", TensorType(F32, (symbol("n"), symbol("c"), symbol("m"))))
+    for made in b.add_all(operator_named("NON_MAX_SUPPRESSION"), boxes, scores):
+        b.output(made.name, made)
+    program = device.compile(b.build(), Options())
+    for images, classes, count in ((1, 1, 0), (2, 2, 3), (2, 1, 0), (2, 0, 3), (0, 1, 2)):
+        rows, counts = program.run(
+            [
+                np.ones((images, count, 4), np.float32),
+                np.zeros((images, classes, count), np.float32),
+            ]
+        )
+        assert rows.shape == (0, 6)
+        np.testing.assert_array_equal(counts, np.zeros(images, np.int32))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from crosschip.ir import Builder, ElementType, ModelError, Operand, TensorType
@@ -71,6 +72,18 @@ REFUSED: list[tuple[type[Operator], Shapes, dict[str, Any], str]] = [
         {"input": (1, 1, 2, 2), "image": (1, 3, 8, 8)},
         {"min_sizes": (-1.0,)},
         "min_sizes: .* not all positive",
+    ),
+    (
+        PriorBox,
+        {"input": (1, 1, 2, 2), "image": (1, 3, 8, 8)},
+        {"min_sizes": (1.0,), "aspect_ratios": (np.inf,), "flip": True},
+        "aspect_ratios: .* not all positive and finite",
+    ),
+    (
+        NonMaxSuppression,
+        {"bboxes": (1, 4, 4), "scores": (1, 2, 4)},
+        {"nms_eta": np.nan},
+        "nms_eta: nan is not at least 0",
     ),
     (
         PriorBox,

@@ -395,7 +395,10 @@ def reals(default: tuple[float, ...] | None = None) -> Parameter[tuple[float, ..
 
 
 class Fuse(IntEnum):
-    """The activation applied to an operation's result (NNAdapterFuseCode)."""
+    """The activation applied to an operation's result (NNAdapterFuseCode).
+
+    NaN stays NaN, or becomes one of the bounds: which, is the device's choice.
+    """
 
     NONE = 0
     RELU = 1

@@ -36,9 +36,9 @@ class GridSample(Operator):
     at the border with `EDGE` or `REPLICATE`; with `REFLECT`, those of the image mirrored at its
     edges as often as needed, that is at the edges that -1 and 1 mean.
 
-    Places beyond 2 ** 24 pixels count as if they were there; a NaN in the grid gives an unspecified
-    value. A pixel that has the weight 0 takes part, so infinity and NaN reach all places that it
-    is a neighbour of. An image without pixels is refused.
+    Places beyond 2 ** 24 pixels count as if they were there. What is at a place that is not finite,
+    and all of a channel of an image that has a pixel that is not, is not specified. An image
+    without pixels is refused.
 
     Sources: NNAdapter's GRID_SAMPLE (which has no BICUBIC), Paddle's and PyTorch's grid_sample,
     ONNX's GridSample.
@@ -112,9 +112,10 @@ class RoiAlign(Operator):
     `MAX` a cell is the maximum over its samples of the greatest of the four products of pixel and
     weight, as ONNX has it.
 
-    Coordinates are computed in the type of `rois`, float32 at least. A region of which a coordinate
-    or an extent is not finite, as given or as scaled, gives unspecified values, and so does one
-    with a pixel that is not finite; an index out of `[0, N)` is refused.
+    Coordinates are computed in the type of `rois`, float32 at least. With one that is not finite,
+    or an extent that is not, as given or as scaled, nothing is specified, and an error will do. A
+    channel of an image that has a pixel that is not finite gives unspecified values. An index out
+    of `[0, N)` is refused.
 
     Sources: NNAdapter's ROI_ALIGN, Paddle's roi_align, ONNX's RoiAlign; He et al., Mask R-CNN,
     2017 (arXiv:1703.06870).

@@ -65,6 +65,8 @@ def gather_elements(g: Graph, op: GatherElements) -> str:
 
 
 def _combined(op: ScatterND | ScatterElements) -> Refusal | None:
+    if op.input.type.shape == ():
+        return Refusal("input", "must have axes", Rule.SHAPE)
     is_half = op.input.type.element_type is ElementType.FLOAT16
     return (
         Refusal("reduction", "of float16", Rule.ELEMENT_TYPE)

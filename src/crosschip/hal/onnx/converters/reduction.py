@@ -13,9 +13,10 @@ from crosschip.hal.onnx.converters.table import (
     converts,
     needs_rank,
     rank_of,
+    refused_unless,
 )
 from crosschip.hal.onnx.graph import Graph
-from crosschip.ir import ElementType
+from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import BOOLEANS, INDICES
 from crosschip.ops.standard.reduction import (
     CumSum,
@@ -142,9 +143,20 @@ def reduce_sum(g: Graph, op: ReduceSum) -> str:
     return total if op.keepdim else g.add("Squeeze", total, g.int64(axes))
 
 
+def _axis(g: Graph, input: Operand, axis: Operand) -> str:
+    """One axis; where there are no elements, ONNX Runtime does not look whether there is such."""
+    given = g.indices(axis)
+    if axis.value is None:
+        rank = g.add("Shape", g.add("Shape", g[input]))
+        beyond = g.add("GreaterOrEqual", given, rank)
+        beyond = g.add("Or", beyond, g.add("Less", given, g.add("Neg", rank)))
+        given = refused_unless(g, g.add("Not", beyond), given, g.int64([1]))
+    return g.add("Squeeze", given)
+
+
 @converts(CumSum, types=FLOAT_TYPES | INDICES, computed=["axis"])
 def cum_sum(g: Graph, op: CumSum) -> str:
     axis = op.operand("axis")
-    place = g.add("Reshape", g.indices(axis), g.int64([])) if axis else g.constant(np.array(-1))
+    place = _axis(g, op.input, axis) if axis else g.constant(np.array(-1))
     flags = {"exclusive": int(op.exclusive), "reverse": int(op.reverse)}
     return g.add("CumSum", g[op.input], place, **flags)

@@ -38,9 +38,10 @@ def resize_cubic(g: Graph, op: ResizeCubic) -> str:
 def resize_nearest(g: Graph, op: ResizeNearest) -> str:
     if divides_exactly(op):
         return _resize(g, op, "nearest", "asymmetric", nearest_mode="floor")
-    image = g[op.input]
+    image, shape = g[op.input], op.operand("shape")
+    asked = "" if shape is None else g.cast(_not_negative(g, shape), np.float32)
     for axis in (2, 3):
-        image = g.add("Gather", image, _sources(g, op, axis), axis=axis)
+        image = g.add("Gather", image, _sources(g, op, axis, asked), axis=axis)
     return image
 
 
@@ -88,8 +89,15 @@ def _not_negative(g: Graph, shape: Operand) -> str:
     return refused_unless(g, g.add("GreaterOrEqual", least, g.int64([0])), sizes, g.int64([2]))
 
 
-def _sources(g: Graph, op: ResizeNearest, axis: int) -> str:
-    """The row (axis 2) or column (axis 3) of the source that each one of the target shows."""
+def _sources(g: Graph, op: ResizeNearest, axis: int, asked: str) -> str:
+    """The row (axis 2) or column (axis 3) of the source that each one of the target shows.
+
+    Args:
+        g: the graph.
+        op: the operation.
+        axis: the axis.
+        asked: the name of the height and width of the target, if they are given.
+    """
     one, place = g.constant(np.array(1, np.float32)), g.constant(np.array(axis - 2))
     image = g.cast(g.add("Shape", g[op.input], start=2), np.float32)
 
@@ -98,11 +106,11 @@ def _sources(g: Graph, op: ResizeNearest, axis: int) -> str:
         return g.add("Div", g.add("Add", a, a), g.add("Add", b, b))
 
     size = g.add("Gather", image, place)
-    shape, scales = op.operand("shape"), op.operand("scales")
-    if shape:
-        new = g.add("Gather", g.cast(_not_negative(g, shape), np.float32), place)
+    if asked:
+        new = g.add("Gather", asked, place)
         ratio = quotient(size, new)
     else:
+        scales = op.operand("scales")
         assert scales, "inference asks for one of the two"
         scale = g.add("Gather", g.cast(g[scales], np.float32), place)
         new, ratio = g.add("Floor", g.add("Mul", size, scale)), quotient(one, scale)
