@@ -19,6 +19,7 @@ from benchmarks import (
     memory,
     operators,
     overhead,
+    placement,
     report,
     scaling,
 )
@@ -32,6 +33,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "memory": memory,
     "caching": caching,
     "scaling": scaling,
+    "placement": placement,
     "accuracy": accuracy,
     "operators": operators,
     "backend": backend,
