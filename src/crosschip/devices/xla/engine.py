@@ -75,7 +75,8 @@ class Engine:
         client = self._chip.client
         self.version = f"{jax.__version__} ({jaxlib.__version__}, {client.platform_version})"
         self._options: dict[str, Any] = dict(_ROUNDING)
-        if platform == "cpu":
+        self._on_processor = platform == "cpu"
+        if self._on_processor:
             self._options.update(_KEEPING_NAN)
 
     def compile(self, model: Model, options: Options, device: object) -> XlaProgram:
@@ -139,7 +140,7 @@ class Engine:
         def compute(constants: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
             values = dict(zip(weights, constants, strict=True))
             values.update(zip(static.inputs.values(), inputs, strict=True))
-            graph = Graph(values, precision)
+            graph = Graph(values, precision, on_processor=self._on_processor)
             for operation in static.operations:
                 graph.define(operation, converters.convert(graph, operation))
             outputs = [graph[operand] for operand in static.outputs.values()]

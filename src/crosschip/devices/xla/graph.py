@@ -27,13 +27,17 @@ class Graph:
 
     Attributes:
         precision: the arithmetic of products of float32 tensors.
+        on_processor: whether it will run on the processor.
         flags: for each rule, whether it holds in the run.
         rules: the sentences about them.
     """
 
-    def __init__(self, values: Mapping[Operand, Value], precision: Precision) -> None:
+    def __init__(
+        self, values: Mapping[Operand, Value], precision: Precision, *, on_processor: bool
+    ) -> None:
         self._values = dict(values)
         self.precision = precision
+        self.on_processor = on_processor
         self.flags: list[Value] = []
         self.rules: list[str] = []
 
@@ -101,6 +105,7 @@ class _Widened(Graph):
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self.precision = graph.precision
+        self.on_processor = graph.on_processor
         self.flags = graph.flags
         self.rules = graph.rules
 
