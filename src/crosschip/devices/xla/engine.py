@@ -18,6 +18,7 @@ from crosschip.devices.xla.memory import XlaBuffer, failure, on_chip
 from crosschip.devices.xla.program import XlaProgram
 from crosschip.devices.xla.saved import read
 from crosschip.devices.xla.support import unresolved
+from crosschip.devices.xla.weights import Weight
 from crosschip.hal import CompileError, Options, Precision
 from crosschip.ir import Array, DeviceError, ElementType, Model, Operand
 
@@ -125,7 +126,7 @@ class Engine:
     def executable(
         self,
         model: Model,
-        weights: Sequence[Operand],
+        weights: Sequence[Weight],
         shapes: Sequence[tuple[int, ...]],
         precision: Precision,
     ) -> Executable:
@@ -138,9 +139,11 @@ class Engine:
         rules: list[str] = []
 
         def compute(constants: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
-            values = dict(zip(weights, constants, strict=True))
-            values.update(zip(static.inputs.values(), inputs, strict=True))
-            graph = Graph(values, precision, on_processor=self._on_processor)
+            values = dict(zip(static.inputs.values(), inputs, strict=True))
+            filters: dict[Operand, Any] = {}
+            for weight, constant in zip(weights, constants, strict=True):
+                (filters if weight.is_filter else values)[weight.operand] = constant
+            graph = Graph(values, filters, precision, on_processor=self._on_processor)
             for operation in static.operations:
                 graph.define(operation, converters.convert(graph, operation))
             outputs = [graph[operand] for operand in static.outputs.values()]
@@ -149,11 +152,14 @@ class Engine:
 
         place = SingleDeviceSharding(self._chip)
 
-        def kind(operand: Operand) -> jax.ShapeDtypeStruct:
-            shape = operand.type.static_shape or ()
-            return jax.ShapeDtypeStruct(shape, operand.type.element_type.dtype, sharding=place)
+        def kind(operand: Operand, shape: tuple[int, ...] | None) -> jax.ShapeDtypeStruct:
+            dtype = operand.type.element_type.dtype
+            return jax.ShapeDtypeStruct(shape or (), dtype, sharding=place)
 
-        arguments = [kind(operand) for operand in weights], [*map(kind, static.inputs.values())]
+        arguments = (
+            [kind(weight.operand, weight.shape) for weight in weights],
+            [kind(operand, operand.type.static_shape) for operand in static.inputs.values()],
+        )
         try:
             with jax.enable_x64(True):
                 lowered = jax.jit(compute, keep_unused=True).lower(*arguments)

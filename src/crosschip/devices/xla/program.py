@@ -11,7 +11,7 @@ import jax
 
 from crosschip.devices.xla.memory import XlaBuffer, XlaEvent, owned, settle
 from crosschip.devices.xla.saved import Record, write
-from crosschip.devices.xla.weights import elements, large_constants
+from crosschip.devices.xla.weights import weights_of
 from crosschip.hal import Buffer, Event, Options, Program, Submission
 from crosschip.ir import Array, Model
 
@@ -38,8 +38,8 @@ class XlaProgram(Program):
         self._model = model
         self._options = options
         self._device = device
-        self._constants = large_constants(model)
-        self._weights = [engine.put(elements(operand)) for operand in self._constants]
+        self._constants = weights_of(model)
+        self._weights = [engine.put(weight.elements()) for weight in self._constants]
         self._executables: OrderedDict[Shapes, Executable] = OrderedDict()
         self._compiling = threading.Lock()
 

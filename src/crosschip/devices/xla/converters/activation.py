@@ -11,16 +11,16 @@ from crosschip.devices.xla.converters.table import bounded, converts, decomposed
 from crosschip.devices.xla.graph import Graph, Value
 from crosschip.ops.standard import activation
 
-converts(activation.Sigmoid)(same(lax.logistic))
-converts(activation.Tanh)(same(jnp.tanh))
-converts(activation.Relu)(same(lambda x: jnp.maximum(x, 0)))
-converts(activation.Relu6)(same(lambda x: bounded(x, 0, 6)))
-converts(activation.Swish)(same(lambda x: x * lax.logistic(x)))
-converts(activation.Softsign)(same(lambda x: x / (1 + jnp.abs(x))))
+converts(activation.Sigmoid, pointwise=True)(same(lax.logistic))
+converts(activation.Tanh, pointwise=True)(same(jnp.tanh))
+converts(activation.Relu, pointwise=True)(same(lambda x: jnp.maximum(x, 0)))
+converts(activation.Relu6, pointwise=True)(same(lambda x: bounded(x, 0, 6)))
+converts(activation.Swish, pointwise=True)(same(lambda x: x * lax.logistic(x)))
+converts(activation.Softsign, pointwise=True)(same(lambda x: x / (1 + jnp.abs(x))))
 converts(activation.Hardmax, activation.ThresholdedRelu, activation.Shrink)(decomposed)
 
 
-@converts(activation.LeakyRelu)
+@converts(activation.LeakyRelu, pointwise=True)
 def leaky_relu(g: Graph, op: activation.LeakyRelu) -> Value:
     x = g[op.input]
     return jnp.where(x < 0, op.alpha * x, x)
@@ -33,18 +33,18 @@ def prelu(g: Graph, op: activation.PRelu) -> Value:
     return jnp.where(x < 0, slope.reshape(slope.shape + (1,) * after) * x, x)
 
 
-@converts(activation.HardSigmoid)
+@converts(activation.HardSigmoid, pointwise=True)
 def hard_sigmoid(g: Graph, op: activation.HardSigmoid) -> Value:
     return bounded(op.alpha * g[op.input] + op.beta, 0, 1)
 
 
-@converts(activation.HardSwish)
+@converts(activation.HardSwish, pointwise=True)
 def hard_swish(g: Graph, op: activation.HardSwish) -> Value:
     x = g[op.input]
     return x * bounded(op.alpha * x + op.beta, 0, 1)
 
 
-@converts(activation.Gelu)
+@converts(activation.Gelu, pointwise=True)
 def gelu(g: Graph, op: activation.Gelu) -> Value:
     x = g[op.input]
     if op.approximate:
@@ -54,7 +54,7 @@ def gelu(g: Graph, op: activation.Gelu) -> Value:
     return x * 0.5 * (1 + curve)
 
 
-@converts(activation.Softplus)
+@converts(activation.Softplus, pointwise=True)
 def softplus(g: Graph, op: activation.Softplus) -> Value:
     x = g[op.input]
     scaled = op.beta * x
@@ -62,25 +62,25 @@ def softplus(g: Graph, op: activation.Softplus) -> Value:
     return jnp.where(scaled > op.threshold, x, curve / op.beta)
 
 
-@converts(activation.Mish)
+@converts(activation.Mish, pointwise=True)
 def mish(g: Graph, op: activation.Mish) -> Value:
     x = g[op.input]
     return x * jnp.tanh(jnp.maximum(x, 0) + jnp.log1p(jnp.exp(-jnp.abs(x))))
 
 
-@converts(activation.Elu)
+@converts(activation.Elu, pointwise=True)
 def elu(g: Graph, op: activation.Elu) -> Value:
     x = g[op.input]
     return jnp.where(x > 0, x, op.alpha * _power_less_1(x))
 
 
-@converts(activation.Selu)
+@converts(activation.Selu, pointwise=True)
 def selu(g: Graph, op: activation.Selu) -> Value:
     x = g[op.input]
     return op.gamma * jnp.where(x > 0, x, op.alpha * _power_less_1(x))
 
 
-@converts(activation.Celu)
+@converts(activation.Celu, pointwise=True)
 def celu(g: Graph, op: activation.Celu) -> Value:
     x = g[op.input]
     return jnp.where(x > 0, x, op.alpha * jnp.expm1(jnp.minimum(x, 0) / op.alpha))

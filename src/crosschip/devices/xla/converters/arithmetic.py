@@ -11,21 +11,21 @@ from crosschip.devices.xla.converters.table import bounded, converts, decomposed
 from crosschip.devices.xla.graph import Graph, Value
 from crosschip.ops.standard import arithmetic
 
-converts(arithmetic.Add)(same(jnp.add))
-converts(arithmetic.Sub)(same(jnp.subtract))
-converts(arithmetic.Mul)(same(jnp.multiply))
-converts(arithmetic.Max)(same(jnp.maximum))
-converts(arithmetic.Min)(same(jnp.minimum))
+converts(arithmetic.Add, pointwise=True)(same(jnp.add))
+converts(arithmetic.Sub, pointwise=True)(same(jnp.subtract))
+converts(arithmetic.Mul, pointwise=True)(same(jnp.multiply))
+converts(arithmetic.Max, pointwise=True)(same(jnp.maximum))
+converts(arithmetic.Min, pointwise=True)(same(jnp.minimum))
 converts(arithmetic.BiasAdd, arithmetic.Scale)(decomposed)
 
 
-@converts(arithmetic.Div)
+@converts(arithmetic.Div, pointwise=True)
 def div(g: Graph, op: arithmetic.Div) -> Value:
     a, b = g[op.input0], g[op.input1]
     return _whole(a, b) if _is_integer(a) else jnp.divide(a, b)
 
 
-@converts(arithmetic.FloorDiv)
+@converts(arithmetic.FloorDiv, pointwise=True)
 def floor_div(g: Graph, op: arithmetic.FloorDiv) -> Value:
     a, b = g[op.input0], g[op.input1]
     if not _is_integer(a):
@@ -35,7 +35,7 @@ def floor_div(g: Graph, op: arithmetic.FloorDiv) -> Value:
     return quotient - (inexact & ((a < 0) != (b < 0)))
 
 
-@converts(arithmetic.Mod)
+@converts(arithmetic.Mod, pointwise=True)
 def mod(g: Graph, op: arithmetic.Mod) -> Value:
     a, b = jnp.broadcast_arrays(g[op.input0], g[op.input1])
     if _is_integer(a):
@@ -48,7 +48,7 @@ def mod(g: Graph, op: arithmetic.Mod) -> Value:
     return jnp.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
 
 
-@converts(arithmetic.Pow)
+@converts(arithmetic.Pow, pointwise=True)
 def pow_(g: Graph, op: arithmetic.Pow) -> Value:
     base, exponent = jnp.broadcast_arrays(g[op.input0], g[op.input1])
     if not _is_integer(base):
@@ -59,17 +59,17 @@ def pow_(g: Graph, op: arithmetic.Pow) -> Value:
     return jnp.where(exponent < 0, inverse, power)
 
 
-@converts(arithmetic.SquaredDifference)
+@converts(arithmetic.SquaredDifference, pointwise=True)
 def squared_difference(g: Graph, op: arithmetic.SquaredDifference) -> Value:
     return jnp.square(jnp.subtract(g[op.input0], g[op.input1]))
 
 
-@converts(arithmetic.Sum)
+@converts(arithmetic.Sum, pointwise=True)
 def sum_(g: Graph, op: arithmetic.Sum) -> Value:
     return reduce(jnp.add, [g[term] for term in op.terms])
 
 
-@converts(arithmetic.Clip)
+@converts(arithmetic.Clip, pointwise=True)
 def clip(g: Graph, op: arithmetic.Clip) -> Value:
     return bounded(g[op.input], op.min, op.max)
 

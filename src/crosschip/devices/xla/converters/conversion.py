@@ -9,10 +9,10 @@ from crosschip.devices.xla.converters.table import converts, same
 from crosschip.devices.xla.graph import Graph, Value
 from crosschip.ops.standard import conversion
 
-converts(conversion.Assign)(same(lambda x: x))
+converts(conversion.Assign, pointwise=True)(same(lambda x: x))
 
 
-@converts(conversion.Cast, narrow=True)
+@converts(conversion.Cast, narrow=True, pointwise=True)
 def cast(g: Graph, op: conversion.Cast) -> Value:
     x = g[op.input]
     return x != 0 if op.dtype.dtype == jnp.bool_ else x.astype(op.dtype.dtype)

@@ -23,7 +23,7 @@ converts(indexing.SparseToDense)(decomposed)
 def gather(g: Graph, op: indexing.Gather) -> Value:
     data = g[op.input]
     axis = op.axis % data.ndim
-    places = g.within(op, op.indices, data.shape[axis])
+    places = g.within(op, g[op.indices], data.shape[axis])
     if not data.size:
         return jnp.zeros(shape_of(op), data.dtype)
     return data.at[(slice(None),) * axis + (places,)].get(mode=_TRUSTED)
@@ -33,7 +33,7 @@ def gather(g: Graph, op: indexing.Gather) -> Value:
 def gather_elements(g: Graph, op: indexing.GatherElements) -> Value:
     data = g[op.input]
     axis = op.axis % data.ndim
-    places = g.within(op, op.indices, data.shape[axis])
+    places = g.within(op, g[op.indices], data.shape[axis])
     if not data.size:
         return jnp.zeros(shape_of(op), data.dtype)
     return data.at[_around(places, axis)].get(mode=_TRUSTED)
@@ -68,14 +68,14 @@ def scatter_nd(g: Graph, op: indexing.ScatterND) -> Value:
 def scatter_elements(g: Graph, op: indexing.ScatterElements) -> Value:
     data = g[op.input]
     axis = op.axis % data.ndim
-    places = g.within(op, op.indices, data.shape[axis])
+    places = g.within(op, g[op.indices], data.shape[axis])
     return _written(data, _around(places, axis), g[op.updates], op.reduction)
 
 
 def _parts(g: Graph, op: Operation, indices: Operand, sizes: Sequence[int]) -> list[Value]:
     """Indices of places, an array for each axis, counted from the front."""
     columns = jnp.moveaxis(g[indices], -1, 0)
-    return [g.inside(op, columns[place], sizes[place]) for place in range(columns.shape[0])]
+    return [g.within(op, columns[place], sizes[place]) for place in range(columns.shape[0])]
 
 
 def _around(places: Value, axis: int) -> tuple[Value, ...]:

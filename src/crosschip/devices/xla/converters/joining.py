@@ -8,12 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from crosschip.devices.xla.converters.table import converts
-from crosschip.devices.xla.graph import Graph, Value
+from crosschip.devices.xla.graph import LAST, ChannelsLast, Graph, Value
 from crosschip.ops.standard import joining
 
 
 @converts(joining.Concat)
-def concat(g: Graph, op: joining.Concat) -> Value:
+def concat(g: Graph, op: joining.Concat) -> Value | ChannelsLast:
+    if all(map(g.is_last, op.parts)):
+        return ChannelsLast(jnp.concatenate([g.last(part) for part in op.parts], LAST[op.axis % 4]))
     return jnp.concatenate([g[part] for part in op.parts], op.axis)
 
 

@@ -10,18 +10,18 @@ from crosschip.devices.xla.graph import Graph, Value
 from crosschip.ops.standard import logical
 from crosschip.ops.standard.logical import Direction
 
-converts(logical.Not)(same(jnp.logical_not))
-converts(logical.And)(same(jnp.logical_and))
-converts(logical.Or)(same(jnp.logical_or))
-converts(logical.Xor)(same(jnp.logical_xor))
-converts(logical.Where)(same(jnp.where))
-converts(logical.BitwiseNot)(same(jnp.bitwise_not))
-converts(logical.BitwiseAnd)(same(jnp.bitwise_and))
-converts(logical.BitwiseOr)(same(jnp.bitwise_or))
-converts(logical.BitwiseXor)(same(jnp.bitwise_xor))
+converts(logical.Not, pointwise=True)(same(jnp.logical_not))
+converts(logical.And, pointwise=True)(same(jnp.logical_and))
+converts(logical.Or, pointwise=True)(same(jnp.logical_or))
+converts(logical.Xor, pointwise=True)(same(jnp.logical_xor))
+converts(logical.Where, pointwise=True)(same(jnp.where))
+converts(logical.BitwiseNot, pointwise=True)(same(jnp.bitwise_not))
+converts(logical.BitwiseAnd, pointwise=True)(same(jnp.bitwise_and))
+converts(logical.BitwiseOr, pointwise=True)(same(jnp.bitwise_or))
+converts(logical.BitwiseXor, pointwise=True)(same(jnp.bitwise_xor))
 
 
-@converts(logical.BitShift)
+@converts(logical.BitShift, pointwise=True)
 def bit_shift(g: Graph, op: logical.BitShift) -> Value:
     bits, places = jnp.broadcast_arrays(g[op.input0], g[op.input1])
     if op.direction is Direction.LEFT:

@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from crosschip.devices.xla.converters.table import converts, decomposed
-from crosschip.devices.xla.graph import Graph, Value
+from crosschip.devices.xla.graph import ChannelsLast, Graph, Value
 from crosschip.ops.standard import reduction
 from crosschip.ops.standard.reduction import CumProd, CumSum, Reduction
 
@@ -21,13 +21,16 @@ def reduced(
     function: Callable[..., Value],
     before: Callable[[Value], Value] | None = None,
     after: Callable[[Value], Value] | None = None,
-) -> Callable[[Graph, Reduction], Value]:
+) -> Callable[[Graph, Reduction], Value | ChannelsLast]:
     """The converter to a JAX function of axes, of what another one makes of the input."""
 
-    def convert(g: Graph, op: Reduction) -> Value:
-        data = g[op.input]
-        value = function(before(data) if before else data, op.axes or None, keepdims=op.keepdim)
-        return after(value) if after else value
+    def convert(g: Graph, op: Reduction) -> Value | ChannelsLast:
+        # Without height and width, the channels are where they belong.
+        last = g.is_last(op.input) and {axis % 4 for axis in op.axes} == {2, 3}
+        data, axes = (g.last(op.input), (1, 2)) if last else (g[op.input], op.axes or None)
+        value = function(before(data) if before else data, axes, keepdims=op.keepdim)
+        value = after(value) if after else value
+        return ChannelsLast(value) if last and op.keepdim else value
 
     return convert
 

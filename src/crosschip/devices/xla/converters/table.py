@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from crosschip.devices.xla.graph import Graph, Value
+from crosschip.devices.xla.graph import ChannelsLast, Graph, Turned, Value, Widened
 from crosschip.hal import Converters, Refusal
 from crosschip.ir import Builder, ElementType, Operation
-from crosschip.ir.types import BOOLEANS, NARROW_TYPES, NUMBERS
+from crosschip.ir.types import BOOLEANS, NUMBERS
 from crosschip.ops import Operator
 from crosschip.ops.definition.slots import Fuse
 
@@ -28,6 +29,7 @@ def converts(
     limit: Callable[[Any], Refusal | None] | None = None,
     sizing: Collection[str] = (),
     narrow: bool = False,
+    pointwise: bool = False,
 ) -> Callable[[Convert], Convert]:
     """Decorator: the function converts these operators, where all sizes are known.
 
@@ -40,6 +42,8 @@ def converts(
         limit: what else cannot be done.
         sizing: the tensors, besides parameters, on whose values the sizes of results depend.
         narrow: whether the converter is given floats of 16 bits as they are.
+        pointwise: whether an element of the result is made of those at its place, the tensors being
+            broadcast as NumPy does, so that the order of axes does not matter.
     """
 
     def register(function: Convert) -> Convert:
@@ -47,7 +51,7 @@ def converts(
             _sizing[operator] = frozenset(sizing)
             computed = [slot.name for slot in operator.slots if slot.parameter]
             add = converters.converts(operator, types=types, limit=limit, computed=computed)
-            add(_completed(function, narrow=narrow or operator.moves))
+            add(_completed(function, narrow or operator.moves, pointwise))
         return function
 
     return register
@@ -101,19 +105,38 @@ def shape_of(op: Operation, index: int = 0) -> tuple[int, ...]:
     return shape
 
 
-def _completed(function: Convert, *, narrow: bool) -> Convert:
-    """A converter with the rounding of narrow floats, and the activation, around it."""
+def _completed(function: Convert, narrow: bool, pointwise: bool) -> Convert:
+    """A converter with the order of axes, the rounding of narrow floats and the activation."""
 
-    def convert(g: Graph, op: Operator) -> Sequence[Value]:
-        made = function(g if narrow else g.widened(), op)
+    def convert(g: Graph, op: Operator) -> Sequence[Value | ChannelsLast]:
+        turned = pointwise and _is_last(g, op)
+        view = Turned(g) if turned else g
+        made = function(view if narrow else Widened(view), op)
         values = list(made) if isinstance(made, list | tuple) else [made]
         if op.fused is not Fuse.NONE and function is not decomposed:
-            values[0] = bounded(values[0], *op.fused.bounds)
-        return [
-            value.astype(output.type.element_type.dtype)
-            if output.type.element_type not in NARROW_TYPES
-            else value
-            for value, output in zip(map(jnp.asarray, values), op.outputs, strict=True)
+            values[0] = _mapped(values[0], lambda value: bounded(value, *op.fused.bounds))
+        rounded = [
+            _mapped(value, partial(_as_type, dtype=output.type.element_type.dtype))
+            for value, output in zip(values, op.outputs, strict=True)
         ]
+        return [ChannelsLast(value) for value in rounded] if turned else rounded
 
     return convert
+
+
+def _is_last(g: Graph, op: Operator) -> bool:
+    """Whether an operation reads an image whose channels are last, and makes one."""
+    return all(len(output.type.shape or ()) == 4 for output in op.outputs) and any(
+        g.is_last(operand) for slot, operand in op.filled() if not slot.parameter
+    )
+
+
+def _as_type(value: Value, dtype: np.dtype[Any]) -> Value:
+    return jnp.asarray(value).astype(dtype)
+
+
+def _mapped(value: Value | ChannelsLast, function: Callable[[Value], Value]) -> Any:
+    """What a function makes of a value, in the same order of axes."""
+    if isinstance(value, ChannelsLast):
+        return ChannelsLast(function(value.value))
+    return function(value)

@@ -41,10 +41,10 @@ _FUNCTIONS: dict[type[Operator], Callable[..., Value]] = {
 }
 
 for _operator, _function in _FUNCTIONS.items():
-    converts(_operator)(same(_function))
+    converts(_operator, pointwise=True)(same(_function))
 
 
-@converts(unary.IsInf)
+@converts(unary.IsInf, pointwise=True)
 def is_inf(g: Graph, op: unary.IsInf) -> Value:
     x = g[op.input]
     negative = jnp.isneginf(x) & op.detect_negative
