@@ -21,6 +21,7 @@ from benchmarks import (
     overhead,
     report,
     scaling,
+    xla,
 )
 from benchmarks.models import FOLDER, ROOT
 from benchmarks.subject import Row, Subject
@@ -36,6 +37,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "operators": operators,
     "backend": backend,
     "conformance": conformance,
+    "xla": xla,
 }
 
 _NAMES = ", ".join(SUBJECTS)

@@ -63,7 +63,7 @@ def _random(random: np.random.Generator, shape: Sequence[int]) -> Array:
 
 
 def _units() -> Iterator[tuple[int, int, int, bool]]:
-    """Of each residual unit: input channels, width, stride, and whether its shortcut is projected."""
+    """Of each residual unit: input channels, width, stride, whether its shortcut is projected."""
     into = 64
     for stage, (width, count) in enumerate(_STAGES):
         for unit in range(count):

@@ -88,7 +88,8 @@ class Engine:
         """
         lost = unresolved(model)
         if lost:
-            told = f"{lost[0].type} {lost[0].name!r}: depends on a size that is computed elsewhere"
+            where = f"xla: {lost[0].type} {lost[0].name!r}"
+            told = f"{where}: depends on a size that is computed elsewhere"
             raise CompileError(told, lost)
         program = XlaProgram(self, model, options, device)
         shapes = [operand.type.static_shape for operand in model.inputs.values()]

@@ -103,10 +103,12 @@ def _fixed(operation: Operation, known: set[Operand]) -> Operation:
     try:
         types = operation.infer()
     except ModelError as error:
-        raise CompileError(f"{operation.name!r}: {error}", [operation]) from None
+        raise CompileError(f"xla: {operation.name!r}: {error}", [operation]) from None
     for type_ in types:
         if type_.static_shape is None:
-            told = f"{operation.type} {operation.name!r}: the size of its result depends on data"
+            told = (
+                f"xla: {operation.type} {operation.name!r}: the size of its result depends on data"
+            )
             raise CompileError(told, [operation])
     values: Sequence[Array | None] = [None] * len(types)
     if describes_sizes(operation, known) and _are_few(types):

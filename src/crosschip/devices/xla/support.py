@@ -10,8 +10,12 @@ from crosschip.devices.xla.fixing import describes_sizes
 from crosschip.hal import Rule, Support
 from crosschip.ir import Model, Operand, Operation
 from crosschip.ops import Operator
+from crosschip.ops.standard.searching import NonZero, Unique
+from crosschip.ops.standard.suppression import NonMaxSuppression, NonMaxSuppressionIndices
 
 __all__ = ["TYPES", "answers", "operators", "unresolved"]
+
+_OF_DATA = (NonMaxSuppression, NonMaxSuppressionIndices, NonZero, Unique)
 
 
 def operators() -> Collection[str]:
@@ -46,6 +50,9 @@ def _answer(operation: Operation, known: Collection[Operand]) -> Support:
         if operand.type.sizes is None:
             detail = "is computed at run time, but must be constant or follow from shapes here"
             return Support.no(operation, slot, detail, Rule.COMPUTED)
+    if isinstance(operation, _OF_DATA):
+        detail = "its size depends on data, and XLA compiles for sizes that are known"
+        return Support.no(operation, "output", detail, Rule.SHAPE)
     return converters.supports(operation)
 
 
