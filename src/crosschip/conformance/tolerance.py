@@ -1,4 +1,4 @@
-"""How close a device must come to the reference, from the element type and the depth of sums.
+"""Closeness to the reference that a device owes, by element type and depth of sums.
 
 Integers, booleans and what is only moved must be exact; a quantized result may be one step off.
 A real result may differ by `(8 + depth) * epsilon` of the largest element, where `epsilon` is the
@@ -55,7 +55,7 @@ def tolerance(output: TensorType, inputs: Sequence[Array]) -> float:
 def sensitivity(
     model: Model, inputs: Sequence[Array], random: Collection[str], expected: Sequence[Array]
 ) -> list[float]:
-    """How far off each output is if every step is rounded, and the inputs by a few roundings.
+    """The error of each output if every step is rounded, and the inputs by a few roundings.
 
     Args:
         model: one operation, which is run by its decomposition if it has one.
@@ -109,7 +109,7 @@ def _distance(made: Array, wanted: Array) -> float:
 def difference(
     actual: Array, expected: Array, output: TensorType, allowed: float, moved: float = 0.0
 ) -> str:
-    """How an output is wrong; empty if it is right.
+    """The fault of an output; empty if it is right.
 
     Args:
         actual: what the device made.

@@ -51,7 +51,7 @@ class ResolveControlFlow(Pass):
                 continue
             left -= attempt.unrolled
             for one in attempt.operations:
-                rewriter.emit(one)
+                rewriter.emit(one if one.origins else one.standing_for(operation))
             for old, new in zip(operation.outputs, results, strict=True):
                 if old is not new:
                     rewriter.replace(old, new)
@@ -183,7 +183,7 @@ class _Attempt:
         axes: Sequence[int],
         backwards: Sequence[bool] = (),
     ) -> Sequence[Operand]:
-        """What was made each time, along new axes."""
+        """The values of all times, along new axes."""
         outputs = operation.outputs[len(operation.outputs) - len(axes) :]
         if not collected:
             if any(output.type.static_shape is None for output in outputs):

@@ -60,14 +60,27 @@ def _made(given: Any) -> Array:
             return np.from_dlpack(given)
         return np.asarray(given)
     except Exception as error:  # foreign code: whatever it raises is its failure
+        array = _narrow(given)
+        if array is not None:
+            return array
         text = str(error).strip().splitlines() or [type(error).__name__]
         raise InputError(
             f"cannot be made an array: {text[0]} ({type(given).__name__}); pass one"
         ) from error
 
 
+def _narrow(given: Any) -> Array | None:
+    """An array of a tensor whose element type is none of NumPy's own."""
+    from crosschip.runtime.dlpack import narrow_array
+
+    try:
+        return narrow_array(given) if hasattr(given, "__dlpack__") else None
+    except Exception:  # foreign code: what NumPy was told says better what is wrong
+        return None
+
+
 def _is_plain(given: object) -> bool:
-    """Whether it is numbers or lists without an element type of their own."""
+    """Tell whether it is numbers or lists without an element type of their own."""
     return isinstance(given, bool | int | float | list | tuple | range) and not isinstance(
         given, np.generic
     )
@@ -108,7 +121,7 @@ def _strings(array: Array, type_: TensorType) -> Array:
 
 
 def _object(given: Any) -> Any:
-    """What is no tensor, as it is.
+    """A value that is no tensor, as it is.
 
     Raises:
         InputError: it can be no sequence, map or optional value.

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 
 import onnxruntime
 
-from crosschip.devices.onnxruntime import control
 from crosschip.devices.onnxruntime import saved as layout
 from crosschip.devices.onnxruntime.embedding import (
     Payloads,
@@ -24,12 +23,13 @@ from crosschip.devices.onnxruntime.embedding import (
     types_in,
 )
 from crosschip.devices.onnxruntime.extensions import opset_of
-from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.devices.onnxruntime.memory import give_back
-from crosschip.devices.onnxruntime.saved import OnnxModel
 from crosschip.devices.onnxruntime.session import Settings, failure, ortvalues
 from crosschip.devices.onnxruntime.values import all_known, array_of, is_tensor, ortvalue
 from crosschip.hal import Options, Program
+from crosschip.hal.onnx import control
+from crosschip.hal.onnx.graph import Graph
+from crosschip.hal.onnx.model import OnnxModel
 from crosschip.ir import Array, DeviceError, ElementType, Extension, Model, Operand, TensorType
 
 VERSION: str = onnxruntime.__version__

@@ -28,7 +28,9 @@ from crosschip.ir import (
     UnsupportedError,
 )
 from crosschip.ir.budget import spend
-from crosschip.ir.control import CONDITION, ITERATION, ControlFlow
+from crosschip.ir.control import ControlFlow
+from crosschip.ir.frozen import settle
+from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.logical import Not
 
@@ -146,7 +148,7 @@ class _Branch:
         return replace(self.body, outputs=outputs)
 
     def is_opposite(self, other: _Branch) -> bool:
-        """Whether it runs just when the other one does not."""
+        """Tell whether it runs just when the other one does not."""
         producer = _producer(self.op.values.builder, self.condition)
         return isinstance(producer, Not) and producer.input is other.condition
 
@@ -258,6 +260,7 @@ def _branches(
 
 def _inserted(op: Context, operation: ControlFlow, names: Sequence[str]) -> tuple[Operand, ...]:
     new_name: Callable[[str], str] = op.values.new_name
+    settle(operation, "origins", (op.origin,))  # it may be built when another one asks for it
     return op.values.builder.insert(operation, [new_name(name) for name in names])
 
 

@@ -1,0 +1,185 @@
+"""Departures from the operators' definitions that more than one engine makes alike.
+
+Each function answers with the rule that an operation breaks, `slot: rule`, or `None`, as the
+converters' limits do.
+"""
+
+from __future__ import annotations
+
+import math
+from operator import truediv
+
+from crosschip.hal import Refusal, Rule
+from crosschip.ir import Operand
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.definition.slots import ComputedParameter
+from crosschip.ops.definition.windows import AutoPad
+from crosschip.ops.numerics.resampling import AlignMode, Rounding
+from crosschip.ops.standard.convolution import Conv2DTranspose
+from crosschip.ops.standard.matrix import FullyConnected
+from crosschip.ops.standard.padding import Pad, PadMode
+from crosschip.ops.standard.pooling import Pool2D
+from crosschip.ops.standard.recurrent import Recurrent
+from crosschip.ops.standard.reduction import Reduction
+from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
+from crosschip.ops.standard.searching import NonZero
+from crosschip.ops.standard.slicing import Slice
+
+
+def known_weight(op: FullyConnected) -> Refusal | None:
+    """The input is flattened to rows as long as the weight's, which must be known."""
+    shape = op.weight.type.static_shape
+    return Refusal("weight", "its shape must be known", Rule.SHAPE) if shape is None else None
+
+
+def one_type(op: Operator) -> Refusal | None:
+    """Engines take scale and bias in the input's element type."""
+    own = op.outputs[0].type.element_type
+    for slot, operand in op.filled():
+        if not slot.parameter and operand.type.element_type is not own:
+            return Refusal(slot.name, f"must be {own} like the input")
+    return None
+
+
+def some_elements(op: Reduction) -> Refusal | None:
+    """Of no elements, engines find means and extremes of their own."""
+    shape = op.input.type.shape or ()
+    for axis in op.axes or range(len(shape)):
+        if shape and shape[axis] == 0:
+            return Refusal("input", f"there are no elements on axis {axis}", Rule.SHAPE)
+    return None
+
+
+def hidden_size(op: Recurrent) -> Refusal | None:
+    """Engines ask for the number of hidden values as a parameter."""
+    shape = op.recurrence_weight.type.shape
+    if shape is None or not isinstance(shape[2], int):
+        return Refusal("recurrence_weight", "its last size must be known", Rule.SHAPE)
+    return None
+
+
+def own_size(op: Conv2DTranspose) -> Refusal | None:
+    """Refuse a given size: what it leaves over, engines divide in ways of their own."""
+    if op.auto_pad.keeps_size:
+        return Refusal("auto_pad", f"{op.auto_pad.name}")
+    return (
+        None if op.operand("output_shape") is None else Refusal("output_shape", "must be left out")
+    )
+
+
+def windows_in_image(op: Pool2D) -> Refusal | None:
+    """Engines want padding narrower than a window, and no window that starts in it at the end."""
+    for axis in range(2):
+        given = op.pads[2 * axis : 2 * axis + 2]
+        before, after = given if op.auto_pad is AutoPad.NONE else (0, 0)
+        span, stride = op.windows.spans[axis], op.strides[axis]
+        if max(before, after) >= op.kernel_shape[axis]:
+            return Refusal("pads", f"{max(before, after)} is not less than the window of {span}")
+        if op.ceil_mode and not op.inside and after + stride > span:
+            return Refusal("ceil_mode", f"a window may start in the padding of {after}")
+    return None
+
+
+def backward_start(op: Slice) -> Refusal | None:
+    """Backwards from before the first element, Python takes nothing; engines take the first."""
+    if op.steps is None:
+        return None
+    shape, starts, ends = op.input.type.shape, op.operand("starts"), op.operand("ends")
+    axes = range(len(op.steps)) if op.axes is None else op.axes
+    for index, (axis, step) in enumerate(zip(axes, op.steps, strict=True)):
+        if step < 0:
+            size = None if shape is None else shape[axis]
+            first = -size if isinstance(size, int) else 0
+            if starts is None or starts.value is None or op.starts[index] < first:
+                return Refusal(
+                    "starts", "with a negative step, must be known to be in the input", Rule.SHAPE
+                )
+            if ends is None or ends.value is None or op.ends[index] >= _FAR:
+                return Refusal(
+                    "ends", "with a negative step, must be known not to be far out", Rule.SHAPE
+                )
+    return None
+
+
+_FAR = 2**31 - 1
+"""The number that some take for "to the end" in both directions."""
+
+
+def along_nothing(parameter: Operand | None) -> bool:
+    """Tell whether a list of what to do on each axis is empty; engines want to do something."""
+    return parameter is not None and parameter.type.static_shape == (0,)
+
+
+def has_axes(op: NonZero) -> Refusal | None:
+    """Of one number, engines find more places than there are axes."""
+    return None if op.input.type.shape else Refusal("input", "must have axes", Rule.SHAPE)
+
+
+def usual_pixels(op: ResizeNearest) -> Refusal | None:
+    """Refuse other nearest pixels than NNAdapter's: engines round at other places."""
+    if op.align_mode is not AlignMode.ASYMMETRIC and not op.align_corners:
+        return Refusal("align_mode", f"{op.align_mode.name}")
+    usual = op.rounding is Rounding.USUAL
+    return None if usual else Refusal("rounding", f"{op.rounding.name} is not done at run time")
+
+
+BORDERS = {
+    PadMode.NONE: "zeros",
+    PadMode.CONSTANT: "zeros",
+    PadMode.REFLECT: "reflection",
+    PadMode.REPLICATE: "border",
+    PadMode.EDGE: "border",
+}
+"""Both engines' names of the ways of sampling outside of an image."""
+
+_PLACES = {
+    AlignMode.HALF_PIXEL: "half_pixel",
+    AlignMode.ASYMMETRIC: "asymmetric",
+    AlignMode.PYTORCH_HALF_PIXEL: "pytorch_half_pixel",
+}
+
+
+def smooth(op: ResizeCubic | ResizeLinear) -> Refusal | None:
+    """Engines compute other weights than these, or none at all, where the target is smaller."""
+    if op.antialias:
+        return Refusal("antialias", "is not done at run time")
+    if isinstance(op, ResizeCubic) and abs(op.coefficient) > 1:
+        return Refusal("coefficient", f"{op.coefficient:g} makes small errors of places large")
+    unknown = op.align_mode not in _PLACES and not op.align_corners
+    return Refusal("align_mode", f"{op.align_mode.name}") if unknown else None
+
+
+def places(op: ResizeCubic | ResizeLinear) -> str:
+    """ONNX's, and engines', name of the way in which pixels lie; `smooth` allows it."""
+    return "align_corners" if op.align_corners else _PLACES[op.align_mode]
+
+
+def padded_once(op: Pad) -> Refusal | None:
+    """Engines repeat a tensor in its padding once only, and take nothing away as they do."""
+    if op.mode in (PadMode.NONE, PadMode.CONSTANT):
+        return None
+    shape, pads = op.input.type.shape, op.operand("pads")
+    if shape is None or pads is None or pads.value is None:
+        slot, what = ("input", "its rank") if shape is None else ("pads", "they")
+        return Refusal(slot, f"{what} must be known in mode {op.mode.name}", Rule.SHAPE)
+    narrower = 1 if op.mode is PadMode.REFLECT else 0
+    for size, before, after in zip(shape, op.pads[::2], op.pads[1::2], strict=True):
+        most = max(before, after)
+        if min(before, after) < 0:
+            return Refusal("pads", f"negative ones in mode {op.mode.name}")
+        if most > 0 and (not isinstance(size, int) or size - narrower < most):
+            return Refusal("pads", f"{most} on an axis of size {size} in mode {op.mode.name}")
+    return None
+
+
+def divides_exactly(op: ResizeNearest) -> bool:
+    """Tell whether dividing by the scale finds the pixels that multiplying by its inverse does.
+
+    Engines do the former, the operator means the latter. For powers of two both are exact.
+    """
+    image = op.input.type.shape or ()
+    try:
+        ratios = op.scales if op.shape is None else tuple(map(truediv, op.shape, image[2:]))
+    except (ComputedParameter, TypeError, ZeroDivisionError):
+        return False
+    return not op.align_corners and all(math.frexp(r)[0] == 0.5 for r in ratios or (0.0,))
