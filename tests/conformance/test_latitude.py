@@ -78,7 +78,7 @@ CHANNELS = use("AVERAGE_POOL_2D", np.zeros((1, 0, 2, 2)), kernel_shape=(1, 1))
 ALLOWED: list[tuple[Use, Change]] = [
     (POOL, set_to(1, 0, 0, 0, 0)),
     (POOL, set_to(-INF, 0, 0, 0, 0)),
-    (POOL, set_to(np.finfo(np.float32).min, 0, 0, 0, 0)),
+    (POOL, set_to(float(np.finfo(np.float32).min), 0, 0, 0, 0)),
     (PLACES, set_to(0, 0, 0, 0, 0, output=1)),
     (CELLS, set_to(1, 0, 0, 0, 0)),
     (SOFT, set_to(0, 0, 1)),

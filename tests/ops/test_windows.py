@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,7 +89,7 @@ def test_images_without_pixels_have_no_simpler_windows(operator: type[Operator])
     b = Builder()
     image = b.input("image", TensorType(ElementType.FLOAT32, (1, 1, 0, 3)))
     filters = [np.ones((1, 1, 2, 2), np.float32)] if operator is Conv2D else []
-    named = {} if filters else {"kernel_shape": (2, 2)}
+    named: dict[str, Any] = {} if filters else {"kernel_shape": (2, 2)}
     b.output("y", b.add(operator, image, *filters, auto_pad=AutoPad.SAME, **named))
     model = b.build()
     (operation,) = model.operations
