@@ -419,3 +419,16 @@ def test_scales_that_are_no_factors(check: Checker, name: str) -> None:
     for wrong in (0, -1, np.nan):
         assert_refused(check, build, [IMAGE, np.array([1, wrong], np.float32)], check.static)
     agree(check, build, [IMAGE, np.array([2, 0.5], np.float32)], check.static)
+
+
+def test_a_normalization_of_a_constant(check: Checker) -> None:
+    """With OpenVINO, each run would add its bias to the result of the run before."""
+    row = np.array([[1, 2, 4]], np.float32)
+    model = check.built(
+        lambda b, bias: b.add(operator_named("LAYER_NORMALIZATION"), b.constant(row), None, bias),
+        [np.ones(3, np.float32)],
+    )
+    if check.device.supports(model.operations[0], Options()):
+        program = check.device.compile(model, Options())
+        first, second = (program.run([np.full(3, n, np.float32)])[0] for n in (1, 2))
+        np.testing.assert_allclose(second, first + 1, rtol=1e-5)
