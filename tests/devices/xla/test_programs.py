@@ -31,6 +31,7 @@ from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.pooling import MaxPool2D
+from crosschip.ops.standard.recurrent import LSTM
 from crosschip.ops.standard.searching import NonZero
 
 if TYPE_CHECKING:
@@ -183,6 +184,21 @@ def test_images_in_either_order(check: Checker) -> None:
         return grouped, pooled, flat, joined, b.add(Add, joined, weights(2, 1, 1, 1))
 
     check(build, (2, 4, 5, 6))
+
+
+def test_recurrent_networks_of_many_steps(check: Checker) -> None:
+    random = np.random.default_rng(5)
+    weights = [random.normal(size=size).astype(np.float32) for size in ((24, 5), (24, 6), (48,))]
+
+    def build(b: Builder, x: Any, lengths: Any) -> Any:
+        own = [b.constant(np.stack([array, -array])) for array in weights]
+        return b.add_all(LSTM, x, *own, sequence_lengths=lengths, direction=2)
+
+    steps = random.normal(size=(40, 3, 5)).astype(np.float32)
+    check(build, steps, np.array([40, 7, 0], np.int32), rankless_too=False)
+    model = check.built(build, [steps, np.array([1, 1, 1], np.int32)])
+    with pytest.raises(DeviceError, match=r"not in \[0, 40\]"):
+        check.outputs_of(check.device, model, [steps, np.array([1, 41, 1], np.int32)])
 
 
 def test_mixed_devices_and_kept_outputs(check: Checker) -> None:
