@@ -19,13 +19,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.modelling import at_once, python_path
 
+from crosschip.hal.folders import cache_folder
 from crosschip.ir import CacheError, InputError
 from crosschip.runtime import cache as cache_module
 from crosschip.runtime.cache import (
     DEFAULT_LIMIT,
     SUFFIX,
     Cache,
-    default_folder,
     default_limit,
     open_cache,
 )
@@ -660,7 +660,7 @@ def test_a_setting_that_is_no_size_is_refused(text: str, monkeypatch: pytest.Mon
 
 def test_the_default_folder_can_be_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CROSSCHIP_CACHE_DIR", str(tmp_path / "mine"))
-    assert default_folder() == tmp_path / "mine"
+    assert cache_folder() == tmp_path / "mine"
     monkeypatch.setenv("CROSSCHIP_CACHE_DIR", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert default_folder().name == "crosschip"
+    assert cache_folder().name == "crosschip"

@@ -8,8 +8,9 @@ import typer
 
 from crosschip.cli import _options
 from crosschip.cli._show import console, document, table
+from crosschip.hal.folders import cache_folder
 from crosschip.ir.text import legible
-from crosschip.runtime.cache import Cache, Listed, default_folder
+from crosschip.runtime.cache import Cache, Listed
 
 
 def command(
@@ -21,7 +22,7 @@ def command(
     as_json: _options.Json = False,
 ) -> None:
     """List the compiled programs that are kept; remove damaged, old or all ones."""
-    cache = Cache(folder or default_folder())
+    cache = Cache(folder or cache_folder())
     limit = 0 if clear else None if max_mb is None else max_mb * 2**20
     removed = 0 if limit is None else cache.prune(limit)
     listing = cache.listing()

@@ -1,6 +1,7 @@
 """`crosschip run`."""
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,6 +32,11 @@ def command(
     use_cache: _options.UseCache = True,
     cache_dir: _options.CacheFolder = None,
     property: _options.Properties = None,
+    partition: _options.Partition = None,
+    pin: _options.Pins = None,
+    min_segment: _options.MinSegment = 1,
+    max_segments: _options.MaxSegments = None,
+    strict: _options.Strict = False,
     budget: _options.Limits = None,
     as_json: _options.Json = False,
 ) -> None:
@@ -49,6 +55,11 @@ def command(
             precision=precision,
             threads=threads,
             properties=settings,
+            partition=_options.partition(partition),
+            pin=_options.pins(pin),
+            min_segment=min_segment,
+            max_segments=max_segments,
+            strict=strict,
             budget=limits,
         )
     with compiled:
@@ -80,8 +91,10 @@ def _report(
             for segment in compiled.placement.segments
         ],
         "latency_ms": latency,
+        "placement": compiled.placement.summary(),
         "compile_ms": compiled.report.milliseconds,
         "cache": compiled.report.cache,
+        "choice": asdict(compiled.placement.choice) if compiled.placement.choice else None,
     }
 
 
@@ -122,8 +135,11 @@ def _print(
         [(s.device, len(s.model.operations)) for s in compiled.placement.segments],
         numbers="operations",
     )
+    console.print(compiled.placement.summary(), highlight=False)
     report = compiled.report
     console.print(
         f"compiled in {report.milliseconds:.0f} ms (cache: {report.cache}), "
         f"first run took {latency:.2f} ms"
     )
+    if compiled.placement.choice:
+        console.print(f"measured: {compiled.placement.choice}", highlight=False)

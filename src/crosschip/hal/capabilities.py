@@ -62,6 +62,8 @@ class Capabilities:
 
     Attributes:
         precisions: the arithmetic that it offers for float32 operations.
+        pairs: whether it takes float32 operations between `DEQUANTIZE` and `QUANTIZE` for
+            quantized ones. It then declines by itself those in a precision that it does not offer.
         types: the element types that it computes in or moves.
         sizing: the open sizes that it compiles.
         threads: whether `Options.threads` can be kept; one that cannot is not given operations
@@ -75,6 +77,7 @@ class Capabilities:
     """
 
     precisions: frozenset[Precision] = frozenset({Precision.FLOAT32})
+    pairs: bool = False
     types: frozenset[ElementType] = ALL_TYPES
     sizing: Sizing = Sizing.FREE
     threads: bool = False

@@ -11,17 +11,19 @@ from crosschip.ir.dimension import Dim, Dimension, Shape, symbol, unknown
 from crosschip.ir.errors import (
     BudgetError,
     CacheError,
+    DeadlineError,
     DeviceError,
     ElementTypeError,
     Error,
     InputError,
     ModelError,
     ModelFileError,
+    QueueFullError,
     UnsupportedError,
 )
 from crosschip.ir.extension import Extension
 from crosschip.ir.loops import Loop, Scan
-from crosschip.ir.model import Model, Operand, Operation
+from crosschip.ir.model import Model, Operand, Operation, Origin
 from crosschip.ir.types import Array, ElementType, Quantization, TensorType
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "Builder",
     "CacheError",
     "ControlFlow",
+    "DeadlineError",
     "DeviceError",
     "Dim",
     "Dimension",
@@ -46,7 +49,9 @@ __all__ = [
     "ModelFileError",
     "Operand",
     "Operation",
+    "Origin",
     "Quantization",
+    "QueueFullError",
     "Scan",
     "Shape",
     "TensorType",

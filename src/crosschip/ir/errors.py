@@ -36,5 +36,13 @@ class DeviceError(Error):
     """A device is unknown, failed to load, or failed while compiling or running."""
 
 
+class DeadlineError(Error, TimeoutError):
+    """A request was not answered before its deadline."""
+
+
+class QueueFullError(Error):
+    """A request was not taken on, because as many wait already as may."""
+
+
 class CacheError(Error):
     """The compilation cache cannot be used as asked."""

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-import platformdirs
-
+from crosschip.hal.folders import cache_folder
 from crosschip.ir import CacheError, InputError
 from crosschip.ir.text import legible
 from crosschip.runtime import entry as entry_file
@@ -255,7 +254,7 @@ def open_cache(argument: CacheArgument, limit: int | None = None) -> Cache | Non
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
         raise InputError(f"cache_size is {limit!r}, but must be a number of bytes, or None")
     if isinstance(argument, bool):
-        return Cache(default_folder(), limit) if argument else None
+        return Cache(cache_folder(), limit) if argument else None
     try:
         folder = os.fspath(argument)
     except Exception:  # a foreign object's own method, or none
@@ -266,12 +265,6 @@ def open_cache(argument: CacheArgument, limit: int | None = None) -> Cache | Non
             f"the path of a folder, or False for no cache"
         )
     return Cache(Path(folder), limit)
-
-
-def default_folder() -> Path:
-    """`CROSSCHIP_CACHE_DIR`, or the platform's folder for caches."""
-    configured = os.environ.get("CROSSCHIP_CACHE_DIR")
-    return Path(configured) if configured else platformdirs.user_cache_path("crosschip")
 
 
 def default_limit() -> int:

@@ -30,7 +30,8 @@ class OnnxRuntimeDevice(Device):
         super().__init__(properties, instance)
         try:
             import_engine()
-            from crosschip.devices.onnxruntime import control, extensions, program
+            from crosschip.devices.onnxruntime import extensions, program
+            from crosschip.hal.onnx import control
         except ImportError as error:
             raise DeviceError(
                 f"ONNX Runtime cannot be used ({error}); pip install -U crosschip[onnxruntime]"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, numpy_helper
 
-from crosschip.devices.onnxruntime.graph import Graph
 from crosschip.hal import CompileError
+from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType, Extension, Model, Operand
 from crosschip.ir.types import NARROW_INTEGERS
 

@@ -9,8 +9,8 @@ import onnxruntime
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, defs, helper
 
 from crosschip.devices.onnxruntime.embedding import PACKED, Payloads, all_nodes, with_inner
-from crosschip.devices.onnxruntime.graph import OPSET
 from crosschip.hal import YES, Rule, Support
+from crosschip.hal.onnx.graph import OPSET
 from crosschip.ir import Extension
 
 FRAMEWORK = "onnx"

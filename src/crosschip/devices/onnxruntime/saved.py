@@ -1,4 +1,4 @@
-"""ONNX models with their large constants beside them, and the form that they are saved in.
+"""The form that compiled ONNX models are saved in, with their large constants beside them.
 
     offset  size  what
     0       8     the mark "ORT" 0D 0A 1A 00 03; its last byte is the version of this layout
@@ -14,34 +14,17 @@ from byte 64. What lies between these parts is 0.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
+from crosschip.hal.onnx.model import OnnxModel, aligned
 from crosschip.ir import Array
-
-EXTERNAL_BYTES = 1024
-"""Constants of at least so many bytes are kept outside of ONNX models."""
 
 _MARK = b"ORT\r\n\x1a\x00\x03"
 _PREAMBLE = struct.Struct("<8sQQ")
 _ALIGNMENT = 64
-
-
-@dataclass(frozen=True, slots=True)
-class OnnxModel:
-    """A serialized ONNX model, and the constants that are outside of it, by name."""
-
-    proto: bytes
-    external: Mapping[str, Array]
-
-
-def aligned(size: int) -> int:
-    """How many bytes a constant takes with what lies behind it."""
-    return size + -size % _ALIGNMENT
 
 
 def write(model: OnnxModel) -> bytes:

@@ -13,7 +13,7 @@ from onnxruntime import (
     OrtValue,
 )
 
-from crosschip.devices.onnxruntime.saved import EXTERNAL_BYTES, OnnxModel, aligned
+from crosschip.hal.onnx.model import EXTERNAL_BYTES, OnnxModel, aligned
 from crosschip.ir import DeviceError
 
 _SILENT = 4

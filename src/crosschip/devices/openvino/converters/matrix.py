@@ -7,10 +7,10 @@ from itertools import zip_longest
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.limits import known_weight
 from crosschip.devices.openvino.converters.table import converts, rank_of
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal
+from crosschip.hal.limits import known_weight
 from crosschip.ir import Operand
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard import matrix

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from openvino import opset15 as ops
 
-from crosschip.devices.limits import padded_once
 from crosschip.devices.openvino.converters.table import MOVABLE, converts, sizes_only
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
+from crosschip.hal.limits import padded_once
 from crosschip.ops.standard.padding import Pad, PadMode
 
 _MODES = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.limits import along_nothing
 from crosschip.devices.openvino.converters.table import MOVABLE, converts, rank_of, sizes_only
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
+from crosschip.hal.limits import along_nothing
 from crosschip.ir import ElementType
 from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile
 
@@ -32,7 +32,9 @@ def _along_axes(op: Roll) -> Refusal | None:
 
 
 @converts(Roll, types=MOVABLE, limit=_along_axes)
-def roll(g: Graph, op: Roll) -> Node:
+def roll(g: Graph, op: Roll) -> Value:
+    if not op.shifts:
+        return g[op.input]  # of which OpenVINO leaves the output unwritten
     return ops.roll(g[op.input], g.int64(op.shifts), g.int64(op.axes or ()))
 
 

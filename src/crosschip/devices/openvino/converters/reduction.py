@@ -8,7 +8,6 @@ import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.limits import some_elements
 from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     INTEGER_TYPES,
@@ -18,6 +17,7 @@ from crosschip.devices.openvino.converters.table import (
     sizes_only,
 )
 from crosschip.devices.openvino.graph import Graph
+from crosschip.hal.limits import some_elements
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS, FLOATS
 from crosschip.ops.standard.reduction import (

@@ -1,0 +1,97 @@
+"""Drives onnxruntime-qnn; runs in the environment that this is installed in, without crosschip."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+
+import onnxruntime
+import onnxruntime_qnn
+
+_PROVIDER = "QNNExecutionProvider"
+_CONTEXT = "context.onnx"
+_DETAILS = 0
+_ERRORS = 3
+
+
+class _Loaded:
+    """What `run` runs."""
+
+    session: Any = None
+    inputs: Sequence[str] = ()
+
+
+def about() -> Mapping[str, Any]:
+    """What the tool calls itself."""
+    return {"version": f"{onnxruntime_qnn.__version__} (onnxruntime {onnxruntime.__version__})"}
+
+
+def compile(folder: str, settings: Mapping[str, str]) -> Sequence[str]:
+    """Compile `model.onnx` for the chip, all of it, and keep what the chip's compiler made."""
+    try:
+        _compile(folder, settings, _ERRORS)
+    except Exception:
+        # It says only to those who ask for all details why it does not take a node, and what it
+        # has written of the others would stand in its way.
+        with suppress(FileNotFoundError):
+            os.remove(os.path.join(folder, _CONTEXT))
+        _compile(folder, settings, _DETAILS)
+    if not os.path.exists(os.path.join(folder, _CONTEXT)):
+        raise RuntimeError("nothing of it is left for the chip to compute")
+    return [_CONTEXT]
+
+
+def load(folder: str, settings: Mapping[str, str]) -> None:
+    """Make ready to run what was compiled."""
+    if _Loaded.session is None:
+        path = os.path.join(folder, _CONTEXT)
+        _use(onnxruntime.InferenceSession(path, _options(settings, _ERRORS)))
+
+
+def run(inputs: Sequence[Any]) -> Sequence[Any]:
+    """The outputs, in order."""
+    feed = dict(zip(_Loaded.inputs, inputs, strict=True))
+    outputs: Sequence[Any] = _Loaded.session.run(None, feed)
+    return outputs
+
+
+def _compile(folder: str, settings: Mapping[str, str], severity: int) -> None:
+    options = _options(settings, severity)
+    options.add_session_config_entry("ep.context_enable", "1")
+    options.add_session_config_entry("ep.context_file_path", os.path.join(folder, _CONTEXT))
+    options.add_session_config_entry("ep.context_embed_mode", "1")
+    _use(onnxruntime.InferenceSession(os.path.join(folder, "model.onnx"), options))
+
+
+def _use(session: Any) -> None:
+    _Loaded.session = session
+    _Loaded.inputs = [value.name for value in session.get_inputs()]
+
+
+def _options(settings: Mapping[str, str], severity: int) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = severity
+    # Else the processor takes over in silence.
+    options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    backend = {"backend_path": onnxruntime_qnn.get_qnn_htp_path()}
+    options.add_provider_for_devices([_device()], {**settings, **backend})
+    return options
+
+
+def _device() -> Any:
+    """The neural processor if there is one; the emulation is registered as a processor."""
+    found = _devices()
+    if not found:
+        path = onnxruntime_qnn.get_library_path()
+        onnxruntime.register_execution_provider_library(_PROVIDER, path)
+        found = _devices()
+    npu = onnxruntime.OrtHardwareDeviceType.NPU
+    return next((device for device in found if device.device.type == npu), found[0])
+
+
+def _devices() -> Sequence[Any]:
+    return [device for device in onnxruntime.get_ep_devices() if device.ep_name == _PROVIDER]

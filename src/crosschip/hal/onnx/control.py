@@ -1,0 +1,95 @@
+"""Models with control flow as ONNX: `If`, `Loop` and `Scan`, which hold graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from onnx import GraphProto
+
+from crosschip.hal import YES, Rule, Support
+from crosschip.hal.onnx.converters import converters
+from crosschip.hal.onnx.converters.table import MOVABLE
+from crosschip.hal.onnx.graph import Graph
+from crosschip.ir import ControlFlow, If, Loop, Model, Operand, Operation, Scan
+
+
+def supports(operation: Operation) -> Support:
+    """Whether there is a converter for an operation, and for all in the models that it holds."""
+    if not isinstance(operation, ControlFlow):
+        return converters.supports(operation)
+    for role, body in zip(operation.roles, operation.bodies, strict=True):
+        for inner in body.operations:
+            answer = supports(inner)
+            if not answer:
+                rule = answer.rule or Rule.OPERATOR
+                return Support.no(operation, role, answer.reason, rule)
+        for operand in (*body.inputs.values(), *body.outputs.values()):
+            if operand.type.element_type not in MOVABLE:
+                detail = f"{operand.type.element_type} is not supported"
+                return Support.no(operation, role, detail, Rule.ELEMENT_TYPE)
+    return YES
+
+
+def operators() -> Collection[str]:
+    """The operators that it runs in some form."""
+    return converters.operators
+
+
+def add_operation(graph: Graph, operation: Operation) -> None:
+    """Add an operation of a model, or of a body, to a graph."""
+    graph.label = operation.name
+    if isinstance(operation, ControlFlow):
+        graph.define(operation, _convert(graph, operation))
+    else:
+        graph.define(operation, converters.convert(graph, operation))
+
+
+def _convert(graph: Graph, operation: ControlFlow) -> Sequence[str]:
+    captures = operation.captures
+    count = len(operation.outputs)
+    given = ["" if o is None else graph[o] for o in operation.inputs]
+    given = given[: len(given) - len(captures)]
+    bodies = [_body(graph, body, captures) for body in operation.bodies]
+    graph.label = operation.name
+    match operation:
+        case If():
+            then_branch, else_branch = bodies
+            return graph.add_all(
+                "If", count, *given, then_branch=then_branch, else_branch=else_branch
+            )
+        case Loop():
+            flat = zip(operation.inputs[:2], given[:2], strict=True)
+            limits = [_without_axes(graph, operand, name) for operand, name in flat]
+            return graph.add_all("Loop", count, *limits, *given[2:], body=bodies[0])
+        case Scan():
+            return graph.add_all(
+                "Scan",
+                count,
+                *given,
+                body=bodies[0],
+                num_scan_inputs=len(operation.input_axes),
+                scan_input_axes=operation.input_axes,
+                scan_input_directions=list(map(int, operation.input_reversed)),
+                scan_output_axes=operation.output_axes or None,
+                scan_output_directions=list(map(int, operation.output_reversed)) or None,
+            )
+    raise NotImplementedError(f"{operation.type} has no counterpart in ONNX")
+
+
+def _without_axes(graph: Graph, operand: Operand | None, name: str) -> str:
+    """The name of one number without axes, as the body is declared to take it."""
+    if operand is None or operand.type.shape == ():
+        return name
+    return graph.add("Reshape", name, graph.int64([]))
+
+
+def _body(graph: Graph, body: Model, captures: Sequence[Operand]) -> GraphProto:
+    """A body as a graph that reads what it captures by the names that it has outside."""
+    inputs = list(body.inputs.values())
+    own = inputs[: len(inputs) - len(captures)]
+    inner = Graph(own, graph)
+    for operand, outside in zip(inputs[len(own) :], captures, strict=True):
+        inner.stand_for(operand, graph[outside])
+    for operation in body.operations:
+        add_operation(inner, operation)
+    return inner.with_outputs(body.outputs.values())

@@ -1,0 +1,41 @@
+"""Tensors made from a description."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.hal.onnx.converters.table import (
+    MOVABLE,
+    converts,
+)
+from crosschip.hal.onnx.graph import Graph
+from crosschip.ir import ElementType
+from crosschip.ir.types import INDICES
+from crosschip.ops.standard import creation
+from crosschip.ops.standard.creation import Range
+
+
+@converts(creation.Fill, types=MOVABLE, computed=["shape"])
+def fill(g: Graph, op: creation.Fill) -> str:
+    value = g.add("Reshape", g[op.value], g.int64([]))
+    return g.add("Expand", value, g.indices(op.operand("shape")))
+
+
+@converts(creation.ShapeOf, types=MOVABLE)
+def shape_of(g: Graph, op: creation.ShapeOf) -> str:
+    return g.cast(g.add("Shape", g[op.input]), op.dtype.dtype)
+
+
+@converts(Range, types={ElementType.FLOAT32, ElementType.FLOAT64, *INDICES})
+def range_(g: Graph, op: Range) -> str:
+    bounds = [g.add("Reshape", g[o], g.int64([])) for o in (op.start, op.end, op.step)]
+    element_type = op.outputs[0].type.element_type
+    if element_type in INDICES:
+        return g.add("Range", *bounds)
+    # ONNX Runtime counts in the element type, and in its own way to what is not finite.
+    start, end, step = (g.cast(bound, np.float64) for bound in bounds)
+    nothing = g.constant(np.array(0.0))
+    differences = [g.add("Sub", bound, bound) for bound in (start, end, step)]
+    are_finite = g.add("Equal", g.add("Sum", *differences), nothing)
+    refused_or_step = g.add("Where", are_finite, step, nothing)
+    return g.cast(g.add("Range", start, end, refused_or_step), element_type.dtype)

@@ -1,0 +1,62 @@
+"""Matrix products and determinants."""
+
+from __future__ import annotations
+
+from crosschip.hal import Refusal
+from crosschip.hal.limits import known_weight
+from crosschip.hal.onnx.converters.table import (
+    FLOAT_TYPES,
+    converts,
+    needs_rank,
+    rank_of,
+)
+from crosschip.hal.onnx.graph import Graph
+from crosschip.ir import ElementType, Operand
+from crosschip.ir.types import INDICES
+from crosschip.ops.standard import matrix
+
+
+def _transposed(op: matrix.MatMul) -> Refusal | None:
+    if not (op.transpose_x or op.transpose_y):
+        return None
+    unknown = needs_rank("x", op.x) or needs_rank("y", op.y)
+    # ONNX Runtime fuses the transposition into a product that it then gets wrong.
+    wrong = not unknown and op.transpose_x and rank_of(op.x) > rank_of(op.y) == 1
+    return Refusal("transpose_x", "with a y of one axis") if wrong else unknown
+
+
+@converts(
+    matrix.MatMul,
+    types=FLOAT_TYPES | INDICES | {ElementType.UINT32, ElementType.UINT64},
+    limit=_transposed,
+    nonempty=True,
+)
+def matmul(g: Graph, op: matrix.MatMul) -> str:
+    x = _matrix(g, op.x, op.transpose_x)
+    if len(op.y.type.shape or ()) == 1 and op.x.type.static_shape is None:
+        # ONNX Runtime multiplies no rows by a matrix only.
+        last = g.int64([-1])
+        product = g.add("MatMul", x, g.add("Unsqueeze", g[op.y], last))
+        return g.add("Squeeze", product, last)
+    return g.add("MatMul", x, _matrix(g, op.y, op.transpose_y))
+
+
+def _matrix(g: Graph, operand: Operand, transpose: bool) -> str:
+    if not transpose or rank_of(operand) < 2:
+        return g[operand]
+    *batch, rows, columns = range(rank_of(operand))
+    return g.add("Transpose", g[operand], perm=[*batch, columns, rows])
+
+
+@converts(matrix.FullyConnected, limit=known_weight)
+def fully_connected(g: Graph, op: matrix.FullyConnected) -> str:
+    rows = g[op.input]
+    if op.input.type.shape is None or rank_of(op.input) > 2:
+        _, size = op.weight.type.static_shape or ()
+        rows = g.add("Reshape", rows, g.int64([-1, size]))
+    return g.add("Gemm", rows, g[op.weight], g[op.bias] if op.bias else "", transB=1)
+
+
+@converts(matrix.Det, types={ElementType.FLOAT32})
+def det(g: Graph, op: matrix.Det) -> str:
+    return g.add("Det", g[op.input])

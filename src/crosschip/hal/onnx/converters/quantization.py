@@ -1,0 +1,56 @@
+"""To and from quantized integers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.hal import Refusal, Rule
+from crosschip.hal.onnx.converters.table import NARROW_FLOATS, converts
+from crosschip.hal.onnx.graph import Graph
+from crosschip.ir import ElementType, Operand
+from crosschip.ir.types import NARROW_TYPES, QUANTIZABLE
+from crosschip.ops.standard.quantization import Dequantize, Quantize
+
+_INTEGERS = QUANTIZABLE - NARROW_TYPES
+
+
+@converts(Quantize, types=NARROW_FLOATS | _INTEGERS - {ElementType.INT32})
+def quantize(g: Graph, op: Quantize) -> str:
+    return quantized(g, g.cast(g[op.input], np.float32), op.outputs[0])
+
+
+def _int32_zero_point(op: Dequantize) -> Refusal | None:
+    quantization = op.input.type.quantization
+    symmetric = quantization is not None and quantization.symmetric
+    if op.input.type.element_type is ElementType.INT32 and not symmetric:
+        return Refusal("input", "int32 with a zero point", Rule.ELEMENT_TYPE)
+    return None
+
+
+@converts(Dequantize, types={ElementType.FLOAT32} | _INTEGERS, limit=_int32_zero_point)
+def dequantize(g: Graph, op: Dequantize) -> str:
+    return dequantized(g, g[op.input], op.input)
+
+
+def quantized(g: Graph, reals: str, like: Operand) -> str:
+    """Reals as integers that stand for them as those of an operand do."""
+    return g.add("QuantizeLinear", reals, *_quantization(g, like), axis=_axis(like))
+
+
+def dequantized(g: Graph, integers: str, like: Operand) -> str:
+    """The reals that integers stand for, as those of an operand do."""
+    return g.add("DequantizeLinear", integers, *_quantization(g, like), axis=_axis(like))
+
+
+def _quantization(g: Graph, operand: Operand) -> tuple[str, str]:
+    """Scale and zero point: single numbers, or lists along the axis."""
+    quantization = operand.type.quantization
+    assert quantization is not None, "inference has seen to it"
+    shape = () if quantization.axis is None else (-1,)
+    zero_point = np.array(quantization.zero_point, operand.type.element_type.dtype)
+    scale = np.array(quantization.scale, np.float32)
+    return g.constant(scale.reshape(shape)), g.constant(zero_point.reshape(shape))
+
+
+def _axis(operand: Operand) -> int | None:
+    return operand.type.quantization.axis if operand.type.quantization else None

@@ -1,0 +1,103 @@
+"""Recurrent networks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from crosschip.hal import Refusal, Rule
+from crosschip.hal.limits import hidden_size
+from crosschip.hal.onnx.converters.table import converts
+from crosschip.hal.onnx.graph import Graph
+from crosschip.ir import ElementType
+from crosschip.ir.types import INDICES
+from crosschip.ops.definition.operator import shape_of
+from crosschip.ops.numerics.cells import CellFunction
+from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Recurrent
+
+_FUNCTIONS = {
+    CellFunction.SIGMOID: ("Sigmoid", 0),
+    CellFunction.TANH: ("Tanh", 0),
+    CellFunction.RELU: ("Relu", 0),
+    CellFunction.AFFINE: ("Affine", 2),
+    CellFunction.LEAKY_RELU: ("LeakyRelu", 1),
+    CellFunction.THRESHOLDED_RELU: ("ThresholdedRelu", 1),
+    CellFunction.SCALED_TANH: ("ScaledTanh", 2),
+    CellFunction.HARD_SIGMOID: ("HardSigmoid", 2),
+    CellFunction.ELU: ("Elu", 1),
+    CellFunction.SOFTSIGN: ("Softsign", 0),
+    CellFunction.SOFTPLUS: ("Softplus", 0),
+}
+"""The name of each function, and how many parameters it has."""
+_TENSORS = (
+    *("input", "weight", "recurrence_weight", "bias", "sequence_lengths", "initial_hidden"),
+    *("initial_cell", "peephole"),
+)
+
+
+def _unclipped(op: Recurrent) -> Refusal | None:
+    # What goes into the last function of an LSTM, ONNX Runtime does not clip.
+    clips = isinstance(op, LSTM) and np.isfinite(op.clip)
+    return Refusal("clip", "must be left out") if clips or op.clip == 0 else _sized(op)
+
+
+def _sized(op: Recurrent) -> Refusal | None:
+    """The rule that sizes are known; an input of none ends the process of ONNX Runtime."""
+    sizes = [operand.type.shape[2] for operand in (op.input, op.weight) if operand.type.shape]
+    if not any(isinstance(size, int) for size in sizes):
+        return Refusal("input", "its last size must be known", Rule.SHAPE)
+    return hidden_size(op)
+
+
+@converts(RNN, GRU, LSTM, types=INDICES | {ElementType.FLOAT32}, limit=_unclipped, nonempty=True)
+def recurrent(g: Graph, op: Recurrent) -> list[str]:
+    tensors = [g[operand] if (operand := op.operand(slot)) else "" for slot in _TENSORS]
+    tensors[_TENSORS.index("sequence_lengths")] = _lengths(g, op)
+    while not tensors[-1]:
+        tensors.pop()
+    return g.add_all(op.type, len(op.outputs), *tensors, **_attributes(op))
+
+
+def _lengths(g: Graph, op: Recurrent) -> str:
+    """The lengths of the sequences; they do not fit an empty batch, which would end the process."""
+    given = g.cast(g[op.sequence_lengths], np.int32) if op.sequence_lengths else ""
+    _, batch, _ = op.input.type.shape or (None,) * 3
+    if isinstance(op, RNN) or isinstance(batch, int):
+        return given
+    count = g.add("Max", g.add("Shape", g[op.input], start=1, end=2), g.int64([1]))
+    if given:
+        return g.add("Reshape", given, count)
+    return g.add("Expand", g.cast(g.add("Shape", g[op.input], end=1), np.int32), count)
+
+
+def _attributes(op: Recurrent) -> dict[str, Any]:
+    functions = op.activations or op.functions * len(op.direction.passes)
+    alpha = op.activation_alpha or [function.alpha for function in functions]
+    beta = op.activation_beta or [function.beta for function in functions]
+    found = {
+        "direction": op.direction.name.lower(),
+        "hidden_size": shape_of(op.recurrence_weight)[2],
+        "activations": [_FUNCTIONS[function][0] for function in functions],
+        "activation_alpha": _those_read(functions, alpha, 1),
+        "activation_beta": _those_read(functions, beta, 2),
+        "clip": op.clip if np.isfinite(op.clip) else None,
+    }
+    if isinstance(op, GRU):
+        found["linear_before_reset"] = int(op.linear_before_reset)
+    if isinstance(op, LSTM):
+        found["input_forget"] = int(op.input_forget)
+    return found
+
+
+def _those_read(
+    functions: Sequence[CellFunction], values: Sequence[float], parameters: int
+) -> list[float] | None:
+    """The values for functions that have so many parameters, which are all that ONNX lists."""
+    read = [
+        value
+        for function, value in zip(functions, values, strict=True)
+        if _FUNCTIONS[function][1] >= parameters
+    ]
+    return read or None

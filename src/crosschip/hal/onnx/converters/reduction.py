@@ -1,0 +1,162 @@
+"""Reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from crosschip.hal import Refusal, Rule
+from crosschip.hal.limits import some_elements
+from crosschip.hal.onnx.converters.table import (
+    FLOAT_TYPES,
+    converts,
+    needs_rank,
+    rank_of,
+    refused_unless,
+)
+from crosschip.hal.onnx.graph import Graph
+from crosschip.ir import ElementType, Operand
+from crosschip.ir.types import BOOLEANS, INDICES
+from crosschip.ops.standard.reduction import (
+    CumSum,
+    ReduceL1,
+    ReduceL2,
+    ReduceLogSum,
+    ReduceLogSumExp,
+    ReduceMax,
+    ReduceMean,
+    ReduceMin,
+    ReduceProd,
+    ReduceSum,
+    ReduceSumSquare,
+    Reduction,
+)
+
+_COMPARED = FLOAT_TYPES | INDICES | BOOLEANS | {ElementType.INT8, ElementType.UINT8}
+
+
+def reduce(node: str) -> Callable[[Graph, Reduction], str]:
+    """The converter to an ONNX reduction."""
+
+    def convert(g: Graph, op: Reduction) -> str:
+        return _reduced(g, op, node, g[op.input])
+
+    return convert
+
+
+def _reduced(g: Graph, op: Reduction, node: str, value: str) -> str:
+    """A value reduced along the axes of an operation."""
+    axes = op.axes
+    if op.input.type.shape:  # of no elements, ONNX Runtime does not find negative axes
+        axes = tuple(axis % rank_of(op.input) for axis in axes)
+    return g.add(node, value, g.int64(axes), keepdims=int(op.keepdim))
+
+
+def extreme(node: str) -> Callable[[Graph, Reduction], str]:
+    """The converter to an ONNX reduction to an extreme, which may leave out a NaN."""
+    keeping_nan = _keeping_nan(node)
+
+    def convert(g: Graph, op: Reduction) -> str:
+        if op.input.type.element_type in BOOLEANS:
+            # Of no booleans, ONNX Runtime finds no extreme.
+            return g.cast(_reduced(g, op, node, g.cast(g[op.input], np.uint8)), np.bool_)
+        return keeping_nan(g, op)
+
+    return convert
+
+
+def _keeping_nan(node: str) -> Callable[[Graph, Reduction], str]:
+    """The converter to an ONNX reduction, with NaN where there is one among what is reduced."""
+
+    def convert(g: Graph, op: Reduction) -> str:
+        result = reduce(node)(g, op)
+        if op.input.type.element_type not in FLOAT_TYPES:
+            return result
+        nans = g.cast(g.add("IsNaN", g[op.input]), np.float32)
+        most = _reduced(g, op, "ReduceMax", nans)
+        found = g.add("Greater", most, g.constant(np.array(0, np.float32)))
+        return g.add("Where", found, g.scalar(np.nan, op.input), result)
+
+    return convert
+
+
+def _sizes_only(op: ReduceProd) -> Refusal | None:
+    """Integers are multiplied as float64, which holds the products of sizes."""
+    shape = op.input.type.shape
+    if op.input.type.element_type is ElementType.INT64 and (shape is None or len(shape) > 1):
+        return Refusal(
+            "input",
+            "int64 is multiplied as float64, which is for lists of sizes only",
+            Rule.ELEMENT_TYPE,
+        )
+    return None
+
+
+@converts(ReduceMean, limit=some_elements)
+def reduce_mean(g: Graph, op: ReduceMean) -> str:
+    mean, shape = reduce("ReduceMean")(g, op), op.input.type.shape
+    if shape is not None and all(isinstance(shape[a], int) for a in op.axes or range(len(shape))):
+        return mean
+    # Of no elements, ONNX Runtime makes 0.
+    sizes = g.add("Shape", g[op.input])
+    if op.axes:
+        sizes = g.add("Gather", sizes, g.int64(op.axes))
+    is_empty = g.add("Equal", g.add("ReduceProd", sizes, keepdims=0), g.constant(np.array(0)))
+    return g.add("Where", is_empty, g.scalar(np.nan, op.input), mean)
+
+
+converts(ReduceProd, types=FLOAT_TYPES | {ElementType.INT64}, limit=_sizes_only)(
+    reduce("ReduceProd")
+)
+converts(ReduceMax, types=_COMPARED)(extreme("ReduceMax"))
+
+
+converts(ReduceMin, types=_COMPARED)(extreme("ReduceMin"))
+
+
+converts(ReduceL1)(reduce("ReduceL1"))
+converts(ReduceL2)(reduce("ReduceL2"))
+converts(ReduceSumSquare)(reduce("ReduceSumSquare"))
+converts(ReduceLogSum)(reduce("ReduceLogSum"))
+converts(ReduceLogSumExp)(_keeping_nan("ReduceLogSumExp"))
+
+
+def _counted(op: ReduceSum) -> Refusal | None:
+    if op.input.type.element_type not in INDICES:
+        return None
+    return needs_rank("input", op.input) or some_elements(op)
+
+
+@converts(ReduceSum, types=FLOAT_TYPES | INDICES, limit=_counted)
+def reduce_sum(g: Graph, op: ReduceSum) -> str:
+    # Integers are summed up as float64, and saturate; in running sums they wrap around, which begin
+    # with a 0 where there may be none.
+    if op.input.type.element_type in FLOAT_TYPES:
+        return reduce("ReduceSum")(g, op)
+    total, axes = g[op.input], op.axes or tuple(range(rank_of(op.input)))
+    for axis in axes:
+        if not isinstance((op.input.type.shape or ())[axis], int):
+            total = g.add("Pad", total, g.int64([1, 0]), "", g.int64([axis]))
+        running = g.add("CumSum", total, g.int64([axis]))
+        total = g.add("Gather", running, g.int64([-1]), axis=axis)
+    return total if op.keepdim else g.add("Squeeze", total, g.int64(axes))
+
+
+def _axis(g: Graph, input: Operand, axis: Operand) -> str:
+    """One axis; where there are no elements, ONNX Runtime does not look whether there is such."""
+    given = g.indices(axis)
+    if axis.value is None:
+        rank = g.add("Shape", g.add("Shape", g[input]))
+        beyond = g.add("GreaterOrEqual", given, rank)
+        beyond = g.add("Or", beyond, g.add("Less", given, g.add("Neg", rank)))
+        given = refused_unless(g, g.add("Not", beyond), given, g.int64([1]))
+    return g.add("Squeeze", given)
+
+
+@converts(CumSum, types=FLOAT_TYPES | INDICES, computed=["axis"])
+def cum_sum(g: Graph, op: CumSum) -> str:
+    axis = op.operand("axis")
+    place = _axis(g, op.input, axis) if axis else g.constant(np.array(-1))
+    flags = {"exclusive": int(op.exclusive), "reverse": int(op.reverse)}
+    return g.add("CumSum", g[op.input], place, **flags)

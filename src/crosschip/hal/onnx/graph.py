@@ -1,0 +1,213 @@
+"""Writing an ONNX model, with its large constants beside it instead of inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import FunctionProto, NodeProto, TensorProto, TypeProto, helper
+
+from crosschip.hal.onnx.model import EXTERNAL_BYTES, OnnxModel, aligned
+from crosschip.ir import Array, ElementType, Operand, Operation, TensorType
+
+OPSET = 21
+"""The version of the standard operators that converters write."""
+_IR_VERSION = 10
+_STANDARD_DOMAINS = ("", "ai.onnx")
+
+
+class Graph:
+    """An ONNX graph in the making; knows the name that stands for each operand.
+
+    Names are unique in a model, and the constants of a graph that a node holds are those of the
+    graph around it all: ONNX Runtime does not find them again if they are in graphs of nodes.
+
+    Args:
+        inputs: what the graph reads.
+        around: the graph of the node that holds this one, if a node does.
+        opset: the version of the standard operators that its nodes are written in.
+        types: the types of operands that are no tensors, as ONNX writes them.
+
+    Attributes:
+        inputs: what the graph reads.
+        label: what the engine's messages call the nodes that are added from now on.
+    """
+
+    def __init__(
+        self,
+        inputs: Iterable[Operand],
+        around: Graph | None = None,
+        *,
+        opset: int = OPSET,
+        types: Mapping[Operand, TypeProto] | None = None,
+    ) -> None:
+        self.inputs = tuple(inputs)
+        self._proto = onnx.GraphProto(name="crosschip")
+        self._opset = opset
+        self._types = types or {}
+        self._imports: dict[str, int] = {}
+        self._functions: dict[tuple[str, str, str], FunctionProto] = {}
+        self._prefixes = 0
+        self._names: dict[Operand, str] = {}
+        self._made: set[str] = set()
+        self._whole: Graph = self if around is None else around._whole
+        self.label = ""
+        self._external: dict[str, Array] = {}
+        self._count = 0
+        self._end = 0
+        for index, operand in enumerate(self.inputs):
+            name = f"input{index}" if around is None else self._new_name()
+            self._names[operand] = name
+            self._proto.input.append(self._value_info(name, operand))
+
+    def __getitem__(self, operand: Operand) -> str:
+        """The name that stands for an operand; a constant is added when first asked for."""
+        name = self._names.get(operand)
+        if name is None:
+            elements = operand.value
+            assert elements is not None, "an operation stands after those that it reads"
+            name = self._names[operand] = self.constant(elements)
+        return name
+
+    def stand_for(self, operand: Operand, name: str) -> None:
+        """Say what stands for an operand that is made elsewhere."""
+        self._names[operand] = name
+
+    def define(self, operation: Operation, names: Sequence[str]) -> None:
+        """Say what stands for the outputs of an operation."""
+        self._names.update(zip(operation.outputs, names, strict=True))
+
+    def add(self, type: str, *inputs: str, **attributes: Any) -> str:
+        """Add a node that makes one output and return that output's name.
+
+        An input that is left out is an empty string, an attribute that is left out `None`.
+        """
+        return self.add_all(type, 1, *inputs, **attributes)[0]
+
+    def add_all(self, type: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
+        """Like `add`, for a node with any number of outputs."""
+        outputs = [self._new_name() for _ in range(count)]
+        self._made.update(outputs)
+        given = {name: value for name, value in attributes.items() if value is not None}
+        label = self._label(outputs[0])
+        self._proto.node.append(helper.make_node(type, inputs, outputs, label, **given))
+        return outputs
+
+    def constant(self, value: Array) -> str:
+        """Add a constant; a large one is not copied."""
+        whole = self._whole
+        name = f"constant{len(whole._proto.initializer)}"
+        tensor = whole._proto.initializer.add(
+            name=name, data_type=_code(value.dtype), dims=value.shape
+        )
+        if value.nbytes < EXTERNAL_BYTES:
+            tensor.raw_data = value.tobytes()
+        else:
+            tensor.data_location = TensorProto.EXTERNAL
+            start, whole._end = whole._end, whole._end + aligned(value.nbytes)
+            places = {"location": "memory", "offset": str(start), "length": str(value.nbytes)}
+            for key, place in places.items():
+                tensor.external_data.add(key=key, value=place)
+            whole._external[name] = np.asarray(value, order="C")
+        return name
+
+    def int64(self, values: Iterable[int]) -> str:
+        """Add a constant list of integers."""
+        return self.constant(np.array([*values], np.int64))
+
+    def scalar(self, value: float, like: Operand) -> str:
+        """Add one number of the element type of an operand; infinite beyond its range."""
+        with np.errstate(over="ignore"):
+            return self.constant(np.asarray(value, like.type.element_type.dtype))
+
+    def indices(self, operand: Operand | None) -> str:
+        """A list of integers that a parameter holds, in the type that ONNX wants them in."""
+        if operand is None:
+            return ""
+        if operand.value is not None:
+            return self.int64(operand.value.ravel().tolist())
+        return self.add("Reshape", self.cast(self[operand], np.int64), self.int64([-1]))
+
+    def cast(self, name: str, dtype: np.typing.DTypeLike) -> str:
+        """Convert a value to another element type."""
+        return self.add("Cast", name, to=_code(np.dtype(dtype)))
+
+    def finish(self, outputs: Iterable[Operand]) -> OnnxModel:
+        """The graph as a model whose outputs stand for these operands, in order."""
+        proto = self.with_outputs(outputs)
+        imports = {"": self._opset, **self._imports}
+        model = helper.make_model(
+            proto,
+            ir_version=_IR_VERSION,
+            opset_imports=[helper.make_operatorsetid(*entry) for entry in imports.items()],
+            functions=list(self._functions.values()),
+        )
+        return OnnxModel(model.SerializeToString(), self._external)
+
+    def with_outputs(self, outputs: Iterable[Operand]) -> onnx.GraphProto:
+        """The graph, with outputs that stand for these operands, in order."""
+        taken: set[str] = set()
+        for operand in outputs:
+            name = self[operand]
+            # ONNX lets no input, constant or other output be an output.
+            if name not in self._made or name in taken:
+                name = self.add("Identity", name)
+            taken.add(name)
+            self._proto.output.append(self._value_info(name, operand))
+        return self._proto
+
+    def _new_name(self) -> str:
+        self._whole._count += 1
+        return f"value{self._whole._count - 1}"
+
+    def add_node(self, node: NodeProto) -> None:
+        """Add a node that is there already, with names that are the graph's own."""
+        node.name = self._label(next(filter(None, node.output)))
+        self._proto.node.append(node)
+        self._made.update(node.output)
+
+    def add_initializer(self, tensor: TensorProto) -> None:
+        """Add a constant that is there already, by a name that is the graph's own."""
+        self._proto.initializer.append(tensor)
+
+    def add_function(self, function: FunctionProto) -> FunctionProto:
+        """Add a function that nodes call; returns the one that already has its name, if any."""
+        key = function.domain, function.name, function.overload
+        return self._functions.setdefault(key, function)
+
+    def require(self, domain: str, version: int) -> int:
+        """Ask for a version of the operators of a domain; returns the one that there is.
+
+        The standard operators are of the graph's own version: whoever adds others has seen to it
+        that they mean the same in that.
+        """
+        if domain in _STANDARD_DOMAINS:
+            return version
+        return self._imports.setdefault(domain, version)
+
+    def new_prefix(self) -> str:
+        """What names may begin with that no other name begins with."""
+        self._prefixes += 1
+        return f"extension{self._prefixes - 1}."
+
+    def _label(self, name: str) -> str:
+        """What the engine's messages call a node."""
+        return f"{self.label if self.label.isprintable() else ascii(self.label)}.{name}"
+
+    def _value_info(self, name: str, operand: Operand) -> onnx.ValueInfoProto:
+        if operand.type.element_type is ElementType.OBJECT:
+            return onnx.ValueInfoProto(name=name, type=self._types[operand])
+        return _value_info(name, operand.type)
+
+
+def _code(dtype: np.dtype) -> int:
+    return helper.np_dtype_to_tensor_dtype(dtype)
+
+
+def _value_info(name: str, type: TensorType) -> onnx.ValueInfoProto:
+    known = None
+    if type.shape is not None:
+        known = [size if isinstance(size, int) else None for size in type.shape]
+    return helper.make_tensor_value_info(name, _code(type.element_type.dtype), known)

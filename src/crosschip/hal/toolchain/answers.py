@@ -1,0 +1,65 @@
+"""What a compiler was found to take and to refuse, kept in the cache folder.
+
+A file a compiler and version, `answers/NAME.jsonl`; a line an answer: `["fingerprint", "why not"]`,
+where nothing speaks against it an empty reason. Lines are only appended, so that any number of
+processes may write; one that is no answer is passed over. It holds nothing that cannot be learned
+again, and is written only to a folder that is the user's alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from crosschip.hal.folders import cache_folder
+
+_MOST_BYTES = 16 * 2**20
+_LONGEST = 500
+
+
+class Answers:
+    """Reasons for refusals by fingerprint; empty where there is none.
+
+    Args:
+        name: the compiler's, with its version and all else that its answers depend on.
+    """
+
+    def __init__(self, name: str) -> None:
+        safe = re.sub(r"[^A-Za-z0-9._-]+", "_", name)
+        self._path = cache_folder() / "answers" / f"{safe}.jsonl"
+        self._known: dict[str, str] = {}
+        with suppress(OSError):
+            if _is_ours(self._path.parent) and self._path.stat().st_size <= _MOST_BYTES:
+                for line in self._path.read_text(errors="replace").splitlines():
+                    with suppress(ValueError, TypeError):
+                        key, why = json.loads(line)
+                        if isinstance(key, str) and isinstance(why, str):
+                            self._known[key] = why
+
+    def get(self, fingerprint: str) -> str | None:
+        """Why something is refused, empty if it is not; `None` if nobody has asked yet."""
+        return self._known.get(fingerprint)
+
+    def learn(self, answers: Mapping[str, str]) -> None:
+        """Add answers; where the folder cannot be written to, for this process alone."""
+        news = {key: why[:_LONGEST] for key, why in answers.items() if key not in self._known}
+        self._known.update(news)
+        text = "".join(f"{json.dumps(entry)}\n" for entry in news.items())
+        with suppress(OSError):
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if text and _is_ours(self._path.parent):
+                with self._path.open("a") as file:
+                    file.write(text)
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether nobody else can write to a folder."""
+    about = folder.stat()
+    if not hasattr(os, "geteuid"):
+        return True
+    return about.st_uid == os.geteuid() and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

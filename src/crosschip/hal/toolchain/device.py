@@ -1,0 +1,395 @@
+"""The device around a vendor's compiler."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar
+
+from onnx import ModelProto
+
+from crosschip.hal.capabilities import Capabilities, Instance, Precision, Sizing
+from crosschip.hal.converters import refused as refusal_of
+from crosschip.hal.device import CompileError, Device
+from crosschip.hal.onnx.converters import converters
+from crosschip.hal.onnx.standalone import Dialect, Written, on_reals, write
+from crosschip.hal.onnx.units import computes_float32, units
+from crosschip.hal.options import Options
+from crosschip.hal.program import Program
+from crosschip.hal.support import YES, Group, Offer, Refusal, Rule, Support
+from crosschip.hal.toolchain import halving
+from crosschip.hal.toolchain.answers import Answers
+from crosschip.hal.toolchain.asking import Asking, part_of
+from crosschip.hal.toolchain.program import ToolchainProgram, unpack
+from crosschip.hal.worker import Died, Refused, Worker
+from crosschip.ir import DeviceError, Model, Operation
+from crosschip.ir.types import ALL_TYPES
+
+_TRIES = 24
+_SECONDS = "600"
+
+
+class Toolchain(Device):
+    """A device that hands whole segments to a vendor's compiler, as ONNX files.
+
+    Segments have fixed sizes. float32 operations are taken only where the caller asks for a
+    precision that the chip has, and where they are one with the conversions around them: see
+    `crosschip.hal.onnx.units`.
+
+    Attributes:
+        package: what must be installed for the tool, as pip calls it.
+        module: the module of that package whose presence shows that it is.
+        script: the file of functions that drive the tool.
+        dialect: the ONNX that it reads.
+        checks: whether the script has `check`; if not, what the tool takes is learned by compiling.
+
+    Raises:
+        DeviceError: the tool is not there, or a property is unknown.
+    """
+
+    package: ClassVar[str]
+    module: ClassVar[str]
+    script: ClassVar[Path]
+    dialect: ClassVar[Dialect]
+    checks: ClassVar[bool] = False
+
+    def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:
+        super().__init__(properties, instance)
+        self._python = self.properties.get("python") or self.interpreter()
+        try:
+            self._seconds = float(self.properties.get("seconds", _SECONDS))
+        except ValueError:
+            wrong = self.properties["seconds"]
+            raise DeviceError(f"property seconds is {wrong!r}, but must be a number") from None
+        if self.properties.get("precision", "float16") != "float16":
+            wrong = self.properties["precision"]
+            raise DeviceError(f"property precision is {wrong!r}, but can only be float16")
+        self._half = "precision" in self.properties
+        self._worker: Worker | None = None
+        self._about: Mapping[str, Any] = self._asked("about")
+
+    @classmethod
+    def variable(cls) -> str:
+        """The environment variable that names the interpreter."""
+        return f"CROSSCHIP_{cls._stem().upper()}_PYTHON"
+
+    @classmethod
+    def _stem(cls) -> str:
+        return cls.__name__.removesuffix("Device").lower()
+
+    @classmethod
+    def interpreter(cls) -> str:
+        """The Python that runs the tool where no property says so."""
+        return os.environ.get(cls.variable()) or sys.executable
+
+    @classmethod
+    def known_properties(cls) -> Mapping[str, str]:
+        return {
+            "python": f"the Python in whose environment {cls.package} is installed (by default "
+            f"what {cls.variable()} names, or this one)",
+            "precision": "float16: compute float32 operations in float16 on this device, whatever "
+            "the precision that other devices are asked for",
+            "seconds": f"how long the tool may take to compile, and to run ({_SECONDS})",
+        }
+
+    @classmethod
+    def probe(cls) -> Sequence[Instance]:
+        return [Instance(kind=cls.kind, simulated=True, problem=cls.missing())]
+
+    @classmethod
+    def missing(cls) -> str:
+        """The sentence that the tool is not installed, found without starting it, or nothing."""
+        python = Path(cls.interpreter())
+        if python == Path(sys.executable):
+            there = find_spec(cls.module) is not None
+        else:
+            there = any(python.parent.parent.glob(f"lib/python*/site-packages/{cls.module}"))
+        return (
+            ""
+            if there
+            else f"{cls.package} is not installed; pip install it, into an environment of its own "
+            f"if you like, whose Python {cls.variable()} names"
+        )
+
+    @property
+    def version(self) -> str:
+        return str(self._about["version"])
+
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            precisions=frozenset({Precision.FLOAT16}),
+            pairs=True,
+            types=self.dialect.types & ALL_TYPES,
+            sizing=Sizing.FIXED,
+            max_rank=self.dialect.max_rank,
+            concurrency=1,
+        )
+
+    def operators(self) -> Collection[str]:
+        return converters.operators
+
+    def settings(self, options: Options, *, quantized: bool) -> Mapping[str, Any]:
+        """What the tool is told, as JSON can say it; the same for the same properties and options.
+
+        Args:
+            options: how to compile.
+            quantized: whether a segment holds quantized operations.
+        """
+        return {}
+
+    def limit(self, operation: Operation, options: Options) -> Refusal | None:
+        """The rule of the device that an operation breaks, besides those of the dialect."""
+        return None
+
+    def amend(self, model: ModelProto) -> None:
+        """Change a model to one that means the same, where the tool compiles what it is wrongly."""
+
+    def complaint(self, told: str) -> str:
+        """What speaks of refusals in what the tool said, the reason first.
+
+        Args:
+            told: the error that it raised, and below that all that it printed.
+        """
+        return told
+
+    def query(self, model: Model, options: Options) -> Offer:
+        options = self._own(options)
+        own = [self._limited(operation, options) for operation in model.operations]
+        index = {operation.name: place for place, operation in enumerate(model.operations)}
+        answers = list(own)
+        parts: list[tuple[Operation, ...]] = []
+        inside: set[str] = set()
+        for unit in units(model):
+            refusal = self.limit(unit.whole, options)
+            if refusal is not None:
+                core = index[unit.whole.name]
+                answers[core] = own[core] = refusal_of(unit.whole, refusal)
+            elif all(own[index[member.name]] for member in unit.operations):
+                parts.append(unit.operations)
+                inside.update(member.name for member in unit.operations)
+        for operation, answer in zip(model.operations, own, strict=True):
+            if answer and operation.name not in inside:
+                unasked = self._unasked(operation, options)
+                if unasked is None:
+                    parts.append((operation,))
+                else:
+                    answers[index[operation.name]] = unasked
+        taken: list[tuple[Operation, ...]] = []
+        for part, why in zip(parts, self._ask(model, parts, options), strict=True):
+            if not why:
+                taken.append(part)
+            else:
+                for member in part:
+                    no = Support.no(member, "", why, Rule.OPERATOR)
+                    answers[index[member.name]] = no
+        for part in taken:  # a conversion may be in another part, too, that is not taken
+            for member in part:
+                answers[index[member.name]] = YES
+        groups = [group for group in _groups(taken, index) if len(group) < len(index)]
+        why = "a quantized operation with the conversions around it"
+        return Offer(answers, [Group(group, why) for group in groups])
+
+    def compile(self, model: Model, options: Options) -> Program:
+        options = self._own(options)
+        self._check_precision(model, options)
+        try:
+            return self._compiled(model, options)
+        except Refused as error:
+            named = self._written(model).named_in(self.complaint(error.told))
+            if named:
+                raise CompileError(self._reason(error), named) from error
+            culprits = halving.refused(
+                _atoms(model), lambda some: self._compiles(model, some, options), _TRIES
+            )
+            found = [operation for atom in culprits for operation in atom]
+            raise CompileError(self._reason(error), found) from error
+
+    def load(self, saved: bytes, model: Model, options: Options) -> Program:
+        folder = tempfile.TemporaryDirectory(prefix="crosschip-")
+        try:
+            files = unpack(saved, folder.name)
+            settings = self._settings(model, self._own(options))
+            return self._program(model, folder, files, settings, None)
+        except BaseException:
+            folder.cleanup()
+            raise
+
+    def close(self) -> None:
+        if self._worker is not None:
+            self._worker.close()
+
+    @cached_property
+    def _answers(self) -> Answers:
+        about = sorted(self._about.items())
+        known = {k: v for k, v in self.properties.items() if k not in ("python", "seconds")}
+        words = [self._stem(), *(str(value) for _, value in about), *sorted(known.values())]
+        # Another script may put another question by the same words.
+        words.append(hashlib.sha256(self.script.read_bytes()).hexdigest()[:8])
+        return Answers("-".join(words))
+
+    def _own(self, options: Options) -> Options:
+        """The options as they are for this device."""
+        return replace(options, precision=Precision.FLOAT16) if self._half else options
+
+    def _limited(self, operation: Operation, options: Options) -> Support:
+        """The answer that converters and the device's own rules give."""
+        answer = converters.supports(on_reals(operation))
+        if not answer:
+            return answer
+        refusal = self.limit(operation, options)
+        return YES if refusal is None else refusal_of(operation, refusal)
+
+    def _unasked(self, operation: Operation, options: Options) -> Support | None:
+        """The answer no to what would be computed in another precision than the caller's."""
+        if options.precision is Precision.FLOAT16 or not computes_float32(operation):
+            return None
+        return Support.no(
+            operation,
+            "",
+            "is float32, which the chip does not compute: quantize the model, or ask for float16 "
+            f"(precision, or {self.name}'s property of that name)",
+            Rule.OPTION,
+        )
+
+    def _check_precision(self, model: Model, options: Options) -> None:
+        inside = {member.name for unit in units(model) for member in unit.operations}
+        wrong = [
+            operation
+            for operation in model.operations
+            if operation.name not in inside and self._unasked(operation, options) is not None
+        ]
+        if wrong:
+            raise CompileError(
+                "float32 operations without the conversions that make them quantized", wrong
+            )
+
+    def _ask(
+        self, model: Model, parts: Sequence[Sequence[Operation]], options: Options
+    ) -> Sequence[str]:
+        """Why each part is refused, empty if it is not."""
+        models = [part_of(model, part) for part in parts]
+        return Asking(
+            self.dialect,
+            self._answers,
+            lambda part: self._refusals(part, options),
+        ).reasons(models)
+
+    def _refusals(self, model: Model, options: Options) -> str:
+        """Why the tool refuses a model, empty if it does not."""
+        with tempfile.TemporaryDirectory(prefix="crosschip-") as folder:
+            written = self._written(model)
+            written.model.store(Path(folder, "model.onnx"))
+            settings = self._settings(model, options)
+            function = "check" if self.checks else "compile"
+            try:
+                found = self._asked(function, folder, settings)
+            except Refused as error:
+                return self._reason(error)
+        reasons = list(found.values()) if isinstance(found, dict) else []
+        return str(reasons[0]) if reasons else ""
+
+    def _reason(self, error: Refused) -> str:
+        """The first line of what a tool said, or how its process ended."""
+        lines = self.complaint(error.told).strip().splitlines()
+        return str(error) if isinstance(error, Died) or not lines else lines[0]
+
+    def _compiles(
+        self, model: Model, atoms: Sequence[Sequence[Operation]], options: Options
+    ) -> bool:
+        part = part_of(model, [operation for atom in atoms for operation in atom])
+        try:
+            self._compiled(part, options).close()
+        except Refused:
+            return False
+        return True
+
+    def _compiled(self, model: Model, options: Options) -> Program:
+        """Compile in a process of its own.
+
+        Raises:
+            Refused: the tool did not.
+        """
+        settings = self._settings(model, options)
+        folder = tempfile.TemporaryDirectory(prefix="crosschip-")
+        worker = None
+        try:
+            self._written(model).model.store(Path(folder.name, "model.onnx"))
+            worker = self._start(folder.name)
+            reply = worker.call("compile", folder.name, settings, seconds=self._seconds)
+            worker.call("load", folder.name, settings, seconds=self._seconds)
+            return self._program(model, folder, reply.result, settings, worker)
+        except BaseException:
+            if worker is not None:
+                worker.close()
+            folder.cleanup()
+            raise
+
+    def _program(
+        self,
+        model: Model,
+        folder: tempfile.TemporaryDirectory[str],
+        files: Sequence[str],
+        settings: Mapping[str, Any],
+        worker: Worker | None,
+    ) -> Program:
+        return ToolchainProgram(
+            model,
+            folder,
+            files,
+            settings,
+            self._start,
+            self._seconds,
+            worker,
+            real=self.dialect.real_boundary,
+        )
+
+    def _settings(self, model: Model, options: Options) -> Mapping[str, Any]:
+        return self.settings(options, quantized=bool(units(model)))
+
+    def _written(self, model: Model) -> Written:
+        return write(model, self.dialect, self.amend)
+
+    def _start(self, folder: str | None = None) -> Worker:
+        return Worker(self.name, self.script, self._python, folder)
+
+    def _asked(self, function: str, *arguments: Any) -> Any:
+        """What a function of the tool returns, in a process for such questions."""
+        if self._worker is None or not self._worker.alive:
+            if self._worker is not None:
+                self._worker.close()
+            self._worker = self._start()
+        return self._worker.call(function, *arguments, seconds=self._seconds).result
+
+
+def _atoms(model: Model) -> list[tuple[Operation, ...]]:
+    """The operations of a model, those of quantized operations together, in order."""
+    place = {operation.name: index for index, operation in enumerate(model.operations)}
+    parts = [unit.operations for unit in units(model)]
+    grouped = _groups(parts, place)
+    inside = {index for group in grouped for index in group}
+    grouped += [[index] for index in range(len(model.operations)) if index not in inside]
+    return [tuple(model.operations[index] for index in group) for group in sorted(grouped)]
+
+
+def _groups(parts: Sequence[Sequence[Operation]], index: Mapping[str, int]) -> list[list[int]]:
+    """The places of operations that are in one part, or in parts that share some."""
+    groups: list[set[int]] = []
+    for part in parts:
+        if len(part) < 2:
+            continue
+        joined = {index[member.name] for member in part}
+        apart = []
+        for group in groups:
+            if group & joined:
+                joined |= group
+            else:
+                apart.append(group)
+        groups = [*apart, joined]
+    return [sorted(group) for group in groups]
