@@ -22,6 +22,7 @@ from benchmarks import (
     placement,
     report,
     scaling,
+    xla,
 )
 from benchmarks.models import FOLDER, ROOT
 from benchmarks.subject import Row, Subject
@@ -38,6 +39,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "operators": operators,
     "backend": backend,
     "conformance": conformance,
+    "xla": xla,
 }
 
 _NAMES = ", ".join(SUBJECTS)
