@@ -108,6 +108,7 @@ class _Joining:
                 moved = self._moved(owners, [section], target)
                 if moved is not None:
                     yield moved
+        yield from self._all_at_once(owners, offending)
 
     def _many_at_once(self, owners: Owners, offending: Sequence[Section]) -> Iterator[Owners]:
         """The offending segments of one device to one other; the last device's move first."""
@@ -117,6 +118,14 @@ class _Joining:
                 moved = self._moved(owners, own, target)
                 if moved is not None:
                     yield moved
+        yield from self._all_at_once(owners, offending)
+
+    def _all_at_once(self, owners: Owners, offending: Sequence[Section]) -> Iterator[Owners]:
+        """All offending segments that one device takes, on that: neighbours only join together."""
+        for target in self._asked:
+            moved = self._moved(owners, offending, target)
+            if moved is not None:
+                yield moved
 
     def _on_fewer_devices(self, owners: Owners) -> Iterator[Owners]:
         """All that some of the devices can take, on them."""
