@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from onnx import ModelProto
+
 from crosschip.hal import Kind, Options, Precision
 from crosschip.hal.toolchain import Dialect, Toolchain
 from crosschip.ir import ElementType
+
+_REFUSAL = re.compile(r"Operator type: (\S+) Node name: (\S+) .*\s*REASON : (.*)")
 
 
 class QualcommDevice(Toolchain):
@@ -51,3 +56,19 @@ class QualcommDevice(Toolchain):
         if options.precision is Precision.FLOAT16:
             settings["enable_htp_fp16_precision"] = "1"
         return settings
+
+    def amend(self, model: ModelProto) -> None:
+        gates = {n.output[0]: n.input[0] for n in model.graph.node if n.op_type == "HardSigmoid"}
+        for node in model.graph.node:
+            # Of x * HardSigmoid(x), in this order, it takes the gate for the input of a HardSwish.
+            if node.op_type == "Mul" and gates.get(node.input[1]) == node.input[0]:
+                node.input[:] = reversed(node.input)
+
+    def complaint(self, told: str) -> str:
+        refusals = _REFUSAL.findall(told)
+        if not refusals:
+            return told
+        operator, _, why = refusals[0]
+        if why.startswith("Failed to add"):
+            why = f"{operator} does not pass the validation of Qualcomm's backend in this form"
+        return "\n".join([why.split(".")[0], *(node for _, node, _ in refusals)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -75,13 +75,22 @@ def boundary(operands: Iterable[Operand], dialect: Dialect) -> list[Operand]:
     return [_real(o) if real and o.type.quantization else o for o in operands]
 
 
-def write(model: Model, dialect: Dialect) -> Written:
+def write(model: Model, dialect: Dialect, amend: Callable[[onnx.ModelProto], None]) -> Written:
     """Write a model of supported operations.
+
+    Args:
+        model: what to write.
+        dialect: the ONNX to write it in.
+        amend: what to do to the result, which then still means the same.
 
     Raises:
         CompileError: there is no way to write an operation, which it names.
     """
-    return _write(Graph(boundary(model.inputs.values(), dialect)), model, dialect)
+    graph = Graph(boundary(model.inputs.values(), dialect))
+    written = _write(graph, model, dialect)
+    proto = onnx.ModelProto.FromString(written.model.proto)
+    amend(proto)
+    return Written(OnnxModel(proto.SerializeToString(), written.model.external), written.labels)
 
 
 def fingerprint(model: Model, dialect: Dialect) -> str:

@@ -11,6 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
+from onnx import ModelProto
+
 from crosschip.hal.capabilities import Capabilities, Instance, Precision, Sizing
 from crosschip.hal.converters import refused as refusal_of
 from crosschip.hal.device import CompileError, Device
@@ -24,7 +26,7 @@ from crosschip.hal.toolchain import halving
 from crosschip.hal.toolchain.answers import Answers
 from crosschip.hal.toolchain.asking import Asking, part_of
 from crosschip.hal.toolchain.program import ToolchainProgram, unpack
-from crosschip.hal.worker import Refused, Worker
+from crosschip.hal.worker import Died, Refused, Worker
 from crosschip.ir import DeviceError, Model, Operation
 from crosschip.ir.types import ALL_TYPES
 
@@ -134,6 +136,17 @@ class Toolchain(Device):
         """The rule of the device that an operation breaks, besides those of the dialect."""
         return None
 
+    def amend(self, model: ModelProto) -> None:
+        """Change a model to one that means the same, where the tool compiles what it is wrongly."""
+
+    def complaint(self, told: str) -> str:
+        """What speaks of refusals in what the tool said, the reason first.
+
+        Args:
+            told: the error that it raised, and below that all that it printed.
+        """
+        return told
+
     def query(self, model: Model, options: Options) -> Offer:
         own = [self._limited(operation, options) for operation in model.operations]
         index = {operation.name: place for place, operation in enumerate(model.operations)}
@@ -171,14 +184,14 @@ class Toolchain(Device):
         try:
             return self._compiled(model, options)
         except Refused as error:
-            named = self._written(model).named_in(error.told)
+            named = self._written(model).named_in(self.complaint(error.told))
             if named:
-                raise CompileError(str(error), named) from error
+                raise CompileError(self._reason(error), named) from error
             culprits = halving.refused(
                 _atoms(model), lambda some: self._compiles(model, some, options), _TRIES
             )
             found = [operation for atom in culprits for operation in atom]
-            raise CompileError(str(error), found) from error
+            raise CompileError(self._reason(error), found) from error
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
         folder = tempfile.TemporaryDirectory(prefix="crosschip-")
@@ -253,9 +266,14 @@ class Toolchain(Device):
             try:
                 found = self._asked(function, folder, settings)
             except Refused as error:
-                return _brief(error)
+                return self._reason(error)
         reasons = list(found.values()) if isinstance(found, dict) else []
         return str(reasons[0]) if reasons else ""
+
+    def _reason(self, error: Refused) -> str:
+        """The first line of what a tool said, or how its process ended."""
+        lines = self.complaint(error.told).strip().splitlines()
+        return str(error) if isinstance(error, Died) or not lines else lines[0]
 
     def _compiles(
         self, model: Model, atoms: Sequence[Sequence[Operation]], options: Options
@@ -311,7 +329,7 @@ class Toolchain(Device):
         return self.settings(options, quantized=bool(units(model)))
 
     def _written(self, model: Model) -> Written:
-        return write(model, self.dialect)
+        return write(model, self.dialect, self.amend)
 
     def _start(self, folder: str | None = None) -> Worker:
         return Worker(self.name, self.script, self._python, folder)
@@ -350,8 +368,3 @@ def _groups(parts: Sequence[Sequence[Operation]], index: Mapping[str, int]) -> l
                 apart.append(group)
         groups = [*apart, joined]
     return [sorted(group) for group in groups]
-
-
-def _brief(error: Refused) -> str:
-    """The first line of what a tool said."""
-    return next(iter(error.told.strip().splitlines()), str(error))
