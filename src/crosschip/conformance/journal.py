@@ -9,6 +9,7 @@ from typing import IO
 
 from crosschip.conformance.cases import Case
 from crosschip.conformance.judge import Result, Verdict
+from crosschip.hal import Precision
 from crosschip.ir import InputError
 from crosschip.ir.closing import Closing
 
@@ -23,13 +24,18 @@ class Journal(Closing):
         path: the file; it is made if it is not there.
         device: whose results they are.
         seed: what random elements are made from.
+        precision: the arithmetic for float32 that the device is asked for.
 
     Raises:
-        InputError: the file is no such journal, is of another device or seed, or cannot be written.
+        InputError: the file is no such journal, is of another run, or cannot be written.
     """
 
-    def __init__(self, path: Path, device: str, seed: int) -> None:
-        header = {"device": device, "seed": seed}
+    def __init__(
+        self, path: Path, device: str, seed: int, precision: Precision = Precision.FLOAT32
+    ) -> None:
+        header: dict[str, object] = {"device": device, "seed": seed}
+        if precision is not Precision.FLOAT32:
+            header["precision"] = precision.value
         try:
             whole = path.read_text("utf-8") if path.exists() else ""
             # A run that was killed may have left half a line.

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from crosschip.conformance.judge import Result, Verdict
+from crosschip.hal import Precision
 from crosschip.ir import DeviceError
 from crosschip.ir.closing import Closing
 
@@ -25,9 +26,16 @@ class Runner(Closing):
     """Runs cases one after the other in a process, and in a new one whenever that dies."""
 
     def __init__(
-        self, device: str, *, seed: int = 0, timeout: float = 60, claims: Path | None = None
+        self,
+        device: str,
+        *,
+        seed: int = 0,
+        timeout: float = 60,
+        claims: Path | None = None,
+        precision: Precision = Precision.FLOAT32,
     ) -> None:
         self._command = [sys.executable, "-m", f"{__package__}.worker", device, f"--seed={seed}"]
+        self._command.append(f"--precision={precision.value}")
         if claims is not None:
             self._command.append(f"--claims={claims}")
         self._timeout = timeout
