@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
@@ -14,64 +16,76 @@ _CONTEXT = "context.onnx"
 _DETAILS = 0
 _ERRORS = 3
 
-_session = None
+
+class _Loaded:
+    """What `run` runs."""
+
+    session: Any = None
+    inputs: Sequence[str] = ()
 
 
-def about():
+def about() -> Mapping[str, Any]:
     """What the tool calls itself."""
     return {"version": f"{onnxruntime_qnn.__version__} (onnxruntime {onnxruntime.__version__})"}
 
 
-def compile(folder, settings):
+def compile(folder: str, settings: Mapping[str, str]) -> Sequence[str]:
     """Compile `model.onnx` for the chip, all of it, and keep what the chip's compiler made."""
     try:
-        return _compile(folder, settings, _ERRORS)
+        _compile(folder, settings, _ERRORS)
     except Exception:
         # It says only to those who ask for all details why it does not take a node.
-        return _compile(folder, settings, _DETAILS)
-
-
-def _compile(folder, settings, severity):
-    global _session
-    context = os.path.join(folder, _CONTEXT)
-    options = _options(settings, severity)
-    options.add_session_config_entry("ep.context_enable", "1")
-    options.add_session_config_entry("ep.context_file_path", context)
-    options.add_session_config_entry("ep.context_embed_mode", "1")
-    _session = onnxruntime.InferenceSession(os.path.join(folder, "model.onnx"), options)
+        _compile(folder, settings, _DETAILS)
     return [_CONTEXT]
 
 
-def load(folder, settings):
+def load(folder: str, settings: Mapping[str, str]) -> None:
     """Make ready to run what was compiled."""
-    global _session
-    if _session is None:
-        _session = onnxruntime.InferenceSession(os.path.join(folder, _CONTEXT), _options(settings))
+    if _Loaded.session is None:
+        path = os.path.join(folder, _CONTEXT)
+        _use(onnxruntime.InferenceSession(path, _options(settings, _ERRORS)))
 
 
-def run(inputs):
+def run(inputs: Sequence[Any]) -> Sequence[Any]:
     """The outputs, in order."""
-    names = [value.name for value in _session.get_inputs()]
-    return _session.run(None, dict(zip(names, inputs, strict=True)))
+    feed = dict(zip(_Loaded.inputs, inputs, strict=True))
+    outputs: Sequence[Any] = _Loaded.session.run(None, feed)
+    return outputs
 
 
-def _options(settings, severity=_ERRORS):
+def _compile(folder: str, settings: Mapping[str, str], severity: int) -> None:
+    options = _options(settings, severity)
+    options.add_session_config_entry("ep.context_enable", "1")
+    options.add_session_config_entry("ep.context_file_path", os.path.join(folder, _CONTEXT))
+    options.add_session_config_entry("ep.context_embed_mode", "1")
+    _use(onnxruntime.InferenceSession(os.path.join(folder, "model.onnx"), options))
+
+
+def _use(session: Any) -> None:
+    _Loaded.session = session
+    _Loaded.inputs = [value.name for value in session.get_inputs()]
+
+
+def _options(settings: Mapping[str, str], severity: int) -> Any:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = severity
     # Else the processor takes over in silence.
     options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-    options.add_provider_for_devices([_device()], dict(settings, backend_path=_backend()))
+    backend = {"backend_path": onnxruntime_qnn.get_qnn_htp_path()}
+    options.add_provider_for_devices([_device()], {**settings, **backend})
     return options
 
 
-def _device():
-    if not any(device.ep_name == _PROVIDER for device in onnxruntime.get_ep_devices()):
+def _device() -> Any:
+    """The neural processor if there is one; the emulation is registered as a processor."""
+    found = _devices()
+    if not found:
         path = onnxruntime_qnn.get_library_path()
         onnxruntime.register_execution_provider_library(_PROVIDER, path)
-    found = [device for device in onnxruntime.get_ep_devices() if device.ep_name == _PROVIDER]
-    npus = [device for device in found if "NPU" in str(device.device.type)]
-    return (npus or found)[0]
+        found = _devices()
+    npu = onnxruntime.OrtHardwareDeviceType.NPU
+    return next((device for device in found if device.device.type == npu), found[0])
 
 
-def _backend():
-    return onnxruntime_qnn.get_qnn_htp_path()
+def _devices() -> Sequence[Any]:
+    return [device for device in onnxruntime.get_ep_devices() if device.ep_name == _PROVIDER]

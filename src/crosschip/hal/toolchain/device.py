@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -66,6 +67,10 @@ class Toolchain(Device):
         except ValueError:
             wrong = self.properties["seconds"]
             raise DeviceError(f"property seconds is {wrong!r}, but must be a number") from None
+        if self.properties.get("precision", "float16") != "float16":
+            wrong = self.properties["precision"]
+            raise DeviceError(f"property precision is {wrong!r}, but can only be float16")
+        self._half = "precision" in self.properties
         self._worker: Worker | None = None
         self._about: Mapping[str, Any] = self._asked("about")
 
@@ -84,6 +89,8 @@ class Toolchain(Device):
         return {
             "python": f"the Python in whose environment {cls.package} is installed (by default "
             f"what {cls.variable()} names, or this one)",
+            "precision": "float16: compute float32 operations in float16 on this device, whatever "
+            "the precision that other devices are asked for",
             "seconds": f"how long the tool may take to compile, and to run ({_SECONDS})",
         }
 
@@ -148,6 +155,7 @@ class Toolchain(Device):
         return told
 
     def query(self, model: Model, options: Options) -> Offer:
+        options = self._own(options)
         own = [self._limited(operation, options) for operation in model.operations]
         index = {operation.name: place for place, operation in enumerate(model.operations)}
         answers = list(own)
@@ -170,7 +178,7 @@ class Toolchain(Device):
                 taken.append(part)
             else:
                 for member in part:
-                    no = Support.no(member, "", f"{self.name}: {why}", Rule.OPERATOR)
+                    no = Support.no(member, "", why, Rule.OPERATOR)
                     answers[index[member.name]] = no
         for part in taken:  # a conversion may be in another part, too, that is not taken
             for member in part:
@@ -180,6 +188,7 @@ class Toolchain(Device):
         return Offer(answers, [Group(group, why) for group in groups])
 
     def compile(self, model: Model, options: Options) -> Program:
+        options = self._own(options)
         self._check_precision(model, options)
         try:
             return self._compiled(model, options)
@@ -197,7 +206,8 @@ class Toolchain(Device):
         folder = tempfile.TemporaryDirectory(prefix="crosschip-")
         try:
             files = unpack(saved, folder.name)
-            return self._program(model, folder, files, self._settings(model, options), None)
+            settings = self._settings(model, self._own(options))
+            return self._program(model, folder, files, settings, None)
         except BaseException:
             folder.cleanup()
             raise
@@ -212,6 +222,10 @@ class Toolchain(Device):
         known = {k: v for k, v in self.properties.items() if k not in ("python", "seconds")}
         words = [type(self).__name__, *(str(v) for _, v in about), *(sorted(known.values()))]
         return Answers("-".join(words))
+
+    def _own(self, options: Options) -> Options:
+        """The options as they are for this device."""
+        return replace(options, precision=Precision.FLOAT16) if self._half else options
 
     def _limited(self, operation: Operation, options: Options) -> Support:
         """The answer that converters and the device's own rules give."""
@@ -228,8 +242,8 @@ class Toolchain(Device):
         return Support.no(
             operation,
             "",
-            "is float32, which the chip does not compute: ask for precision float16, or quantize "
-            "the model",
+            "is float32, which the chip does not compute: quantize the model, or ask for float16 "
+            f"(precision, or {self.name}'s property of that name)",
             Rule.OPTION,
         )
 
