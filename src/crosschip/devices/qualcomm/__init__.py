@@ -9,11 +9,14 @@ from typing import Any
 
 from onnx import ModelProto
 
-from crosschip.hal import Kind, Options, Precision
+from crosschip.devices.qualcomm.limits import limit
+from crosschip.hal import Kind, Options, Precision, Refusal
 from crosschip.hal.toolchain import Dialect, Toolchain
-from crosschip.ir import ElementType
+from crosschip.ir import ElementType, Operation
 
 _REFUSAL = re.compile(r"Operator type: (\S+) Node name: (\S+) .*\s*REASON : (.*)")
+
+_LEFT = "assigned to the default CPU EP"
 
 
 class QualcommDevice(Toolchain):
@@ -57,6 +60,9 @@ class QualcommDevice(Toolchain):
             settings["enable_htp_fp16_precision"] = "1"
         return settings
 
+    def limit(self, operation: Operation, options: Options) -> Refusal | None:
+        return limit(operation)
+
     def amend(self, model: ModelProto) -> None:
         gates = {n.output[0]: n.input[0] for n in model.graph.node if n.op_type == "HardSigmoid"}
         for node in model.graph.node:
@@ -67,7 +73,8 @@ class QualcommDevice(Toolchain):
     def complaint(self, told: str) -> str:
         refusals = _REFUSAL.findall(told)
         if not refusals:
-            return told
+            # Its own words are about sessions, and name nothing.
+            return "the compiler leaves it to the processor" if _LEFT in told else told
         operator, _, why = refusals[0]
         if why.startswith("Failed to add"):
             why = f"{operator} does not pass the validation of Qualcomm's backend in this form"

@@ -178,7 +178,8 @@ class Worker(Closing):
                 watch.cancel()
         printed = self._printed(start)
         if message is None:
-            how = f"took more than {seconds:g} seconds" if late.is_set() else self._fate()
+            fate = self._fate()
+            how = f"took more than {seconds:g} seconds" if late.is_set() else fate
             last = printed[-_LAST_WORDS:].strip()
             said = f"; its last words: {_one_line(last)}" if last else ""
             raise Died(f"{self.name}: the process {how} while {doing}{said}", printed)
