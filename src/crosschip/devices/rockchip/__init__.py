@@ -7,7 +7,7 @@ only those that Rockchip lists are taken.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,9 @@ ReduceMin ReduceSum Relu Reshape Resize ReverseSequence RoiAlign ScatterND Shape
 Slice Softmax Softplus SpaceToDepth Split Sqrt Squeeze Sub Tanh Tile Transpose Unsqueeze Where
 """
 """Source: https://github.com/airockchip/rknn-toolkit2/blob/master/doc (operators of ONNX)."""
+
+
+_RULES: Mapping[type[Operation], Callable[[Any], Refusal | None]] = {}
 
 
 class RockchipDevice(Toolchain):
@@ -107,14 +110,15 @@ class RockchipDevice(Toolchain):
 
     def limit(self, operation: Operation, options: Options) -> Refusal | None:
         slots = operation.filled() if isinstance(operation, Operator) else ()
-        tensors = [(slot.name, operand) for slot, operand in slots if not slot.parameter]
-        for slot, operand in (*tensors, *(("output", output) for output in operation.outputs)):
+        given = [(slot.name, operand) for slot, operand in slots if not operand.is_constant]
+        for slot, operand in (*given, *(("output", output) for output in operation.outputs)):
             shape = operand.type.shape
             if shape == ():
                 return Refusal(slot, "has no axes", Rule.SHAPE)
             if shape is not None and 0 in shape:
                 return Refusal(slot, "has no elements", Rule.SHAPE)
-        return None
+        rule = _RULES.get(type(operation))
+        return rule(operation) if rule is not None else None
 
 
 def _chip() -> str:

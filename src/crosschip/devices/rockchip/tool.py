@@ -7,17 +7,20 @@ only what the same object has just built, so a program keeps the ONNX model, and
 
 from __future__ import annotations
 
+import os
 import sys
 import types
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import onnx
 from onnx.helper import tensor_dtype_to_np_dtype
 
-
 _MODEL, _PROGRAM = "model.onnx", "model.rknn"
+
+os.environ["TQDM_DISABLE"] = "1"  # progress bars, where it says why it refuses a model
 
 _rknn = None
 _formats = []
@@ -35,6 +38,7 @@ def compile(folder, settings):
     """Build `model.onnx` for a chip."""
     global _rknn
     _rknn = _built(folder, settings)
+    _try(folder)
     _done(_rknn.export_rknn(str(Path(folder, _PROGRAM))), "export")
     return [_MODEL, _PROGRAM]
 
@@ -47,9 +51,10 @@ def load(folder, settings):
 
         _rknn = RKNNLite()
         _done(_rknn.load_rknn(str(Path(folder, _PROGRAM))), "load")
+        _done(_rknn.init_runtime(), "start")
     elif _rknn is None:
         _rknn = _built(folder, settings)
-    _done(_rknn.init_runtime(), "start")
+        _done(_rknn.init_runtime(), "start")
     graph = onnx.load(Path(folder, _MODEL)).graph
     _formats = ["nchw"] * len(graph.input)
     _types = [tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type) for value in graph.output]
@@ -90,6 +95,23 @@ def _toolkit():
     from rknn.api import RKNN
 
     return RKNN
+
+
+def _try(folder):
+    """Run what was built on zeros in the simulator: some of what is refused shows only then."""
+    if _has_chip():
+        return
+    _done(_rknn.init_runtime(), "start")
+    inputs = onnx.load(Path(folder, _MODEL)).graph.input
+    kinds = [value.type.tensor_type for value in inputs]
+    zeros = [
+        np.zeros(
+            [size.dim_value for size in kind.shape.dim], tensor_dtype_to_np_dtype(kind.elem_type)
+        )
+        for kind in kinds
+    ]
+    if _rknn.inference(inputs=zeros, data_format=["nchw"] * len(zeros)) is None:
+        raise RuntimeError("rknn-toolkit2 did not run the model")
 
 
 def _has_chip():
