@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from crosschip.runtime.compiler import compile as compile
     from crosschip.runtime.compiler import explain as explain
     from crosschip.runtime.discovery import list_devices as list_devices
+    from crosschip.runtime.requests import Priority as Priority
 
 _HOMES = {
     "Budget": "crosschip.ir",
@@ -29,6 +30,7 @@ _HOMES = {
     "CompiledModel": "crosschip.runtime.compiled",
     "Error": "crosschip.ir",
     "Model": "crosschip.ir",
+    "Priority": "crosschip.runtime.requests",
     "compile": "crosschip.runtime.compiler",
     "list_devices": "crosschip.runtime.discovery",
     "explain": "crosschip.runtime.compiler",

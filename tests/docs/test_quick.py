@@ -13,6 +13,6 @@ def test_quick_tests_ask_no_engine() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     found = done.stdout
-    assert "tests/ops/test_activation.py::" in found
+    assert "tests/ops/standard/test_activation.py::" in found
     for left in ("[openvino", "[onnxruntime", "tests/devices/", "tests/importers/"):
         assert left not in found

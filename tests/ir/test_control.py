@@ -20,8 +20,8 @@ from crosschip.ir import (
     symbol,
 )
 from crosschip.ir.bodies import every_operation, retyped
-from crosschip.ir.control import CONDITION, ITERATION
 from crosschip.ir.dimension import is_unknown
+from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.ops.definition.serialization import from_bytes, to_bytes
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.joining import Concat

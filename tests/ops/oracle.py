@@ -3,7 +3,7 @@
 PyTorch is large, so the tests do not ask for it. Each test module has a file of its own there. To
 record anew what modules need, in an environment that has PyTorch:
 
-    pytest tests/ops/test_arithmetic.py --record-oracle -p no:xdist
+    pytest tests/ops/standard/test_arithmetic.py --record-oracle -p no:xdist
 """
 
 from __future__ import annotations

@@ -1,19 +1,35 @@
-"""Examples and faces: in files by the names of the families, imported when asked for."""
+"""Families of operators: one set of names, in every room that has a file for each."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 
 import pytest
 
+import crosschip
 from crosschip.ops import examples, examples_of, faces, faces_of, operators, standard
 from crosschip.ops.definition.examples import example, random
 from crosschip.ops.definition.examples import examples as give_examples
 from crosschip.ops.definition.faces import Faces
 from crosschip.ops.definition.kinds import Elementwise
+
+FAMILIES = {module.name for module in iter_modules(standard.__path__)}
+SOURCES = Path(crosschip.__file__).parent
+
+ROOMS = sorted(
+    folder
+    for name in ("operators", "converters")
+    for folder in SOURCES.rglob(name)
+    if folder.is_dir()
+)
+"""The folders that importers and devices keep their functions in, one for each operator."""
+
+SHARED = {"table", "windows"}
+"""The modules between converters that hold none: their table, and what several families share."""
 
 
 def test_importing_operators_imports_no_examples_and_no_faces() -> None:
@@ -31,10 +47,28 @@ def test_importing_operators_imports_no_examples_and_no_faces() -> None:
 
 @pytest.mark.parametrize("room", [examples, faces], ids=["examples", "faces"])
 def test_every_family_has_a_file_in_every_room(room: ModuleType) -> None:
-    families = {operator.__module__.rpartition(".")[2] for operator in operators().values()}
-    assert {module.name for module in iter_modules(standard.__path__)} == families
     found = {module.name for module in iter_modules(room.__path__)}
-    assert found == families | {"common"}
+    assert found == FAMILIES | {"common"}
+
+
+def test_every_operator_is_in_a_family_and_no_family_is_empty() -> None:
+    assert {operator.__module__.rpartition(".")[2] for operator in operators().values()} == FAMILIES
+
+
+def test_rooms_are_found() -> None:
+    found = {room.relative_to(SOURCES).parts[:2] for room in ROOMS}
+    assert {("importers", "onnx"), ("importers", "paddle"), ("devices", "openvino")} <= found
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.relative_to(SOURCES).as_posix())
+def test_importers_and_devices_have_files_of_the_families_names(room: Path) -> None:
+    found = {file.stem for file in room.glob("*.py")} - {"__init__"}
+    assert found - FAMILIES <= (SHARED if room.name == "converters" else set())
+
+
+def test_every_family_has_a_file_of_tests_and_nothing_else_is_among_them() -> None:
+    files = Path(__file__).with_name("standard").glob("*.py")
+    assert {file.stem.removeprefix("test_") for file in files} == FAMILIES
 
 
 def test_an_operator_of_others_has_what_is_registered_for_it() -> None:

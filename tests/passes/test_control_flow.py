@@ -14,7 +14,7 @@ import crosschip
 from crosschip.hal import Options
 from crosschip.ir import Array, Builder, If, Loop, Model, Operand, Scan
 from crosschip.ir.bodies import every_operation
-from crosschip.ir.control import CONDITION, ITERATION
+from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.ops.standard.activation import Tanh
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.comparison import Less

@@ -31,7 +31,8 @@ from crosschip.ir import (
     UnsupportedError,
     symbol,
 )
-from crosschip.ir.control import CONDITION, ITERATION, ControlFlow
+from crosschip.ir.control import ControlFlow
+from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.comparison import Less
 from crosschip.ops.standard.reduction import ReduceSum

@@ -251,7 +251,10 @@ def five_devices(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_auto_means_accelerators_first_and_the_reference_last() -> None:
     assert discovery.automatic() == ["npu", "other-npu", "gpu", "broken", "cpu", "reference"]
     with crosschip.compile(chain(Relu), cache=False) as model:
-        assert model.placement.decisions[0].device == "npu"
+        choice = model.placement.choice
+        assert choice is not None
+        assert sorted(choice.order[:-1]) == ["cpu", "gpu", "npu", "other-npu"]
+        assert choice.order[-1] == "reference"
 
 
 @pytest.mark.usefixtures("five_devices")

@@ -1,6 +1,7 @@
 """`crosschip explain`."""
 
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -72,6 +73,7 @@ def _report(placement: Placement) -> dict[str, object]:
             }
             for decision in placement.every_decision()
         ],
+        "choice": asdict(placement.choice) if placement.choice else None,
     }
 
 
@@ -105,6 +107,8 @@ def _print(placement: Placement) -> None:
         numbers="count",
     )
     console.print(placement.summary(), highlight=False)
+    if placement.choice:
+        console.print(f"measured: {placement.choice}", highlight=False)
 
 
 def _write(path: Path, text: str) -> None:

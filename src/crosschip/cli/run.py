@@ -1,6 +1,7 @@
 """`crosschip run`."""
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -82,6 +83,7 @@ def _report(
         "latency_ms": latency,
         "compile_ms": compiled.report.milliseconds,
         "cache": compiled.report.cache,
+        "choice": asdict(compiled.placement.choice) if compiled.placement.choice else None,
     }
 
 
@@ -127,3 +129,5 @@ def _print(
         f"compiled in {report.milliseconds:.0f} ms (cache: {report.cache}), "
         f"first run took {latency:.2f} ms"
     )
+    if compiled.placement.choice:
+        console.print(f"measured: {compiled.placement.choice}", highlight=False)

@@ -25,10 +25,10 @@ from crosschip.ops import Operator, operators
 from crosschip.ops.definition.examples import examples_of, model_of, samples
 
 DEVICE = "DEVICE"
-"""What stands in the place of an operator in the ids of checks."""
+"""The word in the place of an operator in the ids of checks."""
 
 RANDOM = "random"
-"""What stands in the place of an example in the ids of random cases."""
+"""The word in the place of an example in the ids of random cases."""
 
 _LOADED = ("plain", "dynamic", "quantized-int8")
 _RUN_TWICE = ("plain", "dynamic")
@@ -56,7 +56,7 @@ class Case:
     invalid: str = ""
 
     def seed(self, seed: int) -> int:
-        """What its random numbers start from: the same in every run with the same `seed`."""
+        """The seed of its random numbers: the same in every run with the same `seed`."""
         return zlib.crc32(self.id.partition("~")[0].encode()) ^ seed
 
 
@@ -81,7 +81,7 @@ def all_cases(
 
 
 def has_type(case: Case, element_type: str | None) -> bool:
-    """Whether a case's first tensor has an element type, quantized or plain; true of `None`."""
+    """Tell whether a case's first tensor has a type, quantized or plain; true of `None`."""
     own = case.element_type
     return element_type in (None, own, own.removeprefix("quantized "))
 

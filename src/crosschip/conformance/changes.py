@@ -93,7 +93,7 @@ def with_axis(operator: type[Operator], arguments: Example) -> dict[str, Any]:
 
 
 def ranks_of(operator: type[Operator], arguments: Example) -> dict[str, int]:
-    """How many axes each tensor has that is not a computed parameter."""
+    """The number of axes of each tensor that is not a computed parameter."""
     parameters = {slot.name for slot in operator.slots if slot.parameter}
     found = draws(arguments).items()
     return {n: len(draw.type.shape or ()) for n, draw in found if n not in parameters}

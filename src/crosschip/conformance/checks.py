@@ -250,7 +250,7 @@ def read_only_inputs(device: Device, options: Options) -> None:
 
 @check("memory/inputs-not-kept")
 def inputs_not_kept(device: Device, options: Options) -> None:
-    """What the caller does with inputs after a run does not change its outputs."""
+    """Outputs stay what they were, whatever the caller does with inputs after the run."""
     model, inputs = _simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     made = _run(device.compile(model, options), inputs)

@@ -1,4 +1,4 @@
-"""What a device's maker says about the device: exclusions and wider accuracy, in its own file.
+"""Claims of a device's maker: exclusions and wider accuracy, in the device's own file.
 
 The file is `conformance.toml` beside the device's module:
 
@@ -47,7 +47,7 @@ class Claims:
 
 
 def claims_of(device: type[Device], path: Path | None = None) -> Claims:
-    """What the device's own file says, or the given one; nothing if there is no file.
+    """The claims in the device's own file, or in the given one; none if there is no file.
 
     Raises:
         InputError: the file cannot be read, or does not say what it must.

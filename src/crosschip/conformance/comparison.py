@@ -1,4 +1,4 @@
-"""What changed between two reports of a device."""
+"""Changes between two reports of a device."""
 
 from __future__ import annotations
 

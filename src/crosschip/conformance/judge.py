@@ -17,7 +17,7 @@ from crosschip.ops.definition.examples import examples_of, model_of
 
 
 class Verdict(Enum):
-    """How a case went."""
+    """The ways that a case can go."""
 
     PASS = "pass"
     UNSUPPORTED = "unsupported"
@@ -28,7 +28,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a case.
+    """The outcome of a case.
 
     Attributes:
         detail: why it is not `PASS`; empty if it is.
@@ -89,7 +89,7 @@ def judge(
 
 
 def _trial(case: Case, device: Device, claims: Claims, seed: int, options: Options) -> str:
-    """What is wrong with the device; empty if nothing is."""
+    """The device's fault; empty if there is none."""
     if case.operator == DEVICE:
         CHECKS[case.id.partition("/")[2]](device, options)
         return ""
@@ -111,7 +111,7 @@ def _trial(case: Case, device: Device, claims: Claims, seed: int, options: Optio
 
 
 def _refusal(case: Case, device: Device, options: Options) -> str:
-    """How validation errs about a use that is invalid; empty if it refuses it as it should.
+    """Validation's error about a use that is invalid; empty if it refuses it as it should.
 
     Raises:
         Declined: the device does not run the use that this one was made from.

@@ -1,4 +1,4 @@
-"""What definitions leave open: elements of which a device may make what it likes.
+"""Latitude of definitions: elements of which a device may make what it likes.
 
 For each operator whose documentation says of something that it is not specified, the elements to
 which that applies, given what fills the slots. They are not compared.
@@ -18,14 +18,14 @@ from crosschip.ops.definition.quantized import limits
 from crosschip.ops.standard.indexing import Scatter
 
 Arrays = Mapping[str, Sequence[Array]]
-"""What fills each slot: one array, or several if it takes many."""
+"""The filling of each slot: one array, or several if it takes many."""
 
 Rule = Callable[[Operator, Arrays], bool | Array]
-"""Which elements of the outputs are open: all, none, or those of a mask."""
+"""The elements of the outputs that are open: all, none, or those of a mask."""
 
 
 def open_elements(model: Model, inputs: Sequence[Array], expected: Sequence[Array]) -> bool | Array:
-    """Which elements of the outputs of a model of one operation are open.
+    """The elements that are open of the outputs of a model of one operation.
 
     Args:
         model: the model.

@@ -31,16 +31,16 @@ from crosschip.ops.definition.slots import Parameter
 Change = Callable[[Use], Use | None]
 
 _EXAMPLES = 2
-"""How many examples a pair is tried on before it counts as impossible."""
+"""The number of examples a pair is tried on before it counts as impossible."""
 
 _WIDTH = 4
-"""How many settings a row has at most: what a device declines hides all else in its row."""
+"""The most settings of a row: what a device declines hides all else in its row."""
 
 _EXTENSIONS = 1
-"""How many settings of each other factor a row is offered."""
+"""The number of settings of each other factor that a row is offered."""
 
 _VALUES = 4
-"""How many values of a parameter are paired."""
+"""The number of values of a parameter that are paired."""
 
 _TYPES = (ElementType.FLOAT16, ElementType.INT32, ElementType.UINT8, ElementType.BOOL)
 _QUANTIZED = ("quantized-int8",)
@@ -65,7 +65,7 @@ class Setting:
     slot: str = ""
 
     def excludes(self, other: Setting) -> bool:
-        """Whether the two cannot be in one row."""
+        """Tell whether the two cannot be in one row."""
         return self.factor == other.factor or self.slot == other.slot != ""
 
 

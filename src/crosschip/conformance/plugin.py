@@ -44,7 +44,7 @@ class Kit(pytest.Collector):
 
     @cached_property
     def runner(self) -> Runner:
-        """What runs the cases."""
+        """The processes that run the cases."""
         device, timeout = self.config.getini(_INI), self.config.getini(f"{_INI}_timeout")
         return Runner(device, timeout=float(timeout))
 

@@ -21,10 +21,10 @@ from crosschip.hal import Precision
 OnResult = Callable[[Case, Result], None]
 
 _BATCH = 250
-"""How many cases of one operator a process takes at a time."""
+"""The number of cases of one operator that a process takes at a time."""
 
 _SHRUNK = 3
-"""How many failures an operator has that fail in the same manner and are shrunk."""
+"""The number of an operator's failures of one manner that are shrunk."""
 
 
 def run_cases(
@@ -88,7 +88,7 @@ def run_cases(
 
 
 class _Work:
-    """What is left to do, for several threads at once.
+    """The work that is left, for several threads at once.
 
     Attributes:
         stopped: whether the run was ended before everything was done.

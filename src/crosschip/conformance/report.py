@@ -1,4 +1,4 @@
-"""What came of a run: counts, by operator and type, with what failed and why not."""
+"""Reports of runs: counts, by operator and type, with what failed and why not."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ class Report:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many cases went which way, by the verdict's name."""
+        """The number of cases that went each way, by the verdict's name."""
         return _counts(self.entries)
 
     @property
     def failed(self) -> Sequence[Entry]:
-        """What failed, validation included."""
+        """The failures, validation included."""
         every = (*self.entries, *self.validation)
         return [entry for entry in every if entry.verdict is Verdict.FAIL]
 

@@ -19,7 +19,7 @@ from crosschip.ir.closing import Closing
 
 STARTUP_SECONDS = 120
 _LAST_WORDS = 600
-"""How many characters of what a process said before it died are shown."""
+"""The characters that are shown of what a process said before it died."""
 
 
 class Runner(Closing):

@@ -62,7 +62,7 @@ def other_run(operator: type[Operator], arguments: Example, *, named: bool) -> E
 
 
 def _is_filled(use: Use) -> bool:
-    """Whether all tensors have elements."""
+    """Tell whether all tensors have elements."""
     return all(0 not in (draw.type.shape or ()) for draw in draws(use.arguments).values())
 
 

@@ -1,4 +1,4 @@
-"""Which cases a command line chooses."""
+"""Selection of cases by a command line."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from crosschip.ops.definition.slots import Parameter, Slot
 _PLAIN_TYPES = (ElementType.FLOAT32, ElementType.INT32, ElementType.INT64, ElementType.BOOL)
 _PLAIN_SCALES = Quantization((1.0,))
 _FEW = 12
-"""How many elements of an array or list are simplified one by one."""
+"""The elements of an array or list that are simplified one by one."""
 
 
 def shrink(use: Use, fails: Callable[[Sequence[int]], bool], tries: int) -> list[int]:
@@ -73,7 +73,7 @@ def followed(use: Use, way: Sequence[int]) -> Use:
 
 
 def cost(use: Use) -> float:
-    """How far a use is from simple."""
+    """The distance of a use from a simple one."""
     total = 100.0 * len(use.runs) + 30 * use.named + 30 * use.loaded
     total += sum(10 + _cost(value) for value in use.arguments.values())
     return total + sum(0.3 * _cost(value) for run in use.runs for value in run.values())

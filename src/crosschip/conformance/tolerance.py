@@ -1,4 +1,4 @@
-"""How close a device must come to the reference, from the element type and the depth of sums.
+"""Closeness to the reference that a device owes, by element type and depth of sums.
 
 Integers, booleans and what is only moved must be exact; a quantized result may be one step off.
 A real result may differ by `(8 + depth) * epsilon` of the largest element, where `epsilon` is the
@@ -78,7 +78,7 @@ def sensitivity(
     expected: Sequence[Array],
     precision: Precision = Precision.FLOAT32,
 ) -> list[float]:
-    """How far off each output is if every step is rounded, and the inputs by a few roundings.
+    """The error of each output if every step is rounded, and the inputs by a few roundings.
 
     Args:
         model: one operation, which is run by its decomposition if it has one.
@@ -140,7 +140,7 @@ def difference(
     moved: float = 0.0,
     precision: Precision = Precision.FLOAT32,
 ) -> str:
-    """How an output is wrong; empty if it is right.
+    """The fault of an output; empty if it is right.
 
     Args:
         actual: what the device made.

@@ -149,7 +149,7 @@ def wrong_outputs(
     claimed: float | None = None,
     precision: Precision = Precision.FLOAT32,
 ) -> str:
-    """What is wrong with the outputs of a run that should succeed; empty if nothing is."""
+    """The fault of the outputs of a run that should succeed; empty if there is none."""
     assert run.expected is not None, "it should succeed"
     if len(outputs) != len(run.expected):
         return f"makes {len(outputs)} outputs, not {len(run.expected)}"
@@ -174,7 +174,7 @@ def wrong_outputs(
 
 
 def _specified(made: Array, wanted: Array, open_: bool | Array) -> Array:
-    """What the device made, with what is expected where the definition leaves it open."""
+    """The device's outputs, with what is expected where the definition leaves it open."""
     return made if open_ is False else np.where(open_, wanted, made).astype(made.dtype)
 
 
@@ -228,7 +228,7 @@ def _names_slot(model: Model, refusal: str) -> bool:
 
 
 def _unlike(type_: TensorType, array: Array) -> str:
-    """How an array is not as inference says; empty if it is."""
+    """The difference of an array from what inference says; empty if there is none."""
     if array.dtype != type_.element_type.dtype:
         return f"has elements of type {array.dtype}"
     if type_.shape is None:
@@ -242,7 +242,7 @@ def _unlike(type_: TensorType, array: Array) -> str:
 
 
 def _outputs(program: Program, model: Model, run: Run, where: str) -> Sequence[Array] | None:
-    """What the program makes of a run; `None` if it refuses what the reference refuses."""
+    """The program's outputs of a run; `None` if it refuses what the reference refuses."""
     before = [array.copy() for array in run.inputs]
     try:
         outputs = list(program.run(run.inputs))

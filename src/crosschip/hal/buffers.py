@@ -19,7 +19,7 @@ class Event(ABC):
     @property
     @abstractmethod
     def done(self) -> bool:
-        """Whether the work has ended, well or not."""
+        """Tell whether the work has ended, well or not."""
 
     @abstractmethod
     def wait(self, timeout: float | None = None) -> bool:

@@ -43,7 +43,7 @@ class Scheme:
     axis: int | None = None
 
     def takes(self, operand: Operand) -> bool:
-        """Whether a quantized tensor is one of them."""
+        """Tell whether a quantized tensor is one of them."""
         quantization = operand.type.quantization
         return (
             quantization is not None
@@ -59,7 +59,7 @@ Form = Mapping[str, Scheme]
 
 @dataclass(frozen=True, slots=True)
 class Converter(Generic[Graph, Value]):
-    """How a device does one operator.
+    """A device's way of doing one operator.
 
     Attributes:
         convert: adds an operation to the device's graph and returns its output, or all of them.
@@ -128,7 +128,7 @@ class Converters(Generic[Graph, Value]):
         return [converter.convert for converter in self._table.values()]
 
     def supports(self, operation: Operation) -> Support:
-        """Whether the table covers the operation, and if not, why."""
+        """Support of the operation by the table, with the reason if there is none."""
         converter = self._table.get(type(operation))
         if converter is None or not isinstance(operation, Operator):
             return Support.no(operation, "", "not implemented on this device", Rule.OPERATOR)
@@ -183,7 +183,7 @@ def _no_type(slot: str, operand: Operand) -> Refusal:
 
 
 def _has_form(operation: Operator, form: Form) -> bool:
-    """Whether the tensors of an operation are those of a quantized form; others are not in it."""
+    """Tell whether the tensors of an operation are those of a quantized form."""
     named = [(slot.name, o) for slot, o in operation.filled() if not slot.parameter]
     named += [("output", output) for output in operation.outputs]
     return all(

@@ -114,7 +114,7 @@ class Device(Closing, ABC):
         return Offer([self.supports(operation, options) for operation in model.operations])
 
     def supports(self, operation: Operation, options: Options) -> Support:
-        """Whether the device runs the operation as it stands in its model, and if not, why."""
+        """Support of the operation as it stands in its model, with the reason if there is none."""
         return self.query(alone(operation), options).answers[0]
 
     @abstractmethod

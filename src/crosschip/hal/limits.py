@@ -1,4 +1,4 @@
-"""Where more than one engine departs from the operators' definitions in the same way.
+"""Departures from the operators' definitions that more than one engine makes alike.
 
 Each function answers with the rule that an operation breaks, `slot: rule`, or `None`, as the
 converters' limits do.
@@ -59,7 +59,7 @@ def hidden_size(op: Recurrent) -> Refusal | None:
 
 
 def own_size(op: Conv2DTranspose) -> Refusal | None:
-    """What a given size leaves over, engines divide between the sides in ways of their own."""
+    """Refuse a given size: what it leaves over, engines divide in ways of their own."""
     if op.auto_pad.keeps_size:
         return Refusal("auto_pad", f"{op.auto_pad.name}")
     return (
@@ -102,11 +102,11 @@ def backward_start(op: Slice) -> Refusal | None:
 
 
 _FAR = 2**31 - 1
-"""What some take for "to the end" in both directions."""
+"""The number that some take for "to the end" in both directions."""
 
 
 def along_nothing(parameter: Operand | None) -> bool:
-    """Whether a list of what to do on each axis is empty; engines want to do something."""
+    """Tell whether a list of what to do on each axis is empty; engines want to do something."""
     return parameter is not None and parameter.type.static_shape == (0,)
 
 
@@ -116,7 +116,7 @@ def has_axes(op: NonZero) -> Refusal | None:
 
 
 def usual_pixels(op: ResizeNearest) -> Refusal | None:
-    """Where a nearest pixel is not as in NNAdapter, engines round at other places."""
+    """Refuse other nearest pixels than NNAdapter's: engines round at other places."""
     if op.align_mode is not AlignMode.ASYMMETRIC and not op.align_corners:
         return Refusal("align_mode", f"{op.align_mode.name}")
     usual = op.rounding is Rounding.USUAL
@@ -130,7 +130,7 @@ BORDERS = {
     PadMode.REPLICATE: "border",
     PadMode.EDGE: "border",
 }
-"""What both engines call the ways of sampling outside of an image."""
+"""Both engines' names of the ways of sampling outside of an image."""
 
 _PLACES = {
     AlignMode.HALF_PIXEL: "half_pixel",
@@ -150,7 +150,7 @@ def smooth(op: ResizeCubic | ResizeLinear) -> Refusal | None:
 
 
 def places(op: ResizeCubic | ResizeLinear) -> str:
-    """What ONNX, and engines after it, call the way in which pixels lie; `smooth` allows it."""
+    """ONNX's, and engines', name of the way in which pixels lie; `smooth` allows it."""
     return "align_corners" if op.align_corners else _PLACES[op.align_mode]
 
 
@@ -173,7 +173,7 @@ def padded_once(op: Pad) -> Refusal | None:
 
 
 def divides_exactly(op: ResizeNearest) -> bool:
-    """Whether dividing by the scale finds the pixels that multiplying by its inverse does.
+    """Tell whether dividing by the scale finds the pixels that multiplying by its inverse does.
 
     Engines do the former, the operator means the latter. For powers of two both are exact.
     """

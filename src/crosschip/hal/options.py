@@ -60,7 +60,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to compile.
+    """The caller's wishes for compiling.
 
     Attributes:
         precision: the arithmetic for float32 operations.

@@ -3,22 +3,26 @@
 Nothing here knows an operator, a file format or a device.
 """
 
+from crosschip.ir.branches import If
 from crosschip.ir.budget import Budget
 from crosschip.ir.builder import Builder, constant
-from crosschip.ir.control import ControlFlow, If, Loop, Scan
+from crosschip.ir.control import ControlFlow
 from crosschip.ir.dimension import Dim, Dimension, Shape, symbol, unknown
 from crosschip.ir.errors import (
     BudgetError,
     CacheError,
+    DeadlineError,
     DeviceError,
     ElementTypeError,
     Error,
     InputError,
     ModelError,
     ModelFileError,
+    QueueFullError,
     UnsupportedError,
 )
 from crosschip.ir.extension import Extension
+from crosschip.ir.loops import Loop, Scan
 from crosschip.ir.model import Model, Operand, Operation
 from crosschip.ir.types import Array, ElementType, Quantization, TensorType
 
@@ -29,6 +33,7 @@ __all__ = [
     "Builder",
     "CacheError",
     "ControlFlow",
+    "DeadlineError",
     "DeviceError",
     "Dim",
     "Dimension",
@@ -45,6 +50,7 @@ __all__ = [
     "Operand",
     "Operation",
     "Quantization",
+    "QueueFullError",
     "Scan",
     "Shape",
     "TensorType",

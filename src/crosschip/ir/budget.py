@@ -21,7 +21,7 @@ from crosschip.ir.model import Model
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What loading and compiling one model may cost.
+    """Limits of what loading and compiling one model may cost.
 
     The defaults are many times what any of some thousand real models takes, and what a machine
     with a few gigabytes of memory and a person in front of it can bear.
@@ -51,7 +51,7 @@ class Budget:
 
 
 class _Account:
-    """What has been spent of a budget."""
+    """Account of what has been spent of a budget."""
 
     __slots__ = ("budget", "bytes", "ends", "granted", "operations")
 

@@ -16,7 +16,7 @@ from crosschip.ir.types import ALL_TYPES, Array, ElementType, Quantization, Tens
 
 
 class OperatorClass(Protocol):
-    """What the builder asks of an operator: its name, and to fill its slots with arguments."""
+    """An operator as the builder sees it: it has a name, and fills its slots with arguments."""
 
     type: str
 

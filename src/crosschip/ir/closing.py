@@ -1,4 +1,4 @@
-"""What releases things when its `with` block ends."""
+"""Base of what releases things when its `with` block ends."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def unknown() -> Dimension:
 
 
 def is_unknown(dimension: Dim) -> bool:
-    """Whether the size is, or depends on, one about which nothing is known."""
+    """Tell whether the size is, or depends on, one about which nothing is known."""
     return isinstance(dimension, Dimension) and any(n.startswith("?") for n in dimension.names)
 
 

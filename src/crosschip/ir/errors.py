@@ -29,11 +29,19 @@ class BudgetError(Error):
 
 
 class InputError(Error):
-    """What the caller passed in does not fit: a name, shape, element type, layout or option."""
+    """A name, shape, element type, layout or option that the caller passed in does not fit."""
 
 
 class DeviceError(Error):
     """A device is unknown, failed to load, or failed while compiling or running."""
+
+
+class DeadlineError(Error, TimeoutError):
+    """A request was not answered before its deadline."""
+
+
+class QueueFullError(Error):
+    """A request was not taken on, because as many wait already as may."""
 
 
 class CacheError(Error):

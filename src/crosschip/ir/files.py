@@ -30,10 +30,10 @@ _SMALL = 2**15
 
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _LONGEST_POINTER = 1024
-"""How a file of Git LFS's begins, and how many bytes it has at most."""
+"""The beginning of a file of Git LFS's, and the most bytes that it has."""
 
 _WINDOW = 2**14
-"""How many bytes are read to look at a few."""
+"""The bytes that are read to look at a few."""
 
 
 def open_regular(path: Path, *, follow: bool = True) -> FileIO:
@@ -192,7 +192,7 @@ class Stored:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes they take."""
+        """The number of bytes that they take."""
         return prod(self.shape) * self.dtype.itemsize
 
     def reshape(self, shape: tuple[int, ...]) -> Stored:

@@ -35,7 +35,7 @@ settle = object.__setattr__
 
 
 def setter(owner: type[Frozen], slot: str) -> Callable[[object, Any], None]:
-    """What gives a slot its value, without the slot being looked up by name as `settle` does."""
+    """The setter of a slot, which does not look the slot up by name as `settle` does."""
     descriptor: Any = vars(owner)[slot]
     set_value: Callable[[object, Any], None] = descriptor.__set__
     return set_value

@@ -52,7 +52,7 @@ class Operand(Frozen):
 
     @property
     def is_constant(self) -> bool:
-        """Whether the value is part of the model."""
+        """Tell whether the value is part of the model."""
         return self.content is not None
 
     def __repr__(self) -> str:
@@ -189,7 +189,7 @@ class Model(Frozen):
 
     @cached_property
     def uses(self) -> Mapping[Operand, int]:
-        """How often each operand is read by operations or handed out as a model output."""
+        """The number of times that each operand is read, or handed out as a model output."""
         counts: dict[Operand, int] = {}
         for operation in self.operations:
             for operand in operation.inputs:

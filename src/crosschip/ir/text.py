@@ -33,7 +33,7 @@ def legible(name: str) -> str:
 
 
 def _labels(model: Model) -> Mapping[Operand, str]:
-    """How the text form refers to each operand: `%name`, `@constant`, or a small one's value."""
+    """The text form's word for each operand: `%name`, `@constant`, or a small one's value."""
     labels: dict[Operand, str] = {}
     counts: dict[str, int] = {}
 
@@ -68,7 +68,7 @@ def _value_text(operand: Operand) -> str:
 
 
 def is_inline(operand: Operand) -> bool:
-    """Whether an operand is a constant small enough to be printed where it is used."""
+    """Tell whether an operand is a constant small enough to be printed where it is used."""
     return operand.content is not None and math.prod(operand.content.shape) <= _MAX_INLINE
 
 

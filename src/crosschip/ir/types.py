@@ -1,4 +1,4 @@
-"""What an operand holds: element type, quantization and shape."""
+"""Types of operands: element type, quantization and shape."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crosschip.ir.errors import ModelError
 Array = NDArray[Any]
 
 MAX_RANK = 32
-"""How many axes a tensor has at most: as many as NumPy broadcasts."""
+"""The most axes that a tensor has: as many as NumPy broadcasts."""
 
 
 class ElementType(Enum):
@@ -163,12 +163,12 @@ QUANTIZABLE = (
 
 
 OBJECTS = (list, dict, np.ndarray, type(None))
-"""What a value of `ElementType.OBJECT` is an instance of."""
+"""The classes that values of `ElementType.OBJECT` are instances of."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantization:
-    """How integers stand for reals: `real = (integer - zero_point) * scale`.
+    """The way that integers stand for reals: `real = (integer - zero_point) * scale`.
 
     Args:
         scale: one positive number for the tensor, or one for each index of `axis`; rounded to
@@ -196,7 +196,7 @@ class Quantization:
 
     @property
     def symmetric(self) -> bool:
-        """Whether the integer 0 stands for the real 0 everywhere."""
+        """Tell whether the integer 0 stands for the real 0 everywhere."""
         return not any(self.zero_point)
 
     def __str__(self) -> str:
@@ -241,7 +241,7 @@ class TensorType:
         return cast(tuple[int, ...], self.shape)
 
     def admits(self, array: Array) -> bool:
-        """Whether an array has the element type, and the shape as far as that is known."""
+        """Tell whether an array has the element type, and the shape as far as that is known."""
         if array.dtype != self.element_type.dtype:
             return False
         return self.shape is None or (
@@ -254,7 +254,7 @@ class TensorType:
         )
 
     def fits(self, declared: TensorType) -> bool:
-        """Whether a tensor of this type may be one of the declared type.
+        """Tell whether a tensor of this type may be one of the declared type.
 
         Element types and quantizations must be equal; shapes must not be known to differ.
         """

@@ -78,7 +78,7 @@ _PATIENCE = 2
 
 
 def is_open(size: Dim, outer: frozenset[str]) -> bool:
-    """Whether a size may be any: it is a name of its own."""
+    """Tell whether a size may be any: it is a name of its own."""
     name = name_of(size)
     return name is not None and name not in outer
 

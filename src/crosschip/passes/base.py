@@ -1,4 +1,4 @@
-"""What a pass is, and how passes are run."""
+"""Passes, and running them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def run(model: Model, passes: Iterable[Pass]) -> Model:
 
 
 def verifying() -> bool:
-    """Whether models are checked after every pass: inside `verified`, else by `CROSSCHIP_VERIFY`.
+    """Tell whether every pass is followed by a check: inside `verified`, or by `CROSSCHIP_VERIFY`.
 
     The environment variable says yes by any value but an empty one and 0.
     """
@@ -112,7 +112,7 @@ def _keep(kind: str, before: Mapping[str, Operand], after: Mapping[str, Operand]
 
 
 def _knows(shape: Shape | None, least: Shape | None) -> bool:
-    """Whether a shape that fits another one knows all sizes that it knows."""
+    """Tell whether a shape that fits another one knows all sizes that it knows."""
     if least is None or shape is None:
         return least is None
     return all(

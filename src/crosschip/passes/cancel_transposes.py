@@ -47,7 +47,7 @@ class CancelTransposes(Pass):
 def _merged(
     second: Operation, producer: Callable[[Operand], Operation | None]
 ) -> tuple[Operand, tuple[int, ...]] | None:
-    """What a transposition and the one before it together read, and their joint permutation."""
+    """The input of a transposition and the one before it, and their joint permutation."""
     if not isinstance(second, Transpose):
         return None
     first = producer(second.input)

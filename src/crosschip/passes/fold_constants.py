@@ -67,7 +67,7 @@ def _parameters(model: Model) -> set[Operand]:
 
 
 def known_outputs(operation: Operation) -> tuple[Array, ...] | None:
-    """What an operation computes, if that is known and not too large; else `None`."""
+    """The outputs of an operation, if they are known and not too large; else `None`."""
     if not isinstance(operation, Operator):
         return None
     if isinstance(operation, ShapeOf):
@@ -88,20 +88,20 @@ def known_outputs(operation: Operation) -> tuple[Array, ...] | None:
 
 
 def _read(operation: Operation) -> int:
-    """How many elements of constants the operation reads, each constant counted once."""
+    """The number of elements of constants that the operation reads, each counted once."""
     read = {operand for operand in operation.inputs if operand is not None}
     return sum(math.prod(operand.type.static_shape or ()) for operand in read)
 
 
 class _Made(NamedTuple):
-    """How many elements and bytes an operation makes."""
+    """The elements and bytes that an operation makes."""
 
     size: int
     bytes: int
 
 
 def _made(operation: Operation) -> _Made | None:
-    """What the operation makes; `None` if that is not known."""
+    """The size of what the operation makes; `None` if that is not known."""
     made = _Made(0, 0)
     for output in operation.outputs:
         shape = output.type.static_shape

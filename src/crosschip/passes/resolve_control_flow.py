@@ -183,7 +183,7 @@ class _Attempt:
         axes: Sequence[int],
         backwards: Sequence[bool] = (),
     ) -> Sequence[Operand]:
-        """What was made each time, along new axes."""
+        """The values of all times, along new axes."""
         outputs = operation.outputs[len(operation.outputs) - len(axes) :]
         if not collected:
             if any(output.type.static_shape is None for output in outputs):

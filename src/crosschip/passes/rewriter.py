@@ -77,7 +77,7 @@ class Rewriter:
         return self._producers.get(operand)
 
     def used_once(self, operand: Operand) -> bool:
-        """Whether the old model reads an operand, or what it took the place of, at most once."""
+        """Tell whether the old model reads an operand, or what it replaces, at most once."""
         uses = self.model.uses
         return sum(uses.get(o, 0) for o in (operand, *self._replaced.get(operand, ()))) <= 1
 

@@ -71,7 +71,7 @@ class Specialize(Pass):
 def shapes_and_sizes(
     types: Mapping[str, TensorType], given: Mapping[str, Sequence[int] | int]
 ) -> tuple[dict[str, tuple[int, ...]], dict[str, int]]:
-    """What a caller says about a model's inputs, as shapes of inputs and as named sizes.
+    """The caller's words about a model's inputs, as shapes of inputs and as named sizes.
 
     Args:
         types: the inputs' types, by name.
@@ -128,7 +128,7 @@ def bind(
     shapes: Mapping[str, Sequence[int]],
     given: Mapping[str, int] | None = None,
 ) -> dict[str, Dim]:
-    """What concrete shapes of inputs say about their named sizes.
+    """The named sizes that concrete shapes of inputs tell.
 
     Args:
         types: the inputs' types, by name.

@@ -67,7 +67,7 @@ def _made(given: Any) -> Array:
 
 
 def _is_plain(given: object) -> bool:
-    """Whether it is numbers or lists without an element type of their own."""
+    """Tell whether it is numbers or lists without an element type of their own."""
     return isinstance(given, bool | int | float | list | tuple | range) and not isinstance(
         given, np.generic
     )
@@ -108,7 +108,7 @@ def _strings(array: Array, type_: TensorType) -> Array:
 
 
 def _object(given: Any) -> Any:
-    """What is no tensor, as it is.
+    """A value that is no tensor, as it is.
 
     Raises:
         InputError: it can be no sequence, map or optional value.

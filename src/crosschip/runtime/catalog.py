@@ -1,4 +1,4 @@
-"""What there is to say about an operator, as data: for the command line and the documentation."""
+"""Descriptions of operators as data, for the command line and the documentation."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def describe(operator: type[Operator], devices: Sequence[GuardedDevice]) -> dict
 
 
 def documentation(operator: type[Operator]) -> str:
-    """What the operator computes, as its definition says, with the rules of its bases."""
+    """The definition's account of what the operator computes, with the rules of its bases."""
     parts = [getdoc(operator) or ""]
     for base in operator.__mro__[1:]:
         if base is Operator:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.runtime.execution import Plan
 from crosschip.runtime.guard import GuardedDevice, GuardedProgram, call
 from crosschip.runtime.placement import Placement
+from crosschip.runtime.requests import Priority, Request, RequestQueue
 from crosschip.runtime.signature import Signature
 
 _CLOSING_LOOK_SECONDS = 0.001
@@ -23,7 +26,7 @@ _CLOSING_LOOK_SECONDS = 0.001
 
 @dataclass(frozen=True, slots=True)
 class CompileReport:
-    """What compiling took.
+    """Report of one compilation.
 
     Attributes:
         milliseconds: from the call to the compiled model.
@@ -48,9 +51,10 @@ class CompiledModel(Closing):
         placement: Placement,
         programs: Sequence[GuardedProgram],
         devices: Mapping[str, GuardedDevice],
-        owned: Sequence[GuardedDevice],
         sizes: Sizes,
         report: CompileReport,
+        in_flight: int = 2,
+        queue_size: int = 64,
     ) -> None:
         """Join programs to a plan.
 
@@ -58,15 +62,16 @@ class CompiledModel(Closing):
             placement: what the programs were compiled from.
             programs: one for each segment, in order.
             devices: the devices, by name.
-            owned: those to close when the model is closed.
             sizes: the ranges that open sizes must keep to.
             report: what compiling took.
+            in_flight: how many requests run at once.
+            queue_size: how many wait besides.
         """
         self.placement = placement
         self.report = report
         self._programs = tuple(programs)
         self._devices = dict(devices)
-        self._owned = tuple(owned)
+        self._owned: tuple[GuardedDevice, ...] = ()
         self._signature = Signature(placement.model, sizes)
         self._output_names = tuple(placement.model.outputs)
         self._plan = Plan(placement, programs)
@@ -74,6 +79,9 @@ class CompiledModel(Closing):
         # An entry for each run that is under way: adding and removing one takes no lock.
         self._running: list[None] = []
         self._closed = False
+        self._requests = RequestQueue(placement.model.name, in_flight, queue_size)
+        # The threads of the queue hold the queue alone, and end if nobody closes the model.
+        finalize(self, self._requests.release)
 
     @property
     def inputs(self) -> Mapping[str, Operand]:
@@ -85,11 +93,17 @@ class CompiledModel(Closing):
         """The operands that the caller gets back, by name."""
         return self.placement.model.outputs
 
+    def own(self, devices: Iterable[GuardedDevice]) -> None:
+        """Close these devices, too, when the model is closed."""
+        self._owned = tuple(devices)
+
     def run(
         self,
         inputs: Mapping[str, Any],
         outputs: Mapping[str, Array | Buffer] | None = None,
         keep: Collection[str] = (),
+        *,
+        timeout: float | None = None,
     ) -> dict[str, Any]:
         """Compute the outputs.
 
@@ -100,6 +114,8 @@ class CompiledModel(Closing):
                 dictionary for a map, and for an optional value what it holds or `None`.
             outputs: arrays, or buffers of `allocate`, to write outputs into, by name.
             keep: the names of outputs to leave on the device that made them, as buffers.
+            timeout: seconds after which the caller no longer waits; the run, which no engine can
+                be stopped in, ends by itself. `None` waits for its end.
 
         Returns:
             An array for each model output, by name, or the value itself for what is no tensor; the
@@ -108,16 +124,48 @@ class CompiledModel(Closing):
 
         Raises:
             InputError: the inputs do not fit the model, or the outputs do not fit the results.
+            DeadlineError: it took longer than `timeout`.
             DeviceError: a device failed.
         """
+        if timeout is not None:
+            return self.submit(inputs, outputs, keep, deadline=timeout).result()
         self._running.append(None)
         try:
             if outputs or keep or (self._plan.submits and _holds_buffers(inputs)):
-                return self._run_in_place(inputs, outputs or {}, keep)
+                return self._run_in_place(self._signature.arrange(inputs), outputs or {}, keep)
             arrays = self._signature.arrange(inputs)
             return dict(zip(self._output_names, self._execute(arrays), strict=True))
         finally:
             self._running.pop()
+
+    def submit(
+        self,
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Array | Buffer] | None = None,
+        keep: Collection[str] = (),
+        *,
+        priority: Priority = Priority.MEDIUM,
+        deadline: float | None = None,
+        wait: bool = True,
+    ) -> Request:
+        """Take on a run and return at once; its `Request` is a future, and can be awaited.
+
+        Args:
+            inputs: as for `run`; the arrays must stay as they are until the run has ended.
+            outputs: as for `run`.
+            keep: as for `run`.
+            priority: its place among the requests that wait.
+            deadline: seconds from now after which the request has failed, wherever it is.
+            wait: whether to wait while the queue is full, at most until the deadline.
+
+        Raises:
+            InputError: the inputs do not fit the model, or there is no such output.
+            QueueFullError: the queue is full, and waiting was not allowed or was of no use.
+        """
+        if outputs or keep:
+            self._check_places(outputs or {}, keep)
+        work = partial(self._answer, self._signature.arrange(inputs), outputs or {}, keep)
+        return self._requests.put(work, Priority(priority), deadline, wait=wait)
 
     def __call__(self, /, *inputs: Any, **named: Any) -> Any:
         """Compute the outputs from inputs in order or by name; a single output comes back bare."""
@@ -166,10 +214,11 @@ class CompiledModel(Closing):
                 program.prepare([shape for shape in known if shape is not None])
 
     def close(self) -> None:
-        """Release programs and devices, once runs that are under way have ended.
+        """Release programs and devices, once runs and requests that were taken on have ended.
 
         The model cannot be run afterwards; a second call does nothing.
         """
+        self._requests.close()
         self._closed = True
         self._execute = _closed
         while self._running:
@@ -184,13 +233,18 @@ class CompiledModel(Closing):
     def __repr__(self) -> str:
         return f"<CompiledModel {self.placement.model.name}: {self.placement.summary()}>"
 
-    def _run_in_place(
+    def _answer(
         self,
-        inputs: Mapping[str, Any],
+        values: Sequence[Array],
         outputs: Mapping[str, Array | Buffer],
         keep: Collection[str],
     ) -> dict[str, Any]:
-        """`run` where buffers come in, outputs have their places, or stay on their devices."""
+        """`run` for values that have been checked."""
+        if outputs or keep or self._plan.submits:
+            return self._run_in_place(values, outputs, keep)
+        return dict(zip(self._output_names, self._plan.execute(values), strict=True))
+
+    def _check_places(self, outputs: Mapping[str, Array | Buffer], keep: Collection[str]) -> None:
         for name in (*outputs, *keep):
             if name not in self.outputs:
                 known = ", ".join(self.outputs)
@@ -200,7 +254,15 @@ class CompiledModel(Closing):
                     f"output {name!r} is of {self.outputs[name].type.element_type}, which no "
                     f"device's memory holds; leave it out of outputs and keep"
                 )
-        values = self._signature.arrange(inputs)
+
+    def _run_in_place(
+        self,
+        values: Sequence[Array],
+        outputs: Mapping[str, Array | Buffer],
+        keep: Collection[str],
+    ) -> dict[str, Any]:
+        """`run` where buffers come in, outputs have their places, or stay on their devices."""
+        self._check_places(outputs, keep)
         if self._closed:
             self._execute(values)
         places = {index: outputs.get(name) for index, name in enumerate(self._output_names)}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Literal, cast
 
@@ -22,6 +23,7 @@ from crosschip.ir.budget import check_sizes, spending
 from crosschip.passes import Specialize, simplify
 from crosschip.passes.specialize import shapes_and_sizes
 from crosschip.runtime.asking import Ask, asking
+from crosschip.runtime.automatic import Automatic
 from crosschip.runtime.building import Built, Failed, build_all, cache_word
 from crosschip.runtime.cache import Cache, CacheArgument, open_cache
 from crosschip.runtime.compiled import CompiledModel, CompileReport
@@ -48,6 +50,8 @@ def compile(
     ranges: Mapping[str, tuple[int, int]] | None = None,
     profiles: Sequence[Mapping[str, int]] = (),
     specializations: int = 16,
+    in_flight: int = 2,
+    queue_size: int = 64,
     budget: Budget | None = None,
 ) -> CompiledModel:
     """Place a model on devices, compile each part, and join the parts to one that runs.
@@ -55,8 +59,9 @@ def compile(
     Args:
         model: what to compile, which is not changed; or what `crosschip.load` takes for one.
         devices: names, or instances that stay the caller's to close, in the order of preference;
-            `"auto"` takes all that are available, accelerators first, `reference` last. A name is
-            `openvino`, or `openvino:GPU` for one of several chips.
+            `"auto"` takes the one that runs the model fastest, which is measured once on made-up
+            inputs and remembered in the cache; where none runs all of it, the one that runs most
+            comes first. A name is `openvino`, or `openvino:GPU` for one of several chips.
         shapes: fixed shapes for inputs, by name, where the model leaves sizes open; or single
             sizes, by the names that the inputs' types have for them.
         cache: `True` for the default folder, a folder, or `False` for none.
@@ -70,6 +75,8 @@ def compile(
         profiles: values of open sizes, by name, to compile for at once.
         specializations: for how many sets of input shapes a device that compiles again for each
             keeps programs.
+        in_flight: how many requests of `CompiledModel.submit` run at once.
+        queue_size: how many of them wait besides.
         budget: what compiling may cost besides the devices' own work; `None` for the default.
 
     Raises:
@@ -83,19 +90,59 @@ def compile(
     """
     start = time.perf_counter()
     options = _options(precision, threads, _sizes(ranges or {}, profiles, specializations))
+    _check_count("in_flight", in_flight)
+    _check_count("queue_size", queue_size)
     store = open_cache(cache, cache_size)
     model = _prepared(model, shapes, budget)
+
+    def build(devices: Mapping[str, GuardedDevice]) -> CompiledModel:
+        placement, built = _place_and_build(model, devices, options, store, budget)
+        report = CompileReport((time.perf_counter() - start) * 1e3, cache_word(built))
+        programs = [one.program for one in built]
+        return CompiledModel(
+            placement, programs, devices, options.sizes, report, in_flight, queue_size
+        )
+
     with ExitStack() as owned:
         opened = _open(devices, {} if properties is None else properties, owned)
-        placement, built = _place_and_build(model, opened, options, store, budget)
+        if devices == "auto" and len(opened) > 1:
+            compiled = _automatic(model, opened, options, store, budget, build)
+        else:
+            compiled = build(opened)
         owned.pop_all()
-    if any(d.device not in (next(iter(opened)), RUNTIME) for d in placement.every_decision()):
-        logger.warning("%s: %s", model.name, placement.summary())
-    report = CompileReport((time.perf_counter() - start) * 1e3, cache_word(built))
     theirs = _instances(devices)
-    ours = [device for device in opened.values() if device.device not in theirs]
-    programs = [one.program for one in built]
-    return CompiledModel(placement, programs, opened, ours, options.sizes, report)
+    compiled.own(device for device in opened.values() if device.device not in theirs)
+    taken = (time.perf_counter() - start) * 1e3
+    compiled.report = replace(compiled.report, milliseconds=taken)
+    placement = compiled.placement
+    first = placement.choice.order[0] if placement.choice else next(iter(opened))
+    if any(d.device not in (first, RUNTIME) for d in placement.every_decision()):
+        logger.warning("%s: %s", model.name, placement.summary())
+    return compiled
+
+
+def _automatic(
+    model: Model,
+    devices: Mapping[str, GuardedDevice],
+    options: Options,
+    cache: Cache | None,
+    budget: Budget | None,
+    build: Callable[[Mapping[str, GuardedDevice]], CompiledModel],
+) -> CompiledModel:
+    """The model on the device that runs it fastest; on several if none runs all of it."""
+
+    def count(name: str) -> int:
+        with _limited(model, budget):
+            asks = _asks({name: devices[name]}, options)
+            placed = place(model, asks, partial=True)
+        return len(placed.decisions) - len(placed.unplaced)
+
+    automatic = Automatic(model, devices, options, cache)
+    choice, compiled = automatic.choose(lambda name: build({name: devices[name]}), count)
+    if compiled is None:
+        compiled = build({name: devices[name] for name in choice.order})
+    compiled.placement = replace(compiled.placement, choice=choice)
+    return compiled
 
 
 def explain(
@@ -107,12 +154,15 @@ def explain(
     threads: int | None = None,
     properties: Mapping[str, Mapping[str, str]] | None = None,
     ranges: Mapping[str, tuple[int, int]] | None = None,
+    cache: CacheArgument = True,
     budget: Budget | None = None,
 ) -> Placement:
     """Place a model without compiling it, asking every device about every operation.
 
-    The arguments are those of `compile`. What no device runs is in `Placement.unplaced`, and
-    `Placement.check` raises the error with which `compile` would refuse it.
+    The arguments are those of `compile`. For `"auto"`, the order of the devices is the one that
+    compiling has led to; it is `Placement.choice`, and comes from the cache. What no device runs
+    is in `Placement.unplaced`, and `Placement.check` raises the error with which `compile` would
+    refuse it.
 
     Raises:
         BudgetError: the model costs more than the budget allows.
@@ -123,8 +173,14 @@ def explain(
     model = _prepared(model, shapes, budget)
     with ExitStack() as owned:
         opened = _open(devices, {} if properties is None else properties, owned)
+        choice = None
+        if devices == "auto":
+            choice = Automatic(model, opened, options, open_cache(cache)).remembered()
+        if choice is not None:
+            opened = {name: opened[name] for name in choice.order}
         with _limited(model, budget):
-            return place(model, _asks(opened, options), ask_all=True, partial=True)
+            placement = place(model, _asks(opened, options), ask_all=True, partial=True)
+        return replace(placement, choice=choice)
 
 
 def _prepared(
@@ -258,15 +314,18 @@ def _instances(devices: Devices) -> list[Device]:
 
 
 def _options(precision: str, threads: int | None, sizes: Sizes) -> Options:
-    if threads is not None and (
-        not isinstance(threads, int) or isinstance(threads, bool) or threads < 1
-    ):
-        raise InputError(f"threads is {threads!r}, but must be at least 1, or None")
+    if threads is not None:
+        _check_count("threads", threads)
     try:
         return Options(Precision(precision), threads, sizes)
     except ValueError:
         known = ", ".join(precision.value for precision in Precision)
         raise InputError(f"there is no precision {precision!r}; there are {known}") from None
+
+
+def _check_count(name: str, value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InputError(f"{name} is {value!r}, but must be at least 1")
 
 
 def _is_size(value: object) -> bool:
@@ -285,6 +344,5 @@ def _sizes(
     for profile in profiles:
         if not isinstance(profile, Mapping) or not all(map(_is_size, profile.values())):
             raise InputError(f"profiles has {profile!r}; give sizes by name, like {{'N': 8}}")
-    if specializations < 1:
-        raise InputError(f"specializations is {specializations}, but must be at least 1")
+    _check_count("specializations", specializations)
     return Sizes.of(ranges, profiles, specializations)

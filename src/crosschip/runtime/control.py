@@ -17,7 +17,7 @@ from crosschip.ir.dimension import Dim, name_of, substitute
 from crosschip.runtime.guard import GuardedProgram
 
 RUNTIME = "runtime"
-"""Who runs control flow that no device takes whole, where placement says who runs what."""
+"""The name, in placements, of what runs control flow that no device takes whole."""
 
 Execute = Callable[[Sequence[Array]], Sequence[Array]]
 """A compiled body: from input arrays to output arrays that may be inputs or constants of it."""
@@ -86,13 +86,13 @@ class ControlProgram(Program):
             program.close()
 
     def _outputs(self, values: list[Array | None]) -> Sequence[Array]:
-        """What the operation makes; arrays may be those of inputs or constants."""
+        """The outputs of the operation; arrays may be those of inputs or constants."""
         raise NotImplementedError
 
     def _collected(
         self, parts: Sequence[Array], output: Operand, axis: int, values: Sequence[Array | None]
     ) -> Array:
-        """What was made each time along a new axis; of known sizes, or 0, if there were none."""
+        """The values of all times along a new axis; of known sizes, or 0, if there were none."""
         if parts:
             if any(part.shape != parts[0].shape for part in parts):
                 shapes = sorted({part.shape for part in parts})

@@ -1,4 +1,4 @@
-"""Which operators a device runs, found out by asking it about their examples."""
+"""Coverage of the operators by a device, found out by asking it about their examples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DECOMPOSED = "decomposed"
 
 
 def coverage(operator: type[Operator], device: GuardedDevice) -> str:
-    """How a device runs an operator: `yes`, `decomposed`, or the reason why it does not.
+    """The way a device runs an operator: `yes`, `decomposed`, or the reason why it does not.
 
     It is `yes` if the device runs one of the operator's examples as it is, and `decomposed` if it
     runs one as simpler operators; a device may still decline other uses.
@@ -32,7 +32,7 @@ def coverage(operator: type[Operator], device: GuardedDevice) -> str:
 
 
 def decide(operator: type[Operator], index: int, device: GuardedDevice) -> Decision | str:
-    """What placement decides about an example on one device; the device's reason if it declines."""
+    """Placement's decision about an example on one device; its reason if it declines."""
     model = model_of(operator, examples_of(operator)[index])
     try:
         return place(model, {device.name: asking(device, Options())}).decisions[0]

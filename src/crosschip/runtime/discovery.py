@@ -1,4 +1,4 @@
-"""Which devices there are: listed from metadata, loaded only when asked for.
+"""Discovery of devices: listed from metadata, loaded only when asked for.
 
 A device is an entry point of the group `crosschip.devices` (name → class). One that cannot be
 loaded is a fact about it, not a failure of ours.
@@ -23,7 +23,7 @@ logger = logging.getLogger("crosschip")
 
 @dataclass(frozen=True, slots=True)
 class DeviceReport:
-    """What is known about a device; vendor, kind and version only if it could be loaded.
+    """Facts about a device; vendor, kind and version only if it could be loaded.
 
     Attributes:
         name: what `compile` calls it: the device's name, with the instance's if it has one.

@@ -35,7 +35,7 @@ class Damaged(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What an entry is for.
+    """The model, device and options that an entry is for.
 
     Attributes:
         key: what it is found by (see `crosschip.runtime.key`).
@@ -53,7 +53,7 @@ class Entry:
 
 
 def head(entry: Entry, program: bytes, secret: bytes) -> bytes:
-    """What the entry's file holds before the program."""
+    """The part of the entry's file that comes before the program."""
     described = {
         **asdict(entry),
         "crosschip": version("crosschip"),

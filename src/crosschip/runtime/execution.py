@@ -154,7 +154,7 @@ def _copied(value: Array) -> Array:
 def _source(
     operand: Operand, number: Mapping[Operand, int], fresh: set[Operand]
 ) -> tuple[Any, bool]:
-    """Where an output comes from, and whether it must be copied to be the caller's own.
+    """The source of an output, and whether it must be copied to be the caller's own.
 
     Args:
         operand: the output.

@@ -81,7 +81,7 @@ def _signed(name: str, told: str) -> str:
 
 
 def call(name: str, doing: str, function: Callable[..., T], *arguments: Any) -> T:
-    """What a function of a device returns.
+    """The result of a device's function.
 
     Raises:
         DeviceError: it raised something.
@@ -272,7 +272,7 @@ class GuardedProgram:
         return self._checked(inputs, made)
 
     def owns(self, buffer: Buffer) -> bool:
-        """Whether a buffer is memory of the device that the program runs on."""
+        """Tell whether a buffer is memory of the device that the program runs on."""
         return buffer.device is self.device
 
     def submit(
@@ -348,7 +348,7 @@ class GuardedProgram:
             self._prepared = shapes
 
     def _checked(self, inputs: Sequence[Array], made: Any) -> Sequence[Array]:
-        """What a run returned, once it is what the model declares."""
+        """The results of a run, once they are what the model declares."""
         try:
             for index, dtype in enumerate(self._dtypes):
                 array = made[index]

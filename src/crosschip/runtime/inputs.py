@@ -60,7 +60,7 @@ def write_value(path: Path, value: Any) -> Path:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has for a value that a model gave."""
+    """The form in JSON of a value that a model gave."""
     if isinstance(value, np.ndarray | np.generic):
         return _plain(value.tolist())
     if isinstance(value, list):

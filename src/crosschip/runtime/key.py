@@ -1,4 +1,4 @@
-"""What a cache entry is found by: everything that the compiled program depends on."""
+"""Keys of cache entries: everything that the compiled program depends on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.metadata import version
 import numpy as np
 
 from crosschip.hal import Options
-from crosschip.ir import Array, ControlFlow, Extension, Model, Operand
+from crosschip.ir import Array, ControlFlow, Extension, Model, Operand, Operation
 from crosschip.runtime.entry import FORMAT_VERSION
 from crosschip.runtime.guard import GuardedDevice
 from crosschip.runtime.hashing import block_digests
@@ -22,49 +22,77 @@ def cache_key(model: Model, device: GuardedDevice, options: Options) -> str:
 
     Names of operands and operations do not count; order, types and values do.
     """
-    digest = hashlib.sha256()
+    content = _Content()
+    content.add("crosschip", version("crosschip"), FORMAT_VERSION)
+    content.add_device(device)
+    content.add(canonical(options))
+    content.add_model(model)
+    return content.digest.hexdigest()
 
-    def add(*parts: object) -> None:
+
+def automatic_key(
+    model: Model, devices: Sequence[GuardedDevice], options: Options, processors: int
+) -> str:
+    """The same over a model and all that bears on which of several devices runs it fastest."""
+    content = _Content()
+    content.add("auto", version("crosschip"), FORMAT_VERSION, processors)
+    for device in devices:
+        content.add_device(device)
+    content.add(canonical(options))
+    content.add_model(model)
+    return content.digest.hexdigest()
+
+
+class _Content:
+    """A SHA-256 over parts, each with its length."""
+
+    def __init__(self) -> None:
+        self.digest = hashlib.sha256()
+
+    def add(self, *parts: object) -> None:
+        """Add parts as their texts."""
         for part in parts:
             text = str(part).encode(errors="surrogatepass")
-            digest.update(len(text).to_bytes(8, "little") + text)
+            self.digest.update(len(text).to_bytes(8, "little") + text)
 
-    def add_type(operand: Operand) -> None:
-        add(operand.type, repr(operand.type.quantization))  # the text form rounds scales
+    def add_device(self, device: GuardedDevice) -> None:
+        """Add what says which device it is, on which machine, and how it is set."""
+        self.add(device.name, device.version, *device.capabilities.tied_to)
+        self.add(sorted(device.properties.items()))
 
-    add("crosschip", version("crosschip"), FORMAT_VERSION)
-    add(device.name, device.version, *device.capabilities.tied_to)
-    add(sorted(device.properties.items()))
-    add(canonical(options))
+    def add_type(self, operand: Operand) -> None:
+        """Add an operand's type; the text form of its quantization rounds scales."""
+        self.add(operand.type, repr(operand.type.quantization))
 
-    def add_model(model: Model) -> None:
+    def add_model(self, model: Model) -> None:
+        """Add a model with its constants and bodies."""
         number = {operand: i for i, operand in enumerate(model.inputs.values())}
         for operand in model.inputs.values():
-            add_type(operand)
+            self.add_type(operand)
         for operand in model.constants:
             number[operand] = len(number)
-            add("constant")
-            add_type(operand)
+            self.add("constant")
+            self.add_type(operand)
             elements = operand.value  # once: it may be read from a file each time
             assert elements is not None, "constants have values"
             for block in block_digests(_bytes(elements)):
-                digest.update(block)
+                self.digest.update(block)
         for operation in model.operations:
-            add(operation.type, *_references(operation.inputs, number))
-            if isinstance(operation, Extension):
-                add(operation.payload.hex())
-            if isinstance(operation, ControlFlow):
-                add(sorted(operation.attributes.items()))
-                for body in operation.bodies:
-                    add("body")
-                    add_model(body)
+            self._add_operation(operation, number)
             for output in operation.outputs:
                 number[output] = len(number)
-                add_type(output)
-        add("outputs", *_references(tuple(model.outputs.values()), number))
+                self.add_type(output)
+        self.add("outputs", *_references(tuple(model.outputs.values()), number))
 
-    add_model(model)
-    return digest.hexdigest()
+    def _add_operation(self, operation: Operation, number: Mapping[Operand, int]) -> None:
+        self.add(operation.type, *_references(operation.inputs, number))
+        if isinstance(operation, Extension):
+            self.add(operation.payload.hex())
+        if isinstance(operation, ControlFlow):
+            self.add(sorted(operation.attributes.items()))
+            for body in operation.bodies:
+                self.add("body")
+                self.add_model(body)
 
 
 def canonical(value: object) -> str:

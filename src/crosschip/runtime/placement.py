@@ -18,6 +18,7 @@ from crosschip.ir.budget import spend
 from crosschip.passes import verifying
 from crosschip.runtime.asking import Ask, Verdict, Verdicts, broken_group, verdicts
 from crosschip.runtime.control import RUNTIME
+from crosschip.runtime.measuring import Choice
 from crosschip.runtime.segments import Segment, segments_of
 
 Refusals = dict[str, dict[str, Support]]
@@ -85,11 +86,14 @@ class Placement:
         model: the operations that run, and those that no device runs.
         segments: the parts of it that devices run.
         decisions: about each operation of the model as it was given.
+        choice: how the devices did that `"auto"` means; `None` if the caller named them, or nobody
+            has compiled the model for `"auto"` yet.
     """
 
     model: Model
     segments: tuple[Segment, ...]
     decisions: tuple[Decision, ...]
+    choice: Choice | None = None
 
     @property
     def unplaced(self) -> Sequence[Decision]:

@@ -12,7 +12,7 @@ from copy import copy
 from heapq import heappop, heappush
 
 _SEARCH_BUDGET = 500_000
-"""How many task visits the exact search may take before the greedy order is good enough."""
+"""The task visits that the exact search may take before the greedy order is good enough."""
 
 _DONE = -1
 
@@ -123,7 +123,7 @@ class _Order:
         self.runs.append(sorted(tasks))
 
     def bound(self) -> int:
-        """How many runs there are at least in an order that begins like this."""
+        """The least number of runs in an order that begins like this."""
         ahead = [-tasks[0][0] for tasks in self.ready.values() if tasks]
         return len(self.runs) + (1 + max(ahead) if ahead else 0)
 

@@ -80,7 +80,7 @@ def cut(
 
 
 def _colour(node: int, device: str, dialect: str) -> str:
-    """What must be alike in a run; what the runtime itself runs stands alone."""
+    """The properties that are alike in a run; what the runtime itself runs stands alone."""
     return f"{device} {node}" if device == RUNTIME else f"{device} {dialect}"
 
 

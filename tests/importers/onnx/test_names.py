@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.importers.onnx.backend_cases import cases
 
 import crosschip
+from crosschip.importers.onnx.operators import TABLE
 from crosschip.ops import faces_of, operators
 
 OTHERS = {
@@ -91,3 +92,10 @@ def test_becomes_what_has_its_name(tmp_path: Path, name: str, type_: str) -> Non
         if type_ in made:
             return
     pytest.fail(f"{name} becomes {sorted(made)}, never {type_}")
+
+
+@pytest.mark.parametrize(("name", "type_"), NAMES)
+def test_they_are_imported_in_the_family_of_the_operator(name: str, type_: str) -> None:
+    """Or with the others that compute with integers in the place of reals."""
+    family = operators()[type_].__module__.rpartition(".")[2]
+    assert TABLE[name].__module__.rpartition(".")[2] in (family, "quantization")

@@ -57,7 +57,7 @@ class ReferenceDevice(Device):
 
 
 _Step = tuple[str, Kernel, list[int | None], list[int]]
-"""What to call an operation, what computes it, and the numbers of what it reads and makes."""
+"""The name of an operation, its kernel, and the numbers of what it reads and makes."""
 
 
 class ReferenceProgram(Program):
@@ -142,7 +142,7 @@ class ReferenceProgram(Program):
 
 
 def _kernel(operation: Operation) -> Kernel:
-    """What computes an operation that the device supports."""
+    """The kernel of an operation that the device supports."""
     if isinstance(operation, Operator):
         return operation.kernel()
     from crosschip.devices.reference import evaluator

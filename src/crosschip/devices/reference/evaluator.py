@@ -23,7 +23,7 @@ _CHANGED = {"Hardmax": 13, "LogSoftmax": 13, "RoiAlign": 16, "Softmax": 13}
 
 
 def supports(operation: Extension) -> Support:
-    """Whether the evaluator has all operators of an operation, those in its graphs too."""
+    """Tell whether the evaluator has all operators of an operation, those in its graphs too."""
     if operation.framework != FRAMEWORK:
         return Support.no(operation, "", "is not an operation of ONNX", Rule.OPERATOR)
     proto = ModelProto.FromString(operation.payload)
@@ -86,7 +86,7 @@ def _opset(proto: ModelProto | FunctionProto) -> int:
 
 
 def _wrong(node: NodeProto, opset: int, texts: Collection[str]) -> str:
-    """What the evaluator computes wrongly although it has the operator; empty if nothing.
+    """The evaluator's known error with an operator that it has; empty if there is none.
 
     Args:
         node: of any graph or function of the model.
@@ -128,7 +128,7 @@ def _read_only(value: Any) -> Any:
 
 
 def _fits(value: Any, type_: TypeProto) -> bool:
-    """Whether a value is of a type, as far as its elements go."""
+    """Tell whether a value is of a type, as far as its elements go."""
     match type_.WhichOneof("value"):
         case "sequence_type":
             inner = type_.sequence_type.elem_type
@@ -142,7 +142,7 @@ def _fits(value: Any, type_: TypeProto) -> bool:
 
 
 def _as_declared(output: Operand, type_: TypeProto, value: Any) -> Any:
-    """What the evaluator made, in the form that models hold it in.
+    """The evaluator's result, in the form that models hold it in.
 
     Raises:
         DeviceError: it has another element type or shape than the model declares.

@@ -37,7 +37,7 @@ _ZERO_POINTS: Mapping[str, tuple[int, int]] = {
     "QLinearWhere": (8, _UINT8),
     "QuantizeLinear": (2, _UINT8),
 }
-"""Which input is the zero point of the output, whose type that has, and the type without one."""
+"""The input that is the zero point of the output, whose type that has; the type without one."""
 
 _LIKE: Mapping[str, Sequence[int]] = {
     "BiasDropout": (0,),

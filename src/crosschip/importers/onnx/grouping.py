@@ -42,7 +42,7 @@ def makes_no_tensor(nodes: Iterable[NodeProto], functions: Iterable[FunctionProt
 
 
 def has_foreign(nodes: Iterable[NodeProto], functions: Iterable[FunctionProto]) -> bool:
-    """Whether a node is of a domain that ONNX does not have, and calls none of these functions."""
+    """Tell whether a node is of a domain that ONNX has not, and calls none of these functions."""
     known = {(function.domain, function.name) for function in functions}
     return any(
         node.domain not in _DOMAINS and (node.domain, node.op_type) not in known for node in nodes

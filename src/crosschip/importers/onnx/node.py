@@ -237,7 +237,7 @@ class Node:
         return self._surroundings.state_body(graph, before, types, after, skipped)
 
     def attempt(self, way: Callable[[], list[Operand]]) -> list[Operand] | None:
-        """What a way of unrolling a loop gives; `None`, with nothing added, if it ends nowhere."""
+        """The results of a way to unroll a loop; `None`, with nothing added, if it has no end."""
         return self._surroundings.attempt(way)
 
     def control(self, make: Callable[[str], ControlFlow]) -> tuple[Operand, ...]:

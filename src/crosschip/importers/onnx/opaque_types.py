@@ -117,7 +117,7 @@ class TypeInference:
         return schema_of(node, self._opsets.get(text(node.domain), 1))
 
     def _is_unknown(self, node: NodeProto) -> bool:
-        """Whether neither ONNX nor the model says anything about an operator."""
+        """Tell whether neither ONNX nor the model says anything about an operator."""
         key = text(node.domain), text(node.op_type)
         return key not in self._functions and self._schema(node) is None
 

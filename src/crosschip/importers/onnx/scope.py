@@ -1,4 +1,4 @@
-"""Importing the nodes of one graph: a name, the operand it stands for, and each node by its way.
+"""Importing the nodes of one graph, each by its way.
 
 A node is imported by its function in `TABLE`; where that refuses it, or there is none, as the
 function of other operators that ONNX defines it as; and where there is none of those either, it
@@ -15,8 +15,6 @@ from onnx import (
     FunctionProto,
     GraphProto,
     NodeProto,
-    SparseTensorProto,
-    TensorProto,
     TypeProto,
     ValueInfoProto,
     helper,
@@ -25,12 +23,12 @@ from onnx import (
 from crosschip.importers.body import Body, Captures, with_settled_state
 from crosschip.importers.onnx.functions import allows, model_body, standard_body
 from crosschip.importers.onnx.grouping import has_foreign, makes_no_tensor, units
+from crosschip.importers.onnx.names import Names
 from crosschip.importers.onnx.node import Node
 from crosschip.importers.onnx.opaque import (
     CONTAINER,
     OpaqueSubgraph,
     free_names,
-    type_proto,
     type_text,
 )
 from crosschip.importers.onnx.opaque_types import TypeInference
@@ -39,7 +37,6 @@ from crosschip.importers.onnx.schemas import domain_of
 from crosschip.importers.onnx.shared import Shared, full_name, located, opsets_of, place
 from crosschip.importers.onnx.tensors import text
 from crosschip.ir import (
-    Array,
     Builder,
     ElementTypeError,
     ModelError,
@@ -47,10 +44,9 @@ from crosschip.ir import (
     Operand,
     TensorType,
     UnsupportedError,
-    constant,
 )
 from crosschip.ir.budget import spend
-from crosschip.ir.control import CONDITION, ITERATION
+from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.ops.definition.slots import ComputedParameter
 from crosschip.ops.standard.layout import Unsqueeze
 
@@ -59,8 +55,8 @@ _MAX_DEPTH = 32
 _Refusal = (UnsupportedError, ComputedParameter, ModelError, ModelFileError)
 
 
-class Scope:
-    """The names of one graph, or of the body of a function.
+class Scope(Names):
+    """One graph, or the body of a function, as its nodes are imported.
 
     Args:
         shared: what all graphs of the model have in common.
@@ -82,88 +78,12 @@ class Scope:
         depth: int = 0,
         captures: Captures | None = None,
     ) -> None:
-        self._shared = shared
+        super().__init__(shared, outer, captures)
         self._opsets = opsets
         self._builder = builder
-        self._captures = captures
-        self._outer = outer
         self._prefix = prefix
         self._depth = depth
-        self._operands: dict[str, Operand | None] = {}
-        self._initializers: dict[str, TensorProto] = {}
-        self._not_computed: dict[str, NodeProto] = {}
-        self._computed: dict[str, NodeProto] = {}
-        self._declared: dict[str, TypeProto] = {}
         self._current = ""
-
-    def define(self, name: str, operand: Operand | None) -> None:
-        """Say what a name stands for; `None` for an optional input that is left out."""
-        self._operands[name] = operand
-
-    def initialize(self, tensors: Iterable[TensorProto]) -> None:
-        """Tensors of the file that names stand for.
-
-        Raises:
-            ModelFileError: two have one name.
-        """
-        for tensor in tensors:
-            name = text(tensor.name)
-            if self._initializers.setdefault(name, tensor) is not tensor:
-                raise ModelFileError(f"two initializers are called {name!r}")
-
-    def declare(self, values: Iterable[ValueInfoProto]) -> None:
-        """The types that the file says names have; looked at where nothing else is known."""
-        self._declared.update((text(value.name), value.type) for value in values)
-
-    def operand(self, name: str) -> Operand:
-        """The operand of a name; an initializer is read when it is first asked for.
-
-        Raises:
-            ModelError: nothing makes it.
-        """
-        operand = self.optional(name)
-        if operand is None:
-            raise ModelError(f"{name!r} is left out, but needed")
-        return operand
-
-    def optional(self, name: str) -> Operand | None:
-        """Like `operand`, with `None` for an input of a function that is left out."""
-        if name in self._operands:
-            return self._operands[name]
-        if name in self._initializers:
-            with located(f"initializer {name!r}"):
-                operand = self.constant(self._initializers[name], name)
-            self._operands[name] = operand
-            return operand
-        if name in self._not_computed:
-            self._compute(name)
-            return self._operands[name]
-        if self._outer is not None:
-            outside = self._outer.optional(name)
-            if self._captures is None or outside is None or self.strings(outside):
-                return outside
-            return self._captures.of(outside)
-        raise ModelError(f"{name!r} is read, but nothing before makes it")
-
-    def constant(self, tensor: TensorProto, name: str) -> Operand:
-        """The operand for a tensor of the file: a constant, unless it is of strings."""
-        if tensor.data_type != TensorProto.STRING:
-            return constant(self._shared.reader.content(tensor), name)
-        operand = Operand(name, self._shared.reader.strings(tensor))
-        self._shared.strings[operand] = tensor
-        return operand
-
-    def strings(self, operand: Operand) -> TensorProto | None:
-        """The tensor of strings of the file that an operand stands for, if it does."""
-        return self._shared.strings.get(operand)
-
-    def type_of(self, operand: Operand) -> TypeProto:
-        """The type of an operand as ONNX writes it."""
-        return self._shared.containers.get(operand) or type_proto(operand.type)
-
-    def contain(self, operand: Operand, type_: TypeProto) -> None:
-        """Keep the type of an operand that is no tensor."""
-        self._shared.containers[operand] = type_
 
     def output(self, name: str) -> Operand:
         """The operand of a name, as an output of the model, which something must make."""
@@ -174,14 +94,6 @@ class Scope:
         node = helper.make_node("Constant", [], [name], value=tensor)
         (made,) = self._extension(node, next(self._shared.names(name, 0)), "strings are no numbers")
         return cast(Operand, made)
-
-    def array(self, tensor: TensorProto) -> Array:
-        """The elements of a tensor of the file."""
-        return self._shared.reader.array(tensor)
-
-    def dense(self, tensor: SparseTensorProto) -> Array:
-        """The elements of a tensor of the file that is stored without its zeros."""
-        return self._shared.reader.dense(tensor)
 
     def run(self, nodes: Sequence[NodeProto], wanted: Iterable[str], where: str = "") -> None:
         """Add the operations of nodes that are in an order in which they can run.
@@ -306,7 +218,7 @@ class Scope:
         return with_settled_state(import_body, state, place, self._shared.open_axes, current)
 
     def attempt(self, way: Callable[[], list[Operand]]) -> list[Operand] | None:
-        """What a way of unrolling a loop gives; `None`, with nothing added, if it ends nowhere."""
+        """The results of a way to unroll a loop; `None`, with nothing added, if it has no end."""
         before = len(self._builder.operations)
         with self._shared.unrolling.attempt() as attempt:
             if attempt.allowed:
@@ -351,12 +263,7 @@ class Scope:
         """Take back the operations from a number on, and what names have come to stand for."""
         gone = {o for operation in self._builder.operations[before:] for o in operation.outputs}
         del self._builder.operations[before:]
-        scope: Scope | None = self
-        while scope is not None:
-            for name in [n for n in scope._computed if scope._operands[n] in gone]:
-                scope._not_computed[name] = scope._computed.pop(name)
-                del scope._operands[name]
-            scope = scope._outer
+        self.forget(gone)
 
     def _import(self, number: int, proto: NodeProto) -> None:
         """Add the operations that a node stands for."""

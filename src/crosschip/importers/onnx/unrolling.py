@@ -25,7 +25,7 @@ class _TooMany(Exception):
 
 @dataclass(slots=True)
 class Attempt:
-    """Whether a loop may be tried to unroll at all."""
+    """An attempt to unroll a loop, if it is allowed at all."""
 
     allowed: bool
 

@@ -41,17 +41,17 @@ class Context:
 
     @property
     def blocks(self) -> Sequence[Block]:
-        """What the operator runs, if it is control flow."""
+        """The blocks that the operator runs, if it is control flow."""
         return self._operator.blocks
 
     @property
     def values(self) -> Values:
-        """What variables stand for where the operator is."""
+        """The values that variables have where the operator is."""
         return self._values
 
     @property
     def name(self) -> str:
-        """What the operation is to be called."""
+        """The name that the operation is to have."""
         return self._operator.name
 
     def variables(self, slot: str) -> Sequence[str]:

@@ -111,7 +111,7 @@ class _Reader:
                 self._operator(number, label, read, made, attributes, blocks)
 
     def _block(self, region: object) -> Block:
-        """What an operator runs; it sees the values around it, and hands back what it yields."""
+        """A block that an operator runs; it sees the values around it, and hands on its yields."""
         if self._depth >= _MAX_DEPTH:
             raise UnsupportedError(f"control flow is nested over {_MAX_DEPTH} deep")
         block = only(field(region, "blocks", list))

@@ -67,7 +67,7 @@ class Values:
         return operand
 
     def __contains__(self, variable: str) -> bool:
-        """Whether something has made a variable, or will if it is asked for."""
+        """Tell whether something has made a variable, or will if it is asked for."""
         own = variable in self._operands or variable in self._postponed
         return own or (self._outer is not None and variable in self._outer)
 
@@ -87,7 +87,7 @@ class Values:
                 self.define(variable, operand)
 
     def is_postponed(self, variable: str) -> bool:
-        """Whether a variable waits to be asked for."""
+        """Tell whether a variable waits to be asked for."""
         return variable in self._postponed
 
     def new_name(self, name: str) -> str:

@@ -20,16 +20,18 @@ from crosschip.ir import (
     Dim,
     ElementType,
     Extension,
+    If,
+    Loop,
     Model,
     ModelError,
     ModelFileError,
     Operand,
     Operation,
     Quantization,
+    Scan,
     TensorType,
     unknown,
 )
-from crosschip.ir.control import KINDS
 from crosschip.ir.dimension import from_terms, is_unknown, terms_of
 from crosschip.ops.definition.operator import operator_named
 
@@ -38,6 +40,7 @@ MAGIC = b"\x93CHIPM\r\n"
 
 _PREAMBLE = struct.Struct("<8sIIQQ")
 _ALIGNMENT = 64
+_CONTROL_FLOW: Mapping[str, type[ControlFlow]] = {kind.type: kind for kind in (If, Loop, Scan)}
 
 
 def to_bytes(model: Model) -> bytes:
@@ -124,7 +127,7 @@ class _Writer:
         }
 
     def _particulars(self, operation: Operation) -> list[object]:
-        """What else there is to say about an operation that is not of the standard set."""
+        """The particulars of an operation that is not of the standard set."""
         if isinstance(operation, Extension):
             types = [_encode_type(type_) for type_ in operation.declared]
             return [[b64encode(operation.payload).decode("ascii"), types, operation.reason]]
@@ -134,7 +137,7 @@ class _Writer:
         return []
 
     def _add(self, constant: Operand) -> int:
-        """Where the elements of a constant begin."""
+        """The offset of the elements of a constant."""
         key = id(constant.content)  # the model holds it, so no other gets its number meanwhile
         if key not in self._offsets:
             self.data.extend(bytes(-len(self.data) % _ALIGNMENT))
@@ -183,10 +186,10 @@ class _Reader:
     ) -> Operation:
         inputs = tuple(None if index is None else self.operands[index] for index in reads)
         operation: Operation
-        if type_ in KINDS and particulars:
+        if type_ in _CONTROL_FLOW and particulars:
             bodies, attributes = particulars
             held = [_Reader(body, self.data).model() for body in bodies]
-            operation = KINDS[type_](name, inputs, bodies=held, **attributes)
+            operation = _CONTROL_FLOW[type_](name, inputs, bodies=held, **attributes)
             operation = operation.with_bodies(operation.fitted(widening=False))
         elif particulars:
             payload, types, reason = particulars

@@ -1,4 +1,4 @@
-"""Arithmetic and functions of numbers, element by element."""
+"""Arithmetic, element by element."""
 
 from __future__ import annotations
 
@@ -7,68 +7,15 @@ from functools import reduce
 import numpy as np
 
 from crosschip.importers.onnx.node import Node, imports
-from crosschip.ir import ElementType, Operand
+from crosschip.ir import ElementType, Operand, UnsupportedError
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Mod, Mul, Pow, Sub
 from crosschip.ops.standard.conversion import Cast
-from crosschip.ops.standard.logical import Where
-from crosschip.ops.standard.unary import (
-    Abs,
-    Acos,
-    Acosh,
-    Asin,
-    Asinh,
-    Atan,
-    Atanh,
-    Ceil,
-    Cos,
-    Cosh,
-    Erf,
-    Exp,
-    Floor,
-    Log,
-    Neg,
-    Reciprocal,
-    Round,
-    Sign,
-    Sin,
-    Sinh,
-    Sqrt,
-    Tan,
-)
+from crosschip.ops.standard.creation import Fill, ShapeOf
 
-_UNARY: dict[str, type[Operator]] = {
-    "Abs": Abs,
-    "Acos": Acos,
-    "Acosh": Acosh,
-    "Asin": Asin,
-    "Asinh": Asinh,
-    "Atan": Atan,
-    "Atanh": Atanh,
-    "Ceil": Ceil,
-    "Cos": Cos,
-    "Cosh": Cosh,
-    "Erf": Erf,
-    "Exp": Exp,
-    "Floor": Floor,
-    "Log": Log,
-    "Neg": Neg,
-    "Reciprocal": Reciprocal,
-    "Round": Round,
-    "Sign": Sign,
-    "Sin": Sin,
-    "Sinh": Sinh,
-    "Sqrt": Sqrt,
-    "Tan": Tan,
-}
 _BINARY: dict[str, type[Operator]] = {"Add": Add, "Sub": Sub, "Mul": Mul, "Div": Div}
 _VARIADIC: dict[str, type[Operator]] = {"Max": Max, "Min": Min, "Sum": Add, "Mean": Add}
-
-
-@imports(*_UNARY)
-def unary(node: Node) -> Operand:
-    return node.add(_UNARY[node.type], node[0])
 
 
 @imports(*_BINARY)
@@ -116,6 +63,23 @@ def clip(node: Node) -> Operand:
     return reduce(lambda found, pair: node.add(pair[0], found, pair[1]), given, node[0])
 
 
-@imports("Where")
-def where(node: Node) -> Operand:
-    return node.add(Where, node[0], node[1], node[2])
+@imports("Dropout")
+def dropout(node: Node) -> list[Operand]:
+    """In inference it passes its input on; the mask, its second output, is all true."""
+    node.ignore("seed")
+    ratio = node.real("ratio") if node.opset < 12 else _ratio(node)
+    training = node.optional(2)
+    if training is not None and (training.value is None or training.value.any()) and ratio != 0:
+        raise UnsupportedError("training_mode must be a constant that is false")
+    results = [node[0]]
+    if len(node.outputs) > 1 and node.outputs[1]:
+        results.append(node.add(Fill, node.add(ShapeOf, node[0]), np.ones(1, np.bool_)))
+    return results
+
+
+def _ratio(node: Node) -> float | None:
+    """The part that is dropped; `None` if it is computed."""
+    ratio = node.optional(1)
+    if ratio is None:
+        return 0.5
+    return None if ratio.value is None else float(ratio.value.item())

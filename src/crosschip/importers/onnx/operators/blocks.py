@@ -1,4 +1,4 @@
-"""Images from columns: the sum of blocks where they overlap."""
+"""Operators that move blocks of images between axes; images of columns."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
-from crosschip.importers.onnx.node import Node, bounded, imports
-from crosschip.importers.onnx.operators.convolution import fixed
-from crosschip.ir import Array, ModelError, Operand, UnsupportedError
-from crosschip.ops.standard.indexing import Scatter, ScatterND
+from crosschip.importers.onnx.facts import size_of, static_shape_of, value_of
+from crosschip.importers.onnx.node import Node, bounded, imports, only
+from crosschip.ir import Array, ModelError, Operand
+from crosschip.ops.standard.blocks import DepthOrder, DepthToSpace, SpaceToDepth
+from crosschip.ops.standard.indexing import Gather, Scatter, ScatterND
 from crosschip.ops.standard.layout import Reshape, Transpose
 from crosschip.ops.standard.slicing import Slice
 
@@ -20,12 +21,13 @@ def col2im(node: Node) -> Operand:
 
     They are added up at their places in the image; what lies in the padding is left out.
     """
-    image, block = _known(node[1], "the image's shape"), _known(node[2], "the block's shape")
+    image = tuple(value_of(node[1], "the image's shape").ravel().tolist())
+    block = tuple(value_of(node[2], "the block's shape").ravel().tolist())
     rank = len(image)
     strides = node.integers("strides", (1,) * rank)
     dilations = node.integers("dilations", (1,) * rank)
     pads = node.integers("pads", (0,) * 2 * rank)
-    batch, columns, count = fixed(node[0])
+    batch, columns, count = static_shape_of(node[0])
     size, pixels = math.prod(block), math.prod(image)
     bounded(max(size * count, (pixels + 1) * batch * columns))
     if columns % max(1, size):
@@ -73,7 +75,22 @@ def _outer(left: Array, right: Array, combine: np.ufunc) -> Array:
     return pairs.reshape(rows, columns)
 
 
-def _known(operand: Operand, what: str) -> tuple[int, ...]:
-    if operand.value is None:
-        raise UnsupportedError(f"{what} is computed when the model runs")
-    return tuple(int(size) for size in operand.value.ravel())
+@imports("DepthToSpace")
+def depth_to_space(node: Node) -> Operand:
+    # ONNX has the attribute from opset 28 on, which older schemas do not know.
+    mode = only("mode", node.text("mode", "DCR"), *DepthOrder.__members__)
+    return node.add(DepthToSpace, node[0], node.integer("blocksize"), DepthOrder[mode])
+
+
+@imports("SpaceToDepth")
+def space_to_depth(node: Node) -> Operand:
+    """Mode `CRD` orders the new channels by the old ones first, then by places in the block."""
+    # ONNX has the attribute from opset 28 on, which older schemas do not know.
+    mode = only("mode", node.text("mode", "DCR"), *DepthOrder.__members__)
+    block = node.integer("blocksize")
+    made = node.add(SpaceToDepth, node[0], block)
+    if mode == "DCR":
+        return made
+    channels = size_of(node[0], 1)
+    order = np.arange(channels * block * block).reshape(-1, channels).T.ravel()
+    return node.add(Gather, made, order, 1)

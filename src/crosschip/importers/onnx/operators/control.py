@@ -1,6 +1,7 @@
 """Control flow: a branch that is known is chosen, a short loop that is known to end is unrolled.
 
-What is not known stays control flow, with graphs as bodies.
+What is not known stays control flow, with graphs as bodies. Optional values: among tensors, one is
+there or it is not.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import numpy as np
 from onnx import GraphProto
 
 from crosschip.importers.body import Body
+from crosschip.importers.onnx.facts import rank_of, size_of, value_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports
 from crosschip.importers.onnx.unrolling import MAX_TRIPS
-from crosschip.ir import If, Loop, ModelError, Operand, Scan, UnsupportedError
-from crosschip.ir.control import CONDITION, ITERATION
+from crosschip.ir import ElementType, If, Loop, ModelError, Operand, Scan, UnsupportedError
+from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.ir.widening import without_axis
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat
@@ -90,7 +92,7 @@ def scan(node: Node) -> Sequence[Operand]:
     prepend = node.integers("scan_output_directions", (0,) * outputs)
 
     def unrolled() -> list[Operand]:
-        axes = [_axis(o, axis) for o, axis in zip(scanned, in_axes, strict=True)]
+        axes = [axis_from_front(axis, rank_of(o)) for o, axis in zip(scanned, in_axes, strict=True)]
         last, made = _scanned(node, body, state, scanned, axes, backwards)
         joined = (
             _joined(node, parts[::-1] if first else parts, axis)
@@ -120,7 +122,7 @@ def scan(node: Node) -> Sequence[Operand]:
 
 
 def _captured(*bodies: Body) -> list[Operand]:
-    """What bodies read from outside, each once."""
+    """The operands that bodies read from outside, each once."""
     return list(dict.fromkeys(operand for body in bodies for operand in body.captures.inside))
 
 
@@ -132,7 +134,7 @@ def _batched_scan(node: Node, body: GraphProto, count: int) -> list[Operand]:
     inputs = [node[index] for index in range(1, len(node.inputs))]
     states = len(inputs) - count
     results: list[list[Operand]] = []
-    for batch in range(_size(inputs[0], 0)):
+    for batch in range(size_of(inputs[0], 0)):
         own = [node.add(Gather, operand, np.array(batch), 0) for operand in inputs]
         state, made = _scanned(node, body, own[:states], own[states:], [0] * count, backwards)
         results.append([*state, *(_joined(node, parts, 0) for parts in made)])
@@ -148,7 +150,7 @@ def _scanned(
     backwards: Sequence[int],
 ) -> tuple[list[Operand], list[list[Operand]]]:
     """The last state, and for each output the slices that the body made, in order."""
-    trips = {_size(operand, axis) for operand, axis in zip(scanned, axes, strict=True)}
+    trips = {size_of(operand, axis) for operand, axis in zip(scanned, axes, strict=True)}
     if len(trips) != 1:
         raise ModelError(f"the scanned axes have the sizes {sorted(trips)}, but must be alike")
     (length,) = trips
@@ -169,7 +171,7 @@ def _scanned(
 def _stacked(
     node: Node, body: GraphProto, states: int, collected: list[list[Operand]]
 ) -> list[Operand]:
-    """What each time of a loop made, along a new first axis."""
+    """The values of all times of a loop, along a new first axis."""
     if not collected and len(body.output) > 1 + states:
         raise UnsupportedError("a loop that does not run once collects nothing")
     return [_joined(node, list(parts), 0) for parts in zip(*collected, strict=True)]
@@ -193,21 +195,29 @@ def _is_true(operand: Operand) -> bool:
 
 def _known(operand: Operand, what: str) -> np.ndarray:
     """The one element of an operand, if it is known."""
-    if operand.value is None:
-        raise UnsupportedError(f"{what} is computed when the model runs")
-    if operand.value.size != 1:
-        raise ModelError(f"{what} has {operand.value.size} elements, but must have one")
-    return operand.value
+    value = value_of(operand, what)
+    if value.size != 1:
+        raise ModelError(f"{what} has {value.size} elements, but must have one")
+    return value
 
 
-def _size(operand: Operand, axis: int) -> int:
-    size = (operand.type.shape or ())[axis] if operand.type.shape else None
-    if not isinstance(size, int):
-        raise UnsupportedError(f"the size of axis {axis} of {operand.name!r} must be known")
-    return size
+@imports("OptionalHasElement")
+def optional_has_element(node: Node) -> Operand:
+    value = _tensor(node)
+    return node.constant(np.array(value is not None))
 
 
-def _axis(operand: Operand, axis: int) -> int:
-    if operand.type.shape is None:
-        raise UnsupportedError(f"the number of axes of {operand.name!r} must be known")
-    return axis_from_front(axis, len(operand.type.shape))
+@imports("Optional", "OptionalGetElement")
+def optional_get_element(node: Node) -> Operand:
+    value = _tensor(node)
+    if value is None:
+        raise UnsupportedError("a value that is not there is no tensor")
+    return value
+
+
+def _tensor(node: Node) -> Operand | None:
+    """The value, if it is there; one that the caller provides shows only when the model runs."""
+    value = node.optional(0)
+    if value is not None and value.type.element_type is ElementType.OBJECT:
+        raise UnsupportedError("whether there is a value shows when the model runs")
+    return value

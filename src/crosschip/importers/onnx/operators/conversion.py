@@ -1,4 +1,4 @@
-"""Changes of element type."""
+"""Changes of element type, and copies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from crosschip.importers.onnx.node import Node, imports, only
 from crosschip.importers.onnx.tensors import element_type
 from crosschip.ir import ElementType, Operand, UnsupportedError
 from crosschip.ops.numerics.casting import SATURATING, PowerRounding
-from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.conversion import BitCast, Cast
 
 
 @imports("Cast", "CastLike")
@@ -36,3 +36,13 @@ def converted(
     if target not in SATURATING:
         return node.add(Cast, operand, target)
     return node.add(Cast, operand, target, saturate=saturate, round_mode=rounding)
+
+
+@imports("Identity")
+def identity(node: Node) -> Operand:
+    return node[0]
+
+
+@imports("BitCast")
+def bit_cast(node: Node) -> Operand:
+    return node.add(BitCast, node[0], element_type(node.integer("to")))

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from crosschip.importers.onnx.facts import static_shape_of
 from crosschip.importers.onnx.node import Node, imports
-from crosschip.importers.onnx.operators.windows import (
+from crosschip.importers.onnx.windows import (
     Numbers,
     arguments,
     explicit,
@@ -63,8 +64,8 @@ def _conv_3d(
 
     For a window of `k` planes, a channel becomes `k` channels.
     """
-    batch, channels, depth, height, width = fixed(input)
-    out, per_group, *kernel = fixed(filter)
+    batch, channels, depth, height, width = static_shape_of(input)
+    out, per_group, *kernel = static_shape_of(filter)
     lows = np.arange(0, depth + windows.before[0] + windows.after[0] - windows.spans[0] + 1)
     starts = lows[:: windows.strides[0]]
     planes = starts[:, None] + np.arange(kernel[0]) * windows.dilations[0]
@@ -77,7 +78,7 @@ def _conv_3d(
     weights = node.add(Reshape, filter, (out, per_group * kernel[0], *kernel[1:]))
     planar = arguments(windows.on(1, 2))
     result = node.add(Conv2D, merged, weights, bias, group=group, **planar)
-    sizes = fixed(result)[2:]
+    sizes = static_shape_of(result)[2:]
     unstacked = node.add(Reshape, result, (batch, len(starts), out, *sizes))
     return node.add(Transpose, unstacked, (0, 2, 1, 3, 4))
 
@@ -161,8 +162,8 @@ def _conv_transpose_3d(
     group: int,
 ) -> Operand:
     """Each plane of the input makes `k` planes, which a matrix product adds up where they lie."""
-    batch, channels, depth, height, width = fixed(input)
-    _, per_group, *kernel = fixed(filter)
+    batch, channels, depth, height, width = static_shape_of(input)
+    _, per_group, *kernel = static_shape_of(filter)
     turned = node.add(Transpose, input, (0, 2, 1, 3, 4))
     merged = node.add(Reshape, turned, (batch * depth, channels, height, width))
     weights = node.add(Reshape, filter, (channels, per_group * kernel[0], *kernel[1:]))
@@ -170,7 +171,7 @@ def _conv_transpose_3d(
     made = node.add(
         Conv2DTranspose, merged, weights, group=group, output_padding=more[1:], **planar
     )
-    out, (rows, columns) = per_group * group, fixed(made)[2:]
+    out, (rows, columns) = per_group * group, static_shape_of(made)[2:]
     planes = node.add(Reshape, made, (batch, depth, out, kernel[0], rows * columns))
     planes = node.add(Transpose, planes, (0, 2, 4, 1, 3))
     planes = node.add(Reshape, planes, (batch, out, rows * columns, depth * kernel[0]))
@@ -207,18 +208,6 @@ def deform_conv(node: Node) -> Operand:
         deformable_group=offset_group,
         dilations=windows.dilations,
     )
-
-
-def fixed(operand: Operand) -> tuple[int, ...]:
-    """The shape of an operand.
-
-    Raises:
-        UnsupportedError: it is not known.
-    """
-    shape = operand.type.static_shape
-    if shape is None:
-        raise UnsupportedError(f"the shape of {operand.name!r} must be known")
-    return shape
 
 
 def _group(node: Node) -> int:

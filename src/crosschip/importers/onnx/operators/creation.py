@@ -1,4 +1,4 @@
-"""Constants, and tensors made from a description."""
+"""Constants, and tensors made from a description; descriptions of tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import Fill, OneHot, Range, ShapeOf
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.layout import Reshape
-from crosschip.ops.standard.rearranging import Trilu
+from crosschip.ops.standard.reduction import ReduceProd
 from crosschip.ops.standard.slicing import Slice
 
 _VALUES: dict[str, Callable[[Node, str], Array]] = {
@@ -27,6 +27,8 @@ _VALUES: dict[str, Callable[[Node, str], Array]] = {
     "value_int": lambda node, name: np.array(node.integer(name), np.int64),
     "value_ints": lambda node, name: np.array(node.integers(name), np.int64),
 }
+
+_TO_THE_END = 2**31 - 1
 
 
 @imports("Constant")
@@ -86,6 +88,16 @@ def one_hot(node: Node) -> Operand:
     return node.add(OneHot, node[0], depth, on, off, node.integer("axis"))
 
 
-@imports("Trilu")
-def trilu(node: Node) -> Operand:
-    return node.add(Trilu, node[0], node.optional(1), node.flag("upper"))
+@imports("Shape")
+def shape(node: Node) -> Operand:
+    """Since opset 15, a part of the shape can be asked for."""
+    whole = node.add(ShapeOf, node[0])
+    start, end = node.integer("start"), node.integer("end", _TO_THE_END)
+    if (start, end) == (0, _TO_THE_END):
+        return whole
+    return node.add(Slice, whole, axes=(0,), starts=(start,), ends=(end,))
+
+
+@imports("Size")
+def size(node: Node) -> Operand:
+    return node.add(ReduceProd, node.add(ShapeOf, node[0]), (0,), keepdim=False)

@@ -1,11 +1,10 @@
-"""Comparisons, truth values and bits."""
+"""Truth values, bits, and choices by them."""
 
 from __future__ import annotations
 
 from crosschip.importers.onnx.node import Node, imports, only
 from crosschip.ir import Operand
 from crosschip.ops.definition.operator import Operator
-from crosschip.ops.standard.comparison import Equal, Greater, GreaterEqual, Less, LessEqual
 from crosschip.ops.standard.logical import (
     And,
     BitShift,
@@ -16,21 +15,16 @@ from crosschip.ops.standard.logical import (
     Direction,
     Not,
     Or,
+    Where,
     Xor,
 )
-from crosschip.ops.standard.unary import IsInf, IsNaN
 
-_UNARY: dict[str, type[Operator]] = {"BitwiseNot": BitwiseNot, "IsNaN": IsNaN, "Not": Not}
+_UNARY: dict[str, type[Operator]] = {"BitwiseNot": BitwiseNot, "Not": Not}
 _BINARY: dict[str, type[Operator]] = {
     "And": And,
     "BitwiseAnd": BitwiseAnd,
     "BitwiseOr": BitwiseOr,
     "BitwiseXor": BitwiseXor,
-    "Equal": Equal,
-    "Greater": Greater,
-    "GreaterOrEqual": GreaterEqual,
-    "Less": Less,
-    "LessOrEqual": LessEqual,
     "Or": Or,
     "Xor": Xor,
 }
@@ -52,7 +46,6 @@ def bit_shift(node: Node) -> Operand:
     return node.add(BitShift, node[0], node[1], Direction[direction])
 
 
-@imports("IsInf")
-def is_inf(node: Node) -> Operand:
-    negative, positive = node.flag("detect_negative"), node.flag("detect_positive")
-    return node.add(IsInf, node[0], negative, positive)
+@imports("Where")
+def where(node: Node) -> Operand:
+    return node.add(Where, node[0], node[1], node[2])

@@ -1,11 +1,21 @@
-"""Matrix products."""
+"""Matrix products, and what is computed by them."""
 
 from __future__ import annotations
 
-from crosschip.importers.onnx.node import Node, imports
-from crosschip.ir import Operand
+import numpy as np
+
+from crosschip.importers.onnx.decompositions.einsum import contraction
+from crosschip.importers.onnx.decompositions.fourier import fourier_transform
+from crosschip.importers.onnx.facts import rank_of, size_of, value_of
+from crosschip.importers.onnx.node import Node, axis_from_front, imports
+from crosschip.ir import ModelError, Operand, UnsupportedError
 from crosschip.ir.types import FLOATS
-from crosschip.ops.standard.arithmetic import Add, Mul
+from crosschip.ops.standard.arithmetic import Add, Mod, Mul
+from crosschip.ops.standard.comparison import Equal
+from crosschip.ops.standard.creation import Range
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.layout import Reshape, Unsqueeze
+from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.matrix import Det, FullyConnected, MatMul
 
 
@@ -41,3 +51,72 @@ def _is_layer(a: Operand, b: Operand, c: Operand | None, beta: float) -> bool:
     if a.type.element_type not in FLOATS or not rows or not units or len(rows) != 2:
         return False
     return c is None or (beta == 1 and c.type.shape == units[:1])
+
+
+@imports("Einsum")
+def einsum(node: Node) -> Operand:
+    return contraction(node, node.text("equation"), node.all_inputs())
+
+
+@imports("DFT")
+def dft(node: Node) -> Operand:
+    """The axis is an attribute before opset 20, then an input."""
+    rank = rank_of(node[0])
+    inverse, onesided = node.flag("inverse"), node.flag("onesided")
+    length = node.optional(1)
+    count = None if length is None else _integer(length, "the length")
+
+    def along(axis: int) -> Operand:
+        return fourier_transform(node, node[0], axis, count, inverse=inverse, onesided=onesided)
+
+    given = node.optional(2) if node.opset >= 20 else None
+    if given is not None and given.value is None:
+        if onesided or count is not None:
+            raise UnsupportedError("the axis, which changes size, is computed when the model runs")
+        place = node.add(
+            Mod, node.add(Reshape, given, ()), np.array(rank, given.type.element_type.dtype)
+        )
+        return _chosen(node, place, [along(axis) for axis in range(rank - 1)])
+    if node.opset < 20:
+        asked = node.integer("axis")
+    else:
+        asked = -2 if given is None else _integer(given, "the axis")
+    axis = axis_from_front(asked, rank)
+    if axis == rank - 1:
+        raise ModelError("the last axis holds real and imaginary parts, and is not transformed")
+    return along(axis)
+
+
+def _chosen(node: Node, place: Operand, choices: list[Operand]) -> Operand:
+    """One of several tensors of one shape, by its number."""
+    result = choices[-1]
+    for number, choice in enumerate(choices[:-1]):
+        number_like = np.array(number, place.type.element_type.dtype)
+        result = node.add(Where, node.add(Equal, place, number_like), choice, result)
+    return result
+
+
+@imports("STFT")
+def stft(node: Node) -> Operand:
+    """Transforms of frames of the signal, [batch, length, 1 or 2], that begin `step` apart."""
+    onesided = node.flag("onesided")
+    signal, step, window, given = node[0], node[1], node.optional(2), node.optional(3)
+    length = size_of(signal, 1)
+    if given is not None:
+        size = _integer(given, "the frame length")
+    elif window is not None:
+        size = size_of(window, 0)
+    else:
+        raise ModelError("neither a window nor a frame length is given")
+    one = node.add(Reshape, step, ())
+    last = np.array(length - size + 1, step.type.element_type.dtype)
+    starts = node.add(Range, np.zeros((), last.dtype), last, one)
+    places = node.add(Add, node.add(Unsqueeze, starts, (1,)), np.arange(size, dtype=last.dtype))
+    frames = node.add(Gather, signal, places, 1)
+    if window is not None:
+        frames = node.add(Mul, frames, node.add(Reshape, window, (-1, 1)))
+    return fourier_transform(node, frames, 2, size, onesided=onesided)
+
+
+def _integer(operand: Operand, what: str) -> int:
+    return int(value_of(operand, what).item())

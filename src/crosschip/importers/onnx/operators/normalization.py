@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from crosschip.importers.onnx.facts import rank_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports, only
 from crosschip.importers.onnx.tensors import element_type
 from crosschip.ir import Operand, UnsupportedError
@@ -52,7 +53,7 @@ def layer_normalization(node: Node) -> list[Operand]:
     normal = node.add(LayerNormalization, node[0], node[1], node.optional(2), axis, epsilon)
     if not any(node.outputs[1:]):
         return [normal]
-    rank = _rank(node[0])
+    rank = rank_of(node[0])
     axes = tuple(range(axis_from_front(axis, rank), rank))
     precise = node.add(Cast, node[0], precision)
     mean, variance = _statistics(node, precise, axes, keepdim=True)
@@ -109,10 +110,4 @@ def _statistics(
 
 
 def _all_but_channels(operand: Operand) -> tuple[int, ...]:
-    return (0, *range(2, _rank(operand)))
-
-
-def _rank(operand: Operand) -> int:
-    if operand.type.shape is None:
-        raise UnsupportedError(f"the number of axes of {operand.name!r} must be known")
-    return len(operand.type.shape)
+    return (0, *range(2, rank_of(operand)))

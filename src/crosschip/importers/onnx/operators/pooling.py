@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from crosschip.importers.onnx.facts import rank_of, static_shape_of
 from crosschip.importers.onnx.node import Node, bounded, imports
-from crosschip.importers.onnx.operators.convolution import fixed
-from crosschip.importers.onnx.operators.windows import (
+from crosschip.importers.onnx.windows import (
     arguments,
     explicit,
     flat,
@@ -77,8 +77,8 @@ def max_pool(node: Node) -> Sequence[Operand]:
         **arguments(windows),
         **options,
     )
-    places = _places(node, offsets, fixed(operand), by_columns=by_columns)
-    if len(fixed(node[0])) == 4:
+    places = _places(node, offsets, static_shape_of(operand), by_columns=by_columns)
+    if len(static_shape_of(node[0])) == 4:
         return [maxima, places]
     return [node.add(Squeeze, made, (2,)) for made in (maxima, places)]
 
@@ -103,7 +103,9 @@ def lp_pool(node: Node) -> Operand:
 
     operand, windows = powers, _windows(node)
     if ceil_mode:
-        windows = replace(windows, ceil=True, inside=True).rounded_down(fixed(node[0])[2:])
+        windows = replace(windows, ceil=True, inside=True).rounded_down(
+            static_shape_of(node[0])[2:]
+        )
 
     def pool(operand: Operand, windows: Windows) -> Operand:
         means = node.add(
@@ -146,7 +148,7 @@ def max_unpool(node: Node) -> Operand:
     asked for, it is filled up with zeros at the end of each axis.
     """
     windows = _windows(node)
-    batch, channels, *image = fixed(node[0])
+    batch, channels, *image = static_shape_of(node[0])
     sizes = [
         (size - 1) * stride + span - before - after
         for size, stride, span, before, after in zip(
@@ -173,14 +175,14 @@ def _pooled(node: Node, pool: Pool, operand: Operand, windows: Windows) -> Opera
         return node.add(Squeeze, line, (2,))
     if windows.rank == 2:
         return pool(operand, windows)
-    batch, channels, depth, height, width = fixed(operand)
+    batch, channels, depth, height, width = static_shape_of(operand)
     windows = explicit(windows, (depth, height, width))
     merged = node.add(Reshape, operand, (batch, channels * depth, height, width))
     planes = pool(merged, windows.on(1, 2))
-    rows, columns = fixed(planes)[2:]
+    rows, columns = static_shape_of(planes)[2:]
     lines = node.add(Reshape, planes, (batch, channels, depth, rows * columns))
     lines = pool(lines, upright(windows.on(0)))
-    return node.add(Reshape, lines, (batch, channels, fixed(lines)[2], rows, columns))
+    return node.add(Reshape, lines, (batch, channels, static_shape_of(lines)[2], rows, columns))
 
 
 def _windows(node: Node) -> Windows:
@@ -190,6 +192,4 @@ def _windows(node: Node) -> Windows:
 
 
 def _image_axes(node: Node) -> tuple[int, ...]:
-    if node[0].type.shape is None:
-        raise UnsupportedError("the number of axes of input 0 must be known")
-    return tuple(range(2, len(node[0].type.shape)))
+    return tuple(range(2, rank_of(node[0])))

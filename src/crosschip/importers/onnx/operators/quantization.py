@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crosschip.importers.onnx.facts import rank_of, static_shape_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports
 from crosschip.importers.onnx.operators.conversion import converted
 from crosschip.importers.onnx.operators.convolution import convolution_of
@@ -148,7 +149,7 @@ def raw(node: Node, operand: Operand) -> Operand:
         return constant(operand.value, operand.name)
     shape: tuple[int, ...] = ()
     if quantization.axis is not None:
-        shape = (-1,) + (1,) * (_rank(operand) - 1 - quantization.axis)
+        shape = (-1,) + (1,) * (rank_of(operand) - 1 - quantization.axis)
     real = node.add(Dequantize, operand)
     steps = node.add(Div, real, np.array(quantization.scale, np.float32).reshape(shape))
     zero_point = np.array(quantization.zero_point, np.float32).reshape(shape)
@@ -177,13 +178,13 @@ class _Along:
             return node.add(Reshape, operand, ()) if shape else operand
         if len(shape) != 1:
             raise ModelError(f"{operand.name!r} has {len(shape)} axes, but no block_size is given")
-        rank = _rank(node[0])
+        rank = rank_of(node[0])
         axis = axis_from_front(self._axis, rank)
         return node.add(Reshape, operand, (-1,) + (1,) * (rank - 1 - axis))
 
     def _repeated(self, operand: Operand, shape: tuple[int, ...]) -> Operand:
         """Each number as often as a block is long."""
-        node, whole = self._node, node_shape(self._node)
+        node, whole = self._node, static_shape_of(self._node[0])
         axis = axis_from_front(self._axis, len(whole))
         if len(shape) != len(whole):
             raise ModelError(f"{operand.name!r} has {len(shape)} axes, but must have {len(whole)}")
@@ -192,18 +193,6 @@ class _Along:
         joined = (*shape[:axis], shape[axis] * self._block, *shape[axis + 1 :])
         flat = node.add(Reshape, blocks, joined)
         return node.add(Slice, flat, (axis,), (0,), (whole[axis],))
-
-
-def node_shape(node: Node) -> tuple[int, ...]:
-    """The shape of the first input.
-
-    Raises:
-        UnsupportedError: it is not known.
-    """
-    shape = node[0].type.static_shape
-    if shape is None:
-        raise UnsupportedError("the shape of input 0 must be known")
-    return shape
 
 
 def _stored(
@@ -242,7 +231,7 @@ def _quantization(node: Node, axis: int) -> Quantization | None:
         return Quantization(
             tuple(scale.value.ravel().tolist()),
             tuple(map(int, zeros.ravel().tolist())),
-            axis_from_front(axis, _rank(node[0])) if along else None,
+            axis_from_front(axis, rank_of(node[0])) if along else None,
         )
     except ValueError as error:
         raise ModelError(str(error)) from None
@@ -278,14 +267,8 @@ def _channels(
     """A number an output channel, so that it broadcasts to the filter, or to what it makes."""
     if operand is None or operand.type.static_shape in ((), (1,)):
         return operand if operand is None else node.add(Reshape, operand, ())
-    return node.add(Reshape, operand, (-1,) + (1,) * (_rank(filter) - 1 - output))
+    return node.add(Reshape, operand, (-1,) + (1,) * (rank_of(filter) - 1 - output))
 
 
 def _cast(node: Node, operand: Operand, dtype: ElementType) -> Operand:
     return operand if operand.type.element_type is dtype else node.add(Cast, operand, dtype)
-
-
-def _rank(operand: Operand) -> int:
-    if operand.type.shape is None:
-        raise UnsupportedError(f"the number of axes of {operand.name!r} must be known")
-    return len(operand.type.shape)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from crosschip.importers.onnx.node import Node, imports
-from crosschip.ir import ElementType, Operand, UnsupportedError
+from crosschip.ir import Operand, UnsupportedError
 from crosschip.ops.definition.operator import Operator
-from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.reduction import (
     CumProd,
     CumSum,
@@ -20,7 +19,6 @@ from crosschip.ops.standard.reduction import (
     ReduceSum,
     ReduceSumSquare,
 )
-from crosschip.ops.standard.searching import ArgMax, ArgMin, TopK
 
 _REDUCTIONS: dict[str, tuple[type[Operator], int]] = {
     "ReduceL1": (ReduceL1, 18),
@@ -37,7 +35,6 @@ _REDUCTIONS: dict[str, tuple[type[Operator], int]] = {
 """The operator, and the opset in which its axes became an input."""
 
 _ACCUMULATIONS: dict[str, type[Operator]] = {"CumSum": CumSum, "CumProd": CumProd}
-_ARGUMENTS: dict[str, type[Operator]] = {"ArgMax": ArgMax, "ArgMin": ArgMin}
 
 
 @imports(*_REDUCTIONS)
@@ -56,18 +53,6 @@ def reduction(node: Node) -> Operand:
     return node.add(operator, node[0], axes, keepdim)
 
 
-@imports(*_ARGUMENTS)
-def argument(node: Node) -> Operand:
-    return node.add(
-        _ARGUMENTS[node.type],
-        node[0],
-        axis=node.integer("axis"),
-        keepdim=node.flag("keepdims"),
-        dtype=ElementType.INT64,
-        select_last=node.flag("select_last_index"),
-    )
-
-
 @imports(*_ACCUMULATIONS)
 def accumulation(node: Node) -> Operand:
     return node.add(
@@ -76,19 +61,4 @@ def accumulation(node: Node) -> Operand:
         node[1],
         exclusive=node.flag("exclusive"),
         reverse=node.flag("reverse"),
-    )
-
-
-@imports("TopK")
-def top_k(node: Node) -> tuple[Operand, ...]:
-    """Take `k` from an attribute before opset 10, then from an input."""
-    k = node.integer("k") if node.opset < 10 else node.add(Reshape, node[1], ())
-    return node.add_all(
-        TopK,
-        node[0],
-        k,
-        axis=node.integer("axis"),
-        largest=node.flag("largest"),
-        sorted=node.flag("sorted"),
-        return_indices_dtype=ElementType.INT64,
     )

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from crosschip.importers.onnx.facts import rank_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports, only
 from crosschip.ir import Dim, Dimension, ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.definition.operator import Operator
@@ -92,14 +93,14 @@ def upsample(node: Node) -> Operand:
     else:
         scales = node[1]
     mode = only("mode", node.text("mode"), "nearest", "linear")
-    axes = tuple(range(_rank(node)))
+    axes = tuple(range(rank_of(node[0])))
     return _resized(node, _Target(axes, scales, scaled=True), _Way(mode, "asymmetric", "floor", {}))
 
 
 @imports("Resize")
 def resize(node: Node) -> Operand:
     """Opset 10 knows scales only; since then there is a size too, and a choice of pixels."""
-    rank = _rank(node)
+    rank = rank_of(node[0])
     mode = only("mode", node.text("mode"), *_OPERATORS)
     if node.opset == 10:
         scales = node[1]
@@ -192,7 +193,7 @@ def _resize_pair(
     node: Node, operand: Operand, pair: Sequence[int], target: _Target, way: _Way
 ) -> Operand:
     """One axis or two of an operand, resampled."""
-    rank, operator = _rank(node), _OPERATORS[way.mode]
+    rank, operator = rank_of(node[0]), _OPERATORS[way.mode]
     if rank == 4 and {2, 3}.issuperset(pair):
         return node.add(operator, operand, **_arguments(node, operand, (2, 3), target, way))
     shape = operand.type.static_shape
@@ -287,9 +288,3 @@ def _is_exact(sizes: Sequence[Dim], numbers: Operand, target: _Target) -> bool:
         isinstance(size, int) and (size * scale) % 1 == 0
         for size, scale in zip(sizes, numbers.value.tolist(), strict=True)
     )
-
-
-def _rank(node: Node) -> int:
-    if node[0].type.shape is None:
-        raise UnsupportedError("the number of axes of input 0 must be known")
-    return len(node[0].type.shape)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from crosschip.importers.paddle.axes import aligned, with_axes_after
 from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.operators.alignment import aligned, with_axes_after
-from crosschip.importers.paddle.operators.fusing import fused
+from crosschip.importers.paddle.fusing import fused
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, Operand
 from crosschip.ir.types import INTEGERS
@@ -25,61 +25,7 @@ from crosschip.ops.standard.arithmetic import (
     Sub,
     Sum,
 )
-from crosschip.ops.standard.comparison import GreaterEqual
-from crosschip.ops.standard.unary import (
-    Abs,
-    Acos,
-    Acosh,
-    Asin,
-    Asinh,
-    Atan,
-    Atanh,
-    Ceil,
-    Cos,
-    Cosh,
-    Erf,
-    Exp,
-    Floor,
-    IsInf,
-    IsNaN,
-    Log,
-    Reciprocal,
-    Round,
-    Rsqrt,
-    Sign,
-    Sin,
-    Sinh,
-    Sqrt,
-    Square,
-    Tan,
-)
 
-_UNARY: dict[str, type[Operator]] = {
-    "abs": Abs,
-    "acos": Acos,
-    "acosh": Acosh,
-    "asin": Asin,
-    "asinh": Asinh,
-    "atan": Atan,
-    "atanh": Atanh,
-    "ceil": Ceil,
-    "cos": Cos,
-    "cosh": Cosh,
-    "erf": Erf,
-    "exp": Exp,
-    "floor": Floor,
-    "isinf_v2": IsInf,
-    "isnan_v2": IsNaN,
-    "log": Log,
-    "reciprocal": Reciprocal,
-    "rsqrt": Rsqrt,
-    "sign": Sign,
-    "sin": Sin,
-    "sinh": Sinh,
-    "sqrt": Sqrt,
-    "square": Square,
-    "tan": Tan,
-}
 _BINARY: dict[str, type[Operator]] = {
     "elementwise_add": Add,
     "elementwise_sub": Sub,
@@ -97,16 +43,10 @@ _Step = tuple[type[Operator], Operand | float, float]
 """An operator, its second input, and the value of that with which it changes nothing."""
 
 
-def _unary(operator: type[Operator]) -> Callable[[Context], None]:
-    return lambda op: op.make(operator, op.input())
-
-
 def _binary(operator: type[Operator]) -> Callable[[Context], None]:
     return lambda op: op.make(operator, *aligned(op), fuse_code=fused(op))
 
 
-for _name, _operator in _UNARY.items():
-    imports(_name)(_unary(_operator))
 for _name, _operator in _BINARY.items():
     imports(_name, f"fusion_{_name}_activation")(_binary(_operator))
 
@@ -180,36 +120,6 @@ def dropout(op: Context) -> None:
         op.make(Mul, op.input(), 1 - op.real("dropout_prob", 0.5))
     else:
         raise ModelError(f"dropout_implementation: {mode!r} is not known")
-
-
-@imports("assign", "share_data", "lod_reset")
-def assign(op: Context) -> None:
-    """The input; where sequences in it begin is of no account."""
-    op.define(op.input())
-
-
-@imports("print")
-def print(op: Context) -> None:
-    """The input, which is not printed."""
-    op.define(op.input("In"))
-
-
-@imports("round")
-def round(op: Context) -> None:
-    """The nearest whole number; of two, the one that is farther from 0."""
-    x = op.input()
-    size = op.add(Abs, x)
-    below = op.add(Floor, size)
-    is_above = op.add(GreaterEqual, op.add(Sub, size, below), 0.5)
-    nearest = op.add(Add, below, op.as_type(is_above, x.type.element_type))
-    op.make(Mul, op.add(Sign, x), nearest)
-
-
-@imports("pd_op.round")
-def round_of_paddle3(op: Context) -> None:
-    """The nearest whole number; of two, the even one."""
-    op.expect("decimals", 0)
-    op.make(Round, op.input())
 
 
 @imports("increment")

@@ -28,7 +28,8 @@ from crosschip.ir import (
     UnsupportedError,
 )
 from crosschip.ir.budget import spend
-from crosschip.ir.control import CONDITION, ITERATION, ControlFlow
+from crosschip.ir.control import ControlFlow
+from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.logical import Not
 
@@ -146,7 +147,7 @@ class _Branch:
         return replace(self.body, outputs=outputs)
 
     def is_opposite(self, other: _Branch) -> bool:
-        """Whether it runs just when the other one does not."""
+        """Tell whether it runs just when the other one does not."""
         producer = _producer(self.op.values.builder, self.condition)
         return isinstance(producer, Not) and producer.input is other.condition
 

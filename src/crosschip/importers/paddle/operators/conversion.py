@@ -1,4 +1,4 @@
-"""Changes of element type."""
+"""Changes of element type, and copies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import numpy as np
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType
-from crosschip.ops.standard.arithmetic import Mul
+from crosschip.ops.standard.arithmetic import (
+    Mul,
+)
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 
@@ -30,3 +32,15 @@ def calib(op: Context) -> None:
         op.make(Dequantize, x)
     else:
         op.make(Mul, op.add(Cast, x, ElementType.FLOAT32), np.float32(scale))
+
+
+@imports("assign", "share_data", "lod_reset")
+def assign(op: Context) -> None:
+    """The input; where sequences in it begin is of no account."""
+    op.define(op.input())
+
+
+@imports("print")
+def print(op: Context) -> None:
+    """The input, which is not printed."""
+    op.define(op.input("In"))

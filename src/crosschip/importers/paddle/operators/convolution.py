@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.operators.fusing import fused
-from crosschip.importers.paddle.operators.images import Images
-from crosschip.importers.paddle.operators.windows import padding
+from crosschip.importers.paddle.fusing import fused
+from crosschip.importers.paddle.images import Images, padding
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, Operand, UnsupportedError
 from crosschip.ops.definition.windows import AutoPad

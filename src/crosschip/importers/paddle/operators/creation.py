@@ -1,4 +1,4 @@
-"""Operators that make a tensor from a description of it."""
+"""Operators that make a tensor from a description of it, or a description of a tensor."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from crosschip.ir.types import INTEGERS, MAX_RANK
 from crosschip.ops.standard.arithmetic import Add, Div, Max, Mul, Sub
 from crosschip.ops.standard.comparison import Equal, Less, LessEqual
 from crosschip.ops.standard.conversion import Cast
-from crosschip.ops.standard.creation import Fill, Range
-from crosschip.ops.standard.joining import Concat, Meshgrid
+from crosschip.ops.standard.creation import Fill, Range, ShapeOf
+from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Reshape, Squeeze, Unsqueeze
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.reduction import ReduceMax
@@ -217,6 +217,11 @@ def range_(op: Context) -> None:
     op.make(Range, *(op.as_type(bound, element_type) for bound in (start, end, step)))
 
 
-@imports("meshgrid")
-def meshgrid(op: Context) -> None:
-    op.make(Meshgrid, op.inputs("X"))
+@imports("shape")
+def shape(op: Context) -> None:
+    op.make(ShapeOf, op.input("Input"), ElementType.INT32)
+
+
+@imports("shape64")
+def shape64(op: Context) -> None:
+    op.make(ShapeOf, op.input("Input"), ElementType.INT64)

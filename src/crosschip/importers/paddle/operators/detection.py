@@ -1,4 +1,4 @@
-"""Boxes proposed, decoded and selected."""
+"""Boxes proposed and decoded."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import numpy as np
 
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
-from crosschip.ir import ModelError, Operand, UnsupportedError
+from crosschip.ir import ModelError, Operand
 from crosschip.ops.standard.arithmetic import Add, Div, Mul, Sub
 from crosschip.ops.standard.detection import PriorBox, YoloBox
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Unsqueeze
 from crosschip.ops.standard.slicing import Slice
-from crosschip.ops.standard.suppression import NonMaxSuppression
 from crosschip.ops.standard.unary import Abs, Exp, Log
 
 _CODES = {"encode_center_size": True, "decode_center_size": False}
@@ -53,29 +52,6 @@ def yolo_box(op: Context) -> None:
         iou_aware=op.flag("iou_aware", False),
         iou_aware_factor=op.real("iou_aware_factor", 0.5),
         outputs=("Boxes", "Scores"),
-    )
-
-
-@imports("multiclass_nms3")
-def multiclass_nms3(op: Context) -> None:
-    boxes = op.input("BBoxes")
-    numbers = (boxes.type.shape or (None,))[-1]
-    if numbers in (8, 16, 24, 32):
-        raise UnsupportedError(f"BBoxes: {boxes.type} are polygons; only rectangles are expressed")
-    op.make_each(
-        NonMaxSuppression,
-        boxes,
-        op.input("Scores"),
-        op.optional_input("RoisNum"),
-        background_label=op.integer("background_label", 0),
-        score_threshold=op.real("score_threshold"),
-        nms_top_k=op.integer("nms_top_k"),
-        keep_top_k=op.integer("keep_top_k"),
-        nms_threshold=op.real("nms_threshold", 0.3),
-        normalized=op.flag("normalized", True),
-        nms_eta=op.real("nms_eta", 1.0),
-        return_index=True,
-        outputs=("Out", "NmsRoisNum", "Index"),
     )
 
 

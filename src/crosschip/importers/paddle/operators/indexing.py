@@ -20,9 +20,8 @@ from crosschip.ops.standard.indexing import (
     ScatterElements,
     ScatterND,
 )
-from crosschip.ops.standard.layout import Expand, Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.layout import Expand, Reshape, Squeeze, Unsqueeze
 from crosschip.ops.standard.logical import Where
-from crosschip.ops.standard.searching import NonZero
 
 _MOST_PLACES = 2**24
 """In how large a tensor a part can be written over; its places are listed."""
@@ -56,12 +55,6 @@ def scatter_nd_add(op: Context) -> None:
 def take_along_axis(op: Context) -> None:
     arguments = op.input("Input"), op.input("Index"), op.integer("Axis", 0)
     op.make(GatherElements, *arguments, output="Result")
-
-
-@imports("where_index")
-def where_index(op: Context) -> None:
-    """Places of the elements that are not 0: a row for each of them."""
-    op.make(Transpose, op.add(NonZero, op.input("Condition")), (1, 0))
 
 
 @imports("lookup_table_v2")

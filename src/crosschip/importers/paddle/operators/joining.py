@@ -11,7 +11,7 @@ from crosschip.importers.paddle.table import imports
 from crosschip.ir import Array, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.control import Assert
-from crosschip.ops.standard.joining import Concat, Split, Stack, Unstack
+from crosschip.ops.standard.joining import Concat, Meshgrid, Split, Stack, Unstack
 from crosschip.ops.standard.logical import Or
 
 
@@ -83,3 +83,13 @@ def _size(op: Context, axis: int) -> int:
     if not isinstance(size, int):
         raise UnsupportedError(f"the size of axis {axis} of {op.input().type} must be known")
     return size
+
+
+@imports("unbind")
+def unbind(op: Context) -> None:
+    op.make(Unstack, op.input(), op.integer("axis", 0), op.count())
+
+
+@imports("meshgrid")
+def meshgrid(op: Context) -> None:
+    op.make(Meshgrid, op.inputs("X"))

@@ -1,4 +1,4 @@
-"""Operators that change a tensor's shape or the order of its elements."""
+"""Operators that change a tensor's shape or the order of its axes."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from typing import Any
 import numpy as np
 
 from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.operators.images import Images
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Mod
-from crosschip.ops.standard.blocks import ChannelShuffle, DepthOrder, DepthToSpace
 from crosschip.ops.standard.comparison import Equal, Less
 from crosschip.ops.standard.creation import Fill, ShapeOf
 from crosschip.ops.standard.joining import Concat
-from crosschip.ops.standard.layout import Flatten, Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
 from crosschip.ops.standard.logical import Where
-from crosschip.ops.standard.rearranging import Trilu
 from crosschip.ops.standard.slicing import Slice
 
 
@@ -146,33 +143,12 @@ def _with_axes(op: Context, axes: Operand) -> Operand:
     return sizes
 
 
-@imports("shape")
-def shape(op: Context) -> None:
-    op.make(ShapeOf, op.input("Input"), ElementType.INT32)
+@imports("expand_v2")
+def expand_v2(op: Context) -> None:
+    op.make(Expand, op.input(), op.integers_or_tensor("shape", "Shape", "expand_shapes_tensor"))
 
 
-@imports("shape64")
-def shape64(op: Context) -> None:
-    op.make(ShapeOf, op.input("Input"), ElementType.INT64)
-
-
-@imports("shuffle_channel")
-def shuffle_channel(op: Context) -> None:
-    op.make(ChannelShuffle, op.input(), op.integer("group"))
-
-
-@imports("pixel_shuffle")
-def pixel_shuffle(op: Context) -> None:
-    images = Images(op)
-    size = op.integer("upscale_factor", 1)
-    images.make(DepthToSpace, images.input("X"), size, DepthOrder.CRD)
-
-
-@imports("tril_triu")
-def tril_triu(op: Context) -> None:
-    op.make(Trilu, op.input(), op.integer("diagonal", 0), not op.flag("lower", True))
-
-
-@imports("pd_op.triu")
-def triu(op: Context) -> None:
-    op.make(Trilu, op.input(), op.integer("diagonal", 0), True)
+@imports("expand_as_v2")
+def expand_as_v2(op: Context) -> None:
+    like = op.optional_input("Y")
+    op.make(Expand, op.input(), op.integers("target_shape") if like is None else op.shape(like))

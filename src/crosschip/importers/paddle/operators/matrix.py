@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.operators.fusing import fused
+from crosschip.importers.paddle.fusing import fused
 from crosschip.importers.paddle.operators.layout import as_matrix
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import Operand

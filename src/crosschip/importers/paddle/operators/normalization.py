@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.operators.images import Images
+from crosschip.importers.paddle.images import Images
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add, Div, Sub

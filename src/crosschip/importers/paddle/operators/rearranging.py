@@ -1,22 +1,10 @@
-"""Operators that repeat or move the elements of a tensor."""
+"""Operators that repeat, move or blank the elements of a tensor."""
 
 from __future__ import annotations
 
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
-from crosschip.ops.standard.layout import Expand
-from crosschip.ops.standard.rearranging import Roll, Tile
-
-
-@imports("expand_v2")
-def expand_v2(op: Context) -> None:
-    op.make(Expand, op.input(), op.integers_or_tensor("shape", "Shape", "expand_shapes_tensor"))
-
-
-@imports("expand_as_v2")
-def expand_as_v2(op: Context) -> None:
-    like = op.optional_input("Y")
-    op.make(Expand, op.input(), op.integers("target_shape") if like is None else op.shape(like))
+from crosschip.ops.standard.rearranging import Roll, Tile, Trilu
 
 
 @imports("expand")
@@ -36,3 +24,13 @@ def roll(op: Context) -> None:
     """Paddle 1 called the axes `dims`."""
     shifts = op.integers_or_tensor("shifts", "ShiftsTensor")
     op.make(Roll, op.input(), shifts, op.integers("axis", op.integers("dims", ())) or None)
+
+
+@imports("tril_triu")
+def tril_triu(op: Context) -> None:
+    op.make(Trilu, op.input(), op.integer("diagonal", 0), not op.flag("lower", True))
+
+
+@imports("pd_op.triu")
+def triu(op: Context) -> None:
+    op.make(Trilu, op.input(), op.integer("diagonal", 0), True)

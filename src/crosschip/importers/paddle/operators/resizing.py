@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.operators.images import Images
+from crosschip.importers.paddle.images import Images
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, ModelError, Operand
 from crosschip.ops import Operator

@@ -1,17 +1,17 @@
-"""Operators that find the greatest or least elements."""
+"""Operators that find elements: the greatest, the different, those that are not 0."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from crosschip.importers.paddle.axes import make_along
 from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.operators.axes import make_along
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops import Operator
 from crosschip.ops.standard.creation import ShapeOf
-from crosschip.ops.standard.layout import Reshape
-from crosschip.ops.standard.searching import ArgMax, ArgMin, TopK, Unique
+from crosschip.ops.standard.layout import Reshape, Transpose
+from crosschip.ops.standard.searching import ArgMax, ArgMin, NonZero, TopK, Unique
 from crosschip.ops.standard.slicing import Slice
 
 _EXTREMES: dict[str, type[Operator]] = {"arg_max": ArgMax, "arg_min": ArgMin}
@@ -106,3 +106,9 @@ def _make_unique(op: Context, outputs: tuple[str, ...], axis: int | None, is_sor
     for output, operand in zip(outputs[1:], made[1:], strict=True):
         if output and op.count(output):
             op.define(op.as_type(operand, dtype), output)
+
+
+@imports("where_index")
+def where_index(op: Context) -> None:
+    """Places of the elements that are not 0: a row for each of them."""
+    op.make(Transpose, op.add(NonZero, op.input("Condition")), (1, 0))

@@ -9,7 +9,6 @@ from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.comparison import Less
-from crosschip.ops.standard.joining import Unstack
 from crosschip.ops.standard.layout import Squeeze
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.slicing import Slice
@@ -136,8 +135,3 @@ def _integers(op: Context, values: tuple[int, ...] | Operand) -> Operand:
     if isinstance(values, Operand):
         return op.as_type(values, ElementType.INT64)
     return op.constant(np.array(values, np.int64), "sizes")
-
-
-@imports("unbind")
-def unbind(op: Context) -> None:
-    op.make(Unstack, op.input(), op.integer("axis", 0), op.count())

@@ -1,0 +1,63 @@
+"""Fourier transforms, as products with matrices of their waves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.importers.onnx.facts import rank_of, size_of
+from crosschip.importers.onnx.node import Node, bounded
+from crosschip.ir import Array, ModelError, Operand
+from crosschip.ops.standard.layout import Reshape, Transpose
+from crosschip.ops.standard.matrix import MatMul
+from crosschip.ops.standard.slicing import Slice
+
+
+def fourier_transform(
+    node: Node,
+    signal: Operand,
+    axis: int,
+    length: int | None,
+    *,
+    inverse: bool = False,
+    onesided: bool = False,
+) -> Operand:
+    """The discrete Fourier transform along an axis, parts of numbers along the last one."""
+    rank = rank_of(signal)
+    size, parts = size_of(signal, axis), size_of(signal, rank - 1)
+    if parts not in (1, 2):
+        raise ModelError(f"numbers have {parts} parts, but must have 1 or 2")
+    if length is None:
+        length = 2 * (size - 1) if inverse and onesided else size
+    used = min(size, length // 2 + 1 if inverse and onesided else length)
+    if used < size:
+        signal = node.add(Slice, signal, axes=(axis,), starts=(0,), ends=(used,))
+    bounded(used * length)
+    matrix = _waves(used, length, inverse=inverse, onesided=onesided)[:, :parts]
+    count, made = matrix.shape[2:]
+    matrix = matrix.reshape(used * parts, count * made).astype(signal.type.element_type.dtype)
+    others = [other for other in range(rank - 1) if other != axis]
+    order = (*others, axis, rank - 1)
+    rows = node.add(Reshape, node.add(Transpose, signal, order), (*(0,) * len(others), -1))
+    product = node.add(MatMul, rows, matrix)
+    result = node.add(Reshape, product, (*(0,) * len(others), count, made))
+    return node.add(Transpose, result, tuple(order.index(place) for place in range(rank)))
+
+
+def _waves(used: int, length: int, *, inverse: bool, onesided: bool) -> Array:
+    """The contribution of each part of each number in to each part of each number out.
+
+    The axes are: number in, part in, number out, part out.
+    """
+    real = inverse and onesided
+    count = length // 2 + 1 if onesided and not inverse else length
+    angles = 2 * np.pi / length * (np.outer(np.arange(used), np.arange(count)) % length)
+    sign = 1 if inverse else -1
+    cosine, sine = np.cos(angles), sign * np.sin(angles)
+    waves = np.stack([np.stack([cosine, sine], -1), np.stack([-sine, cosine], -1)], 1)
+    if inverse:
+        waves /= length
+    if real:
+        # Each number but the first, and the middle one, stands for its conjugate too.
+        alone = (np.arange(used) == 0) | (2 * np.arange(used) == length)
+        waves = waves[..., :1] * np.where(alone, 1, 2).reshape(-1, 1, 1, 1)
+    return waves

@@ -1,0 +1,75 @@
+"""Counts of known sequences in lists of numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.importers.onnx.facts import static_shape_of
+from crosschip.importers.onnx.node import Node, bounded, only
+from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
+from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.comparison import Equal
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Reshape, Unsqueeze
+from crosschip.ops.standard.matrix import MatMul
+from crosschip.ops.standard.reduction import ReduceMin, ReduceSum
+
+
+def ngram_counts(node: Node) -> Operand:
+    """The count of each of some sequences in each row, with its elements up to a gap apart."""
+    only("mode", node.text("mode"), "TF")
+    node.ignore("weights")
+    lengths = range(node.integer("min_gram_length"), node.integer("max_gram_length") + 1)
+    gaps = range(node.integer("max_skip_count") + 1)
+    places = np.array(node.integers("ngram_indexes"))
+    sequences = _sequences(node)
+    shape = static_shape_of(node[0])
+    rows = node.add(Cast, node.add(Reshape, node[0], (-1, shape[-1])), ElementType.INT64)
+    counts = [
+        # A gap means nothing between the elements of a sequence of one.
+        _counts(node, rows, known, gaps[: None if length > 1 else 1] if length in lengths else ())
+        for length, known in enumerate(sequences, 1)
+        if len(known)
+    ]
+    columns = node.add(Concat, parts=counts, axis=1)
+    if static_shape_of(columns)[1] != len(places):
+        raise ModelError(
+            f"there are {len(places)} ngram_indexes for {static_shape_of(columns)[1]} n-grams"
+        )
+    width = int(places.max()) + 1
+    spread = (places[:, None] == np.arange(width)).astype(np.float32)
+    found = node.add(MatMul, columns, spread)
+    return node.add(Reshape, found, (width,)) if len(shape) == 1 else found
+
+
+def _sequences(node: Node) -> list[Array]:
+    """The sequences to count, those of one length in an array each, the shortest first."""
+    if node.has("pool_strings"):
+        raise UnsupportedError("pool_strings: standard operators count numbers only")
+    starts, pool = node.integers("ngram_counts"), np.array(node.integers("pool_int64s"), np.int64)
+    found = []
+    for length, (start, end) in enumerate(zip(starts, (*starts[1:], len(pool)), strict=True), 1):
+        if not 0 <= start <= end <= len(pool) or (end - start) % length:
+            raise ModelError(f"ngram_counts {list(starts)} do not divide {len(pool)} elements")
+        found.append(pool[start:end].reshape(-1, length))
+    return found
+
+
+def _counts(node: Node, rows: Operand, sequences: Array, gaps: range | tuple[()]) -> Operand:
+    """For each row and sequence, how often the sequence is in the row."""
+    batch, size = static_shape_of(rows)
+    length = sequences.shape[1]
+    bounded(batch * len(sequences))
+    total = node.constant(np.zeros((batch, len(sequences)), np.float32))
+    for gap in gaps:
+        starts = np.arange(max(0, size - (length - 1) * (gap + 1)))
+        if not len(starts):
+            continue
+        windows = starts[:, None] + np.arange(length) * (gap + 1)
+        parts = node.add(Unsqueeze, node.add(Gather, rows, windows, 1), (2,))
+        alike = node.add(Cast, node.add(Equal, parts, sequences), ElementType.FLOAT32)
+        found = node.add(ReduceMin, alike, (-1,), keepdim=False)
+        total = node.add(Add, total, node.add(ReduceSum, found, (1,), keepdim=False))
+    return total

@@ -1,0 +1,103 @@
+"""Sampling of volumes: images of three axes, at the places that a grid names."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from crosschip.importers.onnx.facts import static_shape_of
+from crosschip.importers.onnx.node import Node
+from crosschip.ir import ElementType, Operand, UnsupportedError
+from crosschip.ops.standard.arithmetic import Add, Clip, Min, Mod, Mul, Sub
+from crosschip.ops.standard.comparison import Equal
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.indexing import Gather, GatherElements
+from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
+from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.unary import Floor, Neg, Round
+
+Place = tuple[Operand, Operand | None, Operand | None]
+"""The pixels on one axis that a place is at, how much each counts, and whether it is inside."""
+
+
+def sample_volumes(node: Node, mode: str, padding: str, *, align_corners: bool) -> Operand:
+    """`GridSample` of [N, C, D, H, W] by [N, D_out, H_out, W_out, 3], which has x, y and z."""
+    if mode not in ("linear", "bilinear", "nearest"):
+        raise UnsupportedError(f"mode {mode} of volumes cannot be expressed")
+    batch, channels, *sizes = static_shape_of(node[0])
+    target = static_shape_of(node[1])[1:-1]
+    places = []
+    for axis, size in enumerate(sizes):
+        column = node.add(Gather, node[1], np.array(2 - axis), -1)
+        flat = node.add(Reshape, column, (batch, math.prod(target)))
+        place = _pixels(node, flat, size, align_corners)
+        place = _padded(node, place, size, padding, align_corners)
+        places.append(_neighbours(node, place, size, mode, zeros=padding == "zeros"))
+    source = node.add(Reshape, node[0], (batch, channels, math.prod(sizes)))
+    total: Operand | None = None
+    for corner in itertools.product(*places):
+        part = _part(node, source, corner, sizes)
+        total = part if total is None else node.add(Add, total, part)
+    assert total is not None, "there is a corner at least"
+    return node.add(Reshape, total, (batch, channels, *target))
+
+
+def _pixels(node: Node, place: Operand, size: int, align_corners: bool) -> Operand:
+    """Places from -1 to 1 in pixels, the centre of the first one being 0."""
+    shifted = node.add(Add, place, 1.0)
+    if align_corners:
+        return node.add(Mul, shifted, (size - 1) / 2)
+    return node.add(Sub, node.add(Mul, shifted, size / 2), 0.5)
+
+
+def _padded(node: Node, place: Operand, size: int, padding: str, align_corners: bool) -> Operand:
+    """Places beyond the border on it, or where a mirror at the border would show them."""
+    if padding == "zeros":
+        return place
+    if padding == "reflection":
+        low = 0.0 if align_corners else -0.5
+        span = 2 * (size - 1) if align_corners else 2 * size
+        if span == 0:
+            return node.add(Mul, place, 0.0)
+        folded = node.add(Mod, node.add(Sub, place, low), float(span))
+        mirrored = node.add(Sub, node.add(Neg, folded), -float(span))
+        place = node.add(Add, node.add(Min, folded, mirrored), low)
+    return node.add(Clip, place, 0.0, float(size - 1))
+
+
+def _neighbours(node: Node, place: Operand, size: int, mode: str, *, zeros: bool) -> list[Place]:
+    """The pixels at a place: the nearest, or the two that it lies between."""
+    if mode == "nearest":
+        pixels: list[tuple[Operand, Operand | None]] = [(node.add(Round, place), None)]
+    else:
+        low = node.add(Floor, place)
+        part = node.add(Sub, place, low)
+        rest = node.add(Sub, node.add(Neg, part), -1.0)
+        pixels = [(low, rest), (node.add(Add, low, 1.0), part)]
+    found: list[Place] = []
+    for pixel, weight in pixels:
+        clipped = node.add(Clip, pixel, 0.0, float(size - 1))
+        inside = node.add(Equal, clipped, pixel) if zeros else None
+        found.append((node.add(Cast, clipped, ElementType.INT64), weight, inside))
+    return found
+
+
+def _part(node: Node, source: Operand, corner: Sequence[Place], sizes: Sequence[int]) -> Operand:
+    """The contribution of one corner of the cell around each place."""
+    index, factor = corner[0][0], None
+    for size, (pixel, _, _) in zip(sizes[1:], corner[1:], strict=True):
+        index = node.add(Add, node.add(Mul, index, np.array(size)), pixel)
+    batch, channels, _ = static_shape_of(source)
+    count = static_shape_of(index)[1]
+    spread = node.add(Expand, node.add(Unsqueeze, index, (1,)), (batch, channels, count))
+    values = node.add(GatherElements, source, spread, 2)
+    for _, weight, inside in corner:
+        if inside is not None:
+            zero = np.zeros((), source.type.element_type.dtype)
+            values = node.add(Where, node.add(Unsqueeze, inside, (1,)), values, zero)
+        if weight is not None:
+            factor = weight if factor is None else node.add(Mul, factor, weight)
+    return values if factor is None else node.add(Mul, values, node.add(Unsqueeze, factor, (1,)))

@@ -1,0 +1,350 @@
+"""Loops: control flow that runs a body many times, each time on what it made before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from crosschip.ir.bodies import settled
+from crosschip.ir.control import ControlFlow
+from crosschip.ir.dimension import Dim, unknown
+from crosschip.ir.errors import ModelError
+from crosschip.ir.frozen import settle
+from crosschip.ir.model import Model, Operand
+from crosschip.ir.types import ElementType, TensorType
+from crosschip.ir.widening import (
+    axis_of,
+    common_size,
+    names_in,
+    visible,
+    widened,
+    with_axis,
+    without_axis,
+)
+
+ITERATION = TensorType(ElementType.INT64, ())
+"""The number of the time that a loop's body runs, from 0."""
+
+CONDITION = TensorType(ElementType.BOOL, ())
+"""The type of the condition to go on."""
+
+
+class Loop(ControlFlow):
+    """Runs a body again and again, handing what it made to the next time.
+
+    Operands: `trip_count`, one int64, how often at most; `condition`, one boolean, whether to
+    begin; both may be left out; then the state, and the captures. The body takes the number of the
+    time (int64, no axes), whether it was to run (boolean, no axes), the state and the captures;
+    it makes whether to go on (one boolean), the next state, and values to collect. The loop ends
+    when the body has run `trip_count` times, or is not to go on.
+
+    Outputs: the last state, then each value to collect from all times along a new first axis, all
+    of one shape. If the body never runs, the state is the first one, and sizes of collected values
+    are 0 where they are not known. A state may change its shape, not its element type: its type is
+    the one that all states have in common.
+
+    Attributes:
+        states: how many values the state has.
+    """
+
+    __slots__ = ("states",)
+
+    states: int
+    type: ClassVar[str] = "LOOP"
+    roles = ("body",)
+
+    def __init__(
+        self,
+        name: str,
+        inputs: tuple[Operand | None, ...],
+        outputs: tuple[Operand, ...] = (),
+        *,
+        bodies: Sequence[Model],
+        states: int,
+    ) -> None:
+        super().__init__(name, inputs, outputs, bodies=bodies)
+        settle(self, "states", states)
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        trip_count: Operand | None,
+        condition: Operand | None,
+        state: Sequence[Operand],
+        captures: Sequence[Operand],
+        body: Model,
+    ) -> Loop:
+        """The operation, with its body inferred for the types that the state comes to have.
+
+        Raises:
+            ModelError: the body breaks a rule.
+        """
+        inputs = (trip_count, condition, *state, *captures)
+        operation = cls(name, inputs, bodies=[body], states=len(state))
+        return cls(name, inputs, bodies=operation.fitted(widening=False), states=len(state))
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        return {"states": self.states}
+
+    @property
+    def body(self) -> Model:
+        """The model that runs each time."""
+        return self.bodies[0]
+
+    @property
+    def trip_count(self) -> Operand | None:
+        """The number of times that the body runs at most."""
+        return self.inputs[0]
+
+    @property
+    def condition(self) -> Operand | None:
+        """The condition to begin."""
+        return self.inputs[1]
+
+    @property
+    def state(self) -> tuple[Operand, ...]:
+        """The first state."""
+        return self._operands(2, 2 + self.states)
+
+    @property
+    def captures(self) -> tuple[Operand, ...]:
+        return self._operands(2 + self.states)
+
+    def named_inputs(self) -> Iterator[tuple[str, Operand]]:
+        if self.trip_count is not None:
+            yield "trip_count", self.trip_count
+        if self.condition is not None:
+            yield "condition", self.condition
+        yield from zip([*self.body.inputs][2:], self._operands(2), strict=False)
+
+    def fitted(self, widening: bool) -> Sequence[Model]:
+        before = (ITERATION, CONDITION)
+        return [settled(self, self.body, before, self.state, (), self.captures, 1, widening)]
+
+    def infer(self) -> tuple[TensorType, ...]:
+        if self.trip_count is not None:
+            self._check_one("trip_count", self.trip_count, ElementType.INT64)
+        if self.condition is not None:
+            self._check_one("condition", self.condition, ElementType.BOOL)
+        given = [ITERATION, CONDITION, *(operand.type for operand in self._operands(2))]
+        self._check_body("body", self.body, given)
+        made = list(self.body.outputs.values())
+        self._expect(
+            len(made) > self.states,
+            f"body: makes {len(made)} values, but must make a condition and {self.states} of state",
+        )
+        self._check_one("body: the condition", made[0], ElementType.BOOL)
+        held = list(self.body.inputs.values())[2 : 2 + self.states]
+        outer = names_in(given)
+        state = _state_types(self, held, made[1 : 1 + self.states], outer)
+        times = self._times()
+        collected = (
+            with_axis(visible(operand.type, outer), 0, times) for operand in made[1 + self.states :]
+        )
+        return (*state, *collected)
+
+    def _times(self) -> Dim:
+        """The number of times that the body runs, if that is known beforehand."""
+        going = next(iter(self.body.outputs.values()))
+        goes_on = going is [*self.body.inputs.values()][1] or _is_true(going)
+        if self.trip_count is None or not goes_on:
+            return unknown()
+        if self.condition is not None and not _is_true(self.condition):
+            return unknown()
+        if self.trip_count.value is not None:
+            return max(0, int(self.trip_count.value.item()))
+        sizes = self.trip_count.type.sizes
+        return sizes[0] if sizes and len(sizes) == 1 else unknown()
+
+
+class Scan(ControlFlow):
+    """Runs a body for each slice of its inputs, handing the state to the next time.
+
+    Operands: the state, the scanned, and the captures. The body takes the state, a slice of each
+    of the scanned (without the axis it is taken along) and the captures; it makes the next state,
+    and values to collect. Outputs: the last state, then each value to collect along a new axis,
+    all of one shape. What is scanned has the same size along its axes; if that is 0, the state is
+    the first one, and sizes of collected values are 0 where they are not known.
+
+    Attributes:
+        states: how many values the state has.
+        input_axes: the axis that each of the scanned is sliced along, counted from either end.
+        input_reversed: whether each of the scanned is sliced from its end on.
+        output_axes: the axis along which each value to collect is put together.
+        output_reversed: whether it is put together from the end on.
+    """
+
+    __slots__ = ("input_axes", "input_reversed", "output_axes", "output_reversed", "states")
+
+    states: int
+    input_axes: tuple[int, ...]
+    input_reversed: tuple[bool, ...]
+    output_axes: tuple[int, ...]
+    output_reversed: tuple[bool, ...]
+    type: ClassVar[str] = "SCAN"
+    roles = ("body",)
+
+    def __init__(
+        self,
+        name: str,
+        inputs: tuple[Operand | None, ...],
+        outputs: tuple[Operand, ...] = (),
+        *,
+        bodies: Sequence[Model],
+        states: int,
+        input_axes: Sequence[int],
+        input_reversed: Sequence[bool],
+        output_axes: Sequence[int],
+        output_reversed: Sequence[bool],
+    ) -> None:
+        super().__init__(name, inputs, outputs, bodies=bodies)
+        settle(self, "states", states)
+        settle(self, "input_axes", tuple(input_axes))
+        settle(self, "input_reversed", tuple(input_reversed))
+        settle(self, "output_axes", tuple(output_axes))
+        settle(self, "output_reversed", tuple(output_reversed))
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        state: Sequence[Operand],
+        scanned: Sequence[Operand],
+        captures: Sequence[Operand],
+        body: Model,
+        *,
+        input_axes: Sequence[int] | None = None,
+        input_reversed: Sequence[bool] | None = None,
+        output_axes: Sequence[int] | None = None,
+        output_reversed: Sequence[bool] | None = None,
+    ) -> Scan:
+        """The operation, with its body inferred; axes are the first and forwards if not given.
+
+        Raises:
+            ModelError: the body breaks a rule.
+        """
+        count = len(body.outputs) - len(state)
+        attributes = {
+            "states": len(state),
+            "input_axes": (0,) * len(scanned) if input_axes is None else input_axes,
+            "input_reversed": (False,) * len(scanned) if input_reversed is None else input_reversed,
+            "output_axes": (0,) * count if output_axes is None else output_axes,
+            "output_reversed": (False,) * count if output_reversed is None else output_reversed,
+        }
+        make: Callable[..., Scan] = cls
+        operation = make(name, (*state, *scanned, *captures), bodies=[body], **attributes)
+        operation._check_counts()
+        bodies = operation.fitted(widening=False)
+        return make(name, operation.inputs, bodies=bodies, **attributes)
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        return {
+            "states": self.states,
+            "input_axes": self.input_axes,
+            "input_reversed": self.input_reversed,
+            "output_axes": self.output_axes,
+            "output_reversed": self.output_reversed,
+        }
+
+    @property
+    def body(self) -> Model:
+        """The model that runs for each slice."""
+        return self.bodies[0]
+
+    @property
+    def state(self) -> tuple[Operand, ...]:
+        """The first state."""
+        return self._operands(0, self.states)
+
+    @property
+    def scanned(self) -> tuple[Operand, ...]:
+        """The operands that are sliced."""
+        return self._operands(self.states, self.states + len(self.input_axes))
+
+    @property
+    def captures(self) -> tuple[Operand, ...]:
+        return self._operands(self.states + len(self.input_axes))
+
+    def named_inputs(self) -> Iterator[tuple[str, Operand]]:
+        yield from zip(self.body.inputs, self._operands(0), strict=False)
+
+    def fitted(self, widening: bool) -> Sequence[Model]:
+        slices = self._slice_types()
+        return [settled(self, self.body, (), self.state, slices, self.captures, 0, widening)]
+
+    def infer(self) -> tuple[TensorType, ...]:
+        self._check_counts()
+        states = self.states
+        own = [operand.type for operand in (*self.state, *self.captures)]
+        given = [*own[:states], *self._slice_types(), *own[states:]]
+        self._check_body("body", self.body, given)
+        length = self._length()
+        made = list(self.body.outputs.values())
+        outer = names_in([*given, *(operand.type for operand in self.scanned)])
+        held = list(self.body.inputs.values())[:states]
+        state = _state_types(self, held, made[:states], outer)
+        collected = []
+        for operand, axis in zip(made[states:], self.output_axes, strict=True):
+            try:
+                collected.append(with_axis(visible(operand.type, outer), axis, length))
+            except ModelError as error:
+                raise ModelError(f"{self.type}.output_axes: {error}") from None
+        return (*state, *collected)
+
+    def _check_counts(self) -> None:
+        scanned, made = len(self.input_axes), len(self.body.outputs) - self.states
+        self._expect(scanned > 0, "input_axes: there must be something to scan")
+        self._expect(
+            len(self.input_reversed) == scanned <= len(self.inputs) - self.states,
+            f"input_reversed: there are {scanned} axes, but {len(self.input_reversed)} directions "
+            f"and {len(self.inputs) - self.states} operands",
+        )
+        self._expect(
+            len(self.output_axes) == len(self.output_reversed) == made,
+            f"output_axes: there are {len(self.output_axes)}, with {len(self.output_reversed)} "
+            f"directions, for {made} values to collect",
+        )
+
+    def _slice_types(self) -> list[TensorType]:
+        types = []
+        for operand, axis in zip(self.scanned, self.input_axes, strict=True):
+            try:
+                types.append(without_axis(operand.type, axis))
+            except ModelError as error:
+                raise ModelError(f"{self.type}.input_axes: {error}") from None
+        return types
+
+    def _length(self) -> Dim:
+        sizes: list[Dim] = []
+        for operand, axis in zip(self.scanned, self.input_axes, strict=True):
+            shape = operand.type.shape
+            sizes.append(unknown() if shape is None else shape[axis_of(operand.type, axis)])
+        try:
+            return common_size(sizes)
+        except ModelError as error:
+            raise ModelError(f"{self.type}.input_axes: {error}") from None
+
+
+def _state_types(
+    operation: ControlFlow,
+    held: Sequence[Operand],
+    made: Sequence[Operand],
+    outer: frozenset[str],
+) -> list[TensorType]:
+    """The types of the last state; `ModelError` if the body makes a state that it does not take."""
+    types = []
+    for one, other in zip(held, made, strict=True):
+        if widened(one.type, other.type, outer, 0) != replace(one.type, sizes=None):
+            raise ModelError(
+                f"{operation.type}.body: takes {one.name!r} as {one.type}, but makes {other.type}"
+            )
+        types.append(visible(replace(one.type, sizes=None), outer))
+    return types
+
+
+def _is_true(operand: Operand) -> bool:
+    return operand.value is not None and bool(operand.value.all())

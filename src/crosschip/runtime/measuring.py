@@ -1,0 +1,165 @@
+"""Which of several devices runs a model fastest, by running it on each."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+
+from crosschip.hal import Sizes
+from crosschip.ir import Array, Dim, Error, InputError, Model, Operand
+from crosschip.ir.dimension import name_of
+from crosschip.runtime.inputs import random_inputs
+
+TURNS = 2
+"""How often each device has its turn."""
+
+RUNS = 4
+"""How many runs a turn has; the first, in which the device wakes up, does not count."""
+
+SECONDS = 0.5
+"""The time after which a turn ends early, once one of its runs counts."""
+
+HOPELESS = 4.0
+"""A device so many times slower than the fastest has no further turn."""
+
+_BATCH, _SIDE, _LENGTH = 1, 224, 128
+"""Made up for open sizes: the first of any input, the others of images, those of the rest."""
+
+Run = Callable[[Mapping[str, Array]], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How a device did.
+
+    Attributes:
+        device: its name.
+        milliseconds: of a run, the median; `None` if it was not run.
+        whole: whether it runs the whole model.
+        operations: how many operations it runs, where no device runs all.
+        reason: why it was not run; empty if it was.
+    """
+
+    device: str
+    milliseconds: float | None = None
+    whole: bool = False
+    operations: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The trials of some devices, the chosen one first, then as they come after it.
+
+    Attributes:
+        trials: one for each device.
+        shapes: the shapes of the inputs that they ran on, by name.
+    """
+
+    trials: tuple[Trial, ...]
+    shapes: Mapping[str, tuple[int, ...]]
+
+    @property
+    def order(self) -> list[str]:
+        """The names of the devices, the best first."""
+        return [trial.device for trial in self.trials]
+
+    def __str__(self) -> str:
+        told = [
+            f"{trial.device} {trial.milliseconds:.3g} ms"
+            if trial.milliseconds is not None
+            else f"{trial.device} not run ({trial.reason})"
+            for trial in self.trials
+        ]
+        return ", ".join(told)
+
+    def to_bytes(self) -> bytes:
+        """The choice as JSON."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Choice:
+        """The choice that `to_bytes` wrote.
+
+        Raises:
+            ValueError: it is not what `to_bytes` writes.
+        """
+        try:
+            read = json.loads(data)
+            trials = tuple(Trial(**trial) for trial in read["trials"])
+            return cls(trials, {name: tuple(shape) for name, shape in read["shapes"].items()})
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"no choice of devices: {error}") from None
+
+
+def measure(runs: Mapping[str, Run], inputs: Mapping[str, Array]) -> dict[str, Trial]:
+    """Run a model on several devices in turn.
+
+    Args:
+        runs: by the device's name, computes the outputs from the inputs.
+        inputs: arrays for the model's inputs.
+
+    Returns:
+        A trial for each device: its median, or the error with which it failed.
+    """
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    failed: dict[str, Trial] = {}
+    for _ in range(TURNS):
+        best = min((min(taken) for taken in times.values() if taken), default=float("inf"))
+        for name, taken in times.items():
+            if name in failed or (taken and min(taken) > HOPELESS * best):
+                continue
+            try:
+                taken += _turn(runs[name], inputs)
+            except Error as error:
+                failed[name] = Trial(name, reason=str(error))
+    return {
+        name: failed.get(name) or Trial(name, median(taken) * 1e3, whole=True)
+        for name, taken in times.items()
+    }
+
+
+def _turn(run: Run, inputs: Mapping[str, Array]) -> list[float]:
+    """The seconds that runs took which follow one another, so that no other device disturbs."""
+    run(inputs)
+    taken: list[float] = []
+    end = time.perf_counter() + SECONDS
+    while len(taken) < RUNS - 1 and (not taken or time.perf_counter() < end):
+        begin = time.perf_counter()
+        run(inputs)
+        taken.append(time.perf_counter() - begin)
+    return taken
+
+
+def typical_inputs(model: Model, sizes: Sizes) -> dict[str, Array]:
+    """Made-up inputs of a model; open sizes are as in the first profile, or the most, or a guess.
+
+    Raises:
+        InputError: an input cannot be made up.
+    """
+    named: dict[str, int] = {entry.name: entry.most for entry in sizes.ranges}
+    if sizes.profiles:
+        named.update(sizes.profiles[0])
+    shapes: dict[str, Sequence[int]] = {}
+    for name, operand in model.inputs.items():
+        if operand.type.shape is None:
+            raise InputError(f"input {name!r} may have any rank, so its shape cannot be made up")
+        shapes[name] = _typical_shape(operand, named)
+    return random_inputs(model, shapes)
+
+
+def _typical_shape(operand: Operand, named: dict[str, int]) -> tuple[int, ...]:
+    """A shape with every size known; a size that is made up is kept under its name."""
+    shape: Sequence[Dim] = operand.type.shape or ()
+    found = []
+    for axis, size in enumerate(shape):
+        if isinstance(size, int):
+            found.append(size)
+            continue
+        guess = _BATCH if axis == 0 else _SIDE if len(shape) == 4 and axis > 1 else _LENGTH
+        name = name_of(size)
+        found.append(guess if name is None else named.setdefault(name, guess))
+    return tuple(found)

@@ -1,0 +1,258 @@
+"""Runs that are taken on now and answered later: requests, and the queue in which they wait."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import Future, InvalidStateError
+from enum import IntEnum
+from heapq import heapify, heappop, heappush
+from typing import Any
+from weakref import WeakSet
+
+from crosschip.ir import DeadlineError, InputError, QueueFullError
+
+Work = Callable[[], dict[str, Any]]
+
+_EXIT_SECONDS = 5.0
+"""How long the end of the process waits for runs that are under way."""
+
+
+class Priority(IntEnum):
+    """The order in which waiting requests are taken; among equals, the first come goes first.
+
+    The names and values are those of NNRt.
+    """
+
+    NONE = 0
+    """No wish: after those that have one."""
+    LOW = 1
+    MEDIUM = 2
+    HIGH = 3
+
+
+class Request(Future[dict[str, Any]]):
+    """A run that has been asked for: a future of the standard library that can also be awaited.
+
+    `result` raises what `CompiledModel.run` does, `DeadlineError` once its deadline has passed, and
+    `concurrent.futures.CancelledError` after `cancel`, which works until the run has begun.
+
+    Attributes:
+        priority: its place among those that wait.
+        deadline: when it must have ended, on the clock of `time.monotonic`; `None` if whenever.
+    """
+
+    def __init__(
+        self, queue: RequestQueue, work: Work, priority: Priority, deadline: float | None
+    ) -> None:
+        super().__init__()
+        self.priority = priority
+        self.deadline = deadline
+        self._queue = queue
+        self._work: Work | None = work
+
+    def cancel(self) -> bool:
+        """Take the request out of the queue; whether it was still there."""
+        if not super().cancel():
+            return False
+        self._queue.forget(self)
+        return True
+
+    def __await__(self) -> Generator[Any, None, dict[str, Any]]:
+        # Loaded by those who await, and not by every import of crosschip.
+        import asyncio
+
+        return asyncio.wrap_future(self).__await__()
+
+
+class RequestQueue:
+    """A bounded queue of requests, and the threads that run them.
+
+    Threads are started as they are needed. What has been taken on is answered, also after `close`.
+
+    Args:
+        name: begins the names of the threads.
+        workers: how many requests run at once.
+        capacity: how many wait besides, at least 1.
+    """
+
+    def __init__(self, name: str, workers: int, capacity: int) -> None:
+        self._name = name
+        self._workers = workers
+        self._capacity = capacity
+        self._lock = threading.Lock()
+        self._not_empty = threading.Condition(self._lock)
+        self._not_full = threading.Condition(self._lock)
+        self._deadlines_changed = threading.Condition(self._lock)
+        self._heap: list[tuple[int, int, Request]] = []
+        self._deadlines: list[tuple[float, int, Request]] = []
+        self._waiting = 0
+        self._idle = 0
+        self._count = 0
+        self._closed = False
+        self._threads: list[threading.Thread] = []
+        self._watch: threading.Thread | None = None
+        _QUEUES.add(self)
+
+    def put(self, work: Work, priority: Priority, seconds: float | None, *, wait: bool) -> Request:
+        """Take on a request.
+
+        Args:
+            work: computes the result.
+            priority: its place among those that wait.
+            seconds: from now on, after which it has failed; `None` for no limit.
+            wait: whether to wait while the queue is full, at most until the deadline.
+
+        Raises:
+            QueueFullError: the queue is full, and waiting was not allowed or was of no use.
+            InputError: the queue has been closed.
+        """
+        deadline = None if seconds is None else time.monotonic() + seconds
+        request = Request(self, work, priority, deadline)
+        with self._lock:
+            if self._is_full():
+                self._await_space(wait, seconds)
+            if self._closed:
+                raise InputError("this compiled model has been closed; compile it again to run it")
+            self._count += 1
+            self._waiting += 1
+            heappush(self._heap, (-priority, self._count, request))
+            if deadline is not None:
+                self._watch_deadline(deadline, request)
+            if self._waiting > self._idle and len(self._threads) < self._workers:
+                self._start_worker()
+            self._not_empty.notify()
+        return request
+
+    def forget(self, request: Request) -> None:
+        """Make room for another request in the place of one that will not be run."""
+        with self._lock:
+            self._drop(request)
+
+    def close(self, timeout: float | None = None) -> None:
+        """Take on nothing more, and wait until what has been taken on is answered.
+
+        Args:
+            timeout: at most so many seconds for each thread.
+        """
+        self.release()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(timeout)
+
+    def release(self) -> None:
+        """Take on nothing more, and let the threads end once what has been taken on is answered."""
+        with self._lock:
+            self._closed = True
+            for condition in (self._not_empty, self._not_full, self._deadlines_changed):
+                condition.notify_all()
+
+    def _is_full(self) -> bool:
+        return self._waiting >= self._capacity and not self._closed
+
+    def _await_space(self, wait: bool, seconds: float | None) -> None:
+        if not wait or not self._not_full.wait_for(lambda: not self._is_full(), seconds):
+            raise QueueFullError(
+                f"{self._waiting} requests wait already, and no more may (queue_size="
+                f"{self._capacity}); wait for results first, or compile with a longer queue"
+            )
+
+    def _start_worker(self) -> None:
+        name = f"{self._name}-{len(self._threads)}"
+        thread = threading.Thread(target=self._serve, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _watch_deadline(self, deadline: float, request: Request) -> None:
+        if len(self._deadlines) > 2 * (self._capacity + self._workers):
+            self._deadlines = [entry for entry in self._deadlines if not entry[2].done()]
+            heapify(self._deadlines)
+        heappush(self._deadlines, (deadline, self._count, request))
+        if self._watch is None:
+            name = f"{self._name}-deadlines"
+            self._watch = threading.Thread(target=self._expire, name=name, daemon=True)
+            self._watch.start()
+        elif self._deadlines[0][2] is request:
+            self._deadlines_changed.notify()
+
+    def _drop(self, request: Request) -> bool:
+        """Take a request away from the workers; whether none had it. The lock is held."""
+        if request._work is None:
+            return False
+        request._work = None
+        self._waiting -= 1
+        self._not_full.notify()
+        if len(self._heap) > 2 * (self._capacity + self._workers):
+            self._heap = [entry for entry in self._heap if entry[2]._work is not None]
+            heapify(self._heap)
+        return True
+
+    def _serve(self) -> None:
+        """The life of a worker."""
+        while taken := self._take():
+            request, work = taken
+            try:
+                result = work()
+            except BaseException as error:
+                _settle(request.set_exception, error)
+            else:
+                _settle(request.set_result, result)
+            del request, work, taken
+
+    def _take(self) -> tuple[Request, Work] | None:
+        """The next request, which is running from now on; `None` if there will be no more."""
+        with self._lock:
+            while True:
+                while self._heap:
+                    request = heappop(self._heap)[2]
+                    work = request._work
+                    if work is None:
+                        continue
+                    self._drop(request)
+                    if request.set_running_or_notify_cancel():
+                        return request, work
+                if self._closed:
+                    return None
+                self._idle += 1
+                self._not_empty.wait()
+                self._idle -= 1
+
+    def _expire(self) -> None:
+        """The life of the thread that looks after deadlines."""
+        while True:
+            with self._lock:
+                while self._deadlines and self._deadlines[0][2].done():
+                    heappop(self._deadlines)
+                if not self._deadlines:
+                    if self._closed:
+                        return
+                    self._deadlines_changed.wait()
+                    continue
+                left = self._deadlines[0][0] - time.monotonic()
+                if left > 0:
+                    self._deadlines_changed.wait(left)
+                    continue
+                request = heappop(self._deadlines)[2]
+                waited = self._drop(request)
+            state = "it was still waiting" if waited else "its run is left to end by itself"
+            _settle(request.set_exception, DeadlineError(f"the deadline has passed; {state}"))
+
+
+def _settle(set_: Callable[[Any], None], value: Any) -> None:
+    """Answer a request, unless it has been answered: cancelled, or failed by its deadline."""
+    try:
+        set_(value)
+    except InvalidStateError:
+        return
+
+
+_QUEUES: WeakSet[RequestQueue] = WeakSet()
+
+
+@atexit.register
+def _end() -> None:
+    """Let runs end before the interpreter does: engines do not survive being cut off in it."""
+    for queue in list(_QUEUES):
+        queue.close(_EXIT_SECONDS)

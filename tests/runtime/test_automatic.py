@@ -1,0 +1,257 @@
+"""The devices that `"auto"` chooses: the fastest by measurement, remembered."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.modelling import DelegatingDevice, chain, float32, model_of
+
+import crosschip
+from crosschip.devices.reference import ReferenceProgram
+from crosschip.hal import Options, Program, Sizes
+from crosschip.ir import (
+    Array,
+    DeviceError,
+    ElementType,
+    InputError,
+    Model,
+    TensorType,
+    UnsupportedError,
+    symbol,
+    unknown,
+)
+from crosschip.ops.standard.activation import Relu, Tanh
+from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.unary import Exp
+from crosschip.runtime import discovery
+from crosschip.runtime.cache import Cache
+from crosschip.runtime.measuring import Choice, Trial, typical_inputs
+
+RUNS: dict[str, int] = {}
+"""How often each device has run a model."""
+
+
+class Timed(DelegatingDevice):
+    """A device that takes its time, and counts its runs.
+
+    Attributes:
+        seconds: that a run takes.
+        problem: with which a run fails; empty if it does not.
+    """
+
+    called = ""
+    seconds = 0.0
+    problem = ""
+    without: Sequence[str] = ()
+
+    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
+        super().__init__(properties, name=self.called, declines=self.without)
+
+    def compile(self, model: Model, options: Options) -> Program:
+        super().compile(model, options)
+        return TimedProgram(self, model)
+
+    def load(self, saved: bytes, model: Model, options: Options) -> Program:
+        super().load(saved, model, options).close()
+        return TimedProgram(self, model)
+
+
+class TimedProgram(ReferenceProgram):
+    def __init__(self, device: Timed, model: Model) -> None:
+        super().__init__(model)
+        self.device = device
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        RUNS[self.device.called] = RUNS.get(self.device.called, 0) + 1
+        if self.device.problem:
+            raise DeviceError(self.device.problem)
+        time.sleep(self.device.seconds)
+        return super().run(inputs)
+
+
+class Slow(Timed):
+    called, seconds = "slow", 0.02
+
+
+class Fast(Timed):
+    called = "fast"
+
+
+class Failing(Timed):
+    called, problem = "failing", "the chip is hot"
+
+
+class NoTanh(Timed):
+    called, without = "no-tanh", ("TANH",)
+
+
+class NoExp(Timed):
+    called, without = "no-exp", ("EXP", "TANH")
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Installs devices of this module, and the reference."""
+    RUNS.clear()
+
+    def install(*classes: type[Timed]) -> None:
+        values = {c.called: f"{__name__}:{c.__name__}" for c in classes}
+        values["reference"] = "crosschip.devices.reference:ReferenceDevice"
+        found = {n: [EntryPoint(n, value, discovery.GROUP)] for n, value in values.items()}
+        monkeypatch.setattr(discovery, "entries", lambda: found)
+
+    return install
+
+
+def test_the_fastest_device_runs_the_model(installed: Callable[..., None], tmp_path: Path) -> None:
+    installed(Slow, Fast)
+    with crosschip.compile(chain(Relu, Tanh), cache=tmp_path) as compiled:
+        choice = compiled.placement.choice
+        assert choice is not None
+        assert choice.order == ["fast", "slow", "reference"]
+        assert {segment.device for segment in compiled.placement.segments} == {"fast"}
+        np.testing.assert_array_equal(compiled(np.zeros(2, np.float32)), 0)
+    fast, slow, _ = choice.trials
+    assert fast.milliseconds is not None
+    assert slow.milliseconds is not None
+    assert fast.milliseconds < 20 <= slow.milliseconds
+    assert str(choice).endswith("reference not run (slower than any engine)")
+    assert choice.shapes == {"x0": (2,)}
+
+
+def test_the_second_compilation_measures_nothing(
+    installed: Callable[..., None], tmp_path: Path
+) -> None:
+    installed(Slow, Fast)
+    model = chain(Relu, Tanh)
+    crosschip.compile(model, cache=tmp_path).close()
+    assert crosschip.explain(model, cache=tmp_path / "other").choice is None
+    explained = crosschip.explain(model, cache=tmp_path)
+    before = dict(RUNS)
+    with crosschip.compile(model, cache=tmp_path) as compiled:
+        assert compiled.placement.choice == explained.choice
+        assert next(iter(compiled.placement.segments)).device == "fast"
+    assert before == RUNS
+    assert {decision.device for decision in explained.decisions} == {"fast"}
+
+
+def test_another_model_threads_or_device_is_measured_again(
+    installed: Callable[..., None], tmp_path: Path
+) -> None:
+    def runs(model: Model, threads: int | None = None) -> int:
+        before = sum(RUNS.values())
+        crosschip.compile(model, cache=tmp_path, threads=threads).close()
+        return sum(RUNS.values()) - before
+
+    installed(Slow, Fast)
+    assert runs(chain(Relu)) > 0
+    assert runs(chain(Relu)) == 0
+    assert runs(chain(Tanh)) > 0
+    assert runs(chain(Relu), threads=1) > 0
+    installed(Slow, Fast, NoTanh)
+    assert runs(chain(Relu)) > 0
+
+
+def test_a_damaged_choice_is_made_again(installed: Callable[..., None], tmp_path: Path) -> None:
+    installed(Slow, Fast)
+    crosschip.compile(chain(Relu), cache=tmp_path).close()
+    listed = [each.entry for each in Cache(tmp_path).listing()]
+    (entry,) = [each for each in listed if each is not None and each.device == "auto"]
+    Cache(tmp_path).write(entry, b'{"trials": 7}')
+    before = sum(RUNS.values())
+    crosschip.compile(chain(Relu), cache=tmp_path).close()
+    assert sum(RUNS.values()) > before
+
+
+def test_a_device_that_fails_in_its_trial_comes_last(
+    installed: Callable[..., None], tmp_path: Path
+) -> None:
+    installed(Failing, Slow)
+    with crosschip.compile(chain(Relu), cache=tmp_path) as compiled:
+        assert compiled.placement.choice is not None
+        slow, failing, _ = compiled.placement.choice.trials
+        assert (slow.device, failing.device) == ("slow", "failing")
+        assert "the chip is hot" in failing.reason
+        np.testing.assert_array_equal(compiled(np.ones(2, np.float32)), 1)
+
+
+def test_the_only_device_for_the_whole_model_is_not_measured(
+    installed: Callable[..., None], tmp_path: Path
+) -> None:
+    installed(NoTanh, Slow)
+    with crosschip.compile(chain(Relu, Tanh), cache=tmp_path) as compiled:
+        assert compiled.placement.choice is not None
+        slow, no_tanh, _ = compiled.placement.choice.trials
+        assert (slow.device, slow.reason) == ("slow", "no other does")
+        assert no_tanh.reason == "runs 1 of 2 operations"
+    assert RUNS == {}
+
+
+def test_the_device_that_runs_most_comes_first_where_none_runs_all(
+    installed: Callable[..., None], tmp_path: Path
+) -> None:
+    installed(NoExp, NoTanh)
+    model = chain(Exp, Relu, Tanh)
+    with crosschip.compile(model, cache=tmp_path) as compiled:
+        choice = compiled.placement.choice
+        assert choice is not None
+        assert choice.order == ["no-tanh", "no-exp", "reference"]
+        assert choice.trials[0].reason == "runs 2 of 3 operations"
+        runs = {d.type: d.device for d in compiled.placement.decisions}
+    assert runs == {"EXP": "no-tanh", "RELU": "no-tanh", "TANH": "reference"}
+
+
+def test_what_no_device_runs_is_the_usual_error(
+    installed: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(NoTanh, NoExp)
+    found = {n: e for n, e in discovery.entries().items() if n != "reference"}
+    monkeypatch.setattr(discovery, "entries", lambda: found)
+    with pytest.raises(UnsupportedError, match="TANH"):
+        crosschip.compile(chain(Tanh), cache=False)
+
+
+def test_inputs_are_made_up_for_open_sizes() -> None:
+    images = float32(symbol("N"), 3, unknown(), symbol("W"))
+    tokens = TensorType(ElementType.INT64, (symbol("N"), symbol("length")))
+    model = model_of(lambda b, x, y: (b.add(Exp, x), b.add(Add, y, y)), images, tokens)
+
+    def shapes(sizes: Sizes) -> list[tuple[int, ...]]:
+        return [array.shape for array in typical_inputs(model, sizes).values()]
+
+    assert shapes(Sizes()) == [(1, 3, 224, 224), (1, 128)]
+    ranges = Sizes.of({"N": (1, 8)}, [{"length": 7, "W": 5}])
+    assert shapes(ranges) == [(8, 3, 224, 5), (8, 7)]
+    anything = model_of(lambda b, x: b.add(Exp, x), TensorType(ElementType.FLOAT32, None))
+    with pytest.raises(InputError, match="'x0' may have any rank"):
+        typical_inputs(anything, Sizes())
+
+
+trials = st.builds(
+    Trial,
+    st.text(),
+    st.none() | st.floats(0, 1e9),
+    st.booleans(),
+    st.integers(0, 10**6),
+    st.text(),
+)
+shapes = st.dictionaries(st.text(), st.lists(st.integers(0, 2**40)).map(tuple))
+
+
+@given(st.builds(Choice, st.lists(trials).map(tuple), shapes))
+def test_choices_are_read_as_they_were_written(choice: Choice) -> None:
+    assert Choice.from_bytes(choice.to_bytes()) == choice
+
+
+@given(st.binary() | st.from_regex(rb'\{"trials": .*\}', fullmatch=True))
+def test_other_bytes_are_no_choice(data: bytes) -> None:
+    with suppress(ValueError):
+        Choice.from_bytes(data)

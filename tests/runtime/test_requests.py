@@ -1,0 +1,273 @@
+"""Requests: order, limits, deadlines and ends, on engines and on a device that waits when told."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError, wait
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.modelling import DelegatingDevice, chain, float32, model_of
+
+import crosschip
+from crosschip.devices.reference import ReferenceProgram
+from crosschip.hal import Options, Program
+from crosschip.ir import (
+    Array,
+    DeadlineError,
+    DeviceError,
+    InputError,
+    Model,
+    QueueFullError,
+    symbol,
+)
+from crosschip.ops.standard.unary import Exp
+from crosschip.runtime.compiled import CompiledModel
+from crosschip.runtime.requests import Priority, Request
+
+LONG = 30.0
+"""Seconds that no test takes."""
+
+
+class Gated(DelegatingDevice):
+    """A device whose runs begin when its gate is open; it notes what it runs on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = threading.Event()
+        self.entered = threading.Semaphore(0)
+        self.seen: list[float] = []
+
+    def compile(self, model: Model, options: Options) -> Program:
+        super().compile(model, options)
+        return GatedProgram(self, model)
+
+
+class GatedProgram(ReferenceProgram):
+    def __init__(self, device: Gated, model: Model) -> None:
+        super().__init__(model)
+        self.device = device
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        self.device.entered.release()
+        assert self.device.gate.wait(LONG)
+        self.device.seen.append(float(inputs[0].ravel()[0]))
+        if self.device.seen[-1] < 0:
+            raise DeviceError("negative")
+        return super().run(inputs)
+
+
+def given(value: float) -> dict[str, Array]:
+    return {"x0": np.full(2, value, np.float32)}
+
+
+@pytest.fixture
+def gated() -> Gated:
+    return Gated()
+
+
+@pytest.fixture
+def compiled(gated: Gated) -> Iterator[CompiledModel]:
+    model = chain(Exp)
+    with crosschip.compile(model, [gated], cache=False, in_flight=1, queue_size=4) as compiled:
+        yield compiled
+        gated.gate.set()
+
+
+@pytest.fixture
+def busy(gated: Gated, compiled: CompiledModel) -> CompiledModel:
+    """The model, with a run under way that is held up."""
+    compiled.submit(given(0))
+    assert gated.entered.acquire(timeout=LONG)
+    return compiled
+
+
+@pytest.mark.parametrize("device", ["reference", "onnxruntime", "openvino"])
+def test_requests_are_answered_as_runs_are(device: str) -> None:
+    with crosschip.compile(chain(Exp), [device], cache=False) as compiled:
+        values = np.linspace(-1, 1, 100)
+        requests = [compiled.submit(given(value)) for value in values]
+        for value, request in zip(values, requests, strict=True):
+            (found,) = request.result(LONG).values()
+            np.testing.assert_allclose(found, np.exp(np.full(2, value, np.float32)), rtol=1e-6)
+
+
+def test_the_urgent_go_first_and_the_first_among_equals(gated: Gated, busy: CompiledModel) -> None:
+    order = [Priority.LOW, Priority.HIGH, Priority.NONE, Priority.HIGH]
+    requests = [
+        busy.submit(given(number), priority=priority) for number, priority in enumerate(order, 1)
+    ]
+    gated.gate.set()
+    wait(requests, LONG)
+    assert gated.seen == [0, 2, 4, 1, 3]
+
+
+def test_a_full_queue_refuses_or_waits(gated: Gated, busy: CompiledModel) -> None:
+    waiting = [busy.submit(given(1)) for _ in range(4)]
+    with pytest.raises(QueueFullError, match=r"4 requests wait already.*queue_size=4"):
+        busy.submit(given(2), wait=False)
+    with pytest.raises(QueueFullError):
+        busy.submit(given(2), deadline=0.01)
+    late = threading.Thread(target=lambda: waiting.append(busy.submit(given(3))))
+    late.start()
+    gated.gate.set()
+    late.join(LONG)
+    assert not wait(waiting, LONG).not_done
+    assert gated.seen == [0, 1, 1, 1, 1, 3]
+
+
+def test_what_is_cancelled_makes_room_and_is_not_run(gated: Gated, busy: CompiledModel) -> None:
+    requests = [busy.submit(given(1)) for _ in range(4)]
+    assert requests[0].cancel()
+    with pytest.raises(CancelledError):
+        requests[0].result()
+    requests.append(busy.submit(given(2), wait=False))
+    gated.gate.set()
+    wait(requests[1:], LONG)
+    assert gated.seen == [0, 1, 1, 1, 2]
+    assert not requests[1].cancel()
+
+
+def test_a_deadline_passes_for_those_that_wait_and_those_that_run(
+    gated: Gated, compiled: CompiledModel
+) -> None:
+    running = compiled.submit(given(1), deadline=1)
+    assert gated.entered.acquire(timeout=LONG)
+    waiting = compiled.submit(given(2), deadline=0.05)
+    with pytest.raises(DeadlineError, match="its run is left to end by itself"):
+        running.result(LONG)
+    with pytest.raises(DeadlineError, match="it was still waiting"):
+        waiting.result(LONG)
+    with pytest.raises(DeadlineError):
+        compiled.run(given(3), timeout=0.01)
+    gated.gate.set()
+    np.testing.assert_allclose(compiled(given(0)["x0"]), 1)
+    compiled.close()
+    assert sorted(gated.seen) == [0, 1]
+
+
+def test_a_run_within_its_time_is_a_run(compiled: CompiledModel, gated: Gated) -> None:
+    gated.gate.set()
+    assert list(compiled.run(given(0), timeout=LONG)) == list(compiled.outputs)
+
+
+def test_failures_come_out_of_the_request(gated: Gated, compiled: CompiledModel) -> None:
+    gated.gate.set()
+    with pytest.raises(DeviceError, match="negative"):
+        compiled.submit(given(-1)).result(LONG)
+    with pytest.raises(InputError, match="input 'x0' is missing"):
+        compiled.submit({})
+    with pytest.raises(InputError, match="no output 'z'"):
+        compiled.submit(given(1), keep=["z"])
+    with pytest.raises(ValueError, match="7 is not a valid Priority"):
+        compiled.submit(given(1), priority=7)  # type: ignore[arg-type]
+
+
+def test_outputs_are_written_where_the_caller_wants_them(compiled: CompiledModel) -> None:
+    (name,) = compiled.outputs
+    place = np.empty(2, np.float32)
+    compiled._devices["test"].device.gate.set()  # type: ignore[attr-defined]
+    assert compiled.submit(given(0), {name: place}).result(LONG)[name] is place
+    np.testing.assert_array_equal(place, 1)
+
+
+def test_a_request_can_be_awaited_and_called_back(gated: Gated, compiled: CompiledModel) -> None:
+    gated.gate.set()
+    called: list[object] = []
+
+    async def gather() -> list[dict[str, Any]]:
+        requests = [compiled.submit(given(value)) for value in range(3)]
+        requests[0].add_done_callback(called.append)
+        return [await request for request in requests]
+
+    found = [next(iter(outputs.values()))[0] for outputs in asyncio.run(gather())]
+    np.testing.assert_allclose(found, np.exp(np.arange(3)), rtol=1e-6)
+    assert len(called) == 1
+
+
+def test_closing_answers_what_was_taken_on(gated: Gated, busy: CompiledModel) -> None:
+    requests = [busy.submit(given(1)) for _ in range(4)]
+    closing = threading.Thread(target=busy.close)
+    closing.start()
+    gated.gate.set()
+    closing.join(LONG)
+    assert all(request.done() for request in requests)
+    assert gated.seen == [0, 1, 1, 1, 1]
+    with pytest.raises(InputError, match="has been closed"):
+        busy.submit(given(1))
+
+
+def test_a_model_that_nobody_closed_leaves_no_threads(gated: Gated) -> None:
+    gated.gate.set()
+    compiled = crosschip.compile(chain(Exp), [gated], cache=False)
+    compiled.submit(given(0)).result(LONG)
+    threads = compiled._requests._threads
+    del compiled
+    gc.collect()
+    for thread in threads:
+        thread.join(LONG)
+        assert not thread.is_alive()
+
+
+def test_the_end_of_the_process_waits_for_runs() -> None:
+    program = """
+import crosschip, numpy as np
+from tests.modelling import chain
+from crosschip.ops.standard.unary import Exp
+compiled = crosschip.compile(chain(*[Exp] * 50), ["openvino"], cache=False)
+for value in range(50):
+    compiled.submit({"x0": np.zeros(2, np.float32)})
+print("submitted")
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=2 * LONG
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, "submitted\n", "")
+
+
+def ending(value: float, size: int, request: Request) -> str:
+    """How a request ended; what it answered is right."""
+    try:
+        (found,) = request.result(LONG).values()
+    except DeadlineError:
+        assert request.deadline is not None
+        return "late"
+    except CancelledError:
+        return "cancelled"
+    np.testing.assert_allclose(found, np.exp(np.full(size, value, np.float32)), rtol=1e-5)
+    return "answered"
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("device", ["onnxruntime", "openvino"])
+def test_a_thousand_requests_of_any_kind(device: str, seed: int) -> None:
+    """None is lost, none is wrong, no deadline passes in silence."""
+    random = Random(seed)
+    model = model_of(lambda b, x: b.add(Exp, x), float32(symbol("N")))
+    with crosschip.compile(model, [device], cache=False, in_flight=2, queue_size=50) as compiled:
+        requests = []
+        refused = 0
+        for _ in range(1000):
+            value, size = random.uniform(-1, 1), random.randint(1, 8)
+            deadline = random.choice([None, LONG, 1e-2, 1e-5])
+            priority = random.choice(list(Priority))
+            inputs = {"x0": np.full(size, value, np.float32)}
+            try:
+                request = compiled.submit(inputs, priority=priority, deadline=deadline)
+            except QueueFullError:
+                assert deadline is not None
+                refused += 1
+                continue
+            requests.append((value, size, request))
+            if random.random() < 0.1:
+                random.choice(requests)[2].cancel()
+        ends = [ending(value, size, request) for value, size, request in requests]
+    assert refused + len(ends) == 1000
+    assert ends.count("answered") > 100
