@@ -7,15 +7,16 @@ only those that Rockchip lists are taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from crosschip.hal import Capabilities, Instance, Kind, Options, Refusal, Rule
+from crosschip.devices.rockchip.limits import limit
+from crosschip.hal import Capabilities, Instance, Kind, Options, Refusal
 from crosschip.hal.toolchain import Dialect, Toolchain
 from crosschip.ir import DeviceError, ElementType, Operation
-from crosschip.ops import Operator
 
 _DEVICE_TREE = Path("/proc/device-tree/compatible")
 _INTEGERS_ONLY = ("rv1103", "rv1103b", "rv1106", "rv1106b")
@@ -37,7 +38,10 @@ Slice Softmax Softplus SpaceToDepth Split Sqrt Squeeze Sub Tanh Tile Transpose U
 """Source: https://github.com/airockchip/rknn-toolkit2/blob/master/doc (operators of ONNX)."""
 
 
-_RULES: Mapping[type[Operation], Callable[[Any], Refusal | None]] = {}
+_REASONS = re.compile(
+    r"^(?:\S*(?:Error|Fail|Invalid\w*|NotImplemented): |E RKNN: \[\S+\] )(.+)", re.M
+)
+"""The last line of a traceback, whose first line is in the error itself, and the compiler's own."""
 
 
 class RockchipDevice(Toolchain):
@@ -109,16 +113,11 @@ class RockchipDevice(Toolchain):
         return {"platform": self._platform}
 
     def limit(self, operation: Operation, options: Options) -> Refusal | None:
-        slots = operation.filled() if isinstance(operation, Operator) else ()
-        given = [(slot.name, operand) for slot, operand in slots if not operand.is_constant]
-        for slot, operand in (*given, *(("output", output) for output in operation.outputs)):
-            shape = operand.type.shape
-            if shape == ():
-                return Refusal(slot, "has no axes", Rule.SHAPE)
-            if shape is not None and 0 in shape:
-                return Refusal(slot, "has no elements", Rule.SHAPE)
-        rule = _RULES.get(type(operation))
-        return rule(operation) if rule is not None else None
+        return limit(operation)
+
+    def complaint(self, told: str) -> str:
+        reasons = _REASONS.findall(told)
+        return str(reasons[-1]).strip() if reasons else told
 
 
 def _chip() -> str:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import os
 import sys
 import types
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -22,72 +24,89 @@ _MODEL, _PROGRAM = "model.onnx", "model.rknn"
 
 os.environ["TQDM_DISABLE"] = "1"  # progress bars, where it says why it refuses a model
 
-_rknn = None
-_formats = []
-_types = []
+
+class _Loaded:
+    """What `run` runs: the toolkit's object, and the types of the model's outputs."""
+
+    rknn: Any = None
+    types: Sequence[Any] = ()
 
 
-def about():
+def about() -> Mapping[str, Any]:
     """What the tool calls itself, and what runs the programs."""
-    lite = f", rknn-toolkit-lite2 {version('rknn-toolkit-lite2')}" if _has_chip() else ""
     _toolkit()
+    lite = f", rknn-toolkit-lite2 {version('rknn-toolkit-lite2')}" if _has_chip() else ""
     return {"version": version("rknn-toolkit2") + lite}
 
 
-def compile(folder, settings):
-    """Build `model.onnx` for a chip."""
-    global _rknn
-    _rknn = _built(folder, settings)
-    _try(folder)
-    _done(_rknn.export_rknn(str(Path(folder, _PROGRAM))), "export")
+def compile(folder: str, settings: Mapping[str, str]) -> list[str]:
+    """Build `model.onnx` for a chip, and run it once: some refusals show only then."""
+    rknn = _built(folder, settings)
+    _done(rknn.export_rknn(str(Path(folder, _PROGRAM))), "export the program")
+    if not _has_chip():
+        _Loaded.rknn = rknn
+        _started(folder)
+        run([np.zeros(shape, dtype) for shape, dtype in _tensors(_graph(folder).input)])
     return [_MODEL, _PROGRAM]
 
 
-def load(folder, settings):
+def load(folder: str, settings: Mapping[str, str]) -> None:
     """Make ready to run what was built."""
-    global _rknn, _formats, _types
     if _has_chip():
         from rknnlite.api import RKNNLite
 
-        _rknn = RKNNLite()
-        _done(_rknn.load_rknn(str(Path(folder, _PROGRAM))), "load")
-        _done(_rknn.init_runtime(), "start")
-    elif _rknn is None:
-        _rknn = _built(folder, settings)
-        _done(_rknn.init_runtime(), "start")
-    graph = onnx.load(Path(folder, _MODEL)).graph
-    _formats = ["nchw"] * len(graph.input)
-    _types = [tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type) for value in graph.output]
+        _Loaded.rknn = RKNNLite()
+        _done(_Loaded.rknn.load_rknn(str(Path(folder, _PROGRAM))), "load the program")
+        _started(folder)
+    elif _Loaded.rknn is None:
+        _Loaded.rknn = _built(folder, settings)
+        _started(folder)
 
 
-def run(inputs):
-    """The outputs, in order and in the types of the model: the chip's are float32 for float16."""
-    if _has_chip():
-        kinds = [str(array.dtype) for array in inputs]
-        made = _rknn.inference(inputs=inputs, data_type=kinds, data_format=_formats)
-    else:
-        made = _rknn.inference(inputs=inputs, data_format=_formats)
+def run(inputs: Sequence[Any]) -> list[Any]:
+    """The outputs, in order and in the types of the model: float16 comes back as float32."""
+    more = {"data_type": [str(array.dtype) for array in inputs]} if _has_chip() else {}
+    formats = ["nchw"] * len(inputs)
+    made = _Loaded.rknn.inference(inputs=list(inputs), data_format=formats, **more)
     if made is None:
-        raise RuntimeError("inference failed")
-    return [array.astype(dtype, copy=False) for array, dtype in zip(made, _types, strict=True)]
+        raise RuntimeError("rknn-toolkit2 did not run the model")
+    return [array.astype(kind, copy=False) for array, kind in zip(made, _Loaded.types, strict=True)]
 
 
-def _built(folder, settings):
+def _built(folder: str, settings: Mapping[str, str]) -> Any:
     rknn = _toolkit()(verbose=False)
-    _done(rknn.config(target_platform=settings["platform"]), "configure")
+    _done(rknn.config(target_platform=settings["platform"]), "take the settings")
     _done(rknn.load_onnx(model=str(Path(folder, _MODEL))), "read the model")
     _done(rknn.build(do_quantization=False), "build the model")
     return rknn
 
 
-def _toolkit():
+def _started(folder: str) -> None:
+    _done(_Loaded.rknn.init_runtime(), "start the runtime")
+    _Loaded.types = [dtype for _, dtype in _tensors(_graph(folder).output)]
+
+
+def _graph(folder: str) -> Any:
+    return onnx.load(Path(folder, _MODEL)).graph
+
+
+def _tensors(values: Any) -> list[tuple[list[int], Any]]:
+    """Shapes and types of inputs or outputs."""
+    kinds = [value.type.tensor_type for value in values]
+    return [
+        ([size.dim_value for size in kind.shape.dim], tensor_dtype_to_np_dtype(kind.elem_type))
+        for kind in kinds
+    ]
+
+
+def _toolkit() -> Any:
     """The toolkit's class.
 
     It imports PyTorch for one of its own ways to quantize, which is not used here: the two names
     that it needs to be imported will do.
     """
     if "torch" not in sys.modules and find_spec("torch") is None:
-        torch = types.ModuleType("torch")
+        torch: Any = types.ModuleType("torch")
         torch.no_grad = lambda: lambda function: function
         torch.nn = types.ModuleType("torch.nn")
         torch.nn.Module = object
@@ -97,30 +116,13 @@ def _toolkit():
     return RKNN
 
 
-def _try(folder):
-    """Run what was built on zeros in the simulator: some of what is refused shows only then."""
-    if _has_chip():
-        return
-    _done(_rknn.init_runtime(), "start")
-    inputs = onnx.load(Path(folder, _MODEL)).graph.input
-    kinds = [value.type.tensor_type for value in inputs]
-    zeros = [
-        np.zeros(
-            [size.dim_value for size in kind.shape.dim], tensor_dtype_to_np_dtype(kind.elem_type)
-        )
-        for kind in kinds
-    ]
-    if _rknn.inference(inputs=zeros, data_format=["nchw"] * len(zeros)) is None:
-        raise RuntimeError("rknn-toolkit2 did not run the model")
-
-
-def _has_chip():
+def _has_chip() -> bool:
     """Whether the machine has a chip of Rockchip's, and what runs programs on it."""
     tree = Path("/proc/device-tree/compatible")
     return find_spec("rknnlite") is not None and tree.exists() and b"rockchip," in tree.read_bytes()
 
 
-def _done(status, what):
+def _done(status: int, what: str) -> None:
     """Raise an error unless a call succeeded; it has printed the reason."""
     if status != 0:
         raise RuntimeError(f"rknn-toolkit2 did not {what}")
