@@ -17,6 +17,9 @@ from crosschip.devices.openvino import quiet as openvino
 QUICK = ("ir", "ops", "passes", "drawing", "runtime")
 """The folders that `--quick` takes tests from: all that ask no engine and are not marked `slow`."""
 
+CHIPS = ("tests", "chips")
+"""The folder of tests that need the compilers of chips: run only where it is named."""
+
 ENGINES = ("onnxruntime", "openvino")
 """The engines in the box, as devices and as packages. A test asks those that a parameter names."""
 
@@ -48,8 +51,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     folder = collection_path.relative_to(config.rootpath).parts[:2]
+    if folder == CHIPS and not _names_chips(config):
+        return True
     chosen = folder == ("tests",) or (folder[:1] == ("tests",) and folder[1] in QUICK)
     return True if config.getoption("--quick") and not chosen else None
+
+
+def _names_chips(config: pytest.Config) -> bool:
+    """Whether the command line names the folder of tests of chips, or something in it."""
+    chips = config.rootpath.joinpath(*CHIPS)
+    named = [config.invocation_params.dir / one.partition("::")[0] for one in config.args]
+    return any(path.is_relative_to(chips) for path in named)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

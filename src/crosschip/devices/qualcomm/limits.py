@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from crosschip.hal import Refusal, Rule
-from crosschip.ir import ElementType, Operation
+from crosschip.ir import ElementType, Operation, Quantization
 from crosschip.ops.definition.slots import ComputedParameter
-from crosschip.ops.standard.activation import Sigmoid, Softplus, Tanh
+from crosschip.ops.standard.activation import Sigmoid, Softmax, Softplus, Tanh
+from crosschip.ops.standard.arithmetic import Pow
+from crosschip.ops.standard.blocks import DepthToSpace, SpaceToDepth
 from crosschip.ops.standard.indexing import (
     Gather,
     GatherElements,
@@ -29,6 +33,12 @@ def limit(operation: Operation) -> Refusal | None:
         return Refusal("", "is computed with an error of one percent", Rule.OPERATOR)
     if isinstance(operation, Sigmoid | Tanh):
         return _scale(operation)
+    if isinstance(operation, Softmax):
+        return _probabilities(operation)
+    if isinstance(operation, DepthToSpace | SpaceToDepth):
+        return _moved(operation)
+    if isinstance(operation, Pow) and operation.outputs[0].type.quantization:
+        return Refusal("output", "is quantized, which comes out wrong", Rule.QUANTIZATION)
     return None
 
 
@@ -61,3 +71,23 @@ def _scale(op: Sigmoid | Tanh) -> Refusal | None:
     wide = made.element_type in (ElementType.INT16, ElementType.UINT16)
     detail = f"{made.element_type} results are made with a scale of its own"
     return Refusal("output", detail, Rule.QUANTIZATION) if wide else None
+
+
+def _probabilities(op: Softmax) -> Refusal | None:
+    """They are made as if all of the type's range stood for 0 to 1, whatever the model says."""
+    made = op.outputs[0].type
+    if made.quantization is None:
+        return None
+    least = int(np.iinfo(made.element_type.dtype).min)
+    scale = 0.5 ** (8 * made.element_type.dtype.itemsize)
+    if made.quantization == Quantization((scale,), (least,)):
+        return None
+    detail = f"must be quantized with scale {scale:g} and zero point {least}"
+    return Refusal("output", detail, Rule.QUANTIZATION)
+
+
+def _moved(op: DepthToSpace | SpaceToDepth) -> Refusal | None:
+    """Integers are moved as they are, even where the result is quantized otherwise."""
+    if op.input.type.quantization == op.outputs[0].type.quantization:
+        return None
+    return Refusal("output", "must be quantized like the input", Rule.QUANTIZATION)

@@ -40,6 +40,8 @@ def compile(folder: str, settings: Mapping[str, str]) -> Sequence[str]:
         with suppress(FileNotFoundError):
             os.remove(os.path.join(folder, _CONTEXT))
         _compile(folder, settings, _DETAILS)
+    if not os.path.exists(os.path.join(folder, _CONTEXT)):
+        raise RuntimeError("nothing of it is left for the chip to compute")
     return [_CONTEXT]
 
 

@@ -167,7 +167,11 @@ class Toolchain(Device):
         parts: list[tuple[Operation, ...]] = []
         inside: set[str] = set()
         for unit in units(model):
-            if all(own[index[member.name]] for member in unit.operations):
+            refusal = self.limit(unit.whole, options)
+            if refusal is not None:
+                core = index[unit.whole.name]
+                answers[core] = own[core] = refusal_of(unit.whole, refusal)
+            elif all(own[index[member.name]] for member in unit.operations):
                 parts.append(unit.operations)
                 inside.update(member.name for member in unit.operations)
         for operation, answer in zip(model.operations, own, strict=True):
