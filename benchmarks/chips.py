@@ -40,7 +40,7 @@ FLOAT16, INT8 = "float16", "int8"
 LIMIT = 1e-2
 """How far outputs in float16 may be from those in float32, by the greatest of these."""
 
-CHIPS = ("qualcomm",)
+CHIPS = ("qualcomm", "rockchip")
 NETWORKS: Mapping[str, tuple[int, ...]] = {
     "PP-OCRv4 rec": (1, 3, 48, 192),
     "PP-OCRv4 det": (1, 3, 96, 320),

@@ -9,6 +9,7 @@ from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand, Operation
 from crosschip.ops import Operator
 from crosschip.ops.standard.arithmetic import Clip, Pow
+from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.rearranging import ReverseSequence
 
 _INTEGERS = (ElementType.INT32, ElementType.INT64)
@@ -25,6 +26,8 @@ def limit(operation: Operation) -> Refusal | None:
         return _lengths(operation)
     if isinstance(operation, Clip):
         return _bounds(operation)
+    if isinstance(operation, Cast):
+        return _steps(operation)
     return _scales(operation)
 
 
@@ -59,6 +62,13 @@ def _bounds(op: Clip) -> Refusal | None:
     if op.input.type.element_type in _INTEGERS:
         detail = f"bounds of {op.input.type.element_type} are rounded"
         return Refusal("input", detail, Rule.ELEMENT_TYPE)
+    return None
+
+
+def _steps(op: Cast) -> Refusal | None:
+    """What is quantized may be a step off, which is another integer: 33 instead of 34."""
+    if op.input.type.quantization is not None:
+        return Refusal("input", "is quantized, and may be a step off", Rule.QUANTIZATION)
     return None
 
 
