@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from crosschip.ir import (
     Quantization,
     TensorType,
 )
+from crosschip.ops import Operator
 from crosschip.ops.standard.activation import Erf, Relu
 from crosschip.ops.standard.arithmetic import Add, Clip, Pow
 from crosschip.ops.standard.blocks import DepthToSpace
@@ -78,10 +80,10 @@ def both(
     return made, expected
 
 
-def one(operator: type[Operation], *types: TensorType, **more: object) -> Model:
+def one(operator: type[Operator], *types: TensorType, **more: Any) -> Model:
     b = Builder()
     inputs = [b.input(f"x{index}", each) for index, each in enumerate(types)]
-    b.output("y", b.add(operator, *inputs, **more))  # type: ignore[type-var]
+    b.output("y", b.add(operator, *inputs, **more))
     return b.build()
 
 

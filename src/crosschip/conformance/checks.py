@@ -15,13 +15,17 @@ from typing import Any
 import numpy as np
 
 from crosschip.conformance.tolerance import computed_in, difference, tolerance
-from crosschip.conformance.trial import Declined, Failed
+from crosschip.conformance.trial import Declined, Failed, attempt, build, runs_of
+from crosschip.conformance.variations import variations
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Device, Options, Program
 from crosschip.ir import Array, Builder, DeviceError, ElementType, Model, Operand, TensorType
 from crosschip.ops import Operator, operators
 from crosschip.ops.definition.examples import examples_of, model_of, samples
 from crosschip.ops.standard.arithmetic import Add, Mul
+from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.indexing import ScatterElements, ScatterND
+from crosschip.ops.standard.layout import Expand, Reshape
 from crosschip.ops.standard.matrix import MatMul
 
 Check = Callable[[Device, Options], None]
@@ -61,6 +65,24 @@ def branches(device: Device, options: Options) -> None:
         return [step(trunk), step(step(trunk))]
 
     _compare(device, options, build)
+
+
+@check("models/product-of-vectors")
+def product_of_vectors(device: Device, options: Options) -> None:
+    """The product of two vectors, taken for matrices, as a number without axes."""
+    b = Builder("product")
+    x, y = (b.input(name, TensorType(ElementType.FLOAT32, (3,))) for name in ("x", "y"))
+    product = b.add(MatMul, b.add(Reshape, x, (1, 3)), b.add(Reshape, y, (3, 1)))
+    b.output("z", b.add(Reshape, product, ()))
+    model = b.build()
+    for operation in model.operations:
+        answer = device.supports(operation, options)
+        if not answer:
+            raise Declined(answer.reason)
+    inputs = _inputs(model, 0)
+    expected = ReferenceProgram(model).run(inputs)
+    made = _run(device.compile(model, options), inputs)
+    _alike(options, model, inputs, made, expected, "a product of vectors")
 
 
 @check("models/intermediate-output")
@@ -200,6 +222,21 @@ def set_threads(device: Device, options: Options) -> None:
     for threads in (1, 2):
         made = _run(device.compile(model, replace(options, threads=threads)), inputs)
         _alike(options, model, inputs, made, expected, f"with {threads} threads")
+
+
+@check("device/one-thread")
+def one_thread(device: Device, options: Options) -> None:
+    """With a single thread, too, what does not fit is refused, and the next run is right."""
+    if not device.capabilities().threads:
+        raise Declined("DEVICE: says that it cannot set threads")
+    options = replace(options, threads=1)
+    for operator in (Conv2D, Expand, Reshape, ScatterElements, ScatterND):
+        for arguments in examples_of(operator):
+            for variation in variations(operator, arguments):
+                if variation.words.endswith(("resized", "-far")):
+                    model = build(operator, variation)
+                    if device.supports(model.operations[0], options):
+                        attempt(device, model, runs_of(model, variation, 0), options)
 
 
 @check("device/unknown-property")

@@ -7,15 +7,14 @@ where an operator leaves a rule unenforced, the device may compute whatever it l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from crosschip.conformance.latitude import counted_in, open_elements
+from crosschip.conformance.latitude import Latitude, counted_in, latitude, least_difference
 from crosschip.conformance.tolerance import (
     computed_in,
     difference,
-    epsilon,
     narrowed,
     sensitivity,
     tolerance,
@@ -51,7 +50,7 @@ class Run:
         refusal: why it refuses them.
         mandatory: whether the device must refuse them too.
         random: the names of the inputs whose elements are random.
-        open: which elements of the outputs the definition leaves open.
+        latitude: what the definition leaves to the device.
     """
 
     inputs: list[Array]
@@ -59,7 +58,7 @@ class Run:
     refusal: str
     mandatory: bool
     random: frozenset[str]
-    open: bool | Array = False
+    latitude: Latitude = field(default_factory=Latitude)
 
 
 def build(operator: type[Operator], variation: Variation) -> Model:
@@ -96,10 +95,10 @@ def attempt(
     device: Device,
     model: Model,
     runs: Sequence[Run],
-    options: Options,
+    options: Options | None = None,
     *,
-    loaded: bool,
-    claimed: float | None,
+    loaded: bool = False,
+    claimed: float | None = None,
 ) -> None:
     """Compile a model on a device and compare what it makes of each run.
 
@@ -107,7 +106,7 @@ def attempt(
         device: who is tried.
         model: a model of one operation, to which the device has said yes.
         runs: the data, and what is expected.
-        options: how it is to compute.
+        options: how it is to compute; `None` for the default.
         loaded: whether the program runs from its saved form.
         claimed: the accuracy that the device claims; `None` for the kit's own.
 
@@ -115,6 +114,7 @@ def attempt(
         Failed: something is wrong.
         Declined: the program should run from its saved form, and has none.
     """
+    options = options or Options()
     try:
         program = device.compile(model, options)
         if loaded:
@@ -154,28 +154,24 @@ def wrong_outputs(
     if len(outputs) != len(run.expected):
         return f"makes {len(outputs)} outputs, not {len(run.expected)}"
     read = [*run.inputs, *(o.value for o in model.constants if o.value is not None)]
-    if run.open is True:
+    if run.latitude.everything:
         return ""
     for index, (name, operand) in enumerate(model.outputs.items()):
         made, wanted = outputs[index], run.expected[index]
         if isinstance(made, np.ndarray) and made.shape == wanted.shape:
-            made = _specified(made, wanted, run.open)
+            made = run.latitude.specified(index, made, wanted)
         type_ = computed_in(operand.type, precision)
         stored = counted_in(model.operations[0].type, type_)
         allowed = tolerance(stored, read) if claimed is None else claimed
         wrong = difference(made, wanted, operand.type, allowed, precision=precision)
         if wrong and operand.type.element_type in FLOATS:
             moved = sensitivity(model, run.inputs, run.random, run.expected, precision)[index]
-            moved = max(moved, epsilon(type_.element_type))
+            least = least_difference(model.operations[0].type, type_, read)
+            moved = max(moved, least)
             wrong = difference(made, wanted, operand.type, allowed, moved, precision)
         if wrong:
             return f"{name}: {wrong}"
     return ""
-
-
-def _specified(made: Array, wanted: Array, open_: bool | Array) -> Array:
-    """The device's outputs, with what is expected where the definition leaves it open."""
-    return made if open_ is False else np.where(open_, wanted, made).astype(made.dtype)
 
 
 def reloaded(program: Program, device: Device, model: Model, options: Options) -> Program:
@@ -211,7 +207,7 @@ def _run(
         wrong = _unlike(operand.type, array)
         if wrong:
             raise Unsound(f"reference: {operand.name} {wrong}, but is inferred as {operand.type}")
-    return Run(inputs, expected, "", False, random, open_elements(model, inputs, expected))
+    return Run(inputs, expected, "", False, random, latitude(model, inputs, expected))
 
 
 def _is_mandatory(model: Model, error: DeviceError) -> bool:
@@ -247,7 +243,7 @@ def _outputs(program: Program, model: Model, run: Run, where: str) -> Sequence[A
     try:
         outputs = list(program.run(run.inputs))
     except DeviceError as error:
-        if run.expected is None or run.open is True:
+        if run.expected is None or run.latitude.everything:
             return None
         raise Failed(f"{where}DeviceError: {error}") from None
     for name, given, copy in zip(model.inputs, run.inputs, before, strict=True):

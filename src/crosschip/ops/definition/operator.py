@@ -70,6 +70,8 @@ class Operator(Operation):
     unenforced: ClassVar[frozenset[str]] = frozenset()
     slots: ClassVar[tuple[Slot, ...]] = ()
     variadic: ClassVar[Tensors | None] = None
+    _places: ClassVar[Mapping[str, int]] = {}
+    _alike: ClassVar[bool] = False
     reference: Callable[..., Array | Sequence[Array]]
 
     def __init_subclass__(cls) -> None:
@@ -85,6 +87,8 @@ class Operator(Operation):
             found[name] = copy(found[name])
             setattr(cls, name, found[name])
         cls.slots = tuple(found.values())
+        cls._places = {name: place for place, name in enumerate(found)}
+        cls._alike = any(slot.like or slot.variadic for slot in cls.slots)
         cls.variadic = next((s for s in cls.slots if isinstance(s, Tensors)), None)
         _number(cls.slots)
 
@@ -99,40 +103,47 @@ class Operator(Operation):
         Raises:
             ModelError: a slot is unknown, filled twice, or required and left out.
         """
-        given = dict(zip((slot.name for slot in cls.slots), arguments, strict=False))
-        if len(arguments) > len(cls.slots):
-            raise ModelError(f"{cls.type}: takes {len(cls.slots)} arguments, not {len(arguments)}")
-        for slot_name in named:
-            if slot_name in given:
-                raise ModelError(f"{cls.type}.{slot_name}: is given twice")
-            if all(slot.name != slot_name for slot in cls.slots):
-                known = ", ".join(slot.name for slot in cls.slots)
-                raise ModelError(f"{cls.type}.{slot_name}: no such slot; there are {known}")
-        given.update(named)
         inputs: list[Operand | None] = []
-        for slot in cls.slots:
-            value = given.get(slot.name)
-            if isinstance(slot, Tensors):
-                parts = () if value is None else value
-                if not isinstance(parts, Sequence) or any(
-                    not isinstance(part, Operand) for part in parts
-                ):
-                    raise ModelError(
-                        f"{cls.type}.{slot.name}: takes a list of operands, not {value!r}"
-                    )
-                inputs.extend(parts)
-            elif value is None or isinstance(value, Operand):
-                inputs.append(value)
+        for slot, value in zip(cls.slots, cls._given(arguments, named), strict=True):
+            if slot.variadic:
+                inputs.extend(cls._parts(slot, value))
+                continue
+            if value is None or isinstance(value, Operand):
+                operand = value
             else:
                 try:
-                    inputs.append(_constant(f"{name}.{slot.name}", slot, value, inputs))
+                    operand = _constant(f"{name}.{slot.name}", slot, value, inputs)
                 except (ValueError, TypeError) as error:
                     raise ModelError(f"{cls.type}.{slot.name}: {error}") from None
-            if value is not None and isinstance(slot, Parameter):
-                filled = inputs[-1]
-                if filled is not None and slot.is_default(filled):
-                    inputs[-1] = None
+            if operand is not None and isinstance(slot, Parameter) and slot.is_default(operand):
+                operand = None
+            inputs.append(operand)
         return tuple(inputs)
+
+    @classmethod
+    def _given(cls, arguments: Sequence[object], named: Mapping[str, object]) -> list[object]:
+        """The argument for each slot; `None` where there is none."""
+        left = len(cls.slots) - len(arguments)
+        if left < 0:
+            raise ModelError(f"{cls.type}: takes {len(cls.slots)} arguments, not {len(arguments)}")
+        given = [*arguments, *(None,) * left]
+        for slot_name, value in named.items():
+            place = cls._places.get(slot_name)
+            if place is None:
+                known = ", ".join(cls._places)
+                raise ModelError(f"{cls.type}.{slot_name}: no such slot; there are {known}")
+            if place < len(arguments):
+                raise ModelError(f"{cls.type}.{slot_name}: is given twice")
+            given[place] = value
+        return given
+
+    @classmethod
+    def _parts(cls, slot: Slot, value: object) -> Sequence[Operand]:
+        """The operands for a slot that takes many."""
+        parts = () if value is None else value
+        if not isinstance(parts, Sequence) or any(not isinstance(p, Operand) for p in parts):
+            raise ModelError(f"{cls.type}.{slot.name}: takes a list of operands, not {value!r}")
+        return parts
 
     def named_inputs(self) -> Iterator[tuple[str, Operand]]:
         for slot, operand in self.filled():
@@ -161,21 +172,22 @@ class Operator(Operation):
             ModelError: the message names the operator, the slot and the rule.
         """
         for slot in self.slots:
-            if not slot.optional and not self._operands(slot):
+            if not slot.optional and not self._is_filled(slot):
                 raise ModelError(f"{self.type}.{slot.name}: is required")
-        first: dict[str, Operand] = {}
-        for slot, operand in self.filled():
-            try:
+        first: dict[str, ElementType] = {}
+        try:
+            for slot, operand in self.filled():
                 slot.accept(operand)
-            except ModelError as error:
-                raise type(error)(f"{self.type}.{error}") from None
-            other = first.setdefault(slot.like or slot.name, operand)
-            found, wanted = slot.element_type(operand), slot.element_type(other)
-            if (slot.like or slot.variadic) and found is not wanted:
-                raise ElementTypeError(
-                    f"{self.type}.{slot.name}: is {found}, but must be "
-                    f"{wanted} like {slot.like or 'the first of them'}"
-                )
+                if self._alike:
+                    found = slot.element_type(operand)
+                    wanted = first.setdefault(slot.like or slot.name, found)
+                    if found is not wanted and (slot.like or slot.variadic):
+                        raise ElementTypeError(
+                            f"{slot.name}: is {found}, but must be "
+                            f"{wanted} like {slot.like or 'the first of them'}"
+                        )
+        except ModelError as error:
+            raise type(error)(f"{self.type}.{error}") from None
 
     def infer_shape(self) -> Shape | Sequence[Shape | None]:
         """The shape of the output, or a list with the shape of each output.
@@ -320,6 +332,9 @@ class Operator(Operation):
         operand = self.inputs[slot.index]
         return () if operand is None else (operand,)
 
+    def _is_filled(self, slot: Slot) -> bool:
+        return bool(self._operands(slot)) if slot.variadic else self.inputs[slot.index] is not None
+
     def filled(self) -> Iterator[tuple[Slot, Operand]]:
         """Each operand that is present, with the slot it fills."""
         if self.variadic is None:
@@ -332,7 +347,7 @@ class Operator(Operation):
                 yield slot, operand
 
     def _first(self) -> Operand:
-        return next(operand for _, operand in self.filled())
+        return next(self.filled())[1]
 
     def _with_sizes(self, types: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
         first = types[0]

@@ -50,6 +50,7 @@ class Slot:
         optional: whether it may be left out.
         kind: what fills it, in a word or two.
         like: the slot whose element type it must share, if any.
+        takes_reals: whether it takes a tensor that may be real, and so quantized.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Slot:
         self.types = frozenset(types)
         self.optional = optional
         self.like = like
+        self.takes_reals = not self.parameter and ElementType.FLOAT32 in self.types
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -74,27 +76,19 @@ class Slot:
         Raises:
             ModelError: it does not fit; the message says what the slot takes.
         """
+        type_ = operand.type
         if self.reads_reals(operand):
-            if operand.type.element_type not in QUANTIZABLE:
-                raise ElementTypeError(
-                    f"{self.name}: {operand.type.element_type} cannot be quantized"
-                )
-            if not _scales_fit(operand.type):
-                raise ModelError(
-                    f"{self.name}: {operand.type} does not have a scale for each index"
-                )
-        elif operand.type.element_type not in self.types:
+            if type_.element_type not in QUANTIZABLE:
+                raise ElementTypeError(f"{self.name}: {type_.element_type} cannot be quantized")
+            if not _scales_fit(type_):
+                raise ModelError(f"{self.name}: {type_} does not have a scale for each index")
+        elif type_.element_type not in self.types:
             taken = ", ".join(sorted(map(str, self.types)))
-            raise ElementTypeError(f"{self.name}: takes {taken}, not {operand.type.element_type}")
+            raise ElementTypeError(f"{self.name}: takes {taken}, not {type_.element_type}")
 
     def reads_reals(self, operand: Operand) -> bool:
         """Tell whether it reads what a quantized operand's integers stand for."""
         return operand.type.quantization is not None and self.takes_reals
-
-    @property
-    def takes_reals(self) -> bool:
-        """True for a tensor that may be real, and so quantized."""
-        return not self.parameter and ElementType.FLOAT32 in self.types
 
     def element_type(self, operand: Operand) -> ElementType:
         """The type of the elements that it reads from an operand."""
@@ -275,12 +269,17 @@ def tensors(types: Collection[ElementType]) -> Tensors:
 
 
 def real(default: float | None = None, *, least: float = -np.inf) -> Parameter[float]:
-    """One real number, at least `least`; required if there is no default."""
+    """One real number; required if there is no default.
+
+    Args:
+        default: what it is if left out.
+        least: what it must be at least, and then it cannot be NaN.
+    """
 
     def decode(array: Array) -> float:
         number = float(array.item())
-        if number < least:
-            raise ValueError(f"{number:g} is less than {least:g}")
+        if least > -np.inf and not number >= least:
+            raise ValueError(f"{number:g} is not at least {least:g}")
         return number
 
     return Parameter(
@@ -396,7 +395,10 @@ def reals(default: tuple[float, ...] | None = None) -> Parameter[tuple[float, ..
 
 
 class Fuse(IntEnum):
-    """The activation applied to an operation's result (NNAdapterFuseCode)."""
+    """The activation applied to an operation's result (NNAdapterFuseCode).
+
+    NaN stays NaN, or becomes one of the bounds: which, is the device's choice.
+    """
 
     NONE = 0
     RELU = 1

@@ -155,7 +155,7 @@ class ScatterND(_Writing):
 
     def reference(self, input: Array, indices: Array, updates: Array) -> Array:
         output = input.copy()
-        _COMBINE[self.reduction](output, tuple(np.moveaxis(indices, -1, 0)), updates)
+        _COMBINE[self.reduction](output[None], _whole_places(indices), updates)
         return output
 
 
@@ -230,7 +230,7 @@ class SparseToDense(Operator):
     def reference(self, indices: Array, values: Array, default_value: Array | None) -> Array:
         default = np.zeros((), values.dtype) if default_value is None else default_value
         output = np.full(self.shape, default.reshape(()), values.dtype)
-        output[tuple(indices.T)] = values
+        output[None][_whole_places(indices)] = values
         return output
 
     def decompose(self, b: Builder) -> Operand:
@@ -249,6 +249,14 @@ def _same_rank(input: Operand, indices: Operand, axis: int) -> Shape:
         if other != along and isinstance(size, int) and isinstance(count, int) and count > size:
             raise ValueError(f"indices: has size {count} on axis {other}, the input only {size}")
     return places
+
+
+def _whole_places(indices: Array) -> tuple[Array, ...]:
+    """The places that the last axis of indices gives, in a tensor with a new first axis.
+
+    With that, there is an index even in a place that has none, and is the whole tensor.
+    """
+    return (np.zeros(indices.shape[:-1], np.int64), *np.moveaxis(indices, -1, 0))
 
 
 def _elementwise_places(indices: Array, axis: int) -> tuple[Array, ...]:
@@ -299,4 +307,6 @@ class Gather(Operator):
         return moved_sizes(self)
 
     def reference(self, input: Array, indices: Array) -> Array:
+        if input.size == 0:  # NumPy does not look at indices into nothing
+            np.take(np.empty(input.shape[self.axis], np.bool_), indices)
         return np.take(input, indices, self.axis)

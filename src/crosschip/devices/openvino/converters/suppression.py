@@ -33,7 +33,7 @@ def _overlapping(op: NonMaxSuppressionIndices) -> Refusal | None:
 @converts(NonMaxSuppressionIndices, types=INDEXED, limit=_overlapping)
 def non_max_suppression_indices(g: Graph, op: NonMaxSuppressionIndices) -> Output:
     return ops.non_max_suppression(
-        *(g[op.boxes], g[op.scores], g.scalar(op.max_output_boxes_per_class)),
+        *(g[op.boxes], g[op.scores], g.scalar(max(0, op.max_output_boxes_per_class))),
         *(
             g.constant(np.array(threshold, np.float32))
             for threshold in (op.iou_threshold, op.score_threshold)
@@ -67,7 +67,7 @@ def non_max_suppression(g: Graph, op: NonMaxSuppression) -> list[Output]:
         score_threshold=_above(op.score_threshold),
         nms_top_k=max(-1, op.nms_top_k),
         keep_top_k=max(-1, op.keep_top_k),
-        background_class=op.background_label,
+        background_class=max(-1, op.background_label),
         nms_eta=op.nms_eta,
         normalized=op.normalized,
     )
