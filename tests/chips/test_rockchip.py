@@ -23,7 +23,7 @@ from crosschip.ir import (
     TensorType,
 )
 from crosschip.ops import Operator
-from crosschip.ops.standard.activation import Erf, Relu
+from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.arithmetic import Add, Clip, Pow
 from crosschip.ops.standard.blocks import DepthToSpace
 from crosschip.ops.standard.convolution import Conv2D
@@ -31,6 +31,7 @@ from crosschip.ops.standard.layout import Squeeze
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 from crosschip.ops.standard.rearranging import ReverseSequence
+from crosschip.ops.standard.unary import Erf
 
 REAL = ElementType.FLOAT32
 HALF = Options(precision=Precision.FLOAT16)

@@ -82,7 +82,7 @@ def test_powers_that_widen_their_base_are_declined() -> None:
     base = b.input("x", TensorType(REAL, (2, 1, 4)))
     b.add(Pow, base, b.input("y", TensorType(REAL, (3, 1))))
     refused(of(b), "input0", Rule.SHAPE)
-    b.add(Pow, base, np.float32([2]))
+    b.add(Pow, base, np.array([2], np.float32))
     assert limit(of(b)) is None
 
 
