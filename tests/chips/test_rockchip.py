@@ -29,6 +29,7 @@ from crosschip.ops.standard.blocks import DepthToSpace
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.layout import Squeeze
 from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 from crosschip.ops.standard.rearranging import ReverseSequence
 from crosschip.ops.standard.unary import Erf
@@ -142,6 +143,14 @@ def test_what_ends_the_compiler_is_refused_and_the_device_goes_on(device: Rockch
     assert not answer
     assert "SIGABRT" in answer.reason
     assert all(device.query(network(), HALF).answers)
+
+
+def test_what_the_compiler_never_ends_with_is_refused_at_once(device: RockchipDevice) -> None:
+    sides = [TensorType(ElementType.INT8, s, Quantization((0.03,))) for s in ((3, 4), (4, 5))]
+    model = one(MatMul, *sides, quantization=Quantization((0.1,)))
+    (answer,) = device.query(model, Options()).answers
+    assert not answer
+    assert "both matrices are quantized and computed" in answer.reason
 
 
 def test_the_reason_of_a_refusal_is_the_compilers_last_word(device: RockchipDevice) -> None:

@@ -12,10 +12,13 @@ from crosschip.devices.rockchip import RockchipDevice
 from crosschip.devices.rockchip.limits import limit
 from crosschip.hal import Rule
 from crosschip.ir import Builder, DeviceError, ElementType, Operation, Quantization, TensorType
+from crosschip.ops import Operator
 from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.arithmetic import Clip, Pow
+from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.layout import Transpose
 from crosschip.ops.standard.rearranging import ReverseSequence
+from crosschip.ops.standard.unary import Exp, Floor
 
 REAL = ElementType.FLOAT32
 
@@ -113,4 +116,16 @@ def test_what_has_scales_along_an_axis_is_not_moved() -> None:
     refused(of(b), "input", Rule.QUANTIZATION)
     alike = TensorType(ElementType.INT8, (2, 3), Quantization((0.5,)))
     b.add(Transpose, b.input("y", alike), (1, 0))
+    assert limit(of(b)) is None
+
+
+@pytest.mark.parametrize("operator", [Exp, Floor])
+def test_where_a_step_more_is_too_far_nothing_quantized_is_taken(operator: type[Operator]) -> None:
+    b = Builder()
+    stored = TensorType(ElementType.INT8, (3,), Quantization((0.5,)))
+    b.add(operator, b.input("x", stored), quantization=Quantization((0.5,)))
+    refused(of(b), "input", Rule.QUANTIZATION)
+    b.add(Cast, b.input("y", stored), ElementType.INT64)
+    refused(of(b), "input", Rule.QUANTIZATION)
+    b.add(operator, b.input("z", TensorType(REAL, (3,))))
     assert limit(of(b)) is None

@@ -11,6 +11,7 @@ from crosschip.ops import Operator
 from crosschip.ops.standard.arithmetic import Clip, Pow
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.rearranging import ReverseSequence
+from crosschip.ops.standard.unary import Exp, Floor
 
 _INTEGERS = (ElementType.INT32, ElementType.INT64)
 
@@ -26,7 +27,7 @@ def limit(operation: Operation) -> Refusal | None:
         return _lengths(operation)
     if isinstance(operation, Clip):
         return _bounds(operation)
-    if isinstance(operation, Cast):
+    if isinstance(operation, Cast | Exp | Floor):
         return _steps(operation)
     return _scales(operation)
 
@@ -65,10 +66,10 @@ def _bounds(op: Clip) -> Refusal | None:
     return None
 
 
-def _steps(op: Cast) -> Refusal | None:
-    """What is quantized may be a step off, which is another integer: 33 instead of 34."""
+def _steps(op: Cast | Exp | Floor) -> Refusal | None:
+    """What is quantized may be a step off, and here that is more: 33 for 34, e to the 5.1 for 5."""
     if op.input.type.quantization is not None:
-        return Refusal("input", "is quantized, and may be a step off", Rule.QUANTIZATION)
+        return Refusal("input", "is quantized, and a step off is too far here", Rule.QUANTIZATION)
     return None
 
 

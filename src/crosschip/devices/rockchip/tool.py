@@ -74,11 +74,25 @@ def run(inputs: Sequence[Any]) -> list[Any]:
 
 
 def _built(folder: str, settings: Mapping[str, str]) -> Any:
+    _refuse_endless(_graph(folder))
     rknn = _toolkit()(verbose=False)
     _done(rknn.config(target_platform=settings["platform"]), "take the settings")
     _done(rknn.load_onnx(model=str(Path(folder, _MODEL))), "read the model")
     _done(rknn.build(do_quantization=False), "build the model")
     return rknn
+
+
+def _refuse_endless(graph: Any) -> None:
+    """Refuse what the toolkit never comes to an end with: products of two quantized, computed."""
+    constants = {tensor.name for tensor in graph.initializer}
+    computed = {
+        node.output[0]
+        for node in graph.node
+        if node.op_type == "DequantizeLinear" and node.input[0] not in constants
+    }
+    for node in graph.node:
+        if node.op_type == "MatMul" and computed.issuperset(node.input):
+            raise RuntimeError(f"{node.name}: both matrices are quantized and computed")
 
 
 def _started(folder: str) -> None:
