@@ -190,7 +190,7 @@ def second_context(device: Device) -> None:
     model, inputs = _simple(device)
     expected = ReferenceProgram(model).run(inputs)
     program = device.compile(model, Options())
-    with type(device)() as second:
+    with _another(device) as second:
         _alike(model, inputs, _run(second.compile(model, Options()), inputs), expected, "second")
     _alike(model, inputs, _run(program, inputs), expected, "after another instance was closed")
 
@@ -201,7 +201,7 @@ def close_and_reopen(device: Device) -> None:
     model, inputs = _simple(device)
     expected = ReferenceProgram(model).run(inputs)
     for _ in range(3):
-        with type(device)() as again:
+        with _another(device) as again:
             made = _run(again.compile(model, Options()), inputs)
         _alike(model, inputs, made, expected, "after closing and opening again")
 
@@ -308,6 +308,12 @@ def outputs_are_the_callers(device: Device) -> None:
         raise Failed(f"an output cannot be written to: {error}") from None
     finally:
         program.close()
+
+
+def _another(device: Device) -> Device:
+    """A second instance for the same chip, with the same settings."""
+    which = (device.instance,) if device.instance else ()
+    return type(device)(device.properties, *which)
 
 
 Build = Callable[[Builder, Operand, Callable[[Operand], Operand]], list[Operand]]
