@@ -44,9 +44,11 @@ def compiled_alone(python: str, nodes: Sequence[tuple[str, list[str], str]], fol
         helper.make_tensor_value_info(name, TensorProto.FLOAT, X.shape)
         for name in ("x", nodes[-1][2])
     ]
-    made = [helper.make_node(type_, read, [output]) for type_, read, output in nodes]
+    # Of nodes without names, it makes something else than of others.
+    made = [helper.make_node(type_, read, [out], f"{out}_node") for type_, read, out in nodes]
     if made[0].op_type == "HardSigmoid":
-        made[0].attribute.extend([helper.make_attribute("alpha", 1 / 6)])
+        named = {"alpha": 1 / 6, "beta": 0.5}
+        made[0].attribute.extend(helper.make_attribute(*entry) for entry in named.items())
     graph = helper.make_graph(made, "g", values[:1], values[1:])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     (folder / "model.onnx").write_bytes(model.SerializeToString())

@@ -97,7 +97,7 @@ def test_the_report_says_what_was_asked_for() -> None:
 
 def test_a_journal_is_of_one_precision(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
-    Journal(path, "npu", 0, Precision.FLOAT16).close()
-    Journal(path, "npu", 0, Precision.FLOAT16).close()
+    Journal(path, "npu", 0, precision=Precision.FLOAT16).close()
+    Journal(path, "npu", 0, precision=Precision.FLOAT16).close()
     with pytest.raises(InputError, match="is of another run"):
         Journal(path, "npu", 0)

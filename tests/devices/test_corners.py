@@ -402,3 +402,9 @@ def test_a_constant_state_and_an_open_batch(check: Checker, name: str) -> None:
         return b.add_all(operator_named(name), x, **named)[0]
 
     agree(check, build, [np.ones((2, 1, 3), np.float32)], check.symbolic)
+
+
+def test_a_number_becomes_a_list(check: Checker) -> None:
+    for shape in ([1], [-1], [1, 1]):
+        agree(check, adds("RESHAPE", shape), [NUMBER], check.static)
+        agree(check, adds("RESHAPE"), [NUMBER, integers(*shape)], check.static)

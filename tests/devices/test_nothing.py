@@ -56,6 +56,10 @@ FITS: dict[str, tuple[Build, list[Array]]] = {
     "GATHER_ND of no places": (adds("GATHER_ND"), [zeros(2, 3), zeros(0, 1, dtype=np.int64)]),
     "UNIQUE": (lambda b, x: b.add_all(operator_named("UNIQUE"), x), [zeros(0, 2)]),
     "UNIQUE entries": (lambda b, x: b.add_all(operator_named("UNIQUE"), x, 0), [zeros(2, 0)]),
+    "MAT_MUL": (adds("MAT_MUL"), [zeros(0, 1), zeros(1)]),
+    "MAT_MUL in a batch": (adds("MAT_MUL"), [zeros(2, 0, 3), zeros(3)]),
+    "MAT_MUL from the left": (adds("MAT_MUL"), [zeros(3), zeros(3, 0)]),
+    "MAT_MUL of vectors": (adds("MAT_MUL"), [zeros(3), zeros(3)]),
     "PAD": (computed("PAD", "pads"), [np.ones(3, np.float32), integers(-3, 2)]),
     "RESIZE_NEAREST": (computed("RESIZE_NEAREST", "shape"), [zeros(1, 1, 2, 2), integers(0, 3)]),
 }
@@ -143,6 +147,19 @@ def test_a_bias_of_0_is_declined(check: Checker) -> None:
 def test_a_nan_among_powers(check: Checker, name: str, dtype: Any) -> None:
     agree(check, adds(name, 0), [np.array([1, np.nan], dtype)], check.static)
     agree(check, adds(name, 0), [np.array([np.nan, 1], dtype)], check.static)
+
+
+@pytest.mark.parametrize("name", ["RNN", "GRU", "LSTM"])
+def test_sequences_of_no_numbers(check: Checker, name: str) -> None:
+    gates = {"RNN": 1, "GRU": 3, "LSTM": 4}[name]
+    arrays = [zeros(2, 1, 0), zeros(1, gates * 3, 0)]
+
+    def build(b: Any, x: Any, w: Any) -> Any:
+        recurrence = np.ones((1, gates * 3, 3), np.float32)
+        return b.add_all(operator_named(name), x, w, recurrence)
+
+    agree(check, build, arrays, check.static)
+    check.declines(build, *arrays, why="its last size must be known", typing=check.symbolic)
 
 
 def test_updates_of_one_number(check: Checker) -> None:

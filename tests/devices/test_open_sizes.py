@@ -127,3 +127,21 @@ def test_one_thread_and_sizes_that_only_inputs_leave_open(device: OpenVinoDevice
         for rows in (0, 4):
             with pytest.raises(DeviceError, match="openvino"):
                 program.run([np.ones((rows, 1), np.float32)])
+
+
+def test_suppression_without_boxes_or_classes(device: OpenVinoDevice) -> None:
+    b = Builder()
+    boxes = b.input("boxes", TensorType(F32, (symbol("n"), symbol("m"), 4)))
+    scores = b.input("scores", TensorType(F32, (symbol("n"), symbol("c"), symbol("m"))))
+    for made in b.add_all(operator_named("NON_MAX_SUPPRESSION"), boxes, scores):
+        b.output(made.name, made)
+    program = device.compile(b.build(), Options())
+    for images, classes, count in ((1, 1, 0), (2, 2, 3), (2, 1, 0), (2, 0, 3), (0, 1, 2)):
+        rows, counts = program.run(
+            [
+                np.ones((images, count, 4), np.float32),
+                np.zeros((images, classes, count), np.float32),
+            ]
+        )
+        assert rows.shape == (0, 6)
+        np.testing.assert_array_equal(counts, np.zeros(images, np.int32))

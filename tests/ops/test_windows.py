@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from crosschip.ir import unknown
-from crosschip.ops.definition.operator import UnknownRank
+from crosschip.devices.reference import ReferenceProgram
+from crosschip.ir import Builder, ElementType, TensorType, unknown
+from crosschip.ops.definition.operator import Operator, UnknownRank
 from crosschip.ops.definition.windows import AutoPad, Windows
+from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.pooling import MaxPool2D
 
 
 @st.composite
@@ -73,10 +77,26 @@ def test_the_pixels_that_they_meet(case: tuple[Windows, tuple[int, ...]]) -> Non
 @given(windows_and_images())
 def test_explicit_padding_changes_nothing(case: tuple[Windows, tuple[int, ...]]) -> None:
     windows, image = case
+    assume(0 not in image)
     explicit = windows.explicit(image)
     assert explicit.auto_pad is AutoPad.NONE
     assert explicit.counts(image) == windows.counts(image)
     assert explicit.sides(image) == windows.sides(image)
+
+
+@pytest.mark.parametrize("operator", [Conv2D, MaxPool2D])
+def test_images_without_pixels_have_no_simpler_windows(operator: type[Operator]) -> None:
+    b = Builder()
+    image = b.input("image", TensorType(ElementType.FLOAT32, (1, 1, 0, 3)))
+    filters = [np.ones((1, 1, 2, 2), np.float32)] if operator is Conv2D else []
+    named: dict[str, Any] = {} if filters else {"kernel_shape": (2, 2)}
+    b.output("y", b.add(operator, image, *filters, auto_pad=AutoPad.SAME, **named))
+    model = b.build()
+    (operation,) = model.operations
+    assert isinstance(operation, Operator)
+    assert operation.decomposition(Builder("simpler")) is None
+    (found,) = ReferenceProgram(model).run([np.zeros((1, 1, 0, 3), np.float32)])
+    assert found.shape == (1, 1, 0, 3)
 
 
 @given(windows_and_images())

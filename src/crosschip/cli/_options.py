@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from crosschip.ir import Array, Budget, Model
+from crosschip.ir import Array, Budget, InputError, Model
 from crosschip.runtime.inputs import random_inputs, read_array
 
 ModelPath = Annotated[
@@ -109,11 +109,18 @@ def files(given: Sequence[str] | None) -> dict[str, Path]:
     return found
 
 
-def properties(given: Sequence[str] | None) -> dict[str, dict[str, str]]:
+def properties(
+    given: Sequence[str] | None, devices: Collection[str] | None = None
+) -> dict[str, dict[str, str]]:
     """The settings that `--property DEVICE.NAME=VALUE` gives, by device.
+
+    Args:
+        given: the options.
+        devices: the names that there may be settings for; any if left out.
 
     Raises:
         typer.BadParameter: one is not like that.
+        InputError: one is for another device.
     """
     found: dict[str, dict[str, str]] = {}
     for text in given or ():
@@ -123,6 +130,8 @@ def properties(given: Sequence[str] | None) -> dict[str, dict[str, str]]:
             raise typer.BadParameter(
                 f"{text!r} is not like mychip.cores=2", param_hint="--property"
             )
+        if devices is not None and device not in devices:
+            raise InputError(f"there are properties for {device!r}, which is not among the devices")
         found.setdefault(device, {})[name] = value
     return found
 

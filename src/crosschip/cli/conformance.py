@@ -12,7 +12,7 @@ import typer
 from rich.live import Live
 from rich.table import Table
 
-from crosschip.cli._options import Json
+from crosschip.cli import _options
 from crosschip.cli._show import console, document, messages, table
 from crosschip.conformance import Case, Report, Result, Verdict, run_cases
 from crosschip.conformance.comparison import compare
@@ -72,7 +72,8 @@ def command(
         tuple[Path, Path] | None,
         typer.Option("--compare", help="Say what changed between two JSON reports."),
     ] = None,
-    as_json: Json = False,
+    property: _options.Properties = None,
+    as_json: _options.Json = False,
 ) -> None:
     """Run the conformance kit on a device; exit status 1 if anything fails."""
     if comparison:
@@ -89,8 +90,13 @@ def command(
         _list(chosen, as_json)
     if device is None or only_list:
         return
+    settings = _options.properties(property, [device]).get(device, {})
     with ExitStack() as opened:
-        journal = opened.enter_context(Journal(resume, device, seed, precision)) if resume else None
+        journal = (
+            opened.enter_context(Journal(resume, device, seed, settings, precision))
+            if resume
+            else None
+        )
         show = opened.enter_context(_live(len(chosen)))
 
         def on_result(ran: Case, result: Result) -> None:
@@ -107,6 +113,7 @@ def command(
             budget=budget,
             claims=claims,
             precision=precision,
+            properties=settings,
             done=journal.done if journal else None,
             on_result=on_result,
         )

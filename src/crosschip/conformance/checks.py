@@ -192,13 +192,11 @@ def second_context(device: Device, options: Options) -> None:
     model, inputs = _simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     program = device.compile(model, options)
-    with type(device)() as second:
-        _alike(
-            options, model, inputs, _run(second.compile(model, options), inputs), expected, "second"
-        )
-    _alike(
-        options, model, inputs, _run(program, inputs), expected, "after another instance was closed"
-    )
+    with _another(device) as second:
+        made = _run(second.compile(model, options), inputs)
+        _alike(options, model, inputs, made, expected, "second")
+    made = _run(program, inputs)
+    _alike(options, model, inputs, made, expected, "after another instance was closed")
 
 
 @check("device/close-and-reopen")
@@ -207,7 +205,7 @@ def close_and_reopen(device: Device, options: Options) -> None:
     model, inputs = _simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     for _ in range(3):
-        with type(device)() as again:
+        with _another(device) as again:
             made = _run(again.compile(model, options), inputs)
         _alike(options, model, inputs, made, expected, "after closing and opening again")
 
@@ -316,6 +314,12 @@ def outputs_are_the_callers(device: Device, options: Options) -> None:
         raise Failed(f"an output cannot be written to: {error}") from None
     finally:
         program.close()
+
+
+def _another(device: Device) -> Device:
+    """A second instance for the same chip, with the same settings."""
+    which = (device.instance,) if device.instance else ()
+    return type(device)(device.properties, *which)
 
 
 Build = Callable[[Builder, Operand, Callable[[Operand], Operand]], list[Operand]]

@@ -24,6 +24,7 @@ class Journal(Closing):
         path: the file; it is made if it is not there.
         device: whose results they are.
         seed: what random elements are made from.
+        properties: the device's settings.
         precision: the arithmetic for float32 that the device is asked for.
 
     Raises:
@@ -31,11 +32,19 @@ class Journal(Closing):
     """
 
     def __init__(
-        self, path: Path, device: str, seed: int, precision: Precision = Precision.FLOAT32
+        self,
+        path: Path,
+        device: str,
+        seed: int,
+        properties: Mapping[str, str] | None = None,
+        precision: Precision = Precision.FLOAT32,
     ) -> None:
-        header: dict[str, object] = {"device": device, "seed": seed}
-        if precision is not Precision.FLOAT32:
-            header["precision"] = precision.value
+        header = {
+            "device": device,
+            "seed": seed,
+            "properties": dict(properties or {}),
+            "precision": precision.value,
+        }
         try:
             whole = path.read_text("utf-8") if path.exists() else ""
             # A run that was killed may have left half a line.

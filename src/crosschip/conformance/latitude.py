@@ -183,11 +183,16 @@ def _along(mask: Array, rank: int, axis: int = 1) -> Array:
     return mask.reshape([-1 if each == axis else 1 for each in range(rank)])
 
 
-def _filters(operation: Operator, arrays: Arrays, expected: Array) -> Array:
-    """The output channels of which an element of the filter is not finite."""
+def _filters(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
+    """The output channels of which an element of the filter is not finite.
+
+    Everything, if the whole output of a transposed convolution is cut off.
+    """
     (filter,) = arrays["filter"]
     if isinstance(operation, Conv2D):
         return _along(_bad(filter, 1, 2, 3), 4)
+    if 0 in expected.shape[2:]:
+        return True
     group = int(arrays["group"][0].item()) if "group" in arrays else 1
     grouped = filter.reshape(group, filter.shape[0] // group, *filter.shape[1:])
     return _along(_bad(grouped, 1, 3, 4).ravel(), 4)

@@ -38,6 +38,7 @@ def run_cases(
     tries: int = 300,
     claims: Path | None = None,
     precision: Precision = Precision.FLOAT32,
+    properties: Mapping[str, str] | None = None,
     done: Mapping[str, Result] | None = None,
     on_result: OnResult | None = None,
 ) -> Report:
@@ -55,6 +56,7 @@ def run_cases(
         tries: how many smaller uses are tried for a random case that fails.
         claims: the device's own file, if it is not beside its module.
         precision: the arithmetic for float32 that the device is asked for.
+        properties: the device's settings.
         done: results of an earlier run, which are taken over.
         on_result: is told each result as it comes in, one at a time.
 
@@ -65,7 +67,14 @@ def run_cases(
     results = dict(done or {})
     left = [case for case in chosen if case.id not in results]
     runners = [
-        Runner(device, seed=seed, timeout=timeout, claims=claims, precision=precision)
+        Runner(
+            device,
+            seed=seed,
+            timeout=timeout,
+            claims=claims,
+            precision=precision,
+            properties=properties,
+        )
         for _ in range(jobs)
     ]
     about = runners[0].about

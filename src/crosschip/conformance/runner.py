@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -33,11 +34,14 @@ class Runner(Closing):
         timeout: float = 60,
         claims: Path | None = None,
         precision: Precision = Precision.FLOAT32,
+        properties: Mapping[str, str] | None = None,
     ) -> None:
         self._command = [sys.executable, "-m", f"{__package__}.worker", device, f"--seed={seed}"]
         self._command.append(f"--precision={precision.value}")
         if claims is not None:
             self._command.append(f"--claims={claims}")
+        if properties:
+            self._command.append(f"--properties={json.dumps(dict(properties))}")
         self._timeout = timeout
         self._worker: _Worker | None = None
 

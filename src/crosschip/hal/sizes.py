@@ -35,7 +35,7 @@ class Sizes:
         engine: the engine's name, for errors.
         model: the model, in which some sizes may be open.
         unchecked: the operators that the engine does not refuse sizes for that do not fit.
-        fails_of_nothing: those among them that it fails to compute where nothing is to be computed.
+        fails_of_nothing: those that it fails to compute, or to check, where inputs are empty.
     """
 
     def __init__(
@@ -44,18 +44,17 @@ class Sizes:
         self._engine = engine
         self._types = [operand.type for operand in model.inputs.values()]
         self._outputs = [operand.type for operand in model.outputs.values()]
-        self._operations = [
-            operation
-            for operation in model.operations
-            if any(map(_is_open, operation.inputs))
-            and (isinstance(operation, unchecked) or any(map(_has_scales, operation.inputs)))
-        ]
-        self._may_fail = any(isinstance(o, fails_of_nothing) for o in self._operations)
+        opened = [o for o in model.operations if any(map(_is_open, o.inputs))]
+        self._of_nothing = any(isinstance(o, fails_of_nothing) for o in opened)
+        self._unchecked, self._all = (
+            [o for o in opened if isinstance(o, kinds) or any(map(_has_scales, o.inputs))]
+            for kinds in (unchecked, (*unchecked, *fails_of_nothing))
+        )
         self._last: tuple[object, list[TensorType] | None] = (None, None)
 
     def __bool__(self) -> bool:
         """Whether there is anything to check."""
-        return bool(self._operations)
+        return bool(self._all)
 
     def check(self, inputs: Sequence[Array]) -> list[Array] | None:
         """Refuse inputs whose sizes do not fit.
@@ -77,8 +76,12 @@ class Sizes:
 
     def _found(self, shapes: Sequence[tuple[int, ...]]) -> list[TensorType] | None:
         """The types of the outputs, if none of them has elements and that may be a problem."""
+        is_empty = any(0 in shape for shape in shapes)
+        operations = self._all if is_empty else self._unchecked
+        if not operations:
+            return None
         sizes = _names(self._types, shapes)
-        for operation in self._operations:
+        for operation in operations:
             try:
                 inferred = _with_sizes(operation, sizes).infer()
             except (ModelError, ValueError) as error:
@@ -88,9 +91,10 @@ class Sizes:
                 ) from None
             own = [output.type for output in operation.outputs]
             sizes.update(_names(own, [type_.shape for type_ in inferred]))
+        if not (is_empty and self._of_nothing):
+            return None
         outputs = [type_.substitute(sizes) for type_ in self._outputs]
-        is_empty = all(0 in (type_.static_shape or ()) for type_ in outputs)
-        return outputs if is_empty and self._may_fail else None
+        return outputs if all(0 in (o.static_shape or ()) for o in outputs) else None
 
 
 def _names(types: Sequence[TensorType], shapes: Sequence[Shape | None]) -> dict[str, Dim]:

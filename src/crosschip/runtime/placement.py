@@ -118,7 +118,7 @@ class Placement:
         self._assignment = assignment
         self._inside = inside
         self.model, owners, dialects = _placed(given, assignment)
-        every = segments_of(self.model, owners, dialects)
+        every = segments_of(self.model, owners, dialects, _groups(given, self.model, assignment))
         self.segments = tuple([segment for segment in every if segment.device != _NOBODY])
 
     @cached_property
@@ -383,6 +383,20 @@ def _joined(
             answers.supports[index] = Support.no(operation, "", why, Rule.CALLER)
             answers.simpler.pop(index, None)
     return other
+
+
+def _groups(given: Model, placed: Model, assignment: Assignment) -> Sequence[Sequence[int]]:
+    """The groups that their device gets all members of, by index in the model that runs."""
+    groups = [
+        group
+        for name, found in assignment.asked.items()
+        for _, group in found.groups
+        if all(assignment.owners[index] == name for index in group)
+    ]
+    if not groups:
+        return []
+    places = {operation: index for index, operation in enumerate(placed.operations)}
+    return [[places[given.operations[index]] for index in group] for group in groups]
 
 
 def _split_groups(

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from crosschip.ir import Model, Operand, Operation
 from crosschip.ir.frozen import Frozen, setter, settle
 from crosschip.runtime.control import RUNTIME
+from crosschip.runtime.grouping import grouped
 from crosschip.runtime.runs import fewest_runs
 
 
@@ -75,7 +76,10 @@ _set_model = setter(Segment, "_model")
 
 
 def segments_of(
-    model: Model, owners: Sequence[str], dialects: Sequence[str] = ()
+    model: Model,
+    owners: Sequence[str],
+    dialects: Sequence[str] = (),
+    groups: Sequence[Sequence[int]] = (),
 ) -> tuple[Segment, ...]:
     """The model's operations as segments, in an order in which they can run.
 
@@ -83,8 +87,9 @@ def segments_of(
         model: what to cut.
         owners: the device of each operation.
         dialects: the word for how its device reads each operation; none if there is none.
+        groups: disjoint sets of operations, by index, that are to be in one segment if they can.
     """
-    runs = cut(model, owners, dialects)
+    runs = cut(model, owners, dialects, groups)
     operations = model.operations
     made_in: dict[Operand, int] = {}
     shared = set(model.outputs.values())
@@ -134,7 +139,10 @@ def part_of(segment: Segment, operations: Sequence[Operation]) -> Model:
 
 
 def cut(
-    model: Model, owners: Sequence[str], dialects: Sequence[str] = ()
+    model: Model,
+    owners: Sequence[str],
+    dialects: Sequence[str] = (),
+    groups: Sequence[Sequence[int]] = (),
 ) -> Sequence[Sequence[int]]:
     """The indices of operations in runs of one device and dialect each, as few as can be found."""
     colours = _colours(owners, dialects)
@@ -142,7 +150,17 @@ def cut(
         return []
     if colours.count(colours[0]) == len(colours):
         return [range(len(colours))]
-    return fewest_runs(colours, _readers(model))
+    readers = _readers(model)
+    if not groups:
+        return fewest_runs(colours, readers)
+    units = grouped(readers, groups)
+    unit_of = {node: number for number, unit in enumerate(units) for node in unit}
+    between = [
+        sorted({unit_of[reader] for node in unit for reader in readers[node]} - {number})
+        for number, unit in enumerate(units)
+    ]
+    runs = fewest_runs([colours[unit[0]] for unit in units], between)
+    return [sorted(node for number in run for node in units[number]) for run in runs]
 
 
 def _colours(owners: Sequence[str], dialects: Sequence[str]) -> Sequence[str]:

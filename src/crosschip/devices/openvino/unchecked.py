@@ -28,13 +28,13 @@ FAILS_OF_NOTHING = (
     *(GRU, LSTM, RNN),
     *(ResizeCubic, ResizeLinear, ResizeNearest),
 )
-"""Operators that OpenVINO fails to compute where there is nothing to compute."""
+"""Operators that OpenVINO fails to compute, or ends the process of, where inputs are empty."""
 
 UNCHECKED = (
-    *FAILS_OF_NOTHING,
     *(BatchNormalization, GroupNormalization, InstanceNormalization, LayerNormalization, PRelu),
     *(Conv2D, Conv2DTranspose, DeformableConv2D, FullyConnected),
     *(Dequantize, Quantize),
+    *(GRU, LSTM, RNN),
     *(GatherElements, GatherND, ScatterElements, ScatterND),
     *(GridSample, RoiAlign),
 )

@@ -104,6 +104,8 @@ class Conv2D(Operator):
         if self.auto_pad is AutoPad.NONE:
             return None
         image, kernel = static(shape_of(self.input)[2:]), static(shape_of(self.filter)[2:])
+        if 0 in image:
+            return None
         return b.add(
             Conv2D,
             self.input,
@@ -134,7 +136,8 @@ class Conv2DTranspose(Operator):
       at the top and the rest at the bottom, with `SAME_LOWER` the larger half at the top; where it
       is less, zeros fill up the bottom. To what is filled up, the bias is added as well.
 
-    An output channel is not specified where an element of its filter is not finite.
+    Where nothing is left, there are no pixels, or is an error. An output channel is not specified
+    where an element of its filter is not finite.
 
     Quantized as `CONV_2D`, the filter per channel along axis 1 and with one group only. Sources:
     NNAdapter's CONV_2D_TRANSPOSE, whose document prints the filter as [C_out, C_in, …] where its

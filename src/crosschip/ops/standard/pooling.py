@@ -200,6 +200,8 @@ class MaxPool2D(Pool2D):
     def decompose(self, b: Builder) -> Sequence[Operand] | None:
         """The same with explicit padding, or on an image that has been padded."""
         image = static(shape_of(self.input)[2:])
+        if 0 in image:
+            return None
         if self.auto_pad is not AutoPad.NONE and not self.ceil_mode:
             return self._pooled(b, self.input, self.windows.sides(image))
         pads = self.windows.padding(image)

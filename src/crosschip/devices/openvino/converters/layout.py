@@ -27,7 +27,7 @@ def reshape(g: Graph, op: layout.Reshape) -> Node:
         # Of a tensor without axes, OpenVINO does not count the elements.
         total = ops.reduce_prod(ops.abs(shape), g.int64([0]), False)
         g.require(op, "shape: is not of one element", ops.equal(total, g.scalar(1)))
-    elif rank_of(op.outputs[0]) == 1:
+    elif op.input.type.shape and rank_of(op.outputs[0]) == 1:
         # OpenVINO makes one axis of all elements, whatever size is asked for.
         total = ops.reduce_prod(ops.convert(g.sizes(op.input, 0), "i64"), g.int64([0]), True)
         asked = ops.select(ops.equal(shape, g.scalar(0)), g.size(op.input, 0), shape)
