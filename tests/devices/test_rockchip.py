@@ -15,6 +15,7 @@ from crosschip.ir import Builder, DeviceError, ElementType, Operation, Quantizat
 from crosschip.ops import Operator
 from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.arithmetic import Clip, Pow
+from crosschip.ops.standard.comparison import Greater
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.layout import Transpose
 from crosschip.ops.standard.rearranging import ReverseSequence
@@ -127,5 +128,7 @@ def test_where_a_step_more_is_too_far_nothing_quantized_is_taken(operator: type[
     refused(of(b), "input", Rule.QUANTIZATION)
     b.add(Cast, b.input("y", stored), ElementType.INT64)
     refused(of(b), "input", Rule.QUANTIZATION)
+    b.add(Greater, b.input("v", stored), b.input("w", stored))
+    refused(of(b), "input0", Rule.QUANTIZATION)
     b.add(operator, b.input("z", TensorType(REAL, (3,))))
     assert limit(of(b)) is None

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand, Operation
+from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
 from crosschip.ops.standard.arithmetic import Clip, Pow
-from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.quantization import Dequantize
 from crosschip.ops.standard.rearranging import ReverseSequence
 from crosschip.ops.standard.unary import Exp, Floor
 
@@ -27,9 +28,7 @@ def limit(operation: Operation) -> Refusal | None:
         return _lengths(operation)
     if isinstance(operation, Clip):
         return _bounds(operation)
-    if isinstance(operation, Cast | Exp | Floor):
-        return _steps(operation)
-    return _scales(operation)
+    return _steps(operation) or _scales(operation)
 
 
 def _sizes(operation: Operation) -> Refusal | None:
@@ -66,10 +65,22 @@ def _bounds(op: Clip) -> Refusal | None:
     return None
 
 
-def _steps(op: Cast | Exp | Floor) -> Refusal | None:
-    """What is quantized may be a step off, and here that is more: 33 for 34, e to the 5.1 for 5."""
-    if op.input.type.quantization is not None:
-        return Refusal("input", "is quantized, and a step off is too far here", Rule.QUANTIZATION)
+def _steps(operation: Operation) -> Refusal | None:
+    """What is quantized may be a step off, and here that is more.
+
+    33 for 34 as an integer, the other answer of a comparison, e to the power of 5.1 for 5.
+    """
+    if not isinstance(operation, Operator) or isinstance(operation, Dequantize):
+        return None
+    exact = any(
+        output.type.quantization is None and output.type.element_type not in FLOATS
+        for output in operation.outputs
+    )
+    for slot, operand in operation.filled():
+        quantized = operand.type.quantization is not None
+        if quantized and (exact or isinstance(operation, Exp | Floor)):
+            detail = "is quantized, and a step off is too far here"
+            return Refusal(slot.name, detail, Rule.QUANTIZATION)
     return None
 
 
