@@ -84,7 +84,13 @@ class _Joining:
         self._visits -= len(owners)
         names = [owner or "" for owner in owners]
         words = [self._dialect(owner, index) for index, owner in enumerate(owners)]
-        runs = cut(self._model, names, words)
+        groups = [
+            group
+            for device, answers in self._asked.items()
+            for _, group in answers.groups
+            if all(owners[index] == device for index in group)
+        ]
+        runs = cut(self._model, names, words, groups)
         return [(names[run[0]], run) for run in runs if names[run[0]]]
 
     def _dialect(self, owner: str | None, index: int) -> str:
