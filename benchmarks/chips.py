@@ -29,6 +29,7 @@ from onnxruntime.quantization.shape_inference import quant_pre_process
 import crosschip
 from benchmarks.models import FOLDER, ROOT, model_file
 from benchmarks.subject import Column, Row
+from crosschip.demo.detection import quads
 from crosschip.demo.picture import DEMO_PICTURE, planes
 from crosschip.demo.picture import load as load_picture
 from crosschip.demo.recognition import ctc_decode, load_characters
@@ -41,7 +42,7 @@ FLOAT16, INT8 = "float16", "int8"
 LIMIT = 1e-2
 """How far outputs in float16 may be from those in float32, by the greatest of these."""
 
-CHIPS = ("qualcomm",)
+CHIPS = ("qualcomm", "rockchip")
 NETWORKS: Mapping[str, tuple[int, ...]] = {
     "PP-OCRv4 rec": (1, 3, 48, 192),
     "PP-OCRv4 det": (1, 3, 96, 320),
@@ -74,18 +75,19 @@ class Chip(Row):
     share: Annotated[float, Column("multiply-adds on it", ".1%")]
     operations: Annotated[str, Column("operations on it")]
     error: Annotated[float, Column("error", ".1e")]
-    told: Annotated[bool | None, Column("same answer")]
+    told: Annotated[bool, Column("same answer")]
     elsewhere: Annotated[float, Column("error of ONNX Runtime", ".1e")]
-    told_elsewhere: Annotated[bool | None, Column("same answer there")]
+    told_elsewhere: Annotated[bool, Column("same answer there")]
 
     @property
     def held(self) -> bool:
-        """Float16 by the error; eight bits by the answer, if they leave it to be found at all."""
-        if self.precision == FLOAT16:
+        """Float16 by the error; eight bits by the answer, if they leave it to be found at all.
+
+        The detector's map goes from 0 to 1 within a pixel, so that float16 moves its edges.
+        """
+        if self.precision == FLOAT16 and self.network != "PP-OCRv4 det":
             return self.error <= LIMIT
-        if self.told is None or not self.told_elsewhere:
-            return self.error <= 2 * self.elsewhere + LIMIT
-        return self.told
+        return self.told or not self.told_elsewhere
 
 
 def interpreter(chip: str) -> str:
@@ -243,10 +245,13 @@ def _error(made: Array, expected: Array) -> float:
     return float(np.abs(made - expected).max() / np.abs(expected).max())
 
 
-def _same(network: str, made: Array, expected: Array) -> bool | None:
-    """Whether two outputs say the same; `None` where they are maps, which say nothing."""
+def _same(network: str, made: Array, expected: Array) -> bool:
+    """Whether two outputs say the same: the class, the text, or lines within two pixels."""
     if network == "PP-OCRv4 det":
-        return None
+        height, width = NETWORKS[network][2:]
+        lines, others = (quads(output[0, 0], width, height) for output in (made, expected))
+        near = zip(lines, others, strict=False)
+        return len(lines) == len(others) > 0 and all(np.abs(a - b).max() <= 2 for a, b in near)
     if network == "PP-OCRv4 rec":
         characters = load_characters(FOLDER / "ocr-paddle" / "ppocr_keys_v1.txt")
         one, other = (ctc_decode(output, characters)[0][0] for output in (made, expected))

@@ -5,9 +5,14 @@ Where a chip's interpreter is elsewhere, `CROSSCHIP_<CHIP>_PYTHON` names it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
 from benchmarks.chips import CHIPS, interpreter
 
 

@@ -278,6 +278,17 @@ def test_probing_looks_for_the_package_where_the_tool_is_to_run(
         assert device.version == "7"
 
 
+def test_a_tool_that_is_not_there_is_an_error_with_advice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "tool.py"
+    script.write_text("import there_is_no_such_sdk\n")
+    monkeypatch.setattr(HabitsDevice, "script", script)
+    told = "there_is_no_such_sdk'; habits must be installed for .*, or another Python be named by "
+    with pytest.raises(DeviceError, match=told + "property python or CROSSCHIP_HABITS_PYTHON"):
+        HabitsDevice()
+
+
 def test_auto_never_takes_a_simulator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "lib/python3.9/site-packages/habits_tool").mkdir(parents=True)
     monkeypatch.setenv("CROSSCHIP_HABITS_PYTHON", str(tmp_path / "bin" / "python"))

@@ -22,6 +22,7 @@ from crosschip.conformance.junit import to_junit
 from crosschip.conformance.page import to_html
 from crosschip.conformance.report import Entry, reasons
 from crosschip.conformance.selection import chosen_cases
+from crosschip.hal import Precision
 from crosschip.ir import InputError
 
 _COLUMNS = ("pass", "unsupported", "fail", "excluded", "not_run")
@@ -59,6 +60,9 @@ def command(
     resume: Annotated[
         Path | None, typer.Option(help="Keep results in this file, and go on from what it holds.")
     ] = None,
+    precision: Annotated[
+        Precision, typer.Option(help="The arithmetic for float32 that the device is asked for.")
+    ] = Precision.FLOAT32,
     claims: Annotated[
         Path | None, typer.Option(help="Exclusions and accuracy, if not beside the device.")
     ] = None,
@@ -88,7 +92,11 @@ def command(
         return
     settings = _options.properties(property, [device]).get(device, {})
     with ExitStack() as opened:
-        journal = opened.enter_context(Journal(resume, device, seed, settings)) if resume else None
+        journal = (
+            opened.enter_context(Journal(resume, device, seed, settings, precision))
+            if resume
+            else None
+        )
         show = opened.enter_context(_live(len(chosen)))
 
         def on_result(ran: Case, result: Result) -> None:
@@ -104,6 +112,7 @@ def command(
             timeout=timeout,
             budget=budget,
             claims=claims,
+            precision=precision,
             properties=settings,
             done=journal.done if journal else None,
             on_result=on_result,

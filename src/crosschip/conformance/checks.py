@@ -1,18 +1,20 @@
 """Checks of a device as a whole: whole models, saved programs, threads, properties, memory.
 
-Each is a function of the device that raises `Failed` if the device errs, or `Declined` if it does
-not have what is checked. They are built from whatever operators the device supports.
+Each is a function of the device, and of how it is to compute, that raises `Failed` if the device
+errs, or `Declined` if it does not have what is checked. They are built from whatever operators the
+device supports.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from crosschip.conformance.tolerance import difference, tolerance
+from crosschip.conformance.tolerance import computed_in, difference, tolerance
 from crosschip.conformance.trial import Declined, Failed, attempt, build, runs_of
 from crosschip.conformance.variations import variations
 from crosschip.devices.reference import ReferenceProgram
@@ -26,7 +28,7 @@ from crosschip.ops.standard.indexing import ScatterElements, ScatterND
 from crosschip.ops.standard.layout import Expand, Reshape
 from crosschip.ops.standard.matrix import MatMul
 
-Check = Callable[[Device], None]
+Check = Callable[[Device, Options], None]
 
 CHECKS: dict[str, Check] = {}
 """The checks by name."""
@@ -43,7 +45,7 @@ def check(name: str) -> Callable[[Check], Check]:
 
 
 @check("models/chain")
-def chain(device: Device) -> None:
+def chain(device: Device, options: Options) -> None:
     """Twenty operations, one after the other."""
 
     def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
@@ -51,22 +53,22 @@ def chain(device: Device) -> None:
             x = step(x)
         return [x]
 
-    _compare(device, build)
+    _compare(device, options, build)
 
 
 @check("models/branches")
-def branches(device: Device) -> None:
+def branches(device: Device, options: Options) -> None:
     """One operand that two operations read, and an output on each branch."""
 
     def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
         trunk = step(x)
         return [step(trunk), step(step(trunk))]
 
-    _compare(device, build)
+    _compare(device, options, build)
 
 
 @check("models/product-of-vectors")
-def product_of_vectors(device: Device) -> None:
+def product_of_vectors(device: Device, options: Options) -> None:
     """The product of two vectors, taken for matrices, as a number without axes."""
     b = Builder("product")
     x, y = (b.input(name, TensorType(ElementType.FLOAT32, (3,))) for name in ("x", "y"))
@@ -74,167 +76,169 @@ def product_of_vectors(device: Device) -> None:
     b.output("z", b.add(Reshape, product, ()))
     model = b.build()
     for operation in model.operations:
-        answer = device.supports(operation, Options())
+        answer = device.supports(operation, options)
         if not answer:
             raise Declined(answer.reason)
     inputs = _inputs(model, 0)
     expected = ReferenceProgram(model).run(inputs)
-    made = _run(device.compile(model, Options()), inputs)
-    _alike(model, inputs, made, expected, "a product of vectors")
+    made = _run(device.compile(model, options), inputs)
+    _alike(options, model, inputs, made, expected, "a product of vectors")
 
 
 @check("models/intermediate-output")
-def intermediate_output(device: Device) -> None:
+def intermediate_output(device: Device, options: Options) -> None:
     """An output that other operations read as well."""
 
     def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
         first = step(x)
         return [first, step(first)]
 
-    _compare(device, build)
+    _compare(device, options, build)
 
 
 @check("models/output-twice")
-def output_twice(device: Device) -> None:
+def output_twice(device: Device, options: Options) -> None:
     """One operand that is two outputs."""
 
     def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
         made = step(x)
         return [made, made]
 
-    _compare(device, build)
+    _compare(device, options, build)
 
 
 @check("models/input-is-output")
-def input_is_output(device: Device) -> None:
+def input_is_output(device: Device, options: Options) -> None:
     """An input that is also an output."""
 
     def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
         return [x, step(x)]
 
-    _compare(device, build)
+    _compare(device, options, build)
 
 
 @check("models/constant-is-output")
-def constant_is_output(device: Device) -> None:
+def constant_is_output(device: Device, options: Options) -> None:
     """A constant that is an output."""
 
     def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
         return [step(x), b.constant(np.arange(6, dtype=np.float32).reshape(2, 3))]
 
-    _compare(device, build)
+    _compare(device, options, build)
 
 
 @check("models/unused-input")
-def unused_input(device: Device) -> None:
+def unused_input(device: Device, options: Options) -> None:
     """An input that nothing reads."""
 
     def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
         b.input("unused", TensorType(ElementType.FLOAT32, (3,)))
         return [step(x)]
 
-    _compare(device, build)
+    _compare(device, options, build)
 
 
 @check("saved/round-trip")
-def round_trip(device: Device) -> None:
+def round_trip(device: Device, options: Options) -> None:
     """A saved program computes the same as the one that was saved."""
-    model, inputs = _weighted(device)
-    saved, expected = _saved(device, model, inputs)
-    _expect(_run(device.load(saved, model, Options()), inputs), expected, "a loaded program")
+    model, inputs = _weighted(device, options)
+    saved, expected = _saved(device, options, model, inputs)
+    _expect(_run(device.load(saved, model, options), inputs), expected, "a loaded program")
 
 
 @check("saved/two-programs")
-def two_programs(device: Device) -> None:
+def two_programs(device: Device, options: Options) -> None:
     """Saved programs of two models do not stand for each other."""
-    pairs = [_simple(device, skip) for skip in (0, 1)]
-    kept = [_saved(device, model, inputs) for model, inputs in pairs]
+    pairs = [_simple(device, options, skip) for skip in (0, 1)]
+    kept = [_saved(device, options, model, inputs) for model, inputs in pairs]
     for (model, inputs), (saved, expected) in zip(pairs, kept, strict=True):
-        made = _run(device.load(saved, model, Options()), inputs)
+        made = _run(device.load(saved, model, options), inputs)
         _expect(made, expected, "a loaded program, with another one saved beside it,")
 
 
 @check("threads/one-program")
-def one_program(device: Device) -> None:
+def one_program(device: Device, options: Options) -> None:
     """One program, run from eight threads at once on different inputs."""
-    model, _ = _simple(device)
+    model, _ = _simple(device, options)
     tries = [_inputs(model, seed) for seed in range(64)]
     expected = [ReferenceProgram(model).run(inputs) for inputs in tries]
-    program = device.compile(model, Options())
+    program = device.compile(model, options)
     try:
         with ThreadPoolExecutor(8) as pool:
             results = list(pool.map(program.run, tries))
     finally:
         program.close()
     for inputs, made, wanted in zip(tries, results, expected, strict=True):
-        _alike(model, inputs, made, wanted, "in one of eight threads")
+        _alike(options, model, inputs, made, wanted, "in one of eight threads")
 
 
 @check("threads/compiling")
-def compiling(device: Device) -> None:
+def compiling(device: Device, options: Options) -> None:
     """Eight threads that compile and run at once."""
-    model, inputs = _simple(device)
+    model, inputs = _simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
 
     def attempt(_: int) -> Sequence[Array]:
-        return _run(device.compile(model, Options()), inputs)
+        return _run(device.compile(model, options), inputs)
 
     with ThreadPoolExecutor(8) as pool:
         for made in pool.map(attempt, range(16)):
-            _alike(model, inputs, made, expected, "compiled in one of eight threads")
+            _alike(options, model, inputs, made, expected, "compiled in one of eight threads")
 
 
 @check("device/second-context")
-def second_context(device: Device) -> None:
+def second_context(device: Device, options: Options) -> None:
     """A second instance works beside the first, and closing it leaves the first as it is."""
-    model, inputs = _simple(device)
+    model, inputs = _simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
-    program = device.compile(model, Options())
+    program = device.compile(model, options)
     with _another(device) as second:
-        _alike(model, inputs, _run(second.compile(model, Options()), inputs), expected, "second")
-    _alike(model, inputs, _run(program, inputs), expected, "after another instance was closed")
+        made = _run(second.compile(model, options), inputs)
+        _alike(options, model, inputs, made, expected, "second")
+    made = _run(program, inputs)
+    _alike(options, model, inputs, made, expected, "after another instance was closed")
 
 
 @check("device/close-and-reopen")
-def close_and_reopen(device: Device) -> None:
+def close_and_reopen(device: Device, options: Options) -> None:
     """An instance made after another was closed works."""
-    model, inputs = _simple(device)
+    model, inputs = _simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     for _ in range(3):
         with _another(device) as again:
-            made = _run(again.compile(model, Options()), inputs)
-        _alike(model, inputs, made, expected, "after closing and opening again")
+            made = _run(again.compile(model, options), inputs)
+        _alike(options, model, inputs, made, expected, "after closing and opening again")
 
 
 @check("device/threads")
-def set_threads(device: Device) -> None:
+def set_threads(device: Device, options: Options) -> None:
     """A device that says that it keeps `threads` compiles with it, and computes the same."""
     if not device.capabilities().threads:
         raise Declined("DEVICE: says that it cannot set threads")
-    model, inputs = _simple(device)
+    model, inputs = _simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     for threads in (1, 2):
-        made = _run(device.compile(model, Options(threads=threads)), inputs)
-        _alike(model, inputs, made, expected, f"with {threads} threads")
+        made = _run(device.compile(model, replace(options, threads=threads)), inputs)
+        _alike(options, model, inputs, made, expected, f"with {threads} threads")
 
 
 @check("device/one-thread")
-def one_thread(device: Device) -> None:
+def one_thread(device: Device, options: Options) -> None:
     """With a single thread, too, what does not fit is refused, and the next run is right."""
     if not device.capabilities().threads:
         raise Declined("DEVICE: says that it cannot set threads")
-    options = Options(threads=1)
+    options = replace(options, threads=1)
     for operator in (Conv2D, Expand, Reshape, ScatterElements, ScatterND):
         for arguments in examples_of(operator):
             for variation in variations(operator, arguments):
                 if variation.words.endswith(("resized", "-far")):
                     model = build(operator, variation)
                     if device.supports(model.operations[0], options):
-                        attempt(device, model, runs_of(model, variation, 0), options=options)
+                        attempt(device, model, runs_of(model, variation, 0), options)
 
 
 @check("device/unknown-property")
-def unknown_property(device: Device) -> None:
+def unknown_property(device: Device, options: Options) -> None:
     """A property that the device does not know is refused."""
     try:
         type(device)({"no such property": "1"}).close()
@@ -244,7 +248,7 @@ def unknown_property(device: Device) -> None:
 
 
 @check("device/known-properties")
-def known_properties(device: Device) -> None:
+def known_properties(device: Device, options: Options) -> None:
     """Every property that the device knows has a line that says what it does."""
     silent = [name for name, line in device.known_properties().items() if not line.strip()]
     if silent:
@@ -252,14 +256,14 @@ def known_properties(device: Device) -> None:
 
 
 @check("device/answers")
-def answers(device: Device) -> None:
+def answers(device: Device, options: Options) -> None:
     """`supports` gives the same answer twice, and a reason with every no."""
     for operator in operators().values():
         for arguments in examples_of(operator)[:2]:
             (operation,) = model_of(operator, arguments).operations
             first, second = (
-                device.supports(operation, Options()),
-                device.supports(operation, Options()),
+                device.supports(operation, options),
+                device.supports(operation, options),
             )
             if first != second:
                 raise Failed(f"{operator.type}: first says {first}, then {second}")
@@ -268,32 +272,34 @@ def answers(device: Device) -> None:
 
 
 @check("memory/read-only-inputs")
-def read_only_inputs(device: Device) -> None:
+def read_only_inputs(device: Device, options: Options) -> None:
     """Inputs that may not be written to are only read."""
-    model, inputs = _simple(device)
+    model, inputs = _simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     for array in inputs:
         array.flags.writeable = False
-    _alike(model, inputs, _run(device.compile(model, Options()), inputs), expected, "read-only")
+    _alike(
+        options, model, inputs, _run(device.compile(model, options), inputs), expected, "read-only"
+    )
 
 
 @check("memory/inputs-not-kept")
-def inputs_not_kept(device: Device) -> None:
+def inputs_not_kept(device: Device, options: Options) -> None:
     """Outputs stay what they were, whatever the caller does with inputs after the run."""
-    model, inputs = _simple(device)
+    model, inputs = _simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
-    made = _run(device.compile(model, Options()), inputs)
+    made = _run(device.compile(model, options), inputs)
     kept = [array.copy() for array in inputs]
     for array in inputs:
         array[...] = 0
-    _alike(model, kept, made, expected, "after its inputs were overwritten")
+    _alike(options, model, kept, made, expected, "after its inputs were overwritten")
 
 
 @check("memory/outputs-are-the-callers")
-def outputs_are_the_callers(device: Device) -> None:
+def outputs_are_the_callers(device: Device, options: Options) -> None:
     """Outputs may be written to, and stay as they are when the program runs again."""
-    model, inputs = _simple(device)
-    program = device.compile(model, Options())
+    model, inputs = _simple(device, options)
+    program = device.compile(model, options)
     try:
         first = program.run(inputs)
         kept = [array.copy() for array in first]
@@ -303,7 +309,7 @@ def outputs_are_the_callers(device: Device) -> None:
         for array in first:
             array[...] = 0
         wanted = ReferenceProgram(model).run(others)
-        _alike(model, others, second, wanted, "after other outputs were overwritten")
+        _alike(options, model, others, second, wanted, "after other outputs were overwritten")
     except ValueError as error:
         raise Failed(f"an output cannot be written to: {error}") from None
     finally:
@@ -319,9 +325,9 @@ def _another(device: Device) -> Device:
 Build = Callable[[Builder, Operand, Callable[[Operand], Operand]], list[Operand]]
 
 
-def _compare(device: Device, build: Build) -> None:
+def _compare(device: Device, options: Options, build: Build) -> None:
     """Run a model of one repeated operator on the device and on the reference."""
-    operator, arguments = _repeatable(device)
+    operator, arguments = _repeatable(device, options)
     ((name, sample),) = samples(arguments)
     others = {slot: value for slot, value in arguments.items() if slot != name}
     b = Builder("whole")
@@ -335,13 +341,13 @@ def _compare(device: Device, build: Build) -> None:
         for name in model.inputs
     ]
     expected = ReferenceProgram(model).run(inputs)
-    actual = _run(device.compile(model, Options()), inputs)
-    _alike(model, inputs, actual, expected, f"a model of {operator.type}")
+    actual = _run(device.compile(model, options), inputs)
+    _alike(options, model, inputs, actual, expected, f"a model of {operator.type}")
 
 
-def _repeatable(device: Device) -> tuple[type[Operator], dict[str, Any]]:
+def _repeatable(device: Device, options: Options) -> tuple[type[Operator], dict[str, Any]]:
     """An operator of one tensor that the device supports and that can follow itself."""
-    for operator, arguments, model in _supported(device):
+    for operator, arguments, model in _supported(device, options):
         ((_, *more), (output, *others)) = tuple(model.inputs), tuple(model.outputs.values())
         if not more and not others:
             (x,) = model.inputs.values()
@@ -350,10 +356,10 @@ def _repeatable(device: Device) -> tuple[type[Operator], dict[str, Any]]:
     raise Declined("DEVICE: supports no operator of one float32 tensor that keeps its type")
 
 
-def _simple(device: Device, skip: int = 0) -> tuple[Model, list[Array]]:
+def _simple(device: Device, options: Options, skip: int = 0) -> tuple[Model, list[Array]]:
     """A model of one operation that the device supports, of the first operator or a later one."""
     found: set[str] = set()
-    for operator, arguments, model in _supported(device):
+    for operator, arguments, model in _supported(device, options):
         only_random = all(sample.value is None for _, sample in samples(arguments))
         floats = all(o.type.element_type is ElementType.FLOAT32 for o in model.inputs.values())
         if model.inputs and only_random and floats:
@@ -363,7 +369,7 @@ def _simple(device: Device, skip: int = 0) -> tuple[Model, list[Array]]:
     raise Declined("DEVICE: supports too few operators on float32 tensors")
 
 
-def _weighted(device: Device) -> tuple[Model, list[Array]]:
+def _weighted(device: Device, options: Options) -> tuple[Model, list[Array]]:
     """A model with a constant of a kilobyte, if the device has an operator for it."""
     weights = np.linspace(0.5, 1.5, 512, dtype=np.float32).reshape(16, 32)
     for operator in (Mul, Add, MatMul):
@@ -371,16 +377,18 @@ def _weighted(device: Device) -> tuple[Model, list[Array]]:
         x = b.input("x", TensorType(ElementType.FLOAT32, (16, 16 if operator is MatMul else 32)))
         b.output("y", b.add(operator, x, weights))
         model = b.build()
-        if device.supports(model.operations[0], Options()):
+        if device.supports(model.operations[0], options):
             return model, _inputs(model, 0)
-    return _simple(device)
+    return _simple(device, options)
 
 
-def _supported(device: Device) -> Iterator[tuple[type[Operator], dict[str, Any], Model]]:
+def _supported(
+    device: Device, options: Options
+) -> Iterator[tuple[type[Operator], dict[str, Any], Model]]:
     for operator in operators().values():
         for arguments in examples_of(operator):
             model = model_of(operator, arguments)
-            if device.supports(model.operations[0], Options()):
+            if device.supports(model.operations[0], options):
                 yield operator, dict(arguments), model
 
 
@@ -399,9 +407,11 @@ def _run(program: Program, inputs: Sequence[Array]) -> Sequence[Array]:
         program.close()
 
 
-def _saved(device: Device, model: Model, inputs: list[Array]) -> tuple[bytes, Sequence[Array]]:
+def _saved(
+    device: Device, options: Options, model: Model, inputs: list[Array]
+) -> tuple[bytes, Sequence[Array]]:
     """A program's saved form, and what the program computes."""
-    program = device.compile(model, Options())
+    program = device.compile(model, options)
     try:
         saved = program.save()
         if saved is None:
@@ -418,6 +428,7 @@ def _expect(actual: Sequence[Array], expected: Sequence[Array], what: str) -> No
 
 
 def _alike(
+    options: Options,
     model: Model,
     inputs: Sequence[Array],
     actual: Sequence[Array],
@@ -425,6 +436,7 @@ def _alike(
     what: str,
 ) -> None:
     for operand, made, wanted in zip(model.outputs.values(), actual, expected, strict=True):
-        wrong = difference(made, wanted, operand.type, 10 * tolerance(operand.type, inputs))
+        counted = computed_in(operand.type, options.precision)
+        wrong = difference(made, wanted, operand.type, 10 * tolerance(counted, inputs))
         if wrong:
             raise Failed(f"{what}: {wrong}")

@@ -9,6 +9,7 @@ from typing import IO
 
 from crosschip.conformance.cases import Case
 from crosschip.conformance.judge import Result, Verdict
+from crosschip.hal import Precision
 from crosschip.ir import InputError
 from crosschip.ir.closing import Closing
 
@@ -24,16 +25,26 @@ class Journal(Closing):
         device: whose results they are.
         seed: what random elements are made from.
         properties: the device's settings.
+        precision: the arithmetic for float32 that the device is asked for.
 
     Raises:
-        InputError: the file is no such journal, is of another device, seed or setting, or cannot be
-            written.
+        InputError: the file is no such journal, is of another run, or cannot be written.
     """
 
     def __init__(
-        self, path: Path, device: str, seed: int, properties: Mapping[str, str] | None = None
+        self,
+        path: Path,
+        device: str,
+        seed: int,
+        properties: Mapping[str, str] | None = None,
+        precision: Precision = Precision.FLOAT32,
     ) -> None:
-        header = {"device": device, "seed": seed, "properties": dict(properties or {})}
+        header = {
+            "device": device,
+            "seed": seed,
+            "properties": dict(properties or {}),
+            "precision": precision.value,
+        }
         try:
             whole = path.read_text("utf-8") if path.exists() else ""
             # A run that was killed may have left half a line.

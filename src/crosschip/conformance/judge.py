@@ -10,7 +10,7 @@ from crosschip.conformance.checks import CHECKS
 from crosschip.conformance.claims import Claims
 from crosschip.conformance.trial import Declined, Failed, Unsound, attempt, build, runs_of
 from crosschip.devices.reference import ReferenceDevice
-from crosschip.hal import Device, Options
+from crosschip.hal import Device, Options, Precision
 from crosschip.ir import ModelError
 from crosschip.ops import operator_named
 from crosschip.ops.definition.examples import examples_of, model_of
@@ -52,7 +52,13 @@ def manner(detail: str) -> str:
     return next((words for words in _MANNERS if words in detail), detail[:20])
 
 
-def judge(case: Case, device: Device, claims: Claims, seed: int = 0) -> Result:
+def judge(
+    case: Case,
+    device: Device,
+    claims: Claims,
+    seed: int = 0,
+    precision: Precision = Precision.FLOAT32,
+) -> Result:
     """Run a case on a device and compare with the reference.
 
     Args:
@@ -60,12 +66,14 @@ def judge(case: Case, device: Device, claims: Claims, seed: int = 0) -> Result:
         device: who is tried; asked for nothing but this case's operation.
         claims: what the device's own file excludes, and the accuracy that it claims.
         seed: what random elements are made from.
+        precision: the arithmetic for float32 that the device is asked for.
     """
+    options = Options(precision=precision)
     reason = claims.exclusion(case.id)
     if reason:
         return Result(case.id, Verdict.EXCLUDED, reason)
     try:
-        detail = _trial(case, device, claims, seed)
+        detail = _trial(case, device, claims, seed, options)
     except Declined as declined:
         return Result(case.id, Verdict.UNSUPPORTED, str(declined))
     except Failed as failed:
@@ -80,29 +88,29 @@ def judge(case: Case, device: Device, claims: Claims, seed: int = 0) -> Result:
     return Result(case.id, Verdict.FAIL if detail else Verdict.PASS, detail)
 
 
-def _trial(case: Case, device: Device, claims: Claims, seed: int) -> str:
+def _trial(case: Case, device: Device, claims: Claims, seed: int, options: Options) -> str:
     """The device's fault; empty if there is none."""
     if case.operator == DEVICE:
-        CHECKS[case.id.partition("/")[2]](device)
+        CHECKS[case.id.partition("/")[2]](device, options)
         return ""
     if case.invalid:
-        return _refusal(case, device)
+        return _refusal(case, device, options)
     assert case.variation is not None, "only checks have none"
     operator = operator_named(case.operator)
     model = build(operator, case.variation)
     (operation,) = model.operations
-    answer = device.supports(operation, Options())
+    answer = device.supports(operation, options)
     if not answer:
         if not answer.reason.startswith(case.operator):
             return f"says no without naming the operator: {answer.reason!r}"
         raise Declined(answer.reason)
-    runs = runs_of(model, case.variation, case.seed(seed))
+    runs = runs_of(model, case.variation, case.seed(seed), options.precision)
     claimed = claims.accuracy(case.operator, case.element_type)
-    attempt(device, model, runs, loaded=case.loaded, claimed=claimed)
+    attempt(device, model, runs, options, loaded=case.loaded, claimed=claimed)
     return ""
 
 
-def _refusal(case: Case, device: Device) -> str:
+def _refusal(case: Case, device: Device, options: Options) -> str:
     """Validation's error about a use that is invalid; empty if it refuses it as it should.
 
     Raises:
@@ -111,7 +119,7 @@ def _refusal(case: Case, device: Device) -> str:
     assert case.variation is not None, "only checks have none"
     operator = operator_named(case.operator)
     example = examples_of(operator)[int(case.id.split("/")[1])]
-    answer = device.supports(model_of(operator, example).operations[0], Options())
+    answer = device.supports(model_of(operator, example).operations[0], options)
     if not answer:
         raise Declined(answer.reason)
     try:

@@ -16,6 +16,7 @@ from crosschip.conformance.judge import Result, Verdict, manner
 from crosschip.conformance.report import Report
 from crosschip.conformance.runner import Runner
 from crosschip.conformance.shrinking import followed, shrink
+from crosschip.hal import Precision
 
 OnResult = Callable[[Case, Result], None]
 
@@ -36,6 +37,7 @@ def run_cases(
     budget: float | None = None,
     tries: int = 300,
     claims: Path | None = None,
+    precision: Precision = Precision.FLOAT32,
     properties: Mapping[str, str] | None = None,
     done: Mapping[str, Result] | None = None,
     on_result: OnResult | None = None,
@@ -53,6 +55,7 @@ def run_cases(
         budget: how many seconds the cases of one operator may take; what is left is not run.
         tries: how many smaller uses are tried for a random case that fails.
         claims: the device's own file, if it is not beside its module.
+        precision: the arithmetic for float32 that the device is asked for.
         properties: the device's settings.
         done: results of an earlier run, which are taken over.
         on_result: is told each result as it comes in, one at a time.
@@ -64,7 +67,14 @@ def run_cases(
     results = dict(done or {})
     left = [case for case in chosen if case.id not in results]
     runners = [
-        Runner(device, seed=seed, timeout=timeout, claims=claims, properties=properties)
+        Runner(
+            device,
+            seed=seed,
+            timeout=timeout,
+            claims=claims,
+            precision=precision,
+            properties=properties,
+        )
         for _ in range(jobs)
     ]
     about = runners[0].about
@@ -80,9 +90,10 @@ def run_cases(
         else:
             for each in running:
                 each.result()
-    return Report.of(
-        about["device"], about["version"], chosen, results, seed, whole=not work.stopped
-    )
+    version = about["version"]
+    if precision is not Precision.FLOAT32:
+        version += f", float32 computed in {precision.value}"
+    return Report.of(about["device"], version, chosen, results, seed, whole=not work.stopped)
 
 
 class _Work:

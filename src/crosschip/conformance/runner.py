@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from crosschip.conformance.judge import Result, Verdict
+from crosschip.hal import Precision
 from crosschip.ir import DeviceError
 from crosschip.ir.closing import Closing
 
@@ -32,9 +33,11 @@ class Runner(Closing):
         seed: int = 0,
         timeout: float = 60,
         claims: Path | None = None,
+        precision: Precision = Precision.FLOAT32,
         properties: Mapping[str, str] | None = None,
     ) -> None:
         self._command = [sys.executable, "-m", f"{__package__}.worker", device, f"--seed={seed}"]
+        self._command.append(f"--precision={precision.value}")
         if claims is not None:
             self._command.append(f"--claims={claims}")
         if properties:

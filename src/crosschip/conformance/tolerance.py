@@ -5,6 +5,8 @@ A real result may differ by `(8 + depth) * epsilon` of the largest element, wher
 spacing of the element type at 1 and `depth` is how many elements are summed up at most, taken to
 be the number of elements of the largest input. Half-precision types are computed in float32 and
 rounded by the reference, but in half precision by many devices: their depth counts as at most 64.
+So it is with float32 where the device is asked to compute that in half precision; then its range is
+that of the narrower type, and what is beyond may be infinite.
 Where the reference is infinite or NaN, so must be the device.
 
 Where that is not enough, a result may differ by as much more as the operator's decomposition does,
@@ -17,10 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 
 from crosschip.devices.reference import ReferenceProgram
+from crosschip.hal import Precision
 from crosschip.ir import Array, Builder, DeviceError, ElementType, Model, TensorType
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
@@ -52,8 +56,27 @@ def tolerance(output: TensorType, inputs: Sequence[Array]) -> float:
     return (8 + depth) * _EPSILONS[output.element_type]
 
 
+def computed_in(output: TensorType, precision: Precision) -> TensorType:
+    """An output's type as to how exact it is: that of the arithmetic, where this is narrower."""
+    if output.element_type is not ElementType.FLOAT32:
+        return output
+    return replace(output, element_type=ElementType(precision.value))
+
+
+def narrowed(array: Array, precision: Precision) -> Array:
+    """Reals of float32 as the arithmetic has them, so that nothing is lost of inputs."""
+    if array.dtype != np.float32 or precision is Precision.FLOAT32:
+        return array
+    with np.errstate(over="ignore"):
+        return array.astype(ElementType(precision.value).dtype).astype(np.float32)
+
+
 def sensitivity(
-    model: Model, inputs: Sequence[Array], random: Collection[str], expected: Sequence[Array]
+    model: Model,
+    inputs: Sequence[Array],
+    random: Collection[str],
+    expected: Sequence[Array],
+    precision: Precision = Precision.FLOAT32,
 ) -> list[float]:
     """The error of each output if every step is rounded, and the inputs by a few roundings.
 
@@ -63,12 +86,15 @@ def sensitivity(
         random: the names of those whose elements are random. Others may be ties or limits, which
             mean something else when they are off.
         expected: what the reference makes of the inputs as they are.
+        precision: the arithmetic for float32.
     """
     generator, moved = np.random.default_rng(0), [0.0] * len(expected)
     program = ReferenceProgram(_in_steps(model))
     for _ in range(_TRIES):
         shaken = [
-            _shaken(array, operand.type.element_type, generator) if name in random else array
+            _shaken(array, computed_in(operand.type, precision).element_type, generator)
+            if name in random
+            else array
             for (name, operand), array in zip(model.inputs.items(), inputs, strict=True)
         ]
         with suppress(DeviceError):  # what is off by a little may be refused
@@ -107,7 +133,12 @@ def _distance(made: Array, wanted: Array) -> float:
 
 
 def difference(
-    actual: Array, expected: Array, output: TensorType, allowed: float, moved: float = 0.0
+    actual: Array,
+    expected: Array,
+    output: TensorType,
+    allowed: float,
+    moved: float = 0.0,
+    precision: Precision = Precision.FLOAT32,
 ) -> str:
     """The fault of an output; empty if it is right.
 
@@ -117,6 +148,7 @@ def difference(
         output: the type that it should have.
         allowed: the difference that is allowed, as a part of the largest element.
         moved: how much more is allowed; see `sensitivity`.
+        precision: the arithmetic for float32.
     """
     if not isinstance(actual, np.ndarray):
         return f"is a {type(actual).__name__}, not an array"
@@ -135,8 +167,9 @@ def difference(
     finite = np.isfinite(wanted)
     same = (made == wanted) | (np.isnan(made) & np.isnan(wanted))
     largest = float(np.abs(wanted[finite]).max(initial=0.0))
+    same |= made == narrowed(expected, precision)
     with np.errstate(invalid="ignore"):
-        near = np.abs(made - wanted) <= allowed * largest + moved
+        near = same | (np.abs(made - wanted) <= allowed * largest + moved)
     return _worst(~np.where(finite, near, same), actual, expected)
 
 

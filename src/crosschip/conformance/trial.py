@@ -12,10 +12,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from crosschip.conformance.latitude import Latitude, counted_in, latitude, least_difference
-from crosschip.conformance.tolerance import difference, sensitivity, tolerance
+from crosschip.conformance.tolerance import (
+    computed_in,
+    difference,
+    narrowed,
+    sensitivity,
+    tolerance,
+)
 from crosschip.conformance.variations import Variation
 from crosschip.devices.reference import ReferenceProgram
-from crosschip.hal import Device, Options, Program
+from crosschip.hal import Device, Options, Precision, Program
 from crosschip.ir import Array, DeviceError, Model, TensorType
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
@@ -67,8 +73,12 @@ def build(operator: type[Operator], variation: Variation) -> Model:
         raise Unsound(f"inference: {type(error).__name__}: {error}") from error
 
 
-def runs_of(model: Model, variation: Variation, seed: int) -> list[Run]:
+def runs_of(
+    model: Model, variation: Variation, seed: int, precision: Precision = Precision.FLOAT32
+) -> list[Run]:
     """The runs of a variation: on its own samples, then on those of its later runs.
+
+    Random float32 elements are numbers that the arithmetic asked for has, too.
 
     Raises:
         Unsound: the reference makes something else than inference says, or fails in no good way.
@@ -76,7 +86,7 @@ def runs_of(model: Model, variation: Variation, seed: int) -> list[Run]:
     program = ReferenceProgram(model)
     own = variation.arguments
     return [
-        _run(model, program, {**own, **later}, seed + index)
+        _run(model, program, {**own, **later}, seed + index, precision)
         for index, later in enumerate(({}, *variation.runs))
     ]
 
@@ -85,10 +95,10 @@ def attempt(
     device: Device,
     model: Model,
     runs: Sequence[Run],
+    options: Options | None = None,
     *,
     loaded: bool = False,
     claimed: float | None = None,
-    options: Options | None = None,
 ) -> None:
     """Compile a model on a device and compare what it makes of each run.
 
@@ -96,18 +106,19 @@ def attempt(
         device: who is tried.
         model: a model of one operation, to which the device has said yes.
         runs: the data, and what is expected.
+        options: how it is to compute; `None` for the default.
         loaded: whether the program runs from its saved form.
         claimed: the accuracy that the device claims; `None` for the kit's own.
-        options: what to compile with.
 
     Raises:
         Failed: something is wrong.
         Declined: the program should run from its saved form, and has none.
     """
+    options = options or Options()
     try:
-        program = device.compile(model, options or Options())
+        program = device.compile(model, options)
         if loaded:
-            program = reloaded(program, device, model)
+            program = reloaded(program, device, model, options)
     except DeviceError:
         if all(run.expected is None for run in runs):
             return
@@ -119,7 +130,7 @@ def attempt(
             outputs = _outputs(program, model, run, where)
             if outputs is None or run.expected is None:
                 continue
-            wrong = wrong_outputs(model, run, outputs, claimed)
+            wrong = wrong_outputs(model, run, outputs, claimed, options.precision)
             if wrong:
                 raise Failed(where + wrong)
             kept.append((outputs, [array.copy() for array in outputs]))
@@ -132,7 +143,11 @@ def attempt(
 
 
 def wrong_outputs(
-    model: Model, run: Run, outputs: Sequence[Array], claimed: float | None = None
+    model: Model,
+    run: Run,
+    outputs: Sequence[Array],
+    claimed: float | None = None,
+    precision: Precision = Precision.FLOAT32,
 ) -> str:
     """The fault of the outputs of a run that should succeed; empty if there is none."""
     assert run.expected is not None, "it should succeed"
@@ -145,20 +160,21 @@ def wrong_outputs(
         made, wanted = outputs[index], run.expected[index]
         if isinstance(made, np.ndarray) and made.shape == wanted.shape:
             made = run.latitude.specified(index, made, wanted)
-        stored = counted_in(model.operations[0].type, operand.type)
+        type_ = computed_in(operand.type, precision)
+        stored = counted_in(model.operations[0].type, type_)
         allowed = tolerance(stored, read) if claimed is None else claimed
-        wrong = difference(made, wanted, operand.type, allowed)
+        wrong = difference(made, wanted, operand.type, allowed, precision=precision)
         if wrong and operand.type.element_type in FLOATS:
-            moved = sensitivity(model, run.inputs, run.random, run.expected)[index]
-            least = least_difference(model.operations[0].type, operand.type, read)
+            moved = sensitivity(model, run.inputs, run.random, run.expected, precision)[index]
+            least = least_difference(model.operations[0].type, type_, read)
             moved = max(moved, least)
-            wrong = difference(made, wanted, operand.type, allowed, moved)
+            wrong = difference(made, wanted, operand.type, allowed, moved, precision)
         if wrong:
             return f"{name}: {wrong}"
     return ""
 
 
-def reloaded(program: Program, device: Device, model: Model) -> Program:
+def reloaded(program: Program, device: Device, model: Model, options: Options) -> Program:
     """The program as it is loaded from its saved form.
 
     Raises:
@@ -168,13 +184,16 @@ def reloaded(program: Program, device: Device, model: Model) -> Program:
     program.close()
     if saved is None:
         raise Declined("DEVICE: does not save programs")
-    return device.load(bytes(saved), model, Options())
+    return device.load(bytes(saved), model, options)
 
 
-def _run(model: Model, program: ReferenceProgram, arguments: Example, seed: int) -> Run:
+def _run(
+    model: Model, program: ReferenceProgram, arguments: Example, seed: int, precision: Precision
+) -> Run:
     arrays = arrays_for(arguments, seed)
-    inputs = [arrays[name] for name in model.inputs]
     random = frozenset(name for name, sample in samples(arguments) if sample.value is None)
+    arrays |= {name: narrowed(arrays[name], precision) for name in random}
+    inputs = [arrays[name] for name in model.inputs]
     try:
         expected = program.run(inputs)
     except DeviceError as error:

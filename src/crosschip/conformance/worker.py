@@ -17,7 +17,7 @@ from pathlib import Path
 from crosschip.conformance.cases import case_of
 from crosschip.conformance.claims import claims_of
 from crosschip.conformance.judge import Result, Verdict, judge
-from crosschip.hal import Device
+from crosschip.hal import Device, Precision
 from crosschip.ir import DeviceError, Error
 from crosschip.runtime.discovery import entries, open_device
 
@@ -28,6 +28,7 @@ def main() -> None:
     parser.add_argument("device")
     parser.add_argument("--claims", type=Path)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--precision", type=Precision, default=Precision.FLOAT32)
     parser.add_argument("--properties", type=json.loads, default={})
     arguments = parser.parse_args()
     # The device's own code may print; the results go where only this process writes.
@@ -52,7 +53,7 @@ def main() -> None:
         except KeyError:
             result = Result(id, Verdict.NOT_RUN, "there is no such case")
         else:
-            result = judge(case, device, claims, arguments.seed)
+            result = judge(case, device, claims, arguments.seed, arguments.precision)
         say({"id": result.id, "verdict": result.verdict.value, "detail": result.detail})
     device.close()
 

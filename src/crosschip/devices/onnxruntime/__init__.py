@@ -1,7 +1,8 @@
-"""The device that runs models with ONNX Runtime, on the processor.
+"""The device that runs models with ONNX Runtime: on the processor, or with another provider.
 
 A model becomes an ONNX model in memory; large constants stay where they are and are handed over by
-address.
+address. Other providers (`onnxruntime:CUDA`) get what they take as a whole: ONNX Runtime would give
+the rest to the processor in silence, so it is refused, and placement says where it goes.
 """
 
 from __future__ import annotations
@@ -9,18 +10,29 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from importlib.util import find_spec
 
+from crosschip.devices.onnxruntime import providers
 from crosschip.devices.onnxruntime.quiet import import_engine
-from crosschip.hal import Capabilities, Device, Instance, Kind, Options, Program, Support
-from crosschip.ir import DeviceError, Extension, Model, Operation
+from crosschip.hal import (
+    Capabilities,
+    Device,
+    Instance,
+    Kind,
+    Options,
+    Program,
+    Rule,
+    Support,
+    processor,
+)
+from crosschip.ir import ControlFlow, DeviceError, Extension, Model, Operation
 
 _MISSING = "ONNX Runtime is not installed; pip install crosschip[onnxruntime]"
 
 
 class OnnxRuntimeDevice(Device):
-    """ONNX Runtime's processor provider.
+    """One of ONNX Runtime's execution providers, by default the processor's.
 
     Raises:
-        DeviceError: ONNX Runtime is not installed, or a property is unknown.
+        DeviceError: ONNX Runtime is not installed or lacks the provider, or a property is unknown.
     """
 
     vendor = "Microsoft"
@@ -40,12 +52,19 @@ class OnnxRuntimeDevice(Device):
         self._extensions = extensions
         self._engine = program
         self._spinning = self.properties.get("spinning", "1") != "0"
+        self._provider = None
+        if instance not in ("", "CPU"):
+            self._provider = providers.PROVIDERS.get(instance)
+            if self._provider is None:
+                known = ", ".join(providers.PROVIDERS)
+                raise DeviceError(f"no execution provider is called {instance!r}; known: {known}")
+            program.require(self._provider)
 
     @classmethod
     def probe(cls) -> Sequence[Instance]:
-        installed = find_spec("onnxruntime") is not None
-        problem = "" if installed else _MISSING
-        return [Instance(kind=Kind.CPU, description="the processor", problem=problem)]
+        problem = "" if find_spec("onnxruntime") is not None else _MISSING
+        own = Instance(name="CPU", kind=Kind.CPU, description="the processor", problem=problem)
+        return [own, *providers.instances()]
 
     @classmethod
     def known_properties(cls) -> Mapping[str, str]:
@@ -59,9 +78,14 @@ class OnnxRuntimeDevice(Device):
         return self._engine.VERSION
 
     def capabilities(self) -> Capabilities:
-        return Capabilities(threads=True)
+        if self._provider is None:
+            return Capabilities(threads=True)
+        return Capabilities(tied_to=(processor(), self._provider.name))
 
     def supports(self, operation: Operation, options: Options) -> Support:
+        if self._provider is not None and isinstance(operation, ControlFlow | Extension):
+            detail = f"is not given to {self._provider.name}"
+            return Support.no(operation, "", detail, Rule.OPERATOR)
         if isinstance(operation, Extension):
             return self._extensions.supports(operation)
         return self._control.supports(operation)
@@ -70,7 +94,11 @@ class OnnxRuntimeDevice(Device):
         return self._control.operators()
 
     def compile(self, model: Model, options: Options) -> Program:
-        return self._engine.compile(model, options, spinning=self._spinning)
+        return self._engine.compile(
+            model, options, spinning=self._spinning, provider=self._provider
+        )
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
-        return self._engine.load(saved, model, options, spinning=self._spinning)
+        return self._engine.load(
+            saved, model, options, spinning=self._spinning, provider=self._provider
+        )

@@ -5,6 +5,7 @@ of the result. The result is what is saved, and loading is the second step alone
 program computes what the compiled one did, bit for bit. ONNX Runtime does not read all that it
 writes of models with graphs in nodes or constants of strings: such a model, which control flow or
 extension operations may bring, is saved as it is, and optimized whenever a session is made of it.
+So is one that another provider than the processor's runs: what is optimized is for that one alone.
 """
 
 from __future__ import annotations
@@ -23,16 +24,21 @@ from crosschip.devices.onnxruntime.embedding import (
     types_in,
 )
 from crosschip.devices.onnxruntime.extensions import opset_of
+from crosschip.devices.onnxruntime.failures import failure
 from crosschip.devices.onnxruntime.memory import give_back
-from crosschip.devices.onnxruntime.session import Settings, failure, ortvalues
+from crosschip.devices.onnxruntime.provided import NotTaken, require
+from crosschip.devices.onnxruntime.providers import Provider
+from crosschip.devices.onnxruntime.session import Settings, ortvalues
 from crosschip.devices.onnxruntime.unchecked import FAILS_OF_NOTHING, UNCHECKED
 from crosschip.devices.onnxruntime.values import all_known, array_of, is_tensor, ortvalue
-from crosschip.hal import Options, Program
+from crosschip.hal import CompileError, Options, Program
 from crosschip.hal.onnx import control
 from crosschip.hal.onnx.graph import Graph
 from crosschip.hal.onnx.model import OnnxModel
 from crosschip.hal.sizes import Sizes
 from crosschip.ir import Array, DeviceError, ElementType, Extension, Model, Operand, TensorType
+
+__all__ = ["VERSION", "OnnxRuntimeProgram", "compile", "load", "require"]
 
 VERSION: str = onnxruntime.__version__
 
@@ -120,15 +126,19 @@ class OnnxRuntimeProgram(Program):
         vars(self).clear()
 
 
-def compile(model: Model, options: Options, *, spinning: bool) -> OnnxRuntimeProgram:
+def compile(
+    model: Model, options: Options, *, spinning: bool, provider: Provider | None = None
+) -> OnnxRuntimeProgram:
     """Compile a model of operations that there are converters for.
 
     Raises:
+        CompileError: the provider leaves operations to the processor.
         DeviceError: ONNX Runtime failed.
     """
     payloads = payloads_of(model)
-    settings = Settings(options.threads, spinning, all(map(is_precise, payloads.values())))
-    optimize = not _survives_writing(model, payloads)
+    precise = all(map(is_precise, payloads.values()))
+    settings = Settings(options.threads, spinning, precise, provider)
+    optimize = provider is not None or not _survives_writing(model, payloads)
     give_back()
     onnx_model = _onnx_model(model, payloads)
     if not optimize:
@@ -136,6 +146,10 @@ def compile(model: Model, options: Options, *, spinning: bool) -> OnnxRuntimePro
         give_back()
     try:
         return OnnxRuntimeProgram(onnx_model, settings, model, optimize=optimize)
+    except NotTaken as error:
+        labels = {node.rpartition(".")[0] for node in error.nodes}
+        named = [operation for operation in model.operations if operation.name in labels]
+        raise CompileError(str(error), named) from error
     finally:
         give_back()
 
@@ -180,7 +194,14 @@ def _unproven(model: Model) -> Sequence[Operand]:
     ]
 
 
-def load(saved: bytes, model: Model, options: Options, *, spinning: bool) -> OnnxRuntimeProgram:
+def load(
+    saved: bytes,
+    model: Model,
+    options: Options,
+    *,
+    spinning: bool,
+    provider: Provider | None = None,
+) -> OnnxRuntimeProgram:
     """Make a program again from what it was saved as; the bytes are used where they are.
 
     Raises:
@@ -191,8 +212,9 @@ def load(saved: bytes, model: Model, options: Options, *, spinning: bool) -> Onn
     except Exception as error:
         raise failure("has not saved this program", error) from error
     payloads = payloads_of(model)
-    settings = Settings(options.threads, spinning, all(map(is_precise, payloads.values())))
-    optimize = not _survives_writing(model, payloads)
+    precise = all(map(is_precise, payloads.values()))
+    settings = Settings(options.threads, spinning, precise, provider)
+    optimize = provider is not None or not _survives_writing(model, payloads)
     try:
         return OnnxRuntimeProgram(compiled, settings, model, optimize=optimize)
     finally:

@@ -13,10 +13,10 @@ from onnxruntime import (
     OrtValue,
 )
 
+from crosschip.devices.onnxruntime.failures import failure
+from crosschip.devices.onnxruntime.provided import provided, quiet_options
+from crosschip.devices.onnxruntime.providers import Provider
 from crosschip.hal.onnx.model import EXTERNAL_BYTES, OnnxModel, aligned
-from crosschip.ir import DeviceError
-
-_SILENT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,13 @@ class Settings:
         threads: how many threads a run may use; `None` for one a processor core.
         spinning: whether threads wait for work in a loop.
         precise: whether products of integers of eight bits must not saturate on any processor.
+        provider: the provider that runs all of a model; `None` for ONNX Runtime's own.
     """
 
     threads: int | None
     spinning: bool
     precise: bool = True
+    provider: Provider | None = None
 
     def optimized(self, model: OnnxModel) -> OnnxModel:
         """A model as ONNX Runtime optimizes it for this processor.
@@ -78,8 +80,11 @@ class Settings:
 
         Raises:
             DeviceError: ONNX Runtime does not accept the model.
+            NotTaken: the provider leaves nodes to the processor.
         """
         options = self._options(values)
+        if self.provider is not None:
+            return provided(model.proto, options, self.provider)
         levels = GraphOptimizationLevel
         options.graph_optimization_level = (
             levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
@@ -99,8 +104,7 @@ class Settings:
         return session
 
     def _options(self, values: Mapping[str, OrtValue]) -> onnxruntime.SessionOptions:
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = _SILENT
+        options = quiet_options()
         options.intra_op_num_threads = self.threads or 0
         options.add_session_config_entry("session.intra_op.allow_spinning", str(int(self.spinning)))
         options.add_session_config_entry("session.x64quantprecision", str(int(self.precise)))
@@ -116,12 +120,3 @@ class Settings:
 def ortvalues(model: OnnxModel) -> dict[str, OrtValue]:
     """The external constants of a model as ONNX Runtime's values, in the same memory."""
     return {name: OrtValue.ortvalue_from_numpy(array) for name, array in model.external.items()}
-
-
-def failure(what: str, error: Exception) -> DeviceError:
-    """The error that says what the engine did not do, in its own words.
-
-    The engine's exceptions have no base class, so callers catch whatever its calls raise.
-    """
-    text = str(error).strip().removeprefix("[ONNXRuntimeError] : ") or type(error).__name__
-    return DeviceError(f"onnxruntime {what}: {text.splitlines()[0]}")

@@ -91,7 +91,7 @@ class QualcommDevice(Toolchain):
     def amend(self, model: ModelProto) -> None:
         gates = {n.output[0]: n.input[0] for n in model.graph.node if n.op_type == "HardSigmoid"}
         for node in model.graph.node:
-            # Of x * HardSigmoid(x), in this order, it takes the gate for the input of a HardSwish.
+            # Of x * HardSigmoid(x), if nodes have names, it makes x * HardSwish(x).
             if node.op_type == "Mul" and gates.get(node.input[1]) == node.input[0]:
                 node.input[:] = reversed(node.input)
 

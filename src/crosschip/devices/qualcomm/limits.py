@@ -18,6 +18,7 @@ from crosschip.ops.standard.indexing import (
     ScatterND,
 )
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
+from crosschip.ops.standard.searching import TopK
 
 _INDEXED = (Gather, GatherElements, GatherND, ScatterElements, ScatterND)
 _RESIZED = (ResizeCubic, ResizeLinear, ResizeNearest)
@@ -31,6 +32,8 @@ def limit(operation: Operation) -> Refusal | None:
         return _sizes(operation)
     if isinstance(operation, Softplus):
         return Refusal("", "is computed with an error of one percent", Rule.OPERATOR)
+    if isinstance(operation, TopK):
+        return Refusal("", "of equal elements, any are taken", Rule.OPERATOR)
     if isinstance(operation, Sigmoid | Tanh):
         return _scale(operation)
     if isinstance(operation, Softmax):

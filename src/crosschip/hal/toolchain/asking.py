@@ -40,7 +40,9 @@ class Asking:
 
 
 def part_of(model: Model, operations: Sequence[Operation]) -> Model:
-    """Operations of a model as one of their own."""
+    """Operations of a model, given in any order, as one of their own."""
+    chosen = {operation.name for operation in operations}
+    operations = [operation for operation in model.operations if operation.name in chosen]
     made = {output for operation in operations for output in operation.outputs}
     read: dict[Operand, None] = {}
     for operation in operations:

@@ -73,7 +73,14 @@ class Toolchain(Device):
             raise DeviceError(f"property precision is {wrong!r}, but can only be float16")
         self._half = "precision" in self.properties
         self._worker: Worker | None = None
-        self._about: Mapping[str, Any] = self._asked("about")
+        try:
+            self._about: Mapping[str, Any] = self._asked("about")
+        except Refused as error:
+            self.close()
+            raise DeviceError(
+                f"{error}; {self.package} must be installed for {self._python}, or another Python "
+                f"be named by property python or {self.variable()}"
+            ) from None
 
     @classmethod
     def variable(cls) -> str:

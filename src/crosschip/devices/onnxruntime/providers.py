@@ -1,0 +1,174 @@
+"""ONNX Runtime's execution providers for other chips than the processor.
+
+Each is an instance of the device. Only those are here that can be made to compute float32 models in
+float32; the options that do so are from the providers' pages at
+https://onnxruntime.ai/docs/execution-providers.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
+
+from crosschip.hal import Instance, Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """An execution provider.
+
+    Attributes:
+        name: what ONNX Runtime calls it.
+        kind: the sort of hardware that it drives.
+        description: the hardware, for people.
+        options: those with which it computes in float32, whatever its defaults are.
+        environment: what must be set in the environment besides, with the value.
+        library: what the file beside ONNX Runtime that holds it is called after; empty if it is
+            part of ONNX Runtime itself.
+        package: the package that installs an ONNX Runtime of which it is a part.
+        plugin: the module that brings it as a plug-in, with `get_library_path`.
+        driver: the file or folder by which Linux shows that the chip's driver is there.
+    """
+
+    name: str
+    kind: Kind
+    description: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    library: str = ""
+    package: str = ""
+    plugin: str = ""
+    driver: str = ""
+
+    @property
+    def installed(self) -> bool:
+        """Whether it is there, as far as that shows without importing ONNX Runtime."""
+        engine = sys.modules.get("onnxruntime")
+        if engine is not None and self.name in engine.get_available_providers():
+            return True
+        return (
+            bool(self.plugin and find_spec(self.plugin))
+            or bool(self.library and _has_library(self.library))
+            or bool(self.package and _has_package(self.package))
+        )
+
+    @property
+    def problem(self) -> str:
+        """What speaks against using it here; empty if nothing does."""
+        if self.driver and sys.platform == "linux" and not any(Path("/").glob(self.driver)):
+            return f"its driver is not installed: there is no /{self.driver}"
+        for name, value in self.environment.items():
+            if os.environ.get(name) != value:
+                return f"it would compute in less than float32; set {name}={value} beforehand"
+        return ""
+
+
+PROVIDERS: Mapping[str, Provider] = {
+    "TensorRT": Provider(
+        name="TensorrtExecutionProvider",
+        kind=Kind.GPU,
+        description="NVIDIA's GPUs, through TensorRT",
+        options={"trt_fp16_enable": "0", "trt_int8_enable": "0"},
+        environment={"NVIDIA_TF32_OVERRIDE": "0"},
+        library="tensorrt",
+        driver="proc/driver/nvidia/version",
+    ),
+    "CUDA": Provider(
+        name="CUDAExecutionProvider",
+        kind=Kind.GPU,
+        description="NVIDIA's GPUs, through CUDA",
+        options={"use_tf32": "0"},
+        library="cuda",
+        driver="proc/driver/nvidia/version",
+    ),
+    "MIGraphX": Provider(
+        name="MIGraphXExecutionProvider",
+        kind=Kind.GPU,
+        description="AMD's GPUs, through MIGraphX",
+        options={"migraphx_fp16_enable": "0", "migraphx_int8_enable": "0"},
+        library="migraphx",
+        driver="dev/kfd",
+    ),
+    "CANN": Provider(
+        name="CANNExecutionProvider",
+        kind=Kind.ACCELERATOR,
+        description="Huawei's Ascend, through CANN",
+        options={"precision_mode": "must_keep_origin_dtype"},
+        library="cann",
+        package="onnxruntime-cann",
+        driver="dev/davinci[0-9]*",
+    ),
+    "DML": Provider(
+        name="DmlExecutionProvider",
+        kind=Kind.GPU,
+        description="GPUs on Windows, through DirectML",
+        package="onnxruntime-directml",
+    ),
+    "WebGPU": Provider(
+        name="WebGpuExecutionProvider",
+        kind=Kind.GPU,
+        description="GPUs, through WebGPU",
+        package="onnxruntime-webgpu",
+        plugin="onnxruntime_ep_webgpu",
+    ),
+    "CoreML": Provider(
+        name="CoreMLExecutionProvider",
+        kind=Kind.GPU,
+        description="Apple's GPUs, through Core ML",
+        options={
+            "ModelFormat": "MLProgram",
+            "MLComputeUnits": "CPUAndGPU",  # the Neural Engine computes in float16
+            "AllowLowPrecisionAccumulationOnGPU": "0",
+        },
+    ),
+    "ACL": Provider(
+        name="ACLExecutionProvider",
+        kind=Kind.CPU,
+        description="Arm's processors, through the Compute Library",
+        options={"enable_fast_math": "false"},
+    ),
+    "XNNPACK": Provider(
+        name="XnnpackExecutionProvider",
+        kind=Kind.CPU,
+        description="processors, through XNNPACK",
+    ),
+}
+"""The providers by the name of the device's instance."""
+
+
+def instances() -> Iterator[Instance]:
+    """The installed providers.
+
+    What is linked into an ONNX Runtime of one's own, and not by a package's name to be told, shows
+    once that has been imported.
+    """
+    for name, provider in PROVIDERS.items():
+        if provider.installed:
+            yield Instance(
+                name=name,
+                kind=provider.kind,
+                description=provider.description,
+                problem=provider.problem,
+            )
+
+
+def _has_library(library: str) -> bool:
+    spec = find_spec("onnxruntime")
+    places = spec.submodule_search_locations if spec else None
+    return any(
+        any(Path(place, "capi").glob(f"*onnxruntime_providers_{library}.*"))
+        for place in places or ()
+    )
+
+
+def _has_package(package: str) -> bool:
+    try:
+        distribution(package)
+    except PackageNotFoundError:
+        return False
+    return True

@@ -1,0 +1,102 @@
+"""Where the compiler, or its simulator, departs from the operators' definitions.
+
+Each rule names the smallest case that was seen to be wrong with version 2.5.0.
+"""
+
+from __future__ import annotations
+
+from crosschip.hal import Refusal, Rule
+from crosschip.ir import ElementType, Operand, Operation
+from crosschip.ir.types import FLOATS
+from crosschip.ops import Operator
+from crosschip.ops.standard.arithmetic import Clip, Pow
+from crosschip.ops.standard.quantization import Dequantize
+from crosschip.ops.standard.rearranging import ReverseSequence
+from crosschip.ops.standard.unary import Exp, Floor
+
+_INTEGERS = (ElementType.INT32, ElementType.INT64)
+
+
+def limit(operation: Operation) -> Refusal | None:
+    """The rule that an operation breaks, beside those of the compiler itself."""
+    refusal = _sizes(operation)
+    if refusal is not None:
+        return refusal
+    if isinstance(operation, Pow):
+        return _exponents(operation)
+    if isinstance(operation, ReverseSequence):
+        return _lengths(operation)
+    if isinstance(operation, Clip):
+        return _bounds(operation)
+    return _steps(operation) or _scales(operation)
+
+
+def _sizes(operation: Operation) -> Refusal | None:
+    """The compiler takes no input without axes or elements, and gives such outputs other shapes."""
+    for slot, operand in _computed(operation):
+        shape = operand.type.shape
+        if shape == ():
+            return Refusal(slot, "has no axes", Rule.SHAPE)
+        if shape is not None and 0 in shape:
+            return Refusal(slot, "has no elements", Rule.SHAPE)
+    return None
+
+
+def _exponents(op: Pow) -> Refusal | None:
+    """[2, 1, 4] to the power of [3, 1] comes out with its last axes in the order of [4, 3]."""
+    if op.input0.type.shape != op.outputs[0].type.shape:
+        return Refusal("input0", "must have the shape of the result", Rule.SHAPE)
+    return None
+
+
+def _lengths(op: ReverseSequence) -> Refusal | None:
+    """Of a sequence of no elements, the result is what the memory held before."""
+    lengths = op.lengths.value
+    if lengths is None or (lengths < 1).any():
+        return Refusal("lengths", "must be known to be 1 or more", Rule.VALUE)
+    return None
+
+
+def _bounds(op: Clip) -> Refusal | None:
+    """-4611686018427387905 with a lower bound of -4611686018427387904 stays what it is."""
+    if op.input.type.element_type in _INTEGERS:
+        detail = f"bounds of {op.input.type.element_type} are rounded"
+        return Refusal("input", detail, Rule.ELEMENT_TYPE)
+    return None
+
+
+def _steps(operation: Operation) -> Refusal | None:
+    """What is quantized may be a step off, and here that is more.
+
+    33 for 34 as an integer, the other answer of a comparison, e to the power of 5.1 for 5.
+    """
+    if not isinstance(operation, Operator) or isinstance(operation, Dequantize):
+        return None
+    exact = any(
+        output.type.quantization is None and output.type.element_type not in FLOATS
+        for output in operation.outputs
+    )
+    for slot, operand in operation.filled():
+        quantized = operand.type.quantization is not None
+        if quantized and (exact or isinstance(operation, Exp | Floor)):
+            detail = "is quantized, and a step off is too far here"
+            return Refusal(slot.name, detail, Rule.QUANTIZATION)
+    return None
+
+
+def _scales(operation: Operation) -> Refusal | None:
+    """To move what has scales along an axis, the compiler never comes to an end."""
+    if not isinstance(operation, Operator) or not operation.moves_integers:
+        return None
+    for slot, operand in _computed(operation):
+        quantization = operand.type.quantization
+        if quantization is not None and quantization.axis is not None:
+            return Refusal(slot, "has scales along an axis", Rule.QUANTIZATION)
+    return None
+
+
+def _computed(operation: Operation) -> list[tuple[str, Operand]]:
+    """What an operation reads and makes that is no constant, with the slots."""
+    slots = operation.filled() if isinstance(operation, Operator) else ()
+    read = [(slot.name, operand) for slot, operand in slots if not operand.is_constant]
+    return [*read, *(("output", output) for output in operation.outputs)]

@@ -1,0 +1,142 @@
+"""Drives rknn-toolkit2; runs in the environment that this is installed in, without crosschip.
+
+On a machine with one of Rockchip's chips, what it compiled is run by rknn-toolkit-lite2, if that is
+installed in the same environment; elsewhere by the simulator of rknn-toolkit2. The simulator runs
+only what the same object has just built, so a program keeps the ONNX model, and is built again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.helper import tensor_dtype_to_np_dtype
+
+_MODEL, _PROGRAM = "model.onnx", "model.rknn"
+
+os.environ["TQDM_DISABLE"] = "1"  # progress bars, where it says why it refuses a model
+
+
+class _Loaded:
+    """What `run` runs: the toolkit's object, and the types of the model's outputs."""
+
+    rknn: Any = None
+    types: Sequence[Any] = ()
+
+
+def about() -> Mapping[str, Any]:
+    """What the tool calls itself, and what runs the programs."""
+    _toolkit()
+    lite = f", rknn-toolkit-lite2 {version('rknn-toolkit-lite2')}" if _has_chip() else ""
+    return {"version": version("rknn-toolkit2") + lite}
+
+
+def compile(folder: str, settings: Mapping[str, str]) -> list[str]:
+    """Build `model.onnx` for a chip, and run it once: some refusals show only then."""
+    rknn = _built(folder, settings)
+    _done(rknn.export_rknn(str(Path(folder, _PROGRAM))), "export the program")
+    if not _has_chip():
+        _Loaded.rknn = rknn
+        _started(folder)
+        run([np.zeros(shape, dtype) for shape, dtype in _tensors(_graph(folder).input)])
+    return [_MODEL, _PROGRAM]
+
+
+def load(folder: str, settings: Mapping[str, str]) -> None:
+    """Make ready to run what was built."""
+    if _has_chip():
+        from rknnlite.api import RKNNLite
+
+        _Loaded.rknn = RKNNLite()
+        _done(_Loaded.rknn.load_rknn(str(Path(folder, _PROGRAM))), "load the program")
+        _started(folder)
+    elif _Loaded.rknn is None:
+        _Loaded.rknn = _built(folder, settings)
+        _started(folder)
+
+
+def run(inputs: Sequence[Any]) -> list[Any]:
+    """The outputs, in order and in the types of the model: float16 comes back as float32."""
+    more = {"data_type": [str(array.dtype) for array in inputs]} if _has_chip() else {}
+    formats = ["nchw"] * len(inputs)
+    made = _Loaded.rknn.inference(inputs=list(inputs), data_format=formats, **more)
+    if made is None:
+        raise RuntimeError("rknn-toolkit2 did not run the model")
+    return [array.astype(kind, copy=False) for array, kind in zip(made, _Loaded.types, strict=True)]
+
+
+def _built(folder: str, settings: Mapping[str, str]) -> Any:
+    _refuse_endless(_graph(folder))
+    rknn = _toolkit()(verbose=False)
+    _done(rknn.config(target_platform=settings["platform"]), "take the settings")
+    _done(rknn.load_onnx(model=str(Path(folder, _MODEL))), "read the model")
+    _done(rknn.build(do_quantization=False), "build the model")
+    return rknn
+
+
+def _refuse_endless(graph: Any) -> None:
+    """Refuse what the toolkit never comes to an end with: products of two quantized, computed."""
+    constants = {tensor.name for tensor in graph.initializer}
+    computed = {
+        node.output[0]
+        for node in graph.node
+        if node.op_type == "DequantizeLinear" and node.input[0] not in constants
+    }
+    for node in graph.node:
+        if node.op_type == "MatMul" and computed.issuperset(node.input):
+            raise RuntimeError(f"{node.name}: both matrices are quantized and computed")
+
+
+def _started(folder: str) -> None:
+    _done(_Loaded.rknn.init_runtime(), "start the runtime")
+    _Loaded.types = [dtype for _, dtype in _tensors(_graph(folder).output)]
+
+
+def _graph(folder: str) -> Any:
+    return onnx.load(Path(folder, _MODEL)).graph
+
+
+def _tensors(values: Any) -> list[tuple[list[int], Any]]:
+    """Shapes and types of inputs or outputs."""
+    kinds = [value.type.tensor_type for value in values]
+    return [
+        ([size.dim_value for size in kind.shape.dim], tensor_dtype_to_np_dtype(kind.elem_type))
+        for kind in kinds
+    ]
+
+
+def _toolkit() -> Any:
+    """The toolkit's class.
+
+    It imports PyTorch for one of its own ways to quantize, which is not used here: the two names
+    that it needs to be imported will do.
+    """
+    if "torch" not in sys.modules and find_spec("torch") is None:
+        torch: Any = types.ModuleType("torch")
+        torch.no_grad = lambda: lambda function: function
+        torch.nn = types.ModuleType("torch.nn")
+        torch.nn.Module = object
+        sys.modules.update({"torch": torch, "torch.nn": torch.nn})
+    from rknn.api import RKNN
+
+    return RKNN
+
+
+def _has_chip() -> bool:
+    """Whether the machine has a chip of Rockchip's, and what runs programs on it."""
+    tree = Path("/proc/device-tree/compatible")
+    return find_spec("rknnlite") is not None and tree.exists() and b"rockchip," in tree.read_bytes()
+
+
+def _done(status: int, what: str) -> None:
+    """Raise an error unless a call succeeded; it has printed the reason."""
+    if status != 0:
+        raise RuntimeError(f"rknn-toolkit2 did not {what}")
