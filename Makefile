@@ -72,5 +72,5 @@ $(VENV)/installed-quick: pyproject.toml | $(VENV)/python
 
 $(VENV)/installed-test: $(VENV)/installed-demo
 	@echo "== installing what the tests need"
-	$(PIP) install --group test
+	$(PIP) install --editable ".[xla]" --group test
 	@touch $@

@@ -20,8 +20,8 @@ QUICK = ("ir", "ops", "passes", "drawing", "runtime")
 CHIPS = ("tests", "chips")
 """The folder of tests that need the compilers of chips: run only where it is named."""
 
-ENGINES = ("onnxruntime", "openvino")
-"""The engines in the box, as devices and as packages. A test asks those that a parameter names."""
+ENGINES = ("onnxruntime", "openvino", "xla")
+"""The engines in the box, as devices and packages. A test asks those that a parameter names."""
 
 os.environ["CROSSCHIP_VERIFY"] = "1"  # also in the processes that tests start
 
@@ -90,7 +90,7 @@ class NoEngines:
         self, name: str, path: Sequence[str] | None = None, target: object = None
     ) -> ModuleSpec | None:
         """Whatever else is to be imported is found by others."""
-        if name.partition(".")[0] in (*ENGINES, "paddle", "torch"):
+        if name.partition(".")[0] in (*ENGINES, "jax", "jaxlib", "paddle", "torch"):
             raise ModuleNotFoundError(f"{name} is not there in a quick run", name=name)
         return None
 

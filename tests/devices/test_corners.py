@@ -408,3 +408,27 @@ def test_a_number_becomes_a_list(check: Checker) -> None:
     for shape in ([1], [-1], [1, 1]):
         agree(check, adds("RESHAPE", shape), [NUMBER], check.static)
         agree(check, adds("RESHAPE"), [NUMBER, integers(*shape)], check.static)
+
+
+@pytest.mark.parametrize("device", ["openvino"], indirect=True)
+@pytest.mark.parametrize("name", ["RESIZE_NEAREST", "RESIZE_LINEAR"])
+def test_scales_that_are_no_factors(check: Checker, name: str) -> None:
+    def build(b: Builder, x: Any, scales: Any) -> Any:
+        return b.add(operator_named(name), x, scales=scales)
+
+    for wrong in (0, -1, np.nan):
+        assert_refused(check, build, [IMAGE, np.array([1, wrong], np.float32)], check.static)
+    agree(check, build, [IMAGE, np.array([2, 0.5], np.float32)], check.static)
+
+
+def test_a_normalization_of_a_constant(check: Checker) -> None:
+    """With OpenVINO, each run would add its bias to the result of the run before."""
+    row = np.array([[1, 2, 4]], np.float32)
+    model = check.built(
+        lambda b, bias: b.add(operator_named("LAYER_NORMALIZATION"), b.constant(row), None, bias),
+        [np.ones(3, np.float32)],
+    )
+    if check.device.supports(model.operations[0], Options()):
+        program = check.device.compile(model, Options())
+        first, second = (program.run([np.full(3, n, np.float32)])[0] for n in (1, 2))
+        np.testing.assert_allclose(second, first + 1, rtol=1e-5)

@@ -51,7 +51,7 @@ FITS: dict[str, tuple[Build, list[Array]]] = {
     ),
     "GROUP_NORMALIZATION of no channels": (adds("GROUP_NORMALIZATION", groups=1), [zeros(1, 0)]),
     "INSTANCE_NORMALIZATION": (adds("INSTANCE_NORMALIZATION"), [zeros(1, 2, 0)]),
-    "LAYER_NORMALIZATION": (adds("LAYER_NORMALIZATION", np.ones((), np.float32)), [zeros(2, 0)]),
+    "LAYER_NORMALIZATION": (adds("LAYER_NORMALIZATION", np.ones((), np.float32)), [zeros(0, 2)]),
     "GATHER_ND": (adds("GATHER_ND"), [zeros(2, 0), integers([1], [-2])]),
     "GATHER_ND of no places": (adds("GATHER_ND"), [zeros(2, 3), zeros(0, 1, dtype=np.int64)]),
     "UNIQUE": (lambda b, x: b.add_all(operator_named("UNIQUE"), x), [zeros(0, 2)]),
@@ -62,6 +62,10 @@ FITS: dict[str, tuple[Build, list[Array]]] = {
     "MAT_MUL of vectors": (adds("MAT_MUL"), [zeros(3), zeros(3)]),
     "PAD": (computed("PAD", "pads"), [np.ones(3, np.float32), integers(-3, 2)]),
     "RESIZE_NEAREST": (computed("RESIZE_NEAREST", "shape"), [zeros(1, 1, 2, 2), integers(0, 3)]),
+    "RESIZE_NEAREST by scales": (
+        computed("RESIZE_NEAREST", "scales"),
+        [np.ones((1, 1, 2, 2), np.float32), np.array([1.5, 2], np.float32)],
+    ),
 }
 """Operators, and arrays without elements, with which they make something or nothing."""
 
@@ -76,6 +80,14 @@ FITS_NOT: dict[str, tuple[Build, list[Array]]] = {
     "PAD": (computed("PAD", "pads"), [zeros(1), integers(-3, 2)]),
     "PAD by what is known": (adds("PAD", [-3, 2]), [zeros(1)]),
     "RESIZE_NEAREST": (computed("RESIZE_NEAREST", "shape"), [zeros(1, 1, 2, 2), integers(0, -1)]),
+    "RESIZE_NEAREST by nothing": (
+        computed("RESIZE_NEAREST", "scales"),
+        [zeros(1, 1, 2, 2), np.array([1, 0], np.float32)],
+    ),
+    "RESIZE_NEAREST by infinity": (
+        computed("RESIZE_NEAREST", "scales"),
+        [zeros(1, 1, 2, 2), np.array([np.inf, 1], np.float32)],
+    ),
     "CUM_SUM": (computed("CUM_SUM", "axis"), [zeros(0), np.array(1)]),
     "EXPAND": (adds("EXPAND"), [number(1), integers(0, -3)]),
     "RANGE by infinity": (adds("RANGE"), [number(0), number(1), number(np.inf)]),

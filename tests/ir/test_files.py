@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper, numpy_helper, save_model
-from tests.modelling import ROOT, float32
+from tests.modelling import float32
 
 import crosschip
 from crosschip.ir import ModelFileError, Operand
@@ -150,10 +150,10 @@ def test_a_pipe_is_no_model(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("layout", ["pdmodel", "combined", "separate", "json"])
-def test_a_pipe_is_no_parameters(tmp_path: Path, layout: str) -> None:
+def test_a_pipe_is_no_parameters(tmp_path: Path, models: Path, layout: str) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
-    for source in (ROOT / "build" / "models" / "layouts" / layout).iterdir():
+    for source in (models / "layouts" / layout).iterdir():
         if source.suffix in (".pdmodel", ".json") or source.name == "__model__":
             (folder / source.name).write_bytes(source.read_bytes())
         else:

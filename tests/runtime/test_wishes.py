@@ -178,6 +178,14 @@ def test_a_small_segment_joins_those_around_it_and_says_so() -> None:
     assert not [d for d in placement.fallbacks if d.type == "RELU"]
 
 
+def test_small_segments_that_alternate_join_on_a_third_device() -> None:
+    devices = {"a": without("TANH"), "b": without("RELU"), "c": without()}
+    model = chain(Relu, Tanh, Relu, Tanh)
+    assert len(place(model, devices).segments) == 4
+    placement = place(model, devices, wishes=Wishes(min_segment=2))
+    assert owners(placement) == ["c"] * 4
+
+
 def test_a_small_segment_stays_where_nobody_else_takes_it() -> None:
     devices = {"a": without("TANH"), "b": without("RELU")}
     placement = place(chain(Relu, Tanh, Tanh), devices, wishes=Wishes(min_segment=3))

@@ -256,8 +256,10 @@ def _channels(*slots: str) -> Rule:
     return rule
 
 
-def _scales(operation: Operator, arrays: Arrays, expected: Array) -> Array:
-    """The elements whose scale or bias is not finite."""
+def _scales(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
+    """The elements whose scale or bias is not finite; everything, if there are none."""
+    if expected.size == 0:
+        return True
     mask = np.zeros(expected.shape, np.bool_)
     for slot in ("scale", "bias"):
         for array in arrays.get(slot, ()):

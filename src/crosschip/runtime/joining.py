@@ -84,7 +84,13 @@ class _Joining:
         self._visits -= len(owners)
         names = [owner or "" for owner in owners]
         words = [self._dialect(owner, index) for index, owner in enumerate(owners)]
-        runs = cut(self._model, names, words)
+        groups = [
+            group
+            for device, answers in self._asked.items()
+            for _, group in answers.groups
+            if all(owners[index] == device for index in group)
+        ]
+        runs = cut(self._model, names, words, groups)
         return [(names[run[0]], run) for run in runs if names[run[0]]]
 
     def _dialect(self, owner: str | None, index: int) -> str:
@@ -102,6 +108,7 @@ class _Joining:
                 moved = self._moved(owners, [section], target)
                 if moved is not None:
                     yield moved
+        yield from self._all_at_once(owners, offending)
 
     def _many_at_once(self, owners: Owners, offending: Sequence[Section]) -> Iterator[Owners]:
         """The offending segments of one device to one other; the last device's move first."""
@@ -111,6 +118,14 @@ class _Joining:
                 moved = self._moved(owners, own, target)
                 if moved is not None:
                     yield moved
+        yield from self._all_at_once(owners, offending)
+
+    def _all_at_once(self, owners: Owners, offending: Sequence[Section]) -> Iterator[Owners]:
+        """All offending segments that one device takes, on that: neighbours only join together."""
+        for target in self._asked:
+            moved = self._moved(owners, offending, target)
+            if moved is not None:
+                yield moved
 
     def _on_fewer_devices(self, owners: Owners) -> Iterator[Owners]:
         """All that some of the devices can take, on them."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.ops.oracle import functional, of_onnx, of_torch, torch
 
 from crosschip.devices.reference import ReferenceProgram
-from crosschip.ir import Array, Builder, DeviceError, ElementType
+from crosschip.ir import Array, Builder, DeviceError, ElementType, Quantization
 from crosschip.ops.standard.creation import Fill, FillLike, OneHot, Range, Rank, ShapeOf
 
 if TYPE_CHECKING:
@@ -137,6 +137,19 @@ def test_a_range_of_constants_has_a_known_size() -> None:
     assert made.type.static_shape == (4,)
     numbers = b.add(Range, np.int64(2), np.int64(6), np.int64(2))
     assert b.add(Fill, numbers, np.float32(0)).type.shape == (2, 4)
+
+
+def test_a_range_of_quantized_constants_runs_over_what_they_stand_for() -> None:
+    b = Builder("range")
+    start, end, step = (
+        b.constant(np.array(stored, np.int8), quantization=Quantization((scale,)))
+        for stored, scale in ((0, 0.25), (8, 0.5), (4, 0.25))
+    )
+    b.output("y", b.add(Range, start, end, step))
+    model = b.build()
+    (found,) = ReferenceProgram(model).run([])
+    assert found.shape == (4,)
+    assert all(output.type.static_shape in (None, (4,)) for output in model.outputs.values())
 
 
 @pytest.mark.parametrize("step", [0.0, np.nan, np.inf])

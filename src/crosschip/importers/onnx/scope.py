@@ -49,6 +49,7 @@ from crosschip.ir import (
     ModelError,
     ModelFileError,
     Operand,
+    Origin,
     TensorType,
     UnsupportedError,
 )
@@ -280,10 +281,12 @@ class Scope(Names):
     def _import(self, number: int, proto: NodeProto) -> None:
         """Add the operations that a node stands for."""
         spend()
-        if not proto.output:
+        made = [text(name) for name in proto.output]
+        if not made:
             raise ModelError("has no outputs")
         before = len(self._builder.operations)
-        inputs = [self.optional(text(name)) if name else None for name in proto.input]
+        read = [text(name) for name in proto.input]
+        inputs = [self.optional(name) if name else None for name in read]
         stem = text(proto.name)
         own = f"{self._prefix}{stem}" if stem else f"{self._prefix}{text(proto.op_type)}_{number}"
         names = self._shared.names(own, number)
@@ -291,7 +294,8 @@ class Scope(Names):
         function = self._shared.function(proto)
         around = self._builder.origins
         if self._of_file:
-            self._builder.origins = (origin_of(proto),)
+            origin = Origin(full_name(proto), tuple(filter(None, read)), tuple(filter(None, made)))
+            self._builder.origins = (origin,)
         try:
             if function is not None:
                 results = self._by_model_function(function, proto, inputs, names)
@@ -299,7 +303,7 @@ class Scope(Names):
                 results = self._results(proto, inputs, names)
         finally:
             self._builder.origins = around
-        self._bind(proto, results, before)
+        self._bind(proto, made, results, before)
 
     def _results(
         self, proto: NodeProto, inputs: Sequence[Operand | None], names: Iterator[str]
@@ -382,9 +386,14 @@ class Scope(Names):
         wanted = zip(body.output, proto.output, strict=False)
         return [scope.optional(text(name)) if own else None for name, own in wanted]
 
-    def _bind(self, proto: NodeProto, results: Sequence[Operand | None], before: int) -> None:
+    def _bind(
+        self,
+        proto: NodeProto,
+        outputs: Sequence[str],
+        results: Sequence[Operand | None],
+        before: int,
+    ) -> None:
         """Give the results the names that the file has for them."""
-        outputs = [text(name) for name in proto.output]
         results = results[: len(outputs)]
         renamed = self._shared.rename(
             self._builder, dict(zip(results, outputs, strict=False)), before

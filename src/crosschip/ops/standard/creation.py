@@ -137,7 +137,9 @@ class Range(Operator):
         parts = (self.start, self.end, self.step)
         for slot, part in zip(("start", "end", "step"), parts, strict=True):
             check_single(slot, part)
-        values = [part.value for part in parts if part.value is not None]
+        # What is quantized stands for other numbers than it holds.
+        plain = [part for part in parts if part.type.quantization is None]
+        values = [part.value for part in plain if part.value is not None]
         if len(values) == len(parts):
             return (_count(*(value.item() for value in values)),)
         return (self._named_count(),)

@@ -83,6 +83,9 @@ class GatherND(_Picking):
         batch = np.ix_(*map(np.arange, input.shape[: self.batch_dims]))
         more = (1,) * (indices.ndim - 1 - self.batch_dims)
         places = tuple(np.reshape(i, i.shape + more) for i in batch)
+        for axis, index in enumerate(np.moveaxis(indices, -1, 0), self.batch_dims):
+            # Older versions of NumPy check none where the picked parts have no elements.
+            _check_index(index, axis, input.shape[axis])
         picked = input[(*places, *np.moveaxis(indices, -1, 0))]
         rest = input.shape[self.batch_dims + indices.shape[-1] :]
         return np.broadcast_to(picked, (*indices.shape[:-1], *rest))
@@ -257,6 +260,15 @@ def _whole_places(indices: Array) -> tuple[Array, ...]:
     With that, there is an index even in a place that has none, and is the whole tensor.
     """
     return (np.zeros(indices.shape[:-1], np.int64), *np.moveaxis(indices, -1, 0))
+
+
+def _check_index(indices: Array, axis: int, size: int) -> None:
+    """Refuse indices that are out of the range of an axis, as NumPy says it."""
+    outside = indices[(indices < -size) | (indices >= size)]
+    if outside.size:
+        raise IndexError(
+            f"index {outside.flat[0]} is out of bounds for axis {axis} with size {size}"
+        )
 
 
 def _elementwise_places(indices: Array, axis: int) -> tuple[Array, ...]:

@@ -79,7 +79,8 @@ class LayerNormalization(Elementwise):
     `m` and `v` are mean and (biased) variance over the axes from `begin_norm_axis` on, which counts
     from the last axis if negative. `scale` and `bias` broadcast to the input without making it
     larger; mostly they have the shape of the normalized axes. Left out, they are 1 and 0. Elements
-    whose scale or bias is not finite are not specified.
+    whose scale or bias is not finite are not specified. Where there are no elements, the output has
+    none either, or is an error.
 
     Source: Ba, Kiros and Hinton, "Layer Normalization", https://arxiv.org/abs/1607.06450.
     """

@@ -161,7 +161,9 @@ class Recurrent(Operator):
         """The outputs, as values of an algebra."""
         hidden_of_passes, last_of_passes = [], []
         for index, backwards in enumerate(self.direction.passes):
-            p = ScanDirection(algebra, tensors, index, self.gates, self._gates(algebra, index))
+            p = ScanDirection(
+                algebra, tensors, index, self.gates, self.functions_of(algebra, index)
+            )
             states = [
                 zero if tensors[slot] is None else algebra.pick(tensors[slot], index)
                 for slot in self.states
@@ -177,7 +179,7 @@ class Recurrent(Operator):
         last = (algebra.stack(each, 0) for each in zip(*last_of_passes, strict=True))
         return (algebra.stack(hidden_of_passes, 1), *last)
 
-    def _gates(self, algebra: Algebra, index: int) -> list[Gate]:
+    def functions_of(self, algebra: Algebra, index: int) -> list[Gate]:
         """The activation functions of a scan, by its index."""
         found = []
         for place, own in enumerate(self.functions, index * len(self.functions)):

@@ -35,17 +35,7 @@ def batch_normalization(g: Graph, op: BatchNormalization) -> str:
 
 
 def _scaled(op: LayerNormalization) -> Refusal | None:
-    if op.scale is None:
-        return Refusal("scale", "is left out")
-    shape = op.input.type.shape
-    if shape is not None and not is_static(shape[op.begin_norm_axis :]):
-        scale = op.scale.type.static_shape
-        normalized = len(shape) - op.begin_norm_axis % len(shape)
-        shape = None if scale is None or len(scale) < normalized or 1 in scale else shape
-    if shape is None:
-        # It takes no mean of nothing.
-        return Refusal("input", "the axes that are normalized must be known", Rule.SHAPE)
-    return one_type(op)
+    return Refusal("scale", "is left out") if op.scale is None else one_type(op)
 
 
 @converts(LayerNormalization, limit=_scaled, nonempty=True)

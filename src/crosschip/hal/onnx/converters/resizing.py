@@ -89,6 +89,17 @@ def _not_negative(g: Graph, shape: Operand) -> str:
     return refused_unless(g, g.add("GreaterOrEqual", least, g.int64([0])), sizes, g.int64([2]))
 
 
+def _factors(g: Graph, scales: Operand) -> str:
+    """The scales of height and width, refused if one is not positive and finite."""
+    factors = g.cast(g[scales], np.float32)
+    if scales.value is not None:
+        return factors
+    nothing, infinity = (g.constant(np.array(n, np.float32)) for n in (0, np.inf))
+    sound = g.add("And", g.add("Greater", factors, nothing), g.add("Less", factors, infinity))
+    all_sound = g.add("ReduceProd", g.cast(sound, np.float32))
+    return refused_unless(g, g.add("Greater", all_sound, nothing), factors, g.int64([2]))
+
+
 def _sources(g: Graph, op: ResizeNearest, axis: int, asked: str) -> str:
     """The row (axis 2) or column (axis 3) of the source that each one of the target shows.
 
@@ -112,7 +123,7 @@ def _sources(g: Graph, op: ResizeNearest, axis: int, asked: str) -> str:
     else:
         scales = op.operand("scales")
         assert scales, "inference asks for one of the two"
-        scale = g.add("Gather", g.cast(g[scales], np.float32), place)
+        scale = g.add("Gather", _factors(g, scales), place)
         new, ratio = g.add("Floor", g.add("Mul", size, scale)), quotient(one, scale)
     last = g.add("Sub", size, one)
     if op.align_corners:
