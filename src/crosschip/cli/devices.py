@@ -5,6 +5,7 @@ from dataclasses import asdict
 import crosschip
 from crosschip.cli._options import Json
 from crosschip.cli._show import document, table
+from crosschip.runtime.discovery import DeviceReport
 
 
 def command(as_json: Json = False) -> None:
@@ -16,5 +17,12 @@ def command(as_json: Json = False) -> None:
     table(
         "Devices",
         ("name", "vendor", "kind", "version", "available"),
-        [(d.name, d.vendor, d.kind, d.version, "yes" if d.available else d.reason) for d in found],
+        [(d.name, d.vendor, d.kind, d.version, _available(d)) for d in found],
     )
+
+
+def _available(device: DeviceReport) -> str:
+    """Whether a device can be used, and whether it is the chip itself."""
+    if not device.available:
+        return device.reason
+    return "simulated" if device.simulated else "yes"

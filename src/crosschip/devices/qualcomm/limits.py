@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.hal import Refusal, Rule
-from crosschip.ir import ElementType, Operation, Quantization
+from crosschip.ir import ElementType, Operand, Operation, Quantization
+from crosschip.ir.types import INTEGERS
 from crosschip.ops.definition.slots import ComputedParameter
 from crosschip.ops.standard.activation import Sigmoid, Softmax, Softplus, Tanh
-from crosschip.ops.standard.arithmetic import Pow
+from crosschip.ops.standard.arithmetic import Clip, Pow
 from crosschip.ops.standard.blocks import DepthToSpace, SpaceToDepth
 from crosschip.ops.standard.indexing import (
     Gather,
@@ -32,6 +33,9 @@ def limit(operation: Operation) -> Refusal | None:
         return _sizes(operation)
     if isinstance(operation, Softplus):
         return Refusal("", "is computed with an error of one percent", Rule.OPERATOR)
+    if isinstance(operation, Clip) and _is_integer(operation.input):
+        detail = "is of integers, which it fails to compile where the bounds leave one"
+        return Refusal("input", detail, Rule.ELEMENT_TYPE)
     if isinstance(operation, TopK):
         return Refusal("", "of equal elements, any are taken", Rule.OPERATOR)
     if isinstance(operation, Sigmoid | Tanh):
@@ -43,6 +47,10 @@ def limit(operation: Operation) -> Refusal | None:
     if isinstance(operation, Pow) and operation.outputs[0].type.quantization:
         return Refusal("output", "is quantized, which comes out wrong", Rule.QUANTIZATION)
     return None
+
+
+def _is_integer(operand: Operand) -> bool:
+    return operand.type.element_type in INTEGERS and operand.type.quantization is None
 
 
 def _indices(
