@@ -36,7 +36,7 @@ from crosschip.demo.recognition import ctc_decode, load_characters
 from crosschip.ir import Array, Model, Operation
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
-from crosschip.runtime.placement import Placement
+from crosschip.runtime.placement.placing import Placement
 
 FLOAT16, INT8 = "float16", "int8"
 LIMIT = 1e-2

@@ -22,10 +22,10 @@ from crosschip.bench.timing import Timing, interleave
 from crosschip.hal import YES, Kind, Offer, Support
 from crosschip.ir import Model
 from crosschip.passes import simplify
-from crosschip.runtime.asking import Ask
-from crosschip.runtime.placement import Placement, place
-from crosschip.runtime.sources import sources_of
-from crosschip.runtime.wishing import Request
+from crosschip.runtime.placement.asking import Ask
+from crosschip.runtime.placement.directives import Directives
+from crosschip.runtime.placement.placing import Placement, place
+from crosschip.runtime.placement.sources import sources_of
 
 LIMITS = {10_000: 2.0, 100_000: 30.0}
 BAR = ", ".join(f"{size:,} operations in under {limit:g} s" for size, limit in LIMITS.items())
@@ -61,16 +61,16 @@ def measure(*, quick: bool) -> Iterator[Placing]:
                 partition = Path(folder, "partition")
                 partition.write_text("\n".join(lines), encoding="utf-8")
                 for file, count in ((None, 0), (partition, len(lines))):
-                    run = _placing(model, given, Request(file))
+                    run = _placing(model, given, Directives(file))
                     seconds = interleave({"": run}, 3, burst=1, warm_up=0)[""]
                     best = Timing.of(seconds).best_ms / 1e3
                     yield Placing(kind, size, count, len(run().segments), best)
 
 
-def _placing(model: Model, given: Model, request: Request) -> Callable[[], Placement]:
+def _placing(model: Model, given: Model, directives: Directives) -> Callable[[], Placement]:
     devices = {name: _takes(*types) for name, types in zip("abcd", _TAKES, strict=True)}
     kinds = dict.fromkeys(devices, Kind.CPU)
-    return lambda: place(model, devices, wishes=request.wishes(model, given, kinds))
+    return lambda: place(model, devices, constraints=directives.constraints(model, given, kinds))
 
 
 def _takes(*types: str) -> Ask:

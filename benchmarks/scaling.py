@@ -25,8 +25,8 @@ from crosschip.bench.timing import Run, Timing, interleave
 from crosschip.hal import YES, Offer, Support
 from crosschip.ir import Operation
 from crosschip.passes import simplify
-from crosschip.runtime.asking import Ask
-from crosschip.runtime.placement import place
+from crosschip.runtime.placement.asking import Ask
+from crosschip.runtime.placement.placing import place
 
 LIMIT = 2.0
 BAR = f"the time per operation differs by at most a factor of {LIMIT:g} between sizes"

@@ -35,7 +35,7 @@ from crosschip.ir import (
     TensorType,
 )
 from crosschip.ops import Operator
-from crosschip.runtime.asking import Ask
+from crosschip.runtime.placement.asking import Ask
 
 ROOT = Path(__file__).parents[1]
 

@@ -14,8 +14,8 @@ from tests.cli.conftest import Crosschip
 
 from crosschip.cli import _show
 from crosschip.cli._show import doing, table
-from crosschip.runtime.cache import Cache
-from crosschip.runtime.entry import Entry
+from crosschip.runtime.cache.entry import Entry
+from crosschip.runtime.cache.folder import Cache
 
 SHAPE = ("--shape", "image=2x3x5x8")
 

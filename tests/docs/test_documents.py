@@ -104,11 +104,11 @@ def test_commands_are_there(document: Path) -> None:
 
 def test_formats_page_has_the_versions_of_the_code() -> None:
     from crosschip.ops.definition import serialization
-    from crosschip.runtime import cache, entry
+    from crosschip.runtime.cache import entry, folder
 
     page = (ROOT / "docs" / "formats.md").read_text("utf-8")
-    assert f"`{cache.SUFFIX}`" in page or f"<key>{cache.SUFFIX}" in page
-    assert f"A cache entry (`<key>{cache.SUFFIX}`), format version {entry.FORMAT_VERSION}" in page
+    assert f"`{folder.SUFFIX}`" in page or f"<key>{folder.SUFFIX}" in page
+    assert f"A cache entry (`<key>{folder.SUFFIX}`), format version {entry.FORMAT_VERSION}" in page
     assert f"A saved model, format version {serialization.FORMAT_VERSION}" in page
     first, second = re.findall(r"\| 8 \| 4 \| format version, unsigned: (\d+) \|", page)
     assert (int(first), int(second)) == (entry.FORMAT_VERSION, serialization.FORMAT_VERSION)

@@ -11,7 +11,7 @@ import crosschip
 from crosschip.ir import Model, Operation, Origin
 from crosschip.ops.standard.activation import Relu, Tanh
 from crosschip.passes import simplify
-from crosschip.runtime.sources import sources_of
+from crosschip.runtime.placement.sources import sources_of
 
 
 def imported(text: str) -> Model:

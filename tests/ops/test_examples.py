@@ -23,7 +23,7 @@ from crosschip.ops.definition.examples import Example, arrays_for, examples_of, 
 from crosschip.ops.definition.slots import Fuse
 from crosschip.passes import Specialize
 from crosschip.runtime.discovery import open_device
-from crosschip.runtime.placement import place
+from crosschip.runtime.placement.placing import place
 
 CASES = {
     f"{name}-{index}": (operator, arguments)

@@ -22,7 +22,7 @@ from crosschip.ops.standard.joining import Concat, Stack
 from crosschip.ops.standard.layout import Expand, Reshape, Squeeze, Unsqueeze
 from crosschip.ops.standard.rearranging import Tile
 from crosschip.ops.standard.slicing import Slice
-from crosschip.runtime.placement import place
+from crosschip.runtime.placement.placing import place
 
 N, H, W = symbol("N"), symbol("H"), symbol("W")
 

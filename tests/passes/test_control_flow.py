@@ -22,11 +22,11 @@ from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.reduction import ReduceSum
 from crosschip.ops.standard.unary import Exp, Neg
 from crosschip.passes import ResolveControlFlow, simplify
-from crosschip.runtime.asking import asking
 from crosschip.runtime.building import build_all
 from crosschip.runtime.discovery import open_device
 from crosschip.runtime.execution import Plan
-from crosschip.runtime.placement import place
+from crosschip.runtime.placement.asking import asking
+from crosschip.runtime.placement.placing import place
 
 X = np.array([1, -2, 3], np.float32)
 ROWS = np.arange(6, dtype=np.float32).reshape(2, 3)

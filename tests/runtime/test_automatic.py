@@ -32,7 +32,7 @@ from crosschip.ops.standard.activation import Relu, Tanh
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.unary import Exp
 from crosschip.runtime import discovery
-from crosschip.runtime.cache import Cache
+from crosschip.runtime.cache.folder import Cache
 from crosschip.runtime.measuring import Choice, Trial, typical_inputs
 
 RUNS: dict[str, int] = {}

@@ -21,15 +21,15 @@ from tests.modelling import at_once, python_path
 
 from crosschip.hal.folders import cache_folder
 from crosschip.ir import CacheError, InputError
-from crosschip.runtime import cache as cache_module
-from crosschip.runtime.cache import (
+from crosschip.runtime.cache import folder as cache_module
+from crosschip.runtime.cache.entry import Entry
+from crosschip.runtime.cache.folder import (
     DEFAULT_LIMIT,
     SUFFIX,
     Cache,
     default_limit,
     open_cache,
 )
-from crosschip.runtime.entry import Entry
 
 ENTRY = Entry("0" * 64, "npu", "1.0", "model.0", 3)
 PROGRAM = bytes(range(256)) * 3
@@ -419,8 +419,8 @@ def test_what_killed_writers_left_counts_toward_the_limit(cache: Cache) -> None:
 FILLING = """
 import sys
 from pathlib import Path
-from crosschip.runtime.cache import Cache
-from crosschip.runtime.entry import Entry
+from crosschip.runtime.cache.folder import Cache
+from crosschip.runtime.cache.entry import Entry
 
 sys.stdin.readline()
 folder, limit = Path(sys.argv[1]), int(sys.argv[2])
@@ -448,8 +448,8 @@ def test_eight_processes_keep_the_limit(cache: Cache) -> None:
 WRITING = """
 import sys
 from pathlib import Path
-from crosschip.runtime.cache import Cache
-from crosschip.runtime.entry import Entry
+from crosschip.runtime.cache.folder import Cache
+from crosschip.runtime.cache.entry import Entry
 
 print("ready", flush=True)
 while True:

@@ -22,7 +22,7 @@ from crosschip.ir import (
     ModelFileError,
 )
 from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
-from crosschip.runtime.cache import Cache
+from crosschip.runtime.cache.folder import Cache
 
 Warnings = Callable[[], list[str]]
 x = {"x0": np.array([-1, 0.5], np.float32)}

@@ -16,7 +16,7 @@ from crosschip.hal import Device
 from crosschip.ir import Builder, Operand, symbol
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.matrix import MatMul
-from crosschip.runtime.cache import Cache
+from crosschip.runtime.cache.folder import Cache
 from crosschip.runtime.discovery import open_device
 
 ENGINES = ("onnxruntime", "openvino")

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosschip.runtime.entry import Damaged, Entry, head, read
-from crosschip.runtime.hashing import BLOCK_SIZE
+from crosschip.runtime.cache.entry import Damaged, Entry, head, read
+from crosschip.runtime.cache.hashing import BLOCK_SIZE
 
 ENTRY = Entry("0" * 64, "npu", "1.0", "model.0", 3)
 PROGRAM = bytes(range(256)) * 3

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosschip.runtime.grouping import grouped
+from crosschip.runtime.placement.grouping import grouped
 
 
 @st.composite

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from crosschip.runtime.hashing import BLOCK_SIZE, block_digests
+from crosschip.runtime.cache.hashing import BLOCK_SIZE, block_digests
 
 
 @pytest.mark.parametrize("size", [0, 1, BLOCK_SIZE, BLOCK_SIZE + 1, 4 * BLOCK_SIZE, 9_000_000])

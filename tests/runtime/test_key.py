@@ -27,8 +27,8 @@ from crosschip.ir import (
 from crosschip.ops.standard.activation import LeakyRelu, Relu, Sigmoid
 from crosschip.ops.standard.arithmetic import Add, Sub
 from crosschip.ops.standard.quantization import Dequantize
+from crosschip.runtime.cache.key import cache_key, canonical
 from crosschip.runtime.guard import GuardedDevice
-from crosschip.runtime.key import cache_key, canonical
 
 PLAIN = Options()
 MATRIX = float32(2, 3)

@@ -17,9 +17,9 @@ import crosschip
 from crosschip.hal import Kind
 from crosschip.ir import Builder, InputError, Model, Operand, UnsupportedError
 from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
-from crosschip.runtime.partition import parse
-from crosschip.runtime.placement import Placement
-from crosschip.runtime.subgraphs import subgraph_operators, subgraph_text
+from crosschip.runtime.placement.partition import parse
+from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.subgraphs import subgraph_operators, subgraph_text
 
 Warnings = Callable[[], list[str]]
 

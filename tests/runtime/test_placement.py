@@ -33,8 +33,8 @@ from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.layout import Flatten
 from crosschip.ops.standard.matrix import FullyConnected
 from crosschip.ops.standard.normalization import BatchNormalization
-from crosschip.runtime.asking import Ask
-from crosschip.runtime.placement import Placement, place
+from crosschip.runtime.placement.asking import Ask
+from crosschip.runtime.placement.placing import Placement, place
 
 
 def only(*types: str) -> Ask:

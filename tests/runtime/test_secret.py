@@ -11,7 +11,7 @@ import pytest
 from tests.modelling import at_once
 
 from crosschip.ir import CacheError
-from crosschip.runtime.secret import SIZE, secret, secret_file
+from crosschip.runtime.cache.secret import SIZE, secret, secret_file
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_two_are_never_the_same(path: Path) -> None:
 
 MAKING = """
 import sys
-from crosschip.runtime.secret import secret
+from crosschip.runtime.cache.secret import secret
 sys.stdin.readline()
 print(secret().hex())
 """

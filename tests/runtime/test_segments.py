@@ -13,7 +13,7 @@ from tests.random_models import Example, examples
 
 from crosschip.ir import Builder, Model, Operand, Operation
 from crosschip.ops.standard.joining import Concat
-from crosschip.runtime.segments import Segment, cut, segments_of
+from crosschip.runtime.placement.segments import Segment, cut, segments_of
 
 Sources = Sequence[Sequence[int]]
 """For each operation of a graph, the earlier operations that it reads from."""

@@ -10,7 +10,7 @@ from crosschip.cli import _options
 from crosschip.cli._show import console, document, table
 from crosschip.hal.folders import cache_folder
 from crosschip.ir.text import legible
-from crosschip.runtime.cache import Cache, Listed
+from crosschip.runtime.cache.folder import Cache, Listed
 
 
 def command(

@@ -12,8 +12,8 @@ from crosschip.cli import _options
 from crosschip.cli._show import console, document, doing, table
 from crosschip.drawing import to_dot, to_svg
 from crosschip.ir import InputError
-from crosschip.runtime.placement import Placement
-from crosschip.runtime.subgraphs import subgraph_operators, subgraph_text
+from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.subgraphs import subgraph_operators, subgraph_text
 
 
 def command(

@@ -9,11 +9,11 @@ from importlib.metadata import version
 
 from crosschip.hal import Options
 from crosschip.ir import BudgetError, Error, InputError, Model, UnsupportedError
-from crosschip.runtime.cache import Cache
+from crosschip.runtime.cache.entry import Entry
+from crosschip.runtime.cache.folder import Cache
+from crosschip.runtime.cache.key import automatic_key
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.entry import Entry
 from crosschip.runtime.guard import GuardedDevice
-from crosschip.runtime.key import automatic_key
 from crosschip.runtime.measuring import Choice, Trial, measure, typical_inputs
 
 SLOWEST = "reference"

@@ -8,7 +8,7 @@ from crosschip.hal import CompileError, Options
 from crosschip.ir import Operation
 from crosschip.runtime.building import Failed
 from crosschip.runtime.guard import GuardedDevice
-from crosschip.runtime.segments import Segment, part_of
+from crosschip.runtime.placement.segments import Segment, part_of
 
 _ATTEMPTS = 64
 """The compilations after which what has been found has to do."""

@@ -13,15 +13,15 @@ from typing import Literal
 
 from crosschip.hal import CompileError, Options
 from crosschip.ir import ControlFlow, DeviceError
-from crosschip.runtime.cache import Cache
+from crosschip.runtime.cache.entry import Entry
+from crosschip.runtime.cache.folder import Cache
+from crosschip.runtime.cache.key import cache_key
 from crosschip.runtime.control import RUNTIME, program_for
-from crosschip.runtime.entry import Entry
 from crosschip.runtime.execution import Execute, Plan
 from crosschip.runtime.guard import GuardedDevice, GuardedProgram
-from crosschip.runtime.key import cache_key
-from crosschip.runtime.placement import Placement
+from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.profiles import shapes_for
-from crosschip.runtime.segments import Segment
 
 logger = logging.getLogger("crosschip")
 

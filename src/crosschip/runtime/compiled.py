@@ -17,7 +17,7 @@ from crosschip.ir.closing import Closing
 from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.runtime.execution import Plan
 from crosschip.runtime.guard import GuardedDevice, GuardedProgram, call
-from crosschip.runtime.placement import Placement
+from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.requests import Priority, Request, RequestQueue
 from crosschip.runtime.signature import Signature
 

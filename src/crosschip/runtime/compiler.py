@@ -23,20 +23,20 @@ from crosschip.ir import (
 from crosschip.ir.budget import check_sizes, spending
 from crosschip.passes import Specialize, simplify
 from crosschip.passes.specialize import shapes_and_sizes
-from crosschip.runtime.asking import Ask, asking
 from crosschip.runtime.automatic import SLOWEST, Automatic
 from crosschip.runtime.blaming import culprits
 from crosschip.runtime.building import Built, Failed, build_all, cache_word
-from crosschip.runtime.cache import Cache, CacheArgument, open_cache
-from crosschip.runtime.choosing import Refusals
+from crosschip.runtime.cache.folder import Cache, CacheArgument, open_cache
 from crosschip.runtime.compiled import CompiledModel, CompileReport
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.discovery import open_automatic, open_device
 from crosschip.runtime.guard import GuardedDevice
 from crosschip.runtime.measuring import Choice
-from crosschip.runtime.placement import Placement, place
-from crosschip.runtime.wishes import Wishes
-from crosschip.runtime.wishing import Request
+from crosschip.runtime.placement.asking import Ask, asking
+from crosschip.runtime.placement.choosing import Refusals
+from crosschip.runtime.placement.constraints import Constraints
+from crosschip.runtime.placement.directives import Directives
+from crosschip.runtime.placement.placing import Placement, place
 
 Devices = Literal["auto"] | str | Sequence[str | Device]
 
@@ -116,14 +116,14 @@ def compile(
     options = _options(precision, threads, _sizes(ranges or {}, profiles, specializations))
     _check_count("in_flight", in_flight)
     _check_count("queue_size", queue_size)
-    request = Request(partition, pin, min_segment, max_segments, strict)
-    request.check()
+    directives = Directives(partition, pin, min_segment, max_segments, strict)
+    directives.check()
     store = open_cache(cache, cache_size)
     given, model = _prepared(model, shapes, budget)
-    wishes = Wishes()
+    constraints = Constraints()
 
     def build(devices: Mapping[str, GuardedDevice]) -> CompiledModel:
-        placement, built = _place_and_build(model, devices, options, wishes, store, budget)
+        placement, built = _place_and_build(model, devices, options, constraints, store, budget)
         report = CompileReport((time.perf_counter() - start) * 1e3, cache_word(built))
         programs = [one.program for one in built]
         return CompiledModel(
@@ -136,11 +136,11 @@ def compile(
         if devices == "auto" and len(opened) > 1:
             automatic = Automatic(model, opened, options, store)
         ordered: Mapping[str, GuardedDevice] = opened
-        if automatic is not None and request.moves:
+        if automatic is not None and directives.moves:
             ordered = _in_order(opened, automatic.remembered())
         with _limited(model, budget):
-            wishes = request.wishes(model, given, _kinds(ordered))
-        if automatic is None or request.moves:
+            constraints = directives.constraints(model, given, _kinds(ordered))
+        if automatic is None or directives.moves:
             compiled = build(ordered)
         else:
             compiled = _automatic(model, opened, options, automatic, budget, build)
@@ -235,8 +235,8 @@ def explain(
         DeviceError: a device is unknown or fails to load.
     """
     options = _options(precision, threads, _sizes(ranges or {}, ()))
-    request = Request(partition, pin, min_segment, max_segments, strict)
-    request.check()
+    directives = Directives(partition, pin, min_segment, max_segments, strict)
+    directives.check()
     given, model = _prepared(model, shapes, budget)
     with ExitStack() as owned:
         opened = _open(devices, {} if properties is None else properties, owned)
@@ -245,9 +245,9 @@ def explain(
             choice = Automatic(model, opened, options, open_cache(cache)).remembered()
         ordered = _in_order(opened, choice)
         with _limited(model, budget):
-            wishes = request.wishes(model, given, _kinds(ordered))
+            constraints = directives.constraints(model, given, _kinds(ordered))
             asks = _asks(ordered, options)
-            placement = place(model, asks, wishes=wishes, ask_all=True, partial=True)
+            placement = place(model, asks, constraints=constraints, ask_all=True, partial=True)
         placement.choice = choice
         return placement
 
@@ -281,7 +281,7 @@ def _place_and_build(
     model: Model,
     devices: Mapping[str, GuardedDevice],
     options: Options,
-    wishes: Wishes,
+    constraints: Constraints,
     cache: Cache | None,
     budget: Budget | None,
 ) -> tuple[Placement, list[Built]]:
@@ -291,7 +291,7 @@ def _place_and_build(
     while True:
         try:
             with _limited(model, budget):
-                placement = place(model, asks, refusals, wishes=wishes)
+                placement = place(model, asks, refusals, constraints=constraints)
         except UnsupportedError as error:
             if not refusals:
                 raise
@@ -299,7 +299,7 @@ def _place_and_build(
         try:
             return placement, build_all(placement, devices, options, cache)
         except Failed as failed:
-            if len(devices) == 1 or wishes.strict:
+            if len(devices) == 1 or constraints.strict:
                 raise failed.error from failed.error.__cause__
             count = _refuse(failed, placement, refusals, devices, options)
             logger.warning("%s; placing %d operations elsewhere", failed, count)

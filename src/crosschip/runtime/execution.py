@@ -17,7 +17,7 @@ import numpy as np
 from crosschip.hal import Buffer, Event, HostBuffer
 from crosschip.ir import Array, Operand
 from crosschip.runtime.guard import GuardedProgram, call
-from crosschip.runtime.placement import Placement
+from crosschip.runtime.placement.placing import Placement
 
 Value = Array | Buffer
 Execute = Callable[[Sequence[Array]], Sequence[Array]]

@@ -1,4 +1,4 @@
-"""From what a caller says about placement to wishes: partition configurations, pins and limits."""
+"""Directives of a caller: partition configurations, pins and limits, and what they constrain."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 from crosschip.hal import Kind
 from crosschip.ir import InputError, Model, Operation
-from crosschip.runtime.partition import Entry, entry_of, matches, parse, unmatched
-from crosschip.runtime.sources import Source, sources_of
-from crosschip.runtime.wishes import Home, Wishes
+from crosschip.runtime.placement.constraints import Constraints, Home
+from crosschip.runtime.placement.partition import Entry, entry_of, matches, parse, unmatched
+from crosschip.runtime.placement.sources import Source, sources_of
 
 _TOLD = 10
 """The most entries that match nothing and are told one by one."""
@@ -21,7 +21,7 @@ logger = logging.getLogger("crosschip")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class Directives:
     """A caller's words about placement.
 
     Attributes:
@@ -63,7 +63,7 @@ class Request:
                 f'pin is {pin!r}, but must be devices by pattern, like {{"conv2d": "openvino"}}'
             )
 
-    def wishes(self, model: Model, given: Model, kinds: Mapping[str, Kind]) -> Wishes:
+    def constraints(self, model: Model, given: Model, kinds: Mapping[str, Kind]) -> Constraints:
         """The meaning for a model; warns of entries that match nothing.
 
         Args:
@@ -81,7 +81,7 @@ class Request:
             if self.partition is not None:
                 homes.update(_partitioned(self.partition, sources, given, kinds))
             homes.update(_pinned(self.pin or {}, sources, list(kinds)))
-        return Wishes(homes, self.min_segment, self.max_segments, self.strict)
+        return Constraints(homes, self.min_segment, self.max_segments, self.strict)
 
 
 def _partitioned(

@@ -12,9 +12,9 @@ import numpy as np
 
 from crosschip.hal import Options
 from crosschip.ir import Array, ControlFlow, Extension, Model, Operand, Operation
-from crosschip.runtime.entry import FORMAT_VERSION
+from crosschip.runtime.cache.entry import FORMAT_VERSION
+from crosschip.runtime.cache.hashing import block_digests
 from crosschip.runtime.guard import GuardedDevice
-from crosschip.runtime.hashing import block_digests
 
 
 def cache_key(model: Model, device: GuardedDevice, options: Options) -> str:

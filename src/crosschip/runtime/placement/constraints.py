@@ -1,4 +1,4 @@
-"""The caller's wishes for a placement."""
+"""Constraints of a caller on a placement."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Home:
 
     Attributes:
         devices: their names.
-        why: the wish that says so, for people.
+        why: the constraint that says so, for people.
     """
 
     devices: tuple[str, ...]
@@ -27,8 +27,8 @@ class Home:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """The caller's wishes for a placement, besides the order of the devices.
+class Constraints:
+    """Constraints of a caller on a placement, besides the order of the devices.
 
     Attributes:
         homes: the operations that only some devices may run; those in bodies of control flow are
@@ -50,6 +50,6 @@ class Wishes:
         """Tell whether segments are joined."""
         return self.min_segment > 1 or self.max_segments is not None
 
-    def within_bodies(self) -> Wishes:
-        """The wishes that hold in a body of control flow too."""
-        return Wishes(self.homes)
+    def within_bodies(self) -> Constraints:
+        """The constraints that hold in a body of control flow too."""
+        return Constraints(self.homes)

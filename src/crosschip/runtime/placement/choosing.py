@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from crosschip.hal import Support
 from crosschip.ir import Operation
-from crosschip.runtime.asking import Answers, Inquiry
-from crosschip.runtime.wishes import Home
+from crosschip.runtime.placement.asking import Answers, Inquiry
+from crosschip.runtime.placement.constraints import Home
 
 Refusals = dict[str, dict[str, Support]]
 """Answers that take the place of a device's own, by device and operation name."""
@@ -84,17 +84,17 @@ def overruled_by(
     if not homes:
         return found
     for index, operation in enumerate(operations):
-        for wish in _wishes(operation, homes):
+        for home in _homes(operation, homes):
             for device in devices:
-                if device not in wish.devices:
-                    found[device][index] = wish.refusal(operation)
+                if device not in home.devices:
+                    found[device][index] = home.refusal(operation)
     return found
 
 
-def _wishes(operation: Operation, homes: Mapping[Operation, Home]) -> list[Home]:
+def _homes(operation: Operation, homes: Mapping[Operation, Home]) -> list[Home]:
     """The homes of an operation and of those in its bodies."""
     found = [homes[operation]] if operation in homes else []
     for body in operation.bodies:
         for inner in body.operations:
-            found += _wishes(inner, homes)
+            found += _homes(inner, homes)
     return found

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from crosschip.ir.files import open_regular
-from crosschip.runtime.hashing import block_digests
+from crosschip.runtime.cache.hashing import block_digests
 
 FORMAT_VERSION = 2
 
@@ -38,7 +38,7 @@ class Entry:
     """The model, device and options that an entry is for.
 
     Attributes:
-        key: what it is found by (see `crosschip.runtime.key`).
+        key: what it is found by (see `crosschip.runtime.cache.key`).
         device: who compiled the program.
         device_version: the version of the device that did.
         model: the name of the model that the program is a part of.

@@ -1,9 +1,9 @@
 """Placement: who runs what, and why.
 
 Devices are asked (`asking`), a device is chosen for each operation (`choosing`), and what goes to
-one device is cut into segments (`segments`), joined as the caller wishes (`joining`). Control flow
-goes whole to a device that supports it, unless devices before that one run all of its bodies; else
-the runtime runs it, and its bodies are placed like any model.
+one device is cut into segments (`segments`), joined as constraints ask (`joining`).
+Control flow goes whole to a device that supports it, unless devices before that one run all of its
+bodies; else the runtime runs it, and its bodies are placed like any model.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from functools import cached_property
 from crosschip.hal import YES, Rule, Support
 from crosschip.ir import Model, Operation, UnsupportedError
 from crosschip.passes import verifying
-from crosschip.runtime.asking import Answers, Ask, Inquiry, Verdict, broken_group
-from crosschip.runtime.choosing import Assignment, Refusals, choose, overruled_by
 from crosschip.runtime.control import RUNTIME
-from crosschip.runtime.joining import joined
 from crosschip.runtime.measuring import Choice
-from crosschip.runtime.segments import Segment, segments_of
-from crosschip.runtime.wishes import Wishes
+from crosschip.runtime.placement.asking import Answers, Ask, Inquiry, Verdict, broken_group
+from crosschip.runtime.placement.choosing import Assignment, Refusals, choose, overruled_by
+from crosschip.runtime.placement.constraints import Constraints
+from crosschip.runtime.placement.joining import joined
+from crosschip.runtime.placement.segments import Segment, segments_of
 
 _NOBODY = ""  # no device has this name
 
@@ -230,7 +230,7 @@ def place(
     devices: Mapping[str, Ask],
     refusals: Refusals | None = None,
     *,
-    wishes: Wishes | None = None,
+    constraints: Constraints | None = None,
     ask_all: bool = False,
     partial: bool = False,
 ) -> Placement:
@@ -240,29 +240,29 @@ def place(
         model: what to place.
         devices: how to ask each device, by name, in the order of preference.
         refusals: what is known not to work although the device says yes.
-        wishes: the caller's.
+        constraints: the caller's.
         ask_all: ask every device about every operation, for their reasons.
-        partial: leave out what no device runs, rather than raise an error; nor is it one if a wish
-            is not met.
+        partial: leave out what no device runs, rather than raise an error; nor is it one if a
+            constraint is not met.
 
     Raises:
         ModelError: two operations of the model have one name.
-        UnsupportedError: no device runs some operation, or a wish is not met; the message lists
-            all operations concerned, with reasons.
+        UnsupportedError: no device runs some operation, or a constraint is not met; the message
+            lists all operations concerned, with reasons.
     """
     if len({operation.name for operation in model.operations}) < len(model.operations):
         model.verify()
-    wishes, refusals = wishes or Wishes(), refusals or {}
+    constraints, refusals = constraints or Constraints(), refusals or {}
     inquiry = Inquiry(model, devices)
     order = list(devices)
-    overruled = overruled_by(model.operations, order, refusals, wishes.homes)
+    overruled = overruled_by(model.operations, order, refusals, constraints.homes)
     inside = {
-        index: Inside.of(operation, devices, refusals, wishes, ask_all)
+        index: Inside.of(operation, devices, refusals, constraints, ask_all)
         for index, operation in enumerate(model.operations)
         if operation.bodies
     }
     while True:
-        assignment = choose(inquiry, order, overruled, ask_all=ask_all or wishes.joins)
+        assignment = choose(inquiry, order, overruled, ask_all=ask_all or constraints.joins)
         for index, bodies in inside.items():
             if bodies.go_before(assignment.owners[index], order):
                 assignment.owners[index] = RUNTIME
@@ -272,9 +272,9 @@ def place(
             break
         for name, index, why in split:
             overruled[name][index] = broken_group(model.operations[index], why)
-    if wishes.joins:
-        placement = _joined(placement, model, assignment, inside, wishes)
-    placement.problem = _problem(placement, wishes)
+    if constraints.joins:
+        placement = _joined(placement, model, assignment, inside, constraints)
+    placement.problem = _problem(placement, constraints)
     if not partial:
         placement.check()
     return placement
@@ -300,14 +300,14 @@ class Inside:
         operation: Operation,
         devices: Mapping[str, Ask],
         refusals: Refusals,
-        wishes: Wishes,
+        constraints: Constraints,
         ask_all: bool,
     ) -> Inside:
         """Place the bodies of an operation."""
-        inner = wishes.within_bodies()
+        inner = constraints.within_bodies()
         try:
             placed = [
-                place(body, devices, refusals, wishes=inner, ask_all=ask_all)
+                place(body, devices, refusals, constraints=inner, ask_all=ask_all)
                 for body in operation.bodies
             ]
         except UnsupportedError as error:
@@ -368,10 +368,10 @@ def _joined(
     model: Model,
     assignment: Assignment,
     inside: Mapping[int, Inside],
-    wishes: Wishes,
+    constraints: Constraints,
 ) -> Placement:
-    """The placement with segments joined as the caller wishes, and the reasons for that."""
-    owners = joined(model, assignment.asked, assignment.owners, wishes)
+    """The placement with segments joined as the caller asks, and the reasons for that."""
+    owners = joined(model, assignment.asked, assignment.owners, constraints)
     other = Placement(model, Assignment(assignment.asked, owners), inside, placement.devices)
     if _split_groups(other._assignment, other.segments, model):
         return placement
@@ -379,7 +379,7 @@ def _joined(
         device = assignment.owners[index]
         if device is not None and device != owners[index]:
             answers = assignment.asked[device]
-            why = f"joins a segment on {owners[index]}, as the caller wishes"
+            why = f"joins a segment on {owners[index]}, as the caller asks"
             answers.supports[index] = Support.no(operation, "", why, Rule.CALLER)
             answers.simpler.pop(index, None)
     return other
@@ -416,15 +416,15 @@ def _split_groups(
     return split
 
 
-def _problem(placement: Placement, wishes: Wishes) -> str:
+def _problem(placement: Placement, constraints: Constraints) -> str:
     """The demands that are not met, in words; empty if all are."""
-    most = wishes.max_segments
+    most = constraints.max_segments
     if most is not None and len(placement.segments) > most:
         return (
             f"does not go in {most} segments; the fewest found are {len(placement.segments)}, "
             f"since no device takes what lies between ({placement.summary()})"
         )
-    if not wishes.strict or not placement.fallbacks:
+    if not constraints.strict or not placement.fallbacks:
         return ""
     lines = [
         f"  {decision.name} ({decision.type}) goes to {decision.device}: "

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from crosschip.ir import Model
-from crosschip.runtime.asking import Answers
 from crosschip.runtime.control import RUNTIME
-from crosschip.runtime.segments import cut
-from crosschip.runtime.wishes import Wishes
+from crosschip.runtime.placement.asking import Answers
+from crosschip.runtime.placement.constraints import Constraints
+from crosschip.runtime.placement.segments import cut
 
 Owners = list[str | None]
 Section = tuple[str, Sequence[int]]
@@ -19,8 +19,10 @@ _VISITS = 5_000_000
 """The operations that the search may look at before it moves many segments at once."""
 
 
-def joined(model: Model, asked: Mapping[str, Answers], owners: Owners, wishes: Wishes) -> Owners:
-    """The device of each operation, such that segments are as the caller wishes, where they can be.
+def joined(
+    model: Model, asked: Mapping[str, Answers], owners: Owners, constraints: Constraints
+) -> Owners:
+    """The device of each operation, such that segments keep to the constraints where they can.
 
     A segment of fewer operations than `min_segment` moves to another device if there are fewer
     segments then. While there are more than `max_segments`, the smallest that can moves.
@@ -29,18 +31,20 @@ def joined(model: Model, asked: Mapping[str, Answers], owners: Owners, wishes: W
         model: what is placed.
         asked: what each device says about every operation of it.
         owners: the device of each operation, as chosen.
-        wishes: what is wished for.
+        constraints: those to keep to.
     """
-    return _Joining(model, asked, wishes).of(owners)
+    return _Joining(model, asked, constraints).of(owners)
 
 
 class _Joining:
     """The search for a better assignment of operations to devices."""
 
-    def __init__(self, model: Model, asked: Mapping[str, Answers], wishes: Wishes) -> None:
+    def __init__(
+        self, model: Model, asked: Mapping[str, Answers], constraints: Constraints
+    ) -> None:
         self._model = model
         self._asked = asked
-        self._wishes = wishes
+        self._constraints = constraints
         self._visits = _VISITS
         self._grouped = {
             device: {index for _, group in answers.groups for index in group}
@@ -61,16 +65,16 @@ class _Joining:
             sections = self._sections(owners)
         if self._too_many(sections):
             ways = self._on_fewer_devices(owners)
-            return self._first_better(ways, (self._wishes.max_segments or 0) + 1) or owners
+            return self._first_better(ways, (self._constraints.max_segments or 0) + 1) or owners
         return owners
 
     def _too_many(self, sections: Sequence[Section]) -> bool:
-        most = self._wishes.max_segments
+        most = self._constraints.max_segments
         return most is not None and len(sections) > most
 
     def _offending(self, sections: Sequence[Section]) -> Sequence[Section]:
         """The segments that should join others, the smallest first."""
-        least = self._wishes.min_segment
+        least = self._constraints.min_segment
         every = self._too_many(sections)
         found = [
             (device, run)

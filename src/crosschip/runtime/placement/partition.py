@@ -22,7 +22,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from crosschip.ir import InputError, Origin
-from crosschip.runtime.sources import Source, line_of
+from crosschip.runtime.placement.sources import Source, line_of
 
 _HEADING = "subgraph operators:"
 _COMMENT = re.compile(r"(^|\s)#.*")

@@ -23,9 +23,9 @@ from pathlib import Path
 from crosschip.hal.folders import cache_folder
 from crosschip.ir import CacheError, InputError
 from crosschip.ir.text import legible
-from crosschip.runtime import entry as entry_file
-from crosschip.runtime.entry import Damaged, Entry
-from crosschip.runtime.secret import secret
+from crosschip.runtime.cache import entry as entry_file
+from crosschip.runtime.cache.entry import Damaged, Entry
+from crosschip.runtime.cache.secret import secret
 
 SUFFIX = ".chip"
 DEFAULT_LIMIT = 2 * 2**30

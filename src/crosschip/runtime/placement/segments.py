@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from crosschip.ir import Model, Operand, Operation
 from crosschip.ir.frozen import Frozen, setter, settle
 from crosschip.runtime.control import RUNTIME
-from crosschip.runtime.grouping import grouped
-from crosschip.runtime.runs import fewest_runs
+from crosschip.runtime.placement.grouping import grouped
+from crosschip.runtime.placement.runs import fewest_runs
 
 
 class Segment(Frozen):

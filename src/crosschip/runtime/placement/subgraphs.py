@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from crosschip.drawing.dot import colours_of
 from crosschip.ir import Operand
 from crosschip.ir.text import legible
-from crosschip.runtime.placement import Placement
-from crosschip.runtime.sources import sources_of
+from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.sources import sources_of
 
 
 def subgraph_operators(placement: Placement) -> list[str]:
