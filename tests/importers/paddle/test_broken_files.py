@@ -170,6 +170,11 @@ def test_a_damaged_program_of_paddle_2(tmp_path: Path, kind: str) -> None:
 CHANGES_3: dict[str, tuple[Change, str]] = {
     "no program": (lambda d: d.pop("program"), "'program' is missing"),
     "no regions": (lambda d: d["program"].update(regions=[]), "there must be one value, not 0"),
+    "no list of operators": (
+        lambda d: d["program"]["regions"][0]["blocks"][0].update(ops={}),
+        "'ops' is not a list",
+    ),
+    "no block": (lambda d: d["program"]["regions"][0].pop("blocks"), "'blocks' is there 0 times"),
     "two blocks": (lambda d: d["program"]["regions"][0]["blocks"].append({}), "2 blocks"),
     "an operator that is a number": (lambda d: ops(d).insert(0, 5), "operator 0: '#' is missing"),
     "a parameter without a name": (lambda d: ops(d)[0]["A"].pop(), "operator 0: 3 is not"),
