@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Progress bars with sizes on a terminal; plain lines in a log.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo quick test check models benchmark docs clean
+.PHONY: demo quick test test-chips check models benchmark docs clean
 
 demo: $(VENV)/installed-demo
 	$(BIN)/crosschip demo
@@ -19,6 +19,18 @@ quick: $(VENV)/installed-quick
 
 test: check models
 	$(BIN)/pytest -n 2 --dist worksteal
+
+# With the compilers of chips, each in an environment of its own, and the emulations that come with
+# them (0.5 GB to download, and half an hour).
+CHIPS := $(patsubst tests/chips/%.txt,build/chips/%/installed,$(wildcard tests/chips/*.txt))
+
+test-chips: $(CHIPS) models
+	$(BIN)/pytest -n 2 --dist worksteal tests/chips
+
+build/chips/%/installed: tests/chips/%.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
 
 check: $(VENV)/installed-test
 	$(BIN)/ruff check .
@@ -60,5 +72,5 @@ $(VENV)/installed-quick: pyproject.toml | $(VENV)/python
 
 $(VENV)/installed-test: $(VENV)/installed-demo
 	@echo "== installing what the tests need"
-	$(PIP) install --group test
+	$(PIP) install --editable ".[xla]" --group test
 	@touch $@

@@ -19,8 +19,10 @@ from benchmarks import (
     memory,
     operators,
     overhead,
+    placement,
     report,
     scaling,
+    xla,
 )
 from benchmarks.models import FOLDER, ROOT
 from benchmarks.subject import Row, Subject
@@ -32,10 +34,12 @@ SUBJECTS: Mapping[str, Subject] = {
     "memory": memory,
     "caching": caching,
     "scaling": scaling,
+    "placement": placement,
     "accuracy": accuracy,
     "operators": operators,
     "backend": backend,
     "conformance": conformance,
+    "xla": xla,
 }
 
 _NAMES = ", ".join(SUBJECTS)

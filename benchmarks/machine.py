@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-_PACKAGES = ("crosschip", "numpy", "onnxruntime", "openvino")
+_PACKAGES = ("crosschip", "numpy", "onnxruntime", "openvino", "jax")
 
 
 def describe() -> dict[str, str]:

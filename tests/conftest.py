@@ -17,8 +17,11 @@ from crosschip.devices.openvino import quiet as openvino
 QUICK = ("ir", "ops", "passes", "drawing", "runtime")
 """The folders that `--quick` takes tests from: all that ask no engine and are not marked `slow`."""
 
-ENGINES = ("onnxruntime", "openvino")
-"""The engines in the box, as devices and as packages. A test asks those that a parameter names."""
+CHIPS = ("tests", "chips")
+"""The folder of tests that need the compilers of chips: run only where it is named."""
+
+ENGINES = ("onnxruntime", "openvino", "xla")
+"""The engines in the box, as devices and packages. A test asks those that a parameter names."""
 
 os.environ["CROSSCHIP_VERIFY"] = "1"  # also in the processes that tests start
 
@@ -48,8 +51,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     folder = collection_path.relative_to(config.rootpath).parts[:2]
+    if folder == CHIPS and not _names_chips(config):
+        return True
     chosen = folder == ("tests",) or (folder[:1] == ("tests",) and folder[1] in QUICK)
     return True if config.getoption("--quick") and not chosen else None
+
+
+def _names_chips(config: pytest.Config) -> bool:
+    """Whether the command line names the folder of tests of chips, or something in it."""
+    chips = config.rootpath.joinpath(*CHIPS)
+    named = [config.invocation_params.dir / one.partition("::")[0] for one in config.args]
+    return any(path.is_relative_to(chips) for path in named)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -78,7 +90,7 @@ class NoEngines:
         self, name: str, path: Sequence[str] | None = None, target: object = None
     ) -> ModuleSpec | None:
         """Whatever else is to be imported is found by others."""
-        if name.partition(".")[0] in (*ENGINES, "paddle", "torch"):
+        if name.partition(".")[0] in (*ENGINES, "jax", "jaxlib", "paddle", "torch"):
             raise ModuleNotFoundError(f"{name} is not there in a quick run", name=name)
         return None
 

@@ -92,4 +92,7 @@ def test_an_unknown_name_is_refused_with_those_that_there_are() -> None:
     command = [sys.executable, "-m", "benchmarks", "speed"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "memory, caching, scaling, accuracy, operators, backend, conformance" in done.stderr
+    assert (
+        "memory, caching, scaling, placement, accuracy, operators, backend, conformance"
+        in done.stderr
+    )

@@ -59,7 +59,7 @@ def test_drawings(crosschip: Crosschip, model: Path, tmp_path: Path) -> None:
     assert "[bold]概率" in dot
     svg = ElementTree.parse(tmp_path / "m.svg")
     texts = [element.text for element in svg.iter("{http://www.w3.org/2000/svg}text")]
-    assert {"reference", "CONV_2D", "[bold]概率"} <= set(texts)
+    assert {"reference 0", "CONV_2D", "[bold]概率"} <= set(texts)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -99,6 +100,35 @@ def test_properties_reach_the_device(crosschip: Crosschip, table: Path, command:
     outcome = crosschip(command, table, *given, "--property", "other.device=1")
     assert outcome.status == 1
     assert "'other', which is not among the devices" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("ops", "ABS", "--devices", "openvino,reference"),
+        ("demo", "--devices", "openvino,reference", "--no-cache"),
+        ("conformance", "openvino", "--operator", "ABS", "--quick"),
+    ],
+)
+def test_properties_without_a_model(crosschip: Crosschip, command: Sequence[str]) -> None:
+    outcome = crosschip(*command, "--property", "openvino.nosuch=1")
+    assert outcome.status == 1
+    assert "has no property 'nosuch'" in outcome.err
+    outcome = crosschip(*command, "--property", "other.device=1")
+    assert outcome.status == 1
+    assert "'other', which is not among the devices" in outcome.err
+    assert "is not like mychip.cores=2" in crosschip(*command, "--property", "cores=2").err
+
+
+def test_a_setting_for_the_kit(crosschip: Crosschip, tmp_path: Path) -> None:
+    journal = tmp_path / "run.jsonl"
+    command = ("conformance", "onnxruntime", "--case", "ABS/0/plain", "--resume", journal)
+    spinning = ("--property", "onnxruntime.spinning=0")
+    assert crosschip(*command, *spinning, "--json").document["pass"] == 1
+    assert crosschip(*command, *spinning, "--json").document["pass"] == 1
+    outcome = crosschip(*command)
+    assert outcome.status == 1
+    assert "is of another run" in outcome.err
 
 
 @pytest.mark.parametrize("text", ["mychip", "mychip.cores", "cores=2", ".a=b", "a.=b"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 from crosschip.ops.standard.unary import Atan, Cos, Neg, Sin, Sqrt, Tan
+from crosschip.runtime import discovery
 
 HALF = Options(precision=Precision.FLOAT16)
 FLOAT32, FLOAT16 = ElementType.FLOAT32, ElementType.FLOAT16
@@ -274,6 +276,21 @@ def test_probing_looks_for_the_package_where_the_tool_is_to_run(
         HabitsDevice()
     with HabitsDevice({"python": sys.executable}) as device:
         assert device.version == "7"
+
+
+def test_auto_never_takes_a_simulator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lib/python3.9/site-packages/habits_tool").mkdir(parents=True)
+    monkeypatch.setenv("CROSSCHIP_HABITS_PYTHON", str(tmp_path / "bin" / "python"))
+    values = {
+        "habits": f"{__name__}:HabitsDevice",
+        "reference": "crosschip.devices.reference:ReferenceDevice",
+    }
+    found = {name: [EntryPoint(name, value, discovery.GROUP)] for name, value in values.items()}
+    monkeypatch.setattr(discovery, "entries", lambda: found)
+    listed = dict(discovery.instances())
+    assert listed["habits"].simulated
+    assert not listed["habits"].problem
+    assert discovery.automatic() == ["reference"]
 
 
 def test_memory_of_programs_that_are_closed_is_given_back(device: HabitsDevice) -> None:

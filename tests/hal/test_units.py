@@ -32,7 +32,14 @@ def conv(b: Builder, image: Operand) -> Operand:
 def test_an_operator_between_conversions_is_one_with_its_activation() -> None:
     b = Builder("m")
     b.output("y", quantized(b, b.add(Relu, conv(b, b.input("x", IMAGE)))))
-    assert names(b.build()) == [["DEQUANTIZE", "DEQUANTIZE", "CONV_2D", "RELU", "QUANTIZE"]]
+    model = b.build()
+    assert names(model) == [["DEQUANTIZE", "DEQUANTIZE", "CONV_2D", "RELU", "QUANTIZE"]]
+    (whole,) = (unit.whole for unit in units(model))
+    image, weights = whole.inputs[:2]
+    assert image is model.inputs["x"]
+    assert weights is not None
+    assert weights.type.element_type is ElementType.INT8
+    assert whole.outputs == tuple(model.outputs.values())
 
 
 def test_what_is_read_as_a_real_is_none() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from crosschip.hal.worker import Died, Refused, Worker
-from crosschip.ir import DeviceError
+from crosschip.ir import Array, DeviceError
 
 TOOL = Path(__file__).with_name("broken_tool.py")
 
@@ -30,7 +30,7 @@ def test_results_come_back_and_what_is_printed_does_not_disturb_them(worker: Wor
 
 
 def test_arrays_go_and_come_back_bit_by_bit(worker: Worker) -> None:
-    arrays = [
+    arrays: list[Array] = [
         np.array([[1, -2], [3, 4]], np.int64).T,
         np.array(np.nan, np.float32),
         np.zeros((2, 0, 3), np.float16),

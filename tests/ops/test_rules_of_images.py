@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from crosschip.ir import Builder, ElementType, ModelError, Operand, TensorType
@@ -75,6 +76,18 @@ REFUSED: list[tuple[type[Operator], Shapes, dict[str, Any], str]] = [
     (
         PriorBox,
         {"input": (1, 1, 2, 2), "image": (1, 3, 8, 8)},
+        {"min_sizes": (1.0,), "aspect_ratios": (np.inf,), "flip": True},
+        "aspect_ratios: .* not all positive and finite",
+    ),
+    (
+        NonMaxSuppression,
+        {"bboxes": (1, 4, 4), "scores": (1, 2, 4)},
+        {"nms_eta": np.nan},
+        "nms_eta: nan is not at least 0",
+    ),
+    (
+        PriorBox,
+        {"input": (1, 1, 2, 2), "image": (1, 3, 8, 8)},
         {"min_sizes": (1.0,), "variances": (0.1,)},
         "variances: has 1 numbers",
     ),
@@ -108,13 +121,13 @@ REFUSED: list[tuple[type[Operator], Shapes, dict[str, Any], str]] = [
         NonMaxSuppressionIndices,
         {"boxes": (1, 4, 4), "scores": (1, 2, 4)},
         {"iou_threshold": -0.5},
-        "iou_threshold: -0.5 is less than 0",
+        "iou_threshold: -0.5 is not at least 0",
     ),
     (
         NonMaxSuppression,
         {"bboxes": (1, 4, 4), "scores": (1, 2, 4)},
         {"nms_eta": -1.0},
-        "nms_eta: -1 is less than 0",
+        "nms_eta: -1 is not at least 0",
     ),
     (
         DetectionPostProcess,

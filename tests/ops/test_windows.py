@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from crosschip.ir import unknown
-from crosschip.ops.definition.operator import UnknownRank
+from crosschip.devices.reference import ReferenceProgram
+from crosschip.ir import Builder, ElementType, TensorType, unknown
+from crosschip.ops.definition.operator import Operator, UnknownRank
 from crosschip.ops.definition.windows import AutoPad, Windows
+from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.pooling import MaxPool2D
 
 
 @st.composite
@@ -29,13 +33,14 @@ def windows_and_images(draw: st.DrawFn) -> tuple[Windows, tuple[int, ...]]:
         draw(st.sampled_from(AutoPad)),
         numbers(0, 3, 2 * rank),
     )
-    image = numbers(1, 6)
+    image = numbers(0, 6)
     sides = windows.sides(image)
     room = (
         size + sides[2 * axis] + sides[2 * axis + 1] - windows.spans[axis]
         for axis, size in enumerate(image)
+        if size or not windows.auto_pad.keeps_size  # of nothing, those make nothing
     )
-    assume(min(room) >= 0)
+    assume(min(room, default=0) >= 0)
     return windows, image
 
 
@@ -61,6 +66,7 @@ def test_the_pixels_that_they_meet(case: tuple[Windows, tuple[int, ...]]) -> Non
     pixels = np.arange(1, 1 + np.prod(image)).reshape(1, 1, *image)
     firsts = [starts(windows, image, axis) for axis in range(len(image))]
     for place, found in windows.sliding_windows(pixels, 0):
+        assert found.shape[2:] == windows.counts(image)
         steps = [at * dilation for at, dilation in zip(place, windows.dilations, strict=True)]
         for index in product(*(range(len(first)) for first in firsts)):
             at = [first[i] + step for first, i, step in zip(firsts, index, steps, strict=True)]
@@ -71,10 +77,26 @@ def test_the_pixels_that_they_meet(case: tuple[Windows, tuple[int, ...]]) -> Non
 @given(windows_and_images())
 def test_explicit_padding_changes_nothing(case: tuple[Windows, tuple[int, ...]]) -> None:
     windows, image = case
+    assume(0 not in image)
     explicit = windows.explicit(image)
     assert explicit.auto_pad is AutoPad.NONE
     assert explicit.counts(image) == windows.counts(image)
     assert explicit.sides(image) == windows.sides(image)
+
+
+@pytest.mark.parametrize("operator", [Conv2D, MaxPool2D])
+def test_images_without_pixels_have_no_simpler_windows(operator: type[Operator]) -> None:
+    b = Builder()
+    image = b.input("image", TensorType(ElementType.FLOAT32, (1, 1, 0, 3)))
+    filters = [np.ones((1, 1, 2, 2), np.float32)] if operator is Conv2D else []
+    named: dict[str, Any] = {} if filters else {"kernel_shape": (2, 2)}
+    b.output("y", b.add(operator, image, *filters, auto_pad=AutoPad.SAME, **named))
+    model = b.build()
+    (operation,) = model.operations
+    assert isinstance(operation, Operator)
+    assert operation.decomposition(Builder("simpler")) is None
+    (found,) = ReferenceProgram(model).run([np.zeros((1, 1, 0, 3), np.float32)])
+    assert found.shape == (1, 1, 0, 3)
 
 
 @given(windows_and_images())

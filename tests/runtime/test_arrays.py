@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from onnx import TensorProto
 from tests.modelling import float32, model_of
 
 import crosschip
@@ -240,8 +242,61 @@ def test_narrow_types_refuse_what_they_cannot_hold(type_: ElementType, number: f
         as_array([number], TensorType(type_, (1,)))
 
 
+class NarrowTensor:
+    """A tensor like PyTorch's, in a type that NumPy does not know; onnxruntime holds it."""
+
+    def __init__(self, array: np.ndarray[Any, Any], onnx_type: int) -> None:
+        import onnxruntime
+
+        bits = array.view(f"u{array.itemsize}")
+        make = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type
+        self._held = make(bits, onnx_type)._ortvalue
+
+    def __array__(self, dtype: object = None, copy: object = None) -> Any:
+        raise TypeError("Got unsupported ScalarType BFloat16")
+
+    def __dlpack__(self) -> Any:
+        return self._held.__dlpack__()
+
+    def __dlpack_device__(self) -> Any:
+        return self._held.__dlpack_device__()
+
+
+@pytest.mark.parametrize("device", ["reference", "onnxruntime"])
+@pytest.mark.parametrize("shape", [(2, 3), (0, 3), ()], ids=str)
+def test_tensors_of_bfloat16(device: str, shape: tuple[int, ...]) -> None:
+    type_ = TensorType(ElementType.BFLOAT16, shape)
+    numbers = np.random.default_rng(1).normal(size=shape).astype(type_.element_type.dtype)
+    tensor = NarrowTensor(numbers, TensorProto.BFLOAT16)
+    model = model_of(lambda b, x: b.add(Add, x, x), type_)
+    devices = list(dict.fromkeys([device, "reference"]))
+    with crosschip.compile(model, devices, cache=False) as compiled:
+        np.testing.assert_array_equal(compiled(tensor), numbers + numbers, strict=True)
+
+
+@pytest.mark.parametrize("engine", ["onnxruntime"])
+def test_what_a_view_looks_into_stays(engine: str) -> None:
+    numbers = np.arange(6, dtype=np.float32).astype(ElementType.BFLOAT16.dtype)
+    array = as_array(
+        NarrowTensor(numbers, TensorProto.BFLOAT16), TensorType(ElementType.BFLOAT16, (6,))
+    )
+    gc.collect()
+    assert array.tolist() == numbers.tolist()
+
+
+@pytest.mark.parametrize("engine", ["onnxruntime"])
+def test_a_tensor_of_another_narrow_type_is_named(engine: str) -> None:
+    tensor = NarrowTensor(np.zeros(2, ElementType.BFLOAT16.dtype), TensorProto.BFLOAT16)
+    with pytest.raises(InputError, match=r"is bfloat16, .*; pass array.astype\('float32'\)"):
+        as_array(tensor, float32(2))
+
+
 def test_tensors_of_torch() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
+    narrow = torch.from_numpy(X.T.copy()).T.bfloat16()
+    expected = X.astype(ElementType.BFLOAT16.dtype)
+    found = as_array(narrow, TensorType(ElementType.BFLOAT16, (2, 3)))
+    np.testing.assert_array_equal(found, expected, strict=True)
     for tensor in (torch.from_numpy(X), torch.from_numpy(X.T.copy()).T):
         np.testing.assert_array_equal(as_array(tensor, float32(2, 3)), X)
     with pytest.raises(InputError, match=r"requires grad.*\(Tensor\)"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ from crosschip.ir import (
     UnsupportedError,
     symbol,
 )
+from crosschip.ops import Operator
 from crosschip.ops.standard.activation import HardSwish, Relu, Sigmoid, Swish, Tanh
 from crosschip.ops.standard.unary import Exp
 
@@ -138,14 +140,87 @@ def test_what_a_device_fails_to_compile_goes_elsewhere(warnings: Warnings) -> No
     npu = DelegatingDevice(name="npu", fails=["TANH"])
     with compile(chain(Relu, Tanh, Sigmoid), [npu, DelegatingDevice(name="cpu")]) as model:
         close(model.run(x)["y0"], outputs_of(chain(Relu, Tanh, Sigmoid), x)["y0"])
-        assert {d.device for d in model.placement.decisions} == {"cpu"}
-        for decision in model.placement.decisions:
-            assert "the compiler of npu crashed on TANH" in decision.reasons["npu"]
+        assert [d.device for d in model.placement.decisions] == ["npu", "cpu", "npu"]
+        tanh = model.placement.decisions[1]
+        assert "the compiler of npu crashed on TANH" in tanh.reasons["npu"]
     first, second = warnings()
     assert "crashed on TANH" in first
-    assert "3 operations" in first
-    assert "cpu runs 3; main reason (3): " in second
-    assert len(npu.compiled) == 1
+    assert "1 operations" in first
+    assert "npu runs 2, cpu runs 1; main reason (1): " in second
+
+
+@pytest.mark.parametrize("guilty", [[0], [3], [7], [12], [2, 9], [0, 1, 12]])
+def test_the_operations_at_fault_are_found_by_halving(guilty: list[int]) -> None:
+    operators: list[type[Operator]] = [Relu] * 13
+    for index in guilty:
+        operators[index] = Tanh
+    npu = Closing(name="npu", fails=["TANH"])
+    model = chain(*operators)
+    with compile(model, [npu, DelegatingDevice(name="cpu")]) as compiled:
+        close(compiled.run(x)["y0"], outputs_of(model, x)["y0"])
+        decisions = compiled.placement.decisions
+        assert [i for i, d in enumerate(decisions) if d.device == "cpu"] == guilty
+        assert npu.open == sum(s.device == "npu" for s in compiled.placement.segments)
+    assert npu.open == 0
+
+
+class Crowded(DelegatingDevice):
+    """Compiles no more than two operations at once."""
+
+    def compile(self, model: Model, options: Options) -> Program:
+        if len(model.operations) > 2:
+            raise RuntimeError("too many")
+        return super().compile(model, options)
+
+
+def test_what_fails_only_together_goes_elsewhere_together() -> None:
+    devices = [Crowded(name="npu"), DelegatingDevice(name="cpu")]
+    with compile(chain(Relu, Tanh, Relu), devices) as model:
+        assert {d.device for d in model.placement.decisions} == {"cpu"}
+
+
+def test_finding_out_what_is_at_fault_has_an_end() -> None:
+    npu = DelegatingDevice(name="npu", fails=["RELU", "CLIP", "MIN", "MAX"])
+    with compile(chain(*[Relu] * 300), [npu, DelegatingDevice(name="cpu")]) as model:
+        assert {d.device for d in model.placement.decisions} == {"cpu"}
+    assert len(npu.compiled) < 100
+
+
+def test_strict_makes_an_error_of_a_failure_to_compile() -> None:
+    npu = DelegatingDevice(name="npu", fails=["TANH"])
+    with pytest.raises(DeviceError, match="the compiler of npu crashed on TANH"):
+        compile(chain(Relu, Tanh), [npu, DelegatingDevice(name="cpu")], strict=True)
+
+
+def test_strict_makes_an_error_of_what_a_device_declines() -> None:
+    npu = DelegatingDevice(name="npu", declines=["TANH"])
+    with pytest.raises(UnsupportedError, match=r"tanh_0 \(TANH\) goes to cpu: npu: TANH: not"):
+        compile(chain(Relu, Tanh), [npu, DelegatingDevice(name="cpu")], strict=True)
+    assert npu.compiled == []
+
+
+def test_one_line_tells_where_a_model_went(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "crosschip"), compile(chain(Relu), "reference"):
+        assert [record.getMessage() for record in caplog.records] == [
+            "net: 1 operations in 1 segments: reference runs 1"
+        ]
+
+
+def test_work_that_lands_on_the_reference_is_warned_of_once(warnings: Warnings) -> None:
+    npu = DelegatingDevice(name="npu", declines=["TANH", "EXP"])
+    with compile(chain(Relu, Tanh, Exp, Tanh), [npu, "reference"]):
+        _, warning = warnings()
+    assert warning == (
+        "net: 3 operations run on `reference`, which is slow, the first of them tanh_0 "
+        "(TANH: not implemented)"
+    )
+
+
+def test_work_that_the_caller_sends_to_the_reference_is_not_warned_of(warnings: Warnings) -> None:
+    devices: list[str | Device] = [DelegatingDevice(name="npu"), "reference"]
+    with compile(chain(Relu, Tanh), devices, pin={"TANH": "reference"}) as model:
+        assert [d.device for d in model.placement.decisions] == ["npu", "reference"]
+    assert warnings() == []
 
 
 def test_a_part_that_fails_takes_its_whole_operation_with_it() -> None:
@@ -154,7 +229,8 @@ def test_a_part_that_fails_takes_its_whole_operation_with_it() -> None:
     model = chain(Swish, Relu, HardSwish)
     with compile(model, [npu, cpu, DelegatingDevice(name="last")]) as compiled:
         close(compiled.run(x)["y0"], outputs_of(model, x)["y0"])
-        assert all(d.device != "npu" for d in compiled.placement.decisions)
+        assert [d.device for d in compiled.placement.decisions] == ["cpu", "npu", "npu"]
+        assert compiled.placement.decisions[0].parts[0].type == "SWISH"
 
 
 def test_a_device_that_always_fails_is_left_for_good() -> None:
@@ -163,7 +239,7 @@ def test_a_device_that_always_fails_is_left_for_good() -> None:
     npu = DelegatingDevice(name="npu", fails=everything)
     with compile(chain(Swish, Relu, HardSwish), [npu, DelegatingDevice(name="cpu")]) as model:
         assert {d.device for d in model.placement.decisions} == {"cpu"}
-    assert len(npu.compiled) == 1
+    assert len(npu.compiled) == 5  # all of it, then halves, then one by one
 
 
 def test_only_the_segment_that_fails_goes_elsewhere() -> None:

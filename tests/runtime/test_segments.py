@@ -53,10 +53,6 @@ def placed(draw: st.DrawFn, most: int, devices: str) -> tuple[Sources, str]:
     return sources, draw(assignments(len(sources), devices))
 
 
-def owners(model: Model, devices: Sequence[str]) -> dict[Operation, str]:
-    return dict(zip(model.operations, devices, strict=True))
-
-
 def fewest(sources: Sources, devices: str) -> int:
     """The least number of runs over all orders, by trying them all."""
 
@@ -68,8 +64,9 @@ def fewest(sources: Sources, devices: str) -> int:
     return after(frozenset(), "")
 
 
-def assert_sound(model: Model, owner: dict[Operation, str], segments: Sequence[Segment]) -> None:
+def assert_sound(model: Model, owners: Sequence[str], segments: Sequence[Segment]) -> None:
     """Every operation once, each segment on one device, in an order in which they can run."""
+    owner = dict(zip(model.operations, owners, strict=True))
     operations = [o for segment in segments for o in segment.model.operations]
     assert len(operations) == len(model.operations)
     assert set(operations) == set(model.operations)
@@ -104,18 +101,17 @@ def assert_convex(model: Model, segments: Sequence[Segment]) -> None:
 def test_segments_are_sound_and_convex(case: tuple[Sources, str]) -> None:
     sources, devices = case
     model = graph(sources)
-    owner = owners(model, devices)
-    segments = segments_of(model, owner)
-    assert_sound(model, owner, segments)
+    segments = segments_of(model, devices)
+    assert_sound(model, devices, segments)
     assert_convex(model, segments)
 
 
 @given(examples(quantized=True), st.data())
 def test_segments_of_real_operations_are_sound(example: Example, data: st.DataObject) -> None:
     model = example.model
-    owner = owners(model, data.draw(assignments(len(model.operations), "abc")))
-    segments = segments_of(model, owner)
-    assert_sound(model, owner, segments)
+    devices = data.draw(assignments(len(model.operations), "abc"))
+    segments = segments_of(model, devices)
+    assert_sound(model, devices, segments)
     assert_convex(model, segments)
 
 
@@ -123,14 +119,14 @@ def test_segments_of_real_operations_are_sound(example: Example, data: st.DataOb
 def test_with_two_devices_no_order_has_fewer_segments(case: tuple[Sources, str]) -> None:
     sources, devices = case
     model = graph(sources)
-    assert len(cut(model, owners(model, devices))) == fewest(sources, devices)
+    assert len(cut(model, devices)) == fewest(sources, devices)
 
 
 @given(placed(most=9, devices="abc"))
 def test_with_three_devices_no_order_has_fewer_segments(case: tuple[Sources, str]) -> None:
     sources, devices = case
     model = graph(sources)
-    assert len(cut(model, owners(model, devices))) == fewest(sources, devices)
+    assert len(cut(model, devices)) == fewest(sources, devices)
 
 
 @pytest.mark.parametrize(
@@ -146,8 +142,7 @@ def test_with_three_devices_no_order_has_fewer_segments(case: tuple[Sources, str
 )
 def test_small_graphs(sources: Sources, devices: str, runs: list[str]) -> None:
     model = graph(sources)
-    owner = owners(model, devices)
-    found = ["".join(owner[o] for o in run) for run in cut(model, owner)]
+    found = ["".join(devices[node] for node in run) for run in cut(model, devices)]
     assert len(found) == len(runs) == fewest(sources, devices)
     assert all(len(set(run)) == 1 for run in found)
 
@@ -164,16 +159,16 @@ def test_graphs_in_which_a_state_is_first_reached_by_a_detour(
     sources: Sources, devices: str
 ) -> None:
     model = graph(sources)
-    assert len(cut(model, owners(model, devices))) == fewest(sources, devices)
+    assert len(cut(model, devices)) == fewest(sources, devices)
 
 
 def test_a_model_without_operations_has_no_segments() -> None:
-    assert segments_of(graph([]), {}) == ()
+    assert segments_of(graph([]), []) == ()
 
 
 def test_what_two_segments_read_is_handed_on_once() -> None:
     model = graph([[], [0], [0], [0, 1, 2]])
-    first, second, third = segments_of(model, owners(model, "abba"))
+    first, second, third = segments_of(model, "abba")
     assert first.outputs == second.inputs == model.operations[0].outputs
     made = [operation.outputs[0] for operation in model.operations]
     assert set(second.outputs) == {made[1], made[2]}
@@ -185,7 +180,7 @@ def test_what_two_segments_read_is_handed_on_once() -> None:
 def test_dialects_are_kept_apart_like_devices(drawn: tuple[Sources, str]) -> None:
     sources, words = drawn
     model = graph(sources)
-    apart = cut(model, dict.fromkeys(model.operations, "one"), owners(model, words))
-    as_devices = cut(model, owners(model, words))
+    apart = cut(model, ["one"] * len(words), words)
+    as_devices = cut(model, words)
     assert apart == as_devices
-    assert len(cut(model, dict.fromkeys(model.operations, "one"))) == 1
+    assert len(cut(model, ["one"] * len(words))) == 1

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from crosschip.ir import Array, Budget, Model
+from crosschip.ir import Array, Budget, InputError, Model
 from crosschip.runtime.inputs import random_inputs, read_array
 
 ModelPath = Annotated[
@@ -44,6 +44,27 @@ Threads = Annotated[
 ]
 Precision = Annotated[
     str, typer.Option(help="Arithmetic for float32 operations: float32, bfloat16 or float16.")
+]
+Partition = Annotated[
+    str | None,
+    typer.Option(
+        help="A file of operators to keep off the first device, a type:inputs:outputs a line."
+    ),
+]
+Pins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pin", help="The device for what a pattern names, as in conv2d=openvino or MAT_*=mychip."
+    ),
+]
+MinSegment = Annotated[
+    int, typer.Option(min=1, help="The fewest operations that are worth a segment of their own.")
+]
+MaxSegments = Annotated[
+    int | None, typer.Option(min=1, help="How many segments there may be at most.")
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Fail if a device declines what it is to run.")
 ]
 CacheFolder = Annotated[
     Path | None,
@@ -88,11 +109,18 @@ def files(given: Sequence[str] | None) -> dict[str, Path]:
     return found
 
 
-def properties(given: Sequence[str] | None) -> dict[str, dict[str, str]]:
+def properties(
+    given: Sequence[str] | None, devices: Collection[str] | None = None
+) -> dict[str, dict[str, str]]:
     """The settings that `--property DEVICE.NAME=VALUE` gives, by device.
+
+    Args:
+        given: the options.
+        devices: the names that there may be settings for; any if left out.
 
     Raises:
         typer.BadParameter: one is not like that.
+        InputError: one is for another device.
     """
     found: dict[str, dict[str, str]] = {}
     for text in given or ():
@@ -102,8 +130,31 @@ def properties(given: Sequence[str] | None) -> dict[str, dict[str, str]]:
             raise typer.BadParameter(
                 f"{text!r} is not like mychip.cores=2", param_hint="--property"
             )
+        if devices is not None and device not in devices:
+            raise InputError(f"there are properties for {device!r}, which is not among the devices")
         found.setdefault(device, {})[name] = value
     return found
+
+
+def pins(given: Sequence[str] | None) -> dict[str, str]:
+    """The devices that `--pin PATTERN=DEVICE` gives, by pattern.
+
+    Raises:
+        typer.BadParameter: one is not like that.
+    """
+    found: dict[str, str] = {}
+    for text in given or ():
+        pattern, _, device = text.rpartition("=")
+        if not pattern or not device:
+            raise typer.BadParameter(f"{text!r} is not like conv2d=openvino", param_hint="--pin")
+        found.pop(pattern, None)  # the last holds, and comes last
+        found[pattern] = device
+    return found
+
+
+def partition(given: str | None) -> Path | None:
+    """The file that `--partition` gives."""
+    return None if given is None else Path(given)
 
 
 def budget(given: Sequence[str] | None) -> Budget:

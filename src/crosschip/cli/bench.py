@@ -33,6 +33,11 @@ def command(
     precision: _options.Precision = "float32",
     use_cache: _options.UseCache = True,
     property: _options.Properties = None,
+    partition: _options.Partition = None,
+    pin: _options.Pins = None,
+    min_segment: _options.MinSegment = 1,
+    max_segments: _options.MaxSegments = None,
+    strict: _options.Strict = False,
     budget: _options.Limits = None,
     as_json: _options.Json = False,
 ) -> None:
@@ -55,6 +60,11 @@ def command(
             precision=precision,
             threads=threads,
             properties=settings,
+            partition=_options.partition(partition),
+            pin=_options.pins(pin),
+            min_segment=min_segment,
+            max_segments=max_segments,
+            strict=strict,
             budget=limits,
         ) as compiled,
     ):

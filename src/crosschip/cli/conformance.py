@@ -12,7 +12,7 @@ import typer
 from rich.live import Live
 from rich.table import Table
 
-from crosschip.cli._options import Json
+from crosschip.cli import _options
 from crosschip.cli._show import console, document, messages, table
 from crosschip.conformance import Case, Report, Result, Verdict, run_cases
 from crosschip.conformance.comparison import compare
@@ -68,7 +68,8 @@ def command(
         tuple[Path, Path] | None,
         typer.Option("--compare", help="Say what changed between two JSON reports."),
     ] = None,
-    as_json: Json = False,
+    property: _options.Properties = None,
+    as_json: _options.Json = False,
 ) -> None:
     """Run the conformance kit on a device; exit status 1 if anything fails."""
     if comparison:
@@ -85,8 +86,9 @@ def command(
         _list(chosen, as_json)
     if device is None or only_list:
         return
+    settings = _options.properties(property, [device]).get(device, {})
     with ExitStack() as opened:
-        journal = opened.enter_context(Journal(resume, device, seed)) if resume else None
+        journal = opened.enter_context(Journal(resume, device, seed, settings)) if resume else None
         show = opened.enter_context(_live(len(chosen)))
 
         def on_result(ran: Case, result: Result) -> None:
@@ -102,6 +104,7 @@ def command(
             timeout=timeout,
             budget=budget,
             claims=claims,
+            properties=settings,
             done=journal.done if journal else None,
             on_result=on_result,
         )

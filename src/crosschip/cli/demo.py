@@ -27,6 +27,7 @@ def command(
         "crosschip-demo.png"
     ),
     use_cache: _options.UseCache = True,
+    property: _options.Properties = None,
     as_json: _options.Json = False,
 ) -> None:
     """Read the text in a picture with PP-OCRv4, and say which device ran what, and why."""
@@ -36,12 +37,13 @@ def command(
     except ImportError as error:
         raise InputError(f"{error}; run: pip install 'crosschip[demo]'") from None
     names = _preferred() if devices == "auto" else devices.split(",")
+    settings = _options.properties(property, names)
     try:
         pixels = picture.load(image or picture.DEMO_PICTURE)
     except (OSError, ValueError) as error:
         raise InputError(f"{image}: cannot be read as a picture: {error}") from None
     with doing(f"compiling three models for {', '.join(names)}"):
-        reading = ocr.Ocr(names, use_cache)
+        reading = ocr.Ocr(names, use_cache, settings)
     with reading:
         try:
             reading.reader.read(pixels)

@@ -13,6 +13,7 @@ from crosschip.cli._show import console, document, doing, table
 from crosschip.drawing import to_dot, to_svg
 from crosschip.ir import InputError
 from crosschip.runtime.placement import Placement
+from crosschip.runtime.subgraphs import subgraph_operators, subgraph_text
 
 
 def command(
@@ -20,7 +21,19 @@ def command(
     devices: _options.Devices = "auto",
     shape: _options.Shapes = None,
     property: _options.Properties = None,
+    partition: _options.Partition = None,
+    pin: _options.Pins = None,
+    min_segment: _options.MinSegment = 1,
+    max_segments: _options.MaxSegments = None,
+    strict: _options.Strict = False,
     budget: _options.Limits = None,
+    subgraphs: Annotated[
+        bool,
+        typer.Option(
+            "--subgraphs",
+            help="Print the clusters and operators as NNAdapter does: a --partition to be edited.",
+        ),
+    ] = False,
     dot: Annotated[Path | None, typer.Option(help="Write a Graphviz drawing there.")] = None,
     svg: Annotated[Path | None, typer.Option(help="Write an SVG drawing there.")] = None,
     as_json: _options.Json = False,
@@ -39,15 +52,22 @@ def command(
         devices,
         shapes=_options.shapes(shape),
         properties=settings,
+        partition=_options.partition(partition),
+        pin=_options.pins(pin),
+        min_segment=min_segment,
+        max_segments=max_segments,
+        strict=strict,
         budget=limits,
     )
-    groups = {o: s.device for s in placement.segments for o in s.model.operations}
+    groups = placement.clusters()
     if dot:
         _write(dot, to_dot(placement.model, groups))
     if svg:
         _write(svg, to_svg(placement.model, groups))
     if as_json:
         document(_report(placement))
+    elif subgraphs:
+        print(subgraph_text(placement))
     else:
         _print(placement)
     placement.check()
@@ -55,10 +75,12 @@ def command(
 
 def _report(placement: Placement) -> dict[str, object]:
     return {
+        "clusters": len(placement.segments),
+        "subgraph_operators": subgraph_operators(placement),
         "segments": [
             {
                 "device": segment.device,
-                "operations": len(segment.model.operations),
+                "operations": len(segment.operations),
                 "inputs": [operand.name for operand in segment.inputs],
                 "outputs": [operand.name for operand in segment.outputs],
             }
@@ -84,7 +106,7 @@ def _print(placement: Placement) -> None:
         [
             (
                 segment.device,
-                len(segment.model.operations),
+                len(segment.operations),
                 ", ".join(operand.name for operand in segment.inputs),
                 ", ".join(operand.name for operand in segment.outputs),
             )

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from crosschip.cli._options import Json
+from crosschip.cli import _options
 from crosschip.cli._show import console, document, doing, table
 from crosschip.ir import InputError
 from crosschip.ops import Operator, operators
 from crosschip.runtime.catalog import describe, documentation
-from crosschip.runtime.discovery import open_automatic, open_device
+from crosschip.runtime.discovery import automatic, open_automatic, open_device
 from crosschip.runtime.guard import GuardedDevice
 
 
@@ -23,12 +23,13 @@ def command(
     devices: Annotated[
         str, typer.Option(help="Devices to ask whether they run it, as in openvino; auto for all.")
     ] = "",
-    as_json: Json = False,
+    property: _options.Properties = None,
+    as_json: _options.Json = False,
 ) -> None:
     """List the standard operators, or describe one in full; with devices, say who runs what."""
     chosen = operators() if name is None else {name.upper(): _named(name)}
     with ExitStack() as opened:
-        asked = [opened.enter_context(device) for device in _opened(devices)]
+        asked = [opened.enter_context(device) for device in _opened(devices, property)]
         described = [describe(operator, asked) for operator in chosen.values()]
     if as_json:
         document(described)
@@ -38,13 +39,15 @@ def command(
         _print(described[0], chosen[name.upper()])
 
 
-def _opened(devices: str) -> Iterator[GuardedDevice]:
-    """The devices that are named, one by one."""
+def _opened(devices: str, property: Sequence[str] | None) -> Iterator[GuardedDevice]:
+    """The devices that are named, one by one, with their settings."""
     with doing("asking the devices"):
         if devices == "auto":
-            yield from open_automatic({})
-        elif devices:
-            yield from map(open_device, devices.split(","))
+            yield from open_automatic(_options.properties(property, automatic()))
+        else:
+            names = devices.split(",") if devices else []
+            settings = _options.properties(property, names)
+            yield from (open_device(name, settings.get(name)) for name in names)
 
 
 def _named(name: str) -> type[Operator]:

@@ -32,6 +32,11 @@ def command(
     use_cache: _options.UseCache = True,
     cache_dir: _options.CacheFolder = None,
     property: _options.Properties = None,
+    partition: _options.Partition = None,
+    pin: _options.Pins = None,
+    min_segment: _options.MinSegment = 1,
+    max_segments: _options.MaxSegments = None,
+    strict: _options.Strict = False,
     budget: _options.Limits = None,
     as_json: _options.Json = False,
 ) -> None:
@@ -50,6 +55,11 @@ def command(
             precision=precision,
             threads=threads,
             properties=settings,
+            partition=_options.partition(partition),
+            pin=_options.pins(pin),
+            min_segment=min_segment,
+            max_segments=max_segments,
+            strict=strict,
             budget=limits,
         )
     with compiled:
@@ -81,6 +91,7 @@ def _report(
             for segment in compiled.placement.segments
         ],
         "latency_ms": latency,
+        "placement": compiled.placement.summary(),
         "compile_ms": compiled.report.milliseconds,
         "cache": compiled.report.cache,
         "choice": asdict(compiled.placement.choice) if compiled.placement.choice else None,
@@ -124,6 +135,7 @@ def _print(
         [(s.device, len(s.model.operations)) for s in compiled.placement.segments],
         numbers="operations",
     )
+    console.print(compiled.placement.summary(), highlight=False)
     report = compiled.report
     console.print(
         f"compiled in {report.milliseconds:.0f} ms (cache: {report.cache}), "

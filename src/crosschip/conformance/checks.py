@@ -13,13 +13,17 @@ from typing import Any
 import numpy as np
 
 from crosschip.conformance.tolerance import difference, tolerance
-from crosschip.conformance.trial import Declined, Failed
+from crosschip.conformance.trial import Declined, Failed, attempt, build, runs_of
+from crosschip.conformance.variations import variations
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Device, Options, Program
 from crosschip.ir import Array, Builder, DeviceError, ElementType, Model, Operand, TensorType
 from crosschip.ops import Operator, operators
 from crosschip.ops.definition.examples import examples_of, model_of, samples
 from crosschip.ops.standard.arithmetic import Add, Mul
+from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.indexing import ScatterElements, ScatterND
+from crosschip.ops.standard.layout import Expand, Reshape
 from crosschip.ops.standard.matrix import MatMul
 
 Check = Callable[[Device], None]
@@ -59,6 +63,24 @@ def branches(device: Device) -> None:
         return [step(trunk), step(step(trunk))]
 
     _compare(device, build)
+
+
+@check("models/product-of-vectors")
+def product_of_vectors(device: Device) -> None:
+    """The product of two vectors, taken for matrices, as a number without axes."""
+    b = Builder("product")
+    x, y = (b.input(name, TensorType(ElementType.FLOAT32, (3,))) for name in ("x", "y"))
+    product = b.add(MatMul, b.add(Reshape, x, (1, 3)), b.add(Reshape, y, (3, 1)))
+    b.output("z", b.add(Reshape, product, ()))
+    model = b.build()
+    for operation in model.operations:
+        answer = device.supports(operation, Options())
+        if not answer:
+            raise Declined(answer.reason)
+    inputs = _inputs(model, 0)
+    expected = ReferenceProgram(model).run(inputs)
+    made = _run(device.compile(model, Options()), inputs)
+    _alike(model, inputs, made, expected, "a product of vectors")
 
 
 @check("models/intermediate-output")
@@ -168,7 +190,7 @@ def second_context(device: Device) -> None:
     model, inputs = _simple(device)
     expected = ReferenceProgram(model).run(inputs)
     program = device.compile(model, Options())
-    with type(device)() as second:
+    with _another(device) as second:
         _alike(model, inputs, _run(second.compile(model, Options()), inputs), expected, "second")
     _alike(model, inputs, _run(program, inputs), expected, "after another instance was closed")
 
@@ -179,7 +201,7 @@ def close_and_reopen(device: Device) -> None:
     model, inputs = _simple(device)
     expected = ReferenceProgram(model).run(inputs)
     for _ in range(3):
-        with type(device)() as again:
+        with _another(device) as again:
             made = _run(again.compile(model, Options()), inputs)
         _alike(model, inputs, made, expected, "after closing and opening again")
 
@@ -194,6 +216,21 @@ def set_threads(device: Device) -> None:
     for threads in (1, 2):
         made = _run(device.compile(model, Options(threads=threads)), inputs)
         _alike(model, inputs, made, expected, f"with {threads} threads")
+
+
+@check("device/one-thread")
+def one_thread(device: Device) -> None:
+    """With a single thread, too, what does not fit is refused, and the next run is right."""
+    if not device.capabilities().threads:
+        raise Declined("DEVICE: says that it cannot set threads")
+    options = Options(threads=1)
+    for operator in (Conv2D, Expand, Reshape, ScatterElements, ScatterND):
+        for arguments in examples_of(operator):
+            for variation in variations(operator, arguments):
+                if variation.words.endswith(("resized", "-far")):
+                    model = build(operator, variation)
+                    if device.supports(model.operations[0], options):
+                        attempt(device, model, runs_of(model, variation, 0), options=options)
 
 
 @check("device/unknown-property")
@@ -271,6 +308,12 @@ def outputs_are_the_callers(device: Device) -> None:
         raise Failed(f"an output cannot be written to: {error}") from None
     finally:
         program.close()
+
+
+def _another(device: Device) -> Device:
+    """A second instance for the same chip, with the same settings."""
+    which = (device.instance,) if device.instance else ()
+    return type(device)(device.properties, *which)
 
 
 Build = Callable[[Builder, Operand, Callable[[Operand], Operand]], list[Operand]]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crosschip.ir import Array
+from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.examples import Sample
 
 
@@ -15,7 +16,7 @@ class Draw(Sample):
     """A sample of which some random elements are special ones.
 
     Attributes:
-        specials: numbers that stand among the random elements, such as NaN.
+        specials: numbers that stand among the random elements if these are reals, such as NaN.
         constant: whether the model holds the elements, and has no input for them.
     """
 
@@ -28,7 +29,8 @@ class Draw(Sample):
 
     def array(self, generator: np.random.Generator) -> Array:
         drawn = Sample.array(self, generator)
-        if self.value is not None or not self.specials or not drawn.size:
+        has_specials = bool(self.specials) and self.type.element_type in FLOATS
+        if self.value is not None or not has_specials or not drawn.size:
             return drawn
         with np.errstate(all="ignore"):
             specials = np.array(self.specials).astype(drawn.dtype)[: drawn.size]

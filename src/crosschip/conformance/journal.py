@@ -23,13 +23,17 @@ class Journal(Closing):
         path: the file; it is made if it is not there.
         device: whose results they are.
         seed: what random elements are made from.
+        properties: the device's settings.
 
     Raises:
-        InputError: the file is no such journal, is of another device or seed, or cannot be written.
+        InputError: the file is no such journal, is of another device, seed or setting, or cannot be
+            written.
     """
 
-    def __init__(self, path: Path, device: str, seed: int) -> None:
-        header = {"device": device, "seed": seed}
+    def __init__(
+        self, path: Path, device: str, seed: int, properties: Mapping[str, str] | None = None
+    ) -> None:
+        header = {"device": device, "seed": seed, "properties": dict(properties or {})}
         try:
             whole = path.read_text("utf-8") if path.exists() else ""
             # A run that was killed may have left half a line.

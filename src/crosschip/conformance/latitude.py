@@ -1,31 +1,60 @@
-"""Latitude of definitions: elements of which a device may make what it likes.
+"""Latitude of definitions: elements of which a device may make what it likes, or one of a few.
 
-For each operator whose documentation says of something that it is not specified, the elements to
-which that applies, given what fills the slots. They are not compared.
+For each operator whose documentation says of something that it is not specified, or the device's
+choice, the elements to which that applies, given what fills the slots.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+import ml_dtypes
 import numpy as np
 
-from crosschip.ir import Array, ElementType, Model, TensorType
+from crosschip.conformance.tolerance import epsilon
+from crosschip.ir import Array, ElementType, Model, Operand, TensorType
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
 from crosschip.ops.definition.quantized import limits
+from crosschip.ops.definition.slots import Fuse
+from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.indexing import Scatter
+from crosschip.ops.standard.pooling import AdaptiveMaxPool2D, MaxPool2D
 
 Arrays = Mapping[str, Sequence[Array]]
 """The filling of each slot: one array, or several if it takes many."""
 
-Rule = Callable[[Operator, Arrays], bool | Array]
-"""The elements of the outputs that are open: all, none, or those of a mask."""
+
+@dataclass(frozen=True, slots=True)
+class Latitude:
+    """Freedom that a definition leaves to the device in one run.
+
+    Attributes:
+        everything: whether nothing is compared, and an error will do as well.
+        open: of each output, the elements that may be anything: a mask that broadcasts to it.
+        others: what the elements of the first output may be instead; NaN where they may not.
+    """
+
+    everything: bool = False
+    open: Sequence[Array] = ()
+    others: Sequence[Array] = ()
+
+    def specified(self, index: int, made: Array, wanted: Array) -> Array:
+        """The output that a device made, with what is expected where it may differ from that."""
+        free = self.open[index] if self.open else np.False_
+        if index == 0:
+            for other in self.others:
+                free = free | (made == other)
+        return np.where(free, wanted, made).astype(made.dtype) if np.any(free) else made
 
 
-def open_elements(model: Model, inputs: Sequence[Array], expected: Sequence[Array]) -> bool | Array:
-    """The elements that are open of the outputs of a model of one operation.
+Rule = Callable[[Operator, Arrays, Array], bool | Array]
+"""The elements of all outputs that are open, given what is expected of the first: all or a mask."""
+
+
+def latitude(model: Model, inputs: Sequence[Array], expected: Sequence[Array]) -> Latitude:
+    """The freedom of a device that runs a model of one operation.
 
     Args:
         model: the model.
@@ -33,19 +62,26 @@ def open_elements(model: Model, inputs: Sequence[Array], expected: Sequence[Arra
         expected: what the reference makes of them.
     """
     (operation,) = model.operations
-    if operation.type in _OPEN_NAN:
-        first = expected[0].astype(np.float64)
-        return np.isnan(first) | (np.isneginf(first) if operation.type in _OPEN_LEAST else False)
-    rule = _RULES.get(operation.type)
-    if rule is None or not isinstance(operation, Operator):
-        return False
-    known = dict(zip(model.inputs.values(), inputs, strict=True))
+    if not isinstance(operation, Operator):
+        return Latitude()
+    given = dict(zip(model.inputs.values(), inputs, strict=True))
+    known = {o: Operand(o.name, o.type, array) for o, array in given.items()}
+    operation = operation.with_inputs(tuple(o and known.get(o, o) for o in operation.inputs))
     arrays: dict[str, list[Array]] = {}
     for slot, operand in operation.filled():
-        array = known[operand] if operand.value is None else operand.value
-        arrays.setdefault(slot.name, []).append(array)
+        assert operand.value is not None, "it is known in a run"
+        arrays.setdefault(slot.name, []).append(operand.value)
     with np.errstate(all="ignore"):
-        return rule(operation, arrays)
+        rule = _RULES.get(operation.type)
+        open_ = False if rule is None else rule(operation, arrays, expected[0])
+        if open_ is True:
+            return Latitude(everything=True)
+        masks = [np.asarray(open_)] * len(expected)
+        if _is_real(expected[0]):
+            others, lost = _others(operation, arrays, expected[0])
+            masks[1:] = [mask | lost for mask in masks[1:]]
+            return Latitude(open=masks, others=others)
+    return Latitude(open=masks)
 
 
 def counted_in(operator: str, output: TensorType) -> TensorType:
@@ -55,10 +91,65 @@ def counted_in(operator: str, output: TensorType) -> TensorType:
     return output
 
 
+def least_difference(operator: str, output: TensorType, inputs: Sequence[Array]) -> float:
+    """The distance from the reference that any element of an output of reals may have.
+
+    That is the spacing of the element type at 1, and where a factor of the input is as exact as
+    that, as many times as much as the greatest input is.
+    """
+    factor = 1.0
+    if operator in _GATED:
+        sizes = [np.abs(array.astype(np.float64)) for array in inputs]
+        factor = max((float(s[np.isfinite(s)].max(initial=1)) for s in sizes), default=1.0)
+    return factor * epsilon(output.element_type)
+
+
 _WEIGHED_IN_FLOAT32 = frozenset({"RESIZE_LINEAR", "RESIZE_CUBIC", "ROI_ALIGN"})
+_GATED = frozenset({"SWISH", "GELU", "MISH"})
 
 
-def _cast(operation: Operator, arrays: Arrays) -> bool | Array:
+def _is_real(array: Array) -> bool:
+    return ElementType.of(array.dtype) in FLOATS
+
+
+def _others(operation: Operator, arrays: Arrays, expected: Array) -> tuple[list[Array], Array]:
+    """The first output's other possible elements, and where further outputs may hold anything."""
+    nan = np.array(np.nan, expected.dtype)
+    is_nan, is_least = np.isnan(expected), expected == -np.inf
+    numbers = [np.array(number, expected.dtype) for number in _INSTEAD.get(operation.type, ())]
+    if operation.fused is not Fuse.NONE:
+        numbers += [np.array(bound, expected.dtype) for bound in operation.fused.bounds]
+    others = [np.where(is_nan, number, nan) for number in numbers]
+    if not isinstance(operation, MaxPool2D | AdaptiveMaxPool2D):
+        return others, np.zeros((), np.bool_)
+    finite = ml_dtypes.finfo(expected.dtype)  # type: ignore[no-untyped-call]  # has no types
+    if is_nan.any():
+        pixels = [np.clip(p, *operation.fused.bounds) for p in _pixels(operation, arrays)]
+        others += [np.where(is_nan, p.astype(expected.dtype), nan) for p in pixels]
+    ends = (np.array(end, nan.dtype) for end in (finite.min, -np.inf))
+    others += [np.where(is_nan | is_least, end, nan) for end in ends]
+    return others, is_nan | is_least
+
+
+def _pixels(operation: MaxPool2D | AdaptiveMaxPool2D, arrays: Arrays) -> Sequence[Array]:
+    """Arrays of the pixels that each element of the output is the greatest of."""
+    (input,) = arrays["input"]
+    wide = input.astype(np.float64)
+    if isinstance(operation, MaxPool2D):
+        return [pixels for _, pixels in operation.windows.sliding_windows(wide, -np.inf)]
+    rows, columns = operation.cells(wide)
+    cells = [[wide[:, :, row, column] for column in columns] for row in rows]
+    flat = [[cell.reshape(*cell.shape[:2], -1) for cell in line] for line in cells]
+    most = max(cell.shape[2] for line in flat for cell in line)
+    return [
+        np.stack(
+            [np.stack([c[..., min(i, c.shape[2] - 1)] for c in line], -1) for line in flat], -2
+        )
+        for i in range(most)
+    ]
+
+
+def _cast(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
     """Reals beyond an integer type, and NaN in float4."""
     (input,), to = arrays["input"], ElementType.from_code(int(arrays["dtype"][0].item()))
     if input.dtype.kind in "iub" or ElementType.of(input.dtype) not in FLOATS | _NARROW:
@@ -76,70 +167,177 @@ def _cast(operation: Operator, arrays: Arrays) -> bool | Array:
 _NARROW = frozenset(t for t in ElementType if t.value.startswith("float") and t not in FLOATS)
 
 
-def _not_finite(*slots: str) -> Rule:
-    """All, if an element of one of these slots is infinite or NaN."""
+def _bad(array: Array, *axes: int, keepdims: bool = False) -> Array:
+    """Infinite and NaN elements, or along some axes: whether there is one."""
+    finite = np.isfinite(array.astype(np.float64))
+    return np.asarray(np.any(~finite, axis=axes, keepdims=keepdims))
 
-    def rule(operation: Operator, arrays: Arrays) -> bool:
-        return any(
-            not np.isfinite(array.astype(np.float64)).all()
-            for slot in slots
-            for array in arrays.get(slot, ())
-            if array.dtype.kind not in "iub"
-        )
+
+def _any(masks: Sequence[Array]) -> Array:
+    """The union of several masks of one shape."""
+    return np.asarray(np.any(masks, axis=0))
+
+
+def _along(mask: Array, rank: int, axis: int = 1) -> Array:
+    """A list of booleans along an axis of a tensor."""
+    return mask.reshape([-1 if each == axis else 1 for each in range(rank)])
+
+
+def _filters(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
+    """The output channels of which an element of the filter is not finite.
+
+    Everything, if the whole output of a transposed convolution is cut off.
+    """
+    (filter,) = arrays["filter"]
+    if isinstance(operation, Conv2D):
+        return _along(_bad(filter, 1, 2, 3), 4)
+    if 0 in expected.shape[2:]:
+        return True
+    group = int(arrays["group"][0].item()) if "group" in arrays else 1
+    grouped = filter.reshape(group, filter.shape[0] // group, *filter.shape[1:])
+    return _along(_bad(grouped, 1, 3, 4).ravel(), 4)
+
+
+def _deformable(operation: Operator, arrays: Arrays, expected: Array) -> Array:
+    """The images of which anything is not finite; the output channels as to filters."""
+    given = (arrays[slot][0] for slot in ("input", "offset", "mask") if slot in arrays)
+    images = _any([_bad(array, 1, 2, 3) for array in given])
+    return _along(images, 4, 0) | _along(_bad(arrays["filter"][0], 1, 2, 3), 4)
+
+
+def _channels_of_images(operation: Operator, arrays: Arrays, expected: Array) -> Array:
+    """The channels of images that have a pixel that is not finite."""
+    return _bad(arrays["input"][0], 2, 3, keepdims=True)
+
+
+def _resized(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
+    """Those, and everything if the target has no pixels."""
+    return expected.size == 0 or _channels_of_images(operation, arrays, expected)
+
+
+def _without_pixels(operation: Operator, arrays: Arrays, expected: Array) -> bool:
+    """Everything, if the images have no channels or no pixels."""
+    return 0 in arrays["input"][0].shape[1:]
+
+
+def _sampled(operation: Operator, arrays: Arrays, expected: Array) -> Array:
+    """Those channels of images, and places that are not finite."""
+    places = _bad(arrays["grid"][0], 3)[:, None]
+    return places | _channels_of_images(operation, arrays, expected)
+
+
+def _regions(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
+    """Everything, if a number of a region is not finite; else channels with such pixels."""
+    (rois,), images = arrays["rois"], _bad(arrays["input"][0], 2, 3)
+    wide = rois if rois.dtype == np.float64 else rois.astype(np.float32)
+    scale = arrays["spatial_scale"][0].item() if "spatial_scale" in arrays else 1.0
+    scaled = wide * np.array(scale, wide.dtype)
+    bad = _bad(np.hstack([scaled, scaled[:, 2:] - scaled[:, :2]]), 1)
+    return bool(bad.any()) or images[arrays["batch_indices"][0]][:, :, None, None]
+
+
+def _matrices(operation: Operator, arrays: Arrays, expected: Array) -> Array:
+    """The matrices with an element that is not finite."""
+    return _bad(arrays["input"][0], -2, -1)
+
+
+def _neighbours(operation: Operator, arrays: Arrays, expected: Array) -> Array:
+    """The pixels of which a channel is not finite."""
+    return _bad(arrays["input"][0], 1, keepdims=True)
+
+
+def _channels(*slots: str) -> Rule:
+    """The channels of which a number in one of these slots is not finite."""
+
+    def rule(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
+        given = [_bad(arrays[slot][0]) for slot in slots if slot in arrays]
+        return _along(_any(given), expected.ndim) if given else False
 
     return rule
 
 
-def _nan(slot: str) -> Rule:
-    """All, if an element of the slot is NaN."""
-    return lambda operation, arrays: bool(np.isnan(arrays[slot][0].astype(np.float64)).any())
+def _scales(operation: Operator, arrays: Arrays, expected: Array) -> Array:
+    """The elements whose scale or bias is not finite."""
+    mask = np.zeros(expected.shape, np.bool_)
+    for slot in ("scale", "bias"):
+        for array in arrays.get(slot, ()):
+            mask = mask | _bad(array)
+    return mask
 
 
-def _extremes_of_nan(operation: Operator, arrays: Arrays) -> bool:
-    """All, if NaN meets the greatest or the least of several."""
-    if not arrays.get("reduction"):
+def _sequences(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
+    """The sequences with a number that is not finite; everything, if a weight is not."""
+    weights = ("weight", "recurrence_weight", "bias", "peephole")
+    if any(_bad(array).any() for slot in weights for array in arrays.get(slot, ())):
+        return True
+    states = ("input", "initial_hidden", "initial_cell")
+    own = [_bad(array, 0, 2) for slot in states for array in arrays.get(slot, ())]
+    return _any(own)[:, None]
+
+
+def _extremes_of_nan(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
+    """The elements at which NaN meets the greatest or the least of several."""
+    name = Scatter(int(arrays["reduction"][0].item())).name if "reduction" in arrays else ""
+    return np.isnan(expected.astype(np.float64)) if name in ("MAX", "MIN") else False
+
+
+def _products(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
+    """Those of which some product of factors is too large or too small for the type."""
+    (input,) = arrays["input"]
+    if not _is_real(input):
         return False
-    name = Scatter(int(arrays["reduction"][0].item())).name
-    both = (*arrays["input"], *arrays["updates"])
-    return name in ("MAX", "MIN") and any(np.isnan(a.astype(np.float64)).any() for a in both)
+    wide = np.abs(input.astype(np.float64))
+    powers = np.log2(wide, where=np.isfinite(wide) & (wide > 0), out=np.zeros_like(wide))
+    axes = tuple(arrays["axes"][0].ravel().tolist()) if "axes" in arrays else ()
+    kept = bool(arrays["keepdim"][0].item()) if "keepdim" in arrays else True
+    greatest, least = (
+        bounded.sum(axes or None, keepdims=kept)
+        for bounded in (np.maximum(powers, 0), np.minimum(powers, 0))
+    )
+    range_ = ml_dtypes.finfo(input.dtype)  # type: ignore[no-untyped-call]  # has no types
+    return np.asarray((greatest >= range_.maxexp - 1) | (least <= range_.minexp + 1))
 
 
-def _quantize(operation: Operator, arrays: Arrays) -> bool | Array:
+def _quantize(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
     """NaN in an integer type."""
     if "int" not in operation.outputs[0].type.element_type.value:
         return False
     return np.asarray(np.isnan(arrays["input"][0].astype(np.float64)))
 
 
-_OPEN_LEAST = frozenset({"MAX_POOL_2D", "ADAPTIVE_MAX_POOL_2D"})
-"""Operators whose minus infinity may be the least finite number."""
+def _unique(operation: Operator, arrays: Arrays, expected: Array) -> bool:
+    """Everything, if there is a NaN."""
+    return bool(np.isnan(arrays["input"][0].astype(np.float64)).any())
 
-_OPEN_NAN = _OPEN_LEAST | {"SOFTMAX", "LOG_SOFTMAX"}
-"""Operators that may lose a NaN."""
+
+_INSTEAD: dict[str, Sequence[float]] = {"SOFTMAX": (0.0,), "LOG_SOFTMAX": (-np.inf,)}
+"""The numbers that some operators may make of NaN."""
 
 _RULES: dict[str, Rule] = {
     "QUANTIZE": _quantize,
     "CAST": _cast,
-    "CONV_2D": _not_finite("filter"),
-    "CONV_2D_TRANSPOSE": _not_finite("filter"),
-    "DEFORMABLE_CONV_2D": _not_finite("input", "offset", "mask", "filter"),
-    "GRID_SAMPLE": _not_finite("input", "grid"),
-    "RESIZE_LINEAR": _not_finite("input"),
-    "RESIZE_CUBIC": _not_finite("input"),
-    "ROI_ALIGN": _not_finite("input", "rois"),
-    "DET": _not_finite("input"),
-    "LRN": _not_finite("input"),
-    "BATCH_NORMALIZATION": _not_finite("scale", "bias", "mean", "variance"),
-    "LAYER_NORMALIZATION": _not_finite("scale", "bias"),
-    "INSTANCE_NORMALIZATION": _not_finite("scale", "bias"),
-    "GROUP_NORMALIZATION": _not_finite("scale", "bias"),
-    "RNN": _not_finite("input", "weight", "recurrence_weight", "bias", "initial_hidden"),
-    "GRU": _not_finite("input", "weight", "recurrence_weight", "bias", "initial_hidden"),
-    "LSTM": _not_finite(
-        *("input", "weight", "recurrence_weight", "bias", "initial_hidden", "initial_cell"),
-        "peephole",
-    ),
+    "CONV_2D": _filters,
+    "CONV_2D_TRANSPOSE": _filters,
+    "DEFORMABLE_CONV_2D": _deformable,
+    "AVERAGE_POOL_2D": _without_pixels,
+    "ADAPTIVE_AVERAGE_POOL_2D": _without_pixels,
+    "MAX_POOL_2D": _without_pixels,
+    "ADAPTIVE_MAX_POOL_2D": _without_pixels,
+    "GRID_SAMPLE": _sampled,
+    "RESIZE_LINEAR": _resized,
+    "RESIZE_CUBIC": _resized,
+    "ROI_ALIGN": _regions,
+    "DET": _matrices,
+    "LRN": _neighbours,
+    "BATCH_NORMALIZATION": _channels("scale", "bias", "mean", "variance"),
+    "LAYER_NORMALIZATION": _scales,
+    "INSTANCE_NORMALIZATION": _channels("scale", "bias"),
+    "GROUP_NORMALIZATION": _channels("scale", "bias"),
+    "RNN": _sequences,
+    "GRU": _sequences,
+    "LSTM": _sequences,
+    "REDUCE_PROD": _products,
     "SCATTER_ND": _extremes_of_nan,
     "SCATTER_ELEMENTS": _extremes_of_nan,
-    "UNIQUE": _nan("input"),
+    "UNIQUE": _unique,
 }

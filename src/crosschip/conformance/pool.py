@@ -36,6 +36,7 @@ def run_cases(
     budget: float | None = None,
     tries: int = 300,
     claims: Path | None = None,
+    properties: Mapping[str, str] | None = None,
     done: Mapping[str, Result] | None = None,
     on_result: OnResult | None = None,
 ) -> Report:
@@ -52,6 +53,7 @@ def run_cases(
         budget: how many seconds the cases of one operator may take; what is left is not run.
         tries: how many smaller uses are tried for a random case that fails.
         claims: the device's own file, if it is not beside its module.
+        properties: the device's settings.
         done: results of an earlier run, which are taken over.
         on_result: is told each result as it comes in, one at a time.
 
@@ -61,7 +63,10 @@ def run_cases(
     chosen = list(cases)
     results = dict(done or {})
     left = [case for case in chosen if case.id not in results]
-    runners = [Runner(device, seed=seed, timeout=timeout, claims=claims) for _ in range(jobs)]
+    runners = [
+        Runner(device, seed=seed, timeout=timeout, claims=claims, properties=properties)
+        for _ in range(jobs)
+    ]
     about = runners[0].about
     work = _Work(left, results, budget, tries, on_result)
     with ThreadPoolExecutor(jobs) as threads:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,19 @@ class Runner(Closing):
     """Runs cases one after the other in a process, and in a new one whenever that dies."""
 
     def __init__(
-        self, device: str, *, seed: int = 0, timeout: float = 60, claims: Path | None = None
+        self,
+        device: str,
+        *,
+        seed: int = 0,
+        timeout: float = 60,
+        claims: Path | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> None:
         self._command = [sys.executable, "-m", f"{__package__}.worker", device, f"--seed={seed}"]
         if claims is not None:
             self._command.append(f"--claims={claims}")
+        if properties:
+            self._command.append(f"--properties={json.dumps(dict(properties))}")
         self._timeout = timeout
         self._worker: _Worker | None = None
 

@@ -7,12 +7,12 @@ where an operator leaves a rule unenforced, the device may compute whatever it l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from crosschip.conformance.latitude import counted_in, open_elements
-from crosschip.conformance.tolerance import difference, epsilon, sensitivity, tolerance
+from crosschip.conformance.latitude import Latitude, counted_in, latitude, least_difference
+from crosschip.conformance.tolerance import difference, sensitivity, tolerance
 from crosschip.conformance.variations import Variation
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Device, Options, Program
@@ -44,7 +44,7 @@ class Run:
         refusal: why it refuses them.
         mandatory: whether the device must refuse them too.
         random: the names of the inputs whose elements are random.
-        open: which elements of the outputs the definition leaves open.
+        latitude: what the definition leaves to the device.
     """
 
     inputs: list[Array]
@@ -52,7 +52,7 @@ class Run:
     refusal: str
     mandatory: bool
     random: frozenset[str]
-    open: bool | Array = False
+    latitude: Latitude = field(default_factory=Latitude)
 
 
 def build(operator: type[Operator], variation: Variation) -> Model:
@@ -82,7 +82,13 @@ def runs_of(model: Model, variation: Variation, seed: int) -> list[Run]:
 
 
 def attempt(
-    device: Device, model: Model, runs: Sequence[Run], *, loaded: bool, claimed: float | None
+    device: Device,
+    model: Model,
+    runs: Sequence[Run],
+    *,
+    loaded: bool = False,
+    claimed: float | None = None,
+    options: Options | None = None,
 ) -> None:
     """Compile a model on a device and compare what it makes of each run.
 
@@ -92,13 +98,14 @@ def attempt(
         runs: the data, and what is expected.
         loaded: whether the program runs from its saved form.
         claimed: the accuracy that the device claims; `None` for the kit's own.
+        options: what to compile with.
 
     Raises:
         Failed: something is wrong.
         Declined: the program should run from its saved form, and has none.
     """
     try:
-        program = device.compile(model, Options())
+        program = device.compile(model, options or Options())
         if loaded:
             program = reloaded(program, device, model)
     except DeviceError:
@@ -132,27 +139,23 @@ def wrong_outputs(
     if len(outputs) != len(run.expected):
         return f"makes {len(outputs)} outputs, not {len(run.expected)}"
     read = [*run.inputs, *(o.value for o in model.constants if o.value is not None)]
-    if run.open is True:
+    if run.latitude.everything:
         return ""
     for index, (name, operand) in enumerate(model.outputs.items()):
         made, wanted = outputs[index], run.expected[index]
         if isinstance(made, np.ndarray) and made.shape == wanted.shape:
-            made = _specified(made, wanted, run.open)
+            made = run.latitude.specified(index, made, wanted)
         stored = counted_in(model.operations[0].type, operand.type)
         allowed = tolerance(stored, read) if claimed is None else claimed
         wrong = difference(made, wanted, operand.type, allowed)
         if wrong and operand.type.element_type in FLOATS:
             moved = sensitivity(model, run.inputs, run.random, run.expected)[index]
-            moved = max(moved, epsilon(operand.type.element_type))
+            least = least_difference(model.operations[0].type, operand.type, read)
+            moved = max(moved, least)
             wrong = difference(made, wanted, operand.type, allowed, moved)
         if wrong:
             return f"{name}: {wrong}"
     return ""
-
-
-def _specified(made: Array, wanted: Array, open_: bool | Array) -> Array:
-    """The device's outputs, with what is expected where the definition leaves it open."""
-    return made if open_ is False else np.where(open_, wanted, made).astype(made.dtype)
 
 
 def reloaded(program: Program, device: Device, model: Model) -> Program:
@@ -185,7 +188,7 @@ def _run(model: Model, program: ReferenceProgram, arguments: Example, seed: int)
         wrong = _unlike(operand.type, array)
         if wrong:
             raise Unsound(f"reference: {operand.name} {wrong}, but is inferred as {operand.type}")
-    return Run(inputs, expected, "", False, random, open_elements(model, inputs, expected))
+    return Run(inputs, expected, "", False, random, latitude(model, inputs, expected))
 
 
 def _is_mandatory(model: Model, error: DeviceError) -> bool:
@@ -221,7 +224,7 @@ def _outputs(program: Program, model: Model, run: Run, where: str) -> Sequence[A
     try:
         outputs = list(program.run(run.inputs))
     except DeviceError as error:
-        if run.expected is None or run.open is True:
+        if run.expected is None or run.latitude.everything:
             return None
         raise Failed(f"{where}DeviceError: {error}") from None
     for name, given, copy in zip(model.inputs, run.inputs, before, strict=True):

@@ -45,6 +45,7 @@ def variations(operator: type[Operator], arguments: Example) -> Iterator[Variati
     yield Variation("plain", arguments)
     if any(sample.value is None and sample.type.shape for _, sample in samples(arguments)):
         yield Variation("dynamic", arguments, named=True)
+        yield Variation("resized", arguments, named=True, runs=(*_resized(arguments), {}))
     yield from _types(operator, arguments)
     yield from _quantized(operator, arguments)
     yield from _sizes(arguments)
@@ -116,6 +117,20 @@ def _sizes(arguments: Example) -> Iterator[Variation]:
                 sizes = (*shape[:axis], size, *shape[axis + 1 :])
                 resized = replace(sample, type=replace(sample.type, shape=sizes))
                 yield Variation(f"{name}.{axis}={size}", _with(arguments, {name: resized}))
+
+
+def _resized(arguments: Example) -> Iterator[Example]:
+    """Each axis of each random input at other sizes, which need not go with the other ones."""
+    for name, sample in samples(arguments):
+        shape = sample.type.static_shape or ()
+        if sample.value is not None:
+            continue
+        for axis, own in enumerate(shape):
+            for size in sorted({0, 1, own + 1} - {own}):
+                sizes = (*shape[:axis], size, *shape[axis + 1 :])
+                other = replace(sample, type=replace(sample.type, shape=sizes))
+                slot = name.partition(".")[0]
+                yield {slot: _with(arguments, {name: other})[slot]}
 
 
 def _parameters(operator: type[Operator], arguments: Example) -> Iterator[Variation]:

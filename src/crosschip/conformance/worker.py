@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
@@ -27,6 +28,7 @@ def main() -> None:
     parser.add_argument("device")
     parser.add_argument("--claims", type=Path)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--properties", type=json.loads, default={})
     arguments = parser.parse_args()
     # The device's own code may print; the results go where only this process writes.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -37,7 +39,7 @@ def main() -> None:
         out.flush()
 
     try:
-        device = named(arguments.device)
+        device = named(arguments.device, arguments.properties)
         claims = claims_of(type(device), arguments.claims)
     except Error as error:
         say({"error": str(error)})
@@ -55,22 +57,22 @@ def main() -> None:
     device.close()
 
 
-def named(name: str) -> Device:
-    """The device of an entry point, or of a class given as `module:Class`.
+def named(name: str, properties: Mapping[str, str]) -> Device:
+    """The device of an entry point, or of a class given as `module:Class`, with its settings.
 
     Raises:
         DeviceError: there is no such device, or it does not load.
     """
     module, colon, class_name = name.partition(":")
     if not colon or module in entries():
-        return open_device(name).device
+        return open_device(name, properties).device
     try:
         found: object = getattr(import_module(module), class_name)
     except (ImportError, AttributeError) as error:
         raise DeviceError(f"{name!r} cannot be imported: {error}") from None
     if not (isinstance(found, type) and issubclass(found, Device)):
         raise DeviceError(f"{name!r} is not a subclass of crosschip.hal.Device")
-    return found()
+    return found(properties)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -43,13 +43,19 @@ class Stage:
 class Ocr:
     """Reads text by the three models, each on the devices that crosschip placed it on."""
 
-    def __init__(self, devices: Sequence[str], cache: bool | Path = True) -> None:
+    def __init__(
+        self,
+        devices: Sequence[str],
+        cache: bool | Path = True,
+        properties: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> None:
         """Import and compile the models.
 
         Args:
             devices: in the order of preference. The models take turns: each prefers the device
                 after the one that the model before it preferred, so that all have work.
             cache: as for `crosschip.compile`.
+            properties: settings for devices, by device name.
 
         Raises:
             InputError: the wheel with the models is not installed.
@@ -60,7 +66,8 @@ class Ocr:
             first = turn % len(devices)
             order = [*devices[first:], *devices[:first]]
             model = crosschip.load(model_folder(name))
-            self.stages[name] = Stage(name, crosschip.compile(model, order, cache=cache))
+            compiled = crosschip.compile(model, order, cache=cache, properties=properties)
+            self.stages[name] = Stage(name, compiled)
         self.reader = Reader(
             self.stages["detection"],
             self.stages["angle"],

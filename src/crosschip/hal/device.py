@@ -30,7 +30,7 @@ class CompileError(DeviceError):
 
     Attributes:
         operations: the names of the operations at fault, which go elsewhere; empty if the device
-            cannot tell, and the whole segment does.
+            cannot tell, and they are to be found by compiling less and less.
     """
 
     def __init__(self, message: str, operations: Iterable[Operation] = ()) -> None:

@@ -36,6 +36,8 @@ class Rule(Enum):
     """It runs the operation only together with others that it did not get."""
     FAILURE = "failure"
     """It failed to answer, or to compile what it had said yes to."""
+    CALLER = "caller"
+    """The caller wants the operation elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from crosschip.ir.errors import (
 )
 from crosschip.ir.extension import Extension
 from crosschip.ir.loops import Loop, Scan
-from crosschip.ir.model import Model, Operand, Operation
+from crosschip.ir.model import Model, Operand, Operation, Origin
 from crosschip.ir.types import Array, ElementType, Quantization, TensorType
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "ModelFileError",
     "Operand",
     "Operation",
+    "Origin",
     "Quantization",
     "QueueFullError",
     "Scan",

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from crosschip.ir.errors import ModelError
 from crosschip.ir.files import Stored
 from crosschip.ir.frozen import settle
-from crosschip.ir.model import Model, Operand, Operation
+from crosschip.ir.model import Model, Operand, Operation, Origin
 from crosschip.ir.types import ALL_TYPES, Array, ElementType, Quantization, TensorType
 
 
@@ -35,6 +35,10 @@ class OperatorClass(Protocol):
 
 class Builder:
     """Grows a model; every operation is checked and its output types inferred as it is added.
+
+    Attributes:
+        operations: those so far.
+        origins: the operators of a file that what is appended stands for, unless it has its own.
 
     Example:
         >>> from crosschip.ir import Builder, ElementType, TensorType, symbol
@@ -62,6 +66,7 @@ class Builder:
         self.name = name
         self.prefix = prefix
         self.operations: list[Operation] = []
+        self.origins: tuple[Origin, ...] = ()
         self._inputs: dict[str, Operand] = {}
         self._outputs: dict[str, Operand] = {}
         self._counts: dict[str, int] = {}
@@ -171,6 +176,8 @@ class Builder:
         if operation.name in self._taken:
             raise ModelError(f"there are two operations called {operation.name!r}; rename one")
         self._taken.add(operation.name)
+        if self.origins and not operation.origins:
+            settle(operation, "origins", self.origins)
         self.operations.append(operation)
 
     def rename(self, names: Mapping[Operand, str], start: int = 0) -> Mapping[Operand, Operand]:

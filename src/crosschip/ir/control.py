@@ -58,7 +58,8 @@ class ControlFlow(Operation):
 
     def with_bodies(self, bodies: Sequence[Model]) -> Self:
         """The same operation on the same operands with other bodies."""
-        return type(self)(self.name, self.inputs, self.outputs, bodies=bodies, **self.attributes)
+        made = type(self)(self.name, self.inputs, self.outputs, bodies=bodies, **self.attributes)
+        return made.standing_for(self)
 
     def with_inputs(
         self,
@@ -79,6 +80,7 @@ class ControlFlow(Operation):
         widening: bool,
     ) -> Self:
         renewed = type(self)(self.name, inputs, outputs, bodies=self.bodies, **self.attributes)
+        renewed.standing_for(self)
         if _types(inputs) == _types(self.inputs):
             return renewed
         return renewed.with_bodies(renewed.fitted(widening))

@@ -72,4 +72,4 @@ class Extension(Operation):
             payload=self.payload,
             declared=self.declared,
             reason=self.reason,
-        )
+        ).standing_for(self)

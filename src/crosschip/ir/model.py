@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 from crosschip.ir.errors import ModelError
 from crosschip.ir.files import Stored
@@ -64,6 +64,20 @@ _set_operand_type = setter(Operand, "type")
 _set_operand_content = setter(Operand, "content")
 
 
+class Origin(NamedTuple):
+    """An operator of the file that a model was imported from.
+
+    Attributes:
+        type: the framework's name for the operator.
+        inputs: the framework's names of the values that it reads.
+        outputs: those of the values that it makes.
+    """
+
+    type: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
 class Operation(Frozen):
     """One use of an operator: the operands it reads and the operands it makes.
 
@@ -76,15 +90,18 @@ class Operation(Frozen):
         outputs: the operands that it makes.
         output_quantization: the quantization that each output declares; one alone holds for all,
             none where the inputs decide.
+        origins: the operators of the file that it stands for, wholly or in part; none if it comes
+            from no file.
     """
 
-    __slots__ = ("inputs", "name", "output_quantization", "outputs")
+    __slots__ = ("inputs", "name", "origins", "output_quantization", "outputs")
 
     type: ClassVar[str]
     name: str
     inputs: tuple[Operand | None, ...]
     outputs: tuple[Operand, ...]
     output_quantization: tuple[Quantization | None, ...]
+    origins: tuple[Origin, ...]
 
     def __init__(
         self,
@@ -94,6 +111,7 @@ class Operation(Frozen):
         output_quantization: tuple[Quantization | None, ...] = (),
     ) -> None:
         _set_name(self, name)
+        _set_origins(self, ())
         _set_inputs(self, inputs)
         _set_outputs(self, outputs)
         _set_output_quantization(self, output_quantization)
@@ -122,7 +140,7 @@ class Operation(Frozen):
     ) -> Self:
         """The same operation on other inputs, making the same outputs or the given ones."""
         made = self.outputs if outputs is None else outputs
-        return type(self)(self.name, inputs, made, self.output_quantization)
+        return type(self)(self.name, inputs, made, self.output_quantization).standing_for(self)
 
     def adapted(self, inputs: tuple[Operand | None, ...], *, widening: bool) -> Self:
         """Like `with_inputs`; types in bodies may only become wider if `widening` says so."""
@@ -131,6 +149,14 @@ class Operation(Frozen):
     def with_outputs(self, outputs: tuple[Operand, ...]) -> Self:
         """The same operation making other operands."""
         return self.with_inputs(self.inputs, outputs)
+
+    def standing_for(self, *others: Operation) -> Self:
+        """The operation itself, still in the making, as one in place of others of their origins."""
+        origins = others[0].origins
+        if len(others) > 1:
+            origins = tuple(dict.fromkeys(o for other in others for o in other.origins))
+        _set_origins(self, origins)
+        return self
 
     def symbol(self, slot: str, operand: Operand) -> str | None:
         """The name of what a constant stands for, as `RELU`; `None` if it stands for itself."""
@@ -150,6 +176,7 @@ class Operation(Frozen):
 
 
 _set_name = setter(Operation, "name")
+_set_origins = setter(Operation, "origins")
 _set_inputs = setter(Operation, "inputs")
 _set_outputs = setter(Operation, "outputs")
 _set_output_quantization = setter(Operation, "output_quantization")

@@ -47,7 +47,7 @@ class FoldIntoWeights(Pass):
                     continue
                 source, merged = folded
                 rewriter.withdraw(source)
-                rewriter.emit(merged)
+                rewriter.emit(merged.standing_for(source, operation))
         return rewriter.finish()
 
     def ensures(self, before: Model, after: Model) -> None:

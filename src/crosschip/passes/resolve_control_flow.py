@@ -51,7 +51,7 @@ class ResolveControlFlow(Pass):
                 continue
             left -= attempt.unrolled
             for one in attempt.operations:
-                rewriter.emit(one)
+                rewriter.emit(one if one.origins else one.standing_for(operation))
             for old, new in zip(operation.outputs, results, strict=True):
                 if old is not new:
                     rewriter.replace(old, new)

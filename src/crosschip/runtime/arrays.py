@@ -60,10 +60,23 @@ def _made(given: Any) -> Array:
             return np.from_dlpack(given)
         return np.asarray(given)
     except Exception as error:  # foreign code: whatever it raises is its failure
+        array = _narrow(given)
+        if array is not None:
+            return array
         text = str(error).strip().splitlines() or [type(error).__name__]
         raise InputError(
             f"cannot be made an array: {text[0]} ({type(given).__name__}); pass one"
         ) from error
+
+
+def _narrow(given: Any) -> Array | None:
+    """An array of a tensor whose element type is none of NumPy's own."""
+    from crosschip.runtime.dlpack import narrow_array
+
+    try:
+        return narrow_array(given) if hasattr(given, "__dlpack__") else None
+    except Exception:  # foreign code: what NumPy was told says better what is wrong
+        return None
 
 
 def _is_plain(given: object) -> bool:

@@ -6,7 +6,7 @@ parts, and runs them in place of the operation if it runs all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from crosschip.hal import YES, Capabilities, Offer, Options, Rule, Sizing, Support
@@ -24,7 +24,7 @@ Ask = Callable[[Model], Offer]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a device does about an operation.
+    """A device's verdict on an operation.
 
     Attributes:
         support: the device's answer about the operation as it stands.
@@ -35,7 +35,7 @@ class Verdict:
     simpler: Sequence[Operation] = ()
 
     def __bool__(self) -> bool:
-        """Whether the device runs the operation, in whatever way."""
+        """Tell whether the device runs the operation, in whatever way."""
         return self.support.supported or bool(self.simpler)
 
     @property
@@ -47,21 +47,119 @@ class Verdict:
         return self.support.reason or "supported"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdicts:
-    """What a device does about the operations of a model.
+class Answers:
+    """A device's answers about the operations of a model, by their indices.
 
     Attributes:
-        of: the verdicts, by the operation's name.
+        supports: the device's answer about each operation as it stands; `None` where it was not in
+            question.
+        simpler: the decompositions that the device runs in place of operations that it declines.
         groups: operations that it runs together or not at all, with the reason.
     """
 
-    of: Mapping[str, Verdict]
-    groups: Sequence[tuple[str, Sequence[Operation]]]
+    __slots__ = ("groups", "simpler", "supports")
+
+    def __init__(self, supports: list[Support | None]) -> None:
+        self.supports = supports
+        self.simpler: dict[int, Sequence[Operation]] = {}
+        self.groups: list[tuple[str, Sequence[int]]] = []
+
+    def takes(self, index: int) -> bool:
+        """Tell whether the device runs an operation, in whatever way."""
+        support = self.supports[index]
+        return support is not None and (support.supported or index in self.simpler)
+
+    def verdict(self, index: int) -> Verdict | None:
+        """The verdict on an operation; `None` if that was not in question."""
+        support = self.supports[index]
+        return None if support is None else Verdict(support, self.simpler.get(index, ()))
+
+
+class Inquiry:
+    """Questions to devices about one model; none is asked the same twice."""
+
+    def __init__(self, model: Model, devices: Mapping[str, Ask]) -> None:
+        """Prepare to ask.
+
+        Args:
+            model: what to ask about.
+            devices: how to ask each device, by name.
+        """
+        self.model = model
+        self.devices = devices
+        self._offers: dict[str, Offer] = {}
+        self._simpler: dict[tuple[str, int], Sequence[Operation]] = {}
+        self._taken: set[str] = set()
+
+    def answers(
+        self, device: str, wanted: Sequence[int], overruled: Mapping[int, Support]
+    ) -> Answers:
+        """The answers of a device about operations of the model.
+
+        Args:
+            device: its name.
+            wanted: the indices of the operations in question.
+            overruled: answers that take the place of the device's own.
+        """
+        offer = self._offer(device)
+        operations = self.model.operations
+        if len(wanted) == len(operations):
+            found = Answers(list(offer.answers))
+        else:
+            found = Answers([None] * len(operations))
+            for index in wanted:
+                found.supports[index] = offer.answers[index]
+        for index, answer in overruled.items():
+            if found.supports[index] is not None:
+                found.supports[index] = answer
+        for index in wanted:
+            support = found.supports[index]
+            if support is not YES and support is not None and not support.supported:
+                simpler = self._instead(device, index, support)
+                if simpler:
+                    found.simpler[index] = simpler
+        self._form_groups(found, offer)
+        return found
+
+    def _offer(self, device: str) -> Offer:
+        spend()
+        if device not in self._offers:
+            self._offers[device] = self.devices[device](self.model)
+        return self._offers[device]
+
+    def _instead(self, device: str, index: int, answer: Support) -> Sequence[Operation]:
+        """The decomposition of an operation that a device declines, if it runs that."""
+        operation = self.model.operations[index]
+        if answer.rule in _FINAL or not isinstance(operation, Operator):
+            return ()
+        key = device, index
+        if key not in self._simpler:
+            spend()
+            if not self._taken:
+                self._taken = {operation.name for operation in self.model.operations}
+            ask = self.devices[device]
+            self._simpler[key] = _decomposed(operation, ask, self._taken) or ()
+        return self._simpler[key]
+
+    def _form_groups(self, found: Answers, offer: Offer) -> None:
+        """Keep the groups that the device may get whole; decline what is left of the others."""
+        for group in offer.groups:
+            supports = [found.supports[index] for index in group.operations]
+            if all(supports):
+                found.groups.append((group.why, group.operations))
+                continue
+            for index, support in zip(group.operations, supports, strict=True):
+                if support:
+                    operation = self.model.operations[index]
+                    found.supports[index] = broken_group(operation, group.why)
+
+
+_FINAL = (Rule.FAILURE, Rule.CALLER)
+"""The rules for which a decomposition is no way around."""
 
 
 def asking(device: GuardedDevice, options: Options) -> Ask:
-    """How to ask a device; what does not fit its capabilities is declined without it."""
+    """The way to ask a device; what does not fit its capabilities is declined without it."""
     screen = _Screen(device.capabilities, options)
     if not screen.needed:
         return lambda model: device.query(model, options)
@@ -75,55 +173,10 @@ def asking(device: GuardedDevice, options: Options) -> Ask:
     return ask
 
 
-def verdicts(
-    model: Model, ask: Ask, wanted: Collection[str], refusals: Mapping[str, Support]
-) -> Verdicts:
-    """What a device does about operations of a model.
-
-    Args:
-        model: the whole model.
-        ask: the device.
-        wanted: the names of the operations in question.
-        refusals: what is known not to work although the device says yes, by operation name.
-    """
-    offer = ask(model)
-    found: dict[str, Verdict] = {}
-    yes = Verdict(YES)
-    taken = {operation.name for operation in model.operations}
-    for operation, answer in zip(model.operations, offer.answers, strict=True):
-        spend()
-        if operation.name in wanted:
-            answer = refusals.get(operation.name, answer)
-            if answer is YES:  # one verdict for most operations of a large model
-                found[operation.name] = yes
-            else:
-                simpler = () if answer else _simpler(operation, answer, ask, taken)
-                found[operation.name] = Verdict(answer, simpler)
-    groups = []
-    for group in offer.groups:
-        members = [model.operations[index] for index in group.operations]
-        whole = all(o.name in found and found[o.name].support for o in members)
-        if whole:
-            groups.append((group.why, members))
-        for operation in () if whole else members:
-            if operation.name in found and found[operation.name].support:
-                found[operation.name] = Verdict(broken_group(operation, group.why))
-    return Verdicts(found, groups)
-
-
 def broken_group(operation: Operation, why: str) -> Support:
     """The answer about an operation whose group the device does not get as a whole."""
     told = f"only together with others that go elsewhere ({why})" if why else "only together"
     return Support.no(operation, "", told, Rule.GROUP)
-
-
-def _simpler(
-    operation: Operation, answer: Support, ask: Ask, taken: set[str]
-) -> Sequence[Operation]:
-    """The decomposition of an operation that a device declines, if it runs that."""
-    if answer.rule is Rule.FAILURE or not isinstance(operation, Operator):
-        return ()
-    return _decomposed(operation, ask, taken) or ()
 
 
 def _decomposed(operation: Operator, ask: Ask, taken: set[str]) -> Sequence[Operation] | None:
@@ -232,7 +285,7 @@ class _Screen:
 
 
 def _tensors(operation: Operation) -> Iterator[tuple[str, Operand]]:
-    """What an operation computes on and makes, with the slots; parameters are none of it."""
+    """The operands that an operation computes on and makes, with the slots; no parameters."""
     if isinstance(operation, Operator):
         yield from ((slot.name, o) for slot, o in operation.filled() if not slot.parameter)
     else:

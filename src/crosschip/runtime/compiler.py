@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Literal, cast
 
-from crosschip.hal import Device, Options, Precision, Rule, Sizes, Support
+from crosschip.hal import Device, Kind, Options, Precision, Rule, Sizes, Support
 from crosschip.ir import (
     Budget,
     BudgetError,
@@ -23,14 +24,19 @@ from crosschip.ir.budget import check_sizes, spending
 from crosschip.passes import Specialize, simplify
 from crosschip.passes.specialize import shapes_and_sizes
 from crosschip.runtime.asking import Ask, asking
-from crosschip.runtime.automatic import Automatic
+from crosschip.runtime.automatic import SLOWEST, Automatic
+from crosschip.runtime.blaming import culprits
 from crosschip.runtime.building import Built, Failed, build_all, cache_word
 from crosschip.runtime.cache import Cache, CacheArgument, open_cache
+from crosschip.runtime.choosing import Refusals
 from crosschip.runtime.compiled import CompiledModel, CompileReport
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.discovery import open_automatic, open_device
 from crosschip.runtime.guard import GuardedDevice
-from crosschip.runtime.placement import Placement, Refusals, place
+from crosschip.runtime.measuring import Choice
+from crosschip.runtime.placement import Placement, place
+from crosschip.runtime.wishes import Wishes
+from crosschip.runtime.wishing import Request
 
 Devices = Literal["auto"] | str | Sequence[str | Device]
 
@@ -50,6 +56,11 @@ def compile(
     ranges: Mapping[str, tuple[int, int]] | None = None,
     profiles: Sequence[Mapping[str, int]] = (),
     specializations: int = 16,
+    partition: str | bytes | Path | None = None,
+    pin: Mapping[str, str] | None = None,
+    min_segment: int = 1,
+    max_segments: int | None = None,
+    strict: bool = False,
     in_flight: int = 2,
     queue_size: int = 64,
     budget: Budget | None = None,
@@ -61,7 +72,8 @@ def compile(
         devices: names, or instances that stay the caller's to close, in the order of preference;
             `"auto"` takes the one that runs the model fastest, which is measured once on made-up
             inputs and remembered in the cache; where none runs all of it, the one that runs most
-            comes first. A name is `openvino`, or `openvino:GPU` for one of several chips.
+            comes first. Nothing is measured if operations are sent elsewhere or segments limited,
+            as below. A name is `openvino`, or `openvino:GPU` for one of several chips.
         shapes: fixed shapes for inputs, by name, where the model leaves sizes open; or single
             sizes, by the names that the inputs' types have for them.
         cache: `True` for the default folder, a folder, or `False` for none.
@@ -75,6 +87,16 @@ def compile(
         profiles: values of open sizes, by name, to compile for at once.
         specializations: for how many sets of input shapes a device that compiles again for each
             keeps programs.
+        partition: operators that are kept off the first device and go to processors behind it: the
+            path of a configuration of NNAdapter's form, or its content as text or bytes.
+        pin: the device that alone may run what a pattern names, by pattern: `type:inputs:outputs`
+            as in a configuration, or the name of an operation; the type may have wildcards. Of
+            several that fit, the last holds; a pin holds before a configuration.
+        min_segment: the fewest operations that are worth a segment of their own; smaller segments
+            join another device's that takes them, where there are fewer segments then.
+        max_segments: how many segments there may be at most; they are joined until it is so.
+        strict: whether it is an error if a device declines or fails to compile an operation that
+            it would have been the first to run.
         in_flight: how many requests of `CompiledModel.submit` run at once.
         queue_size: how many of them wait besides.
         budget: what compiling may cost besides the devices' own work; `None` for the default.
@@ -84,7 +106,9 @@ def compile(
         InputError: an argument does not fit.
         ModelError: an operation of the model can never run, as its constants show.
         ModelFileError: a file of the model has changed since it was loaded.
-        UnsupportedError: no device runs some operation; the message lists all, with reasons.
+        UnsupportedError: no device runs some operation, or placement cannot be as it must be by
+            `pin`, `partition`, `max_segments` or `strict`; the message lists all operations
+            concerned, with reasons.
         DeviceError: a device is unknown, fails to load, or fails to compile what no other can run.
         CacheError: the cache folder cannot be made, or the user's secret for it not be used.
     """
@@ -92,11 +116,14 @@ def compile(
     options = _options(precision, threads, _sizes(ranges or {}, profiles, specializations))
     _check_count("in_flight", in_flight)
     _check_count("queue_size", queue_size)
+    request = Request(partition, pin, min_segment, max_segments, strict)
+    request.check()
     store = open_cache(cache, cache_size)
-    model = _prepared(model, shapes, budget)
+    given, model = _prepared(model, shapes, budget)
+    wishes = Wishes()
 
     def build(devices: Mapping[str, GuardedDevice]) -> CompiledModel:
-        placement, built = _place_and_build(model, devices, options, store, budget)
+        placement, built = _place_and_build(model, devices, options, wishes, store, budget)
         report = CompileReport((time.perf_counter() - start) * 1e3, cache_word(built))
         programs = [one.program for one in built]
         return CompiledModel(
@@ -105,19 +132,24 @@ def compile(
 
     with ExitStack() as owned:
         opened = _open(devices, {} if properties is None else properties, owned)
+        automatic = None
         if devices == "auto" and len(opened) > 1:
-            compiled = _automatic(model, opened, options, store, budget, build)
+            automatic = Automatic(model, opened, options, store)
+        ordered: Mapping[str, GuardedDevice] = opened
+        if automatic is not None and request.moves:
+            ordered = _in_order(opened, automatic.remembered())
+        with _limited(model, budget):
+            wishes = request.wishes(model, given, _kinds(ordered))
+        if automatic is None or request.moves:
+            compiled = build(ordered)
         else:
-            compiled = build(opened)
+            compiled = _automatic(model, opened, options, automatic, budget, build)
         owned.pop_all()
     theirs = _instances(devices)
     compiled.own(device for device in opened.values() if device.device not in theirs)
     taken = (time.perf_counter() - start) * 1e3
     compiled.report = replace(compiled.report, milliseconds=taken)
-    placement = compiled.placement
-    first = placement.choice.order[0] if placement.choice else next(iter(opened))
-    if any(d.device not in (first, RUNTIME) for d in placement.every_decision()):
-        logger.warning("%s: %s", model.name, placement.summary())
+    _tell(compiled.placement)
     return compiled
 
 
@@ -125,7 +157,7 @@ def _automatic(
     model: Model,
     devices: Mapping[str, GuardedDevice],
     options: Options,
-    cache: Cache | None,
+    automatic: Automatic,
     budget: Budget | None,
     build: Callable[[Mapping[str, GuardedDevice]], CompiledModel],
 ) -> CompiledModel:
@@ -137,12 +169,40 @@ def _automatic(
             placed = place(model, asks, partial=True)
         return len(placed.decisions) - len(placed.unplaced)
 
-    automatic = Automatic(model, devices, options, cache)
     choice, compiled = automatic.choose(lambda name: build({name: devices[name]}), count)
     if compiled is None:
         compiled = build({name: devices[name] for name in choice.order})
-    compiled.placement = replace(compiled.placement, choice=choice)
+    compiled.placement.choice = choice
     return compiled
+
+
+def _in_order(
+    devices: Mapping[str, GuardedDevice], choice: Choice | None
+) -> Mapping[str, GuardedDevice]:
+    """The devices in the order that has been chosen before, if one has."""
+    return devices if choice is None else {name: devices[name] for name in choice.order}
+
+
+def _kinds(devices: Mapping[str, GuardedDevice]) -> dict[str, Kind]:
+    return {name: device.kind for name, device in devices.items()}
+
+
+def _tell(placement: Placement) -> None:
+    """Say in one line what went where and why; warn of what fell back, and of slow ways."""
+    fallbacks = placement.fallbacks
+    level = logging.WARNING if fallbacks else logging.INFO
+    name = placement.model.name
+    if logger.isEnabledFor(level):
+        logger.log(level, "%s: %s", name, placement.summary())
+    slow = [decision for decision in fallbacks if decision.device == SLOWEST]
+    if slow:
+        logger.warning(
+            "%s: %d operations run on `reference`, which is slow, the first of them %s (%s)",
+            name,
+            len(slow),
+            slow[0].name,
+            "; ".join(support.reason for support in slow[0].refusals),
+        )
 
 
 def explain(
@@ -154,6 +214,11 @@ def explain(
     threads: int | None = None,
     properties: Mapping[str, Mapping[str, str]] | None = None,
     ranges: Mapping[str, tuple[int, int]] | None = None,
+    partition: str | bytes | Path | None = None,
+    pin: Mapping[str, str] | None = None,
+    min_segment: int = 1,
+    max_segments: int | None = None,
+    strict: bool = False,
     cache: CacheArgument = True,
     budget: Budget | None = None,
 ) -> Placement:
@@ -170,23 +235,27 @@ def explain(
         DeviceError: a device is unknown or fails to load.
     """
     options = _options(precision, threads, _sizes(ranges or {}, ()))
-    model = _prepared(model, shapes, budget)
+    request = Request(partition, pin, min_segment, max_segments, strict)
+    request.check()
+    given, model = _prepared(model, shapes, budget)
     with ExitStack() as owned:
         opened = _open(devices, {} if properties is None else properties, owned)
         choice = None
         if devices == "auto":
             choice = Automatic(model, opened, options, open_cache(cache)).remembered()
-        if choice is not None:
-            opened = {name: opened[name] for name in choice.order}
+        ordered = _in_order(opened, choice)
         with _limited(model, budget):
-            placement = place(model, _asks(opened, options), ask_all=True, partial=True)
-        return replace(placement, choice=choice)
+            wishes = request.wishes(model, given, _kinds(ordered))
+            asks = _asks(ordered, options)
+            placement = place(model, asks, wishes=wishes, ask_all=True, partial=True)
+        placement.choice = choice
+        return placement
 
 
 def _prepared(
     model: Model | Any, shapes: Mapping[str, Sequence[int] | int] | None, budget: Budget | None
-) -> Model:
-    """The model, loaded if it is not yet, with the shapes fixed, simplified."""
+) -> tuple[Model, Model]:
+    """The model, loaded if it is not yet, with the shapes fixed; and that simplified."""
     if not isinstance(model, Model):
         # Importers are found where users find them: the runtime itself knows none.
         model = cast(Model, import_module("crosschip").load(model, budget=budget))
@@ -195,7 +264,7 @@ def _prepared(
             types = {name: operand.type for name, operand in model.inputs.items()}
             model = Specialize(*shapes_and_sizes(types, shapes))(model)
         check_sizes(model)
-        return simplify(model)
+        return model, simplify(model)
 
 
 @contextmanager
@@ -212,6 +281,7 @@ def _place_and_build(
     model: Model,
     devices: Mapping[str, GuardedDevice],
     options: Options,
+    wishes: Wishes,
     cache: Cache | None,
     budget: Budget | None,
 ) -> tuple[Placement, list[Built]]:
@@ -221,7 +291,7 @@ def _place_and_build(
     while True:
         try:
             with _limited(model, budget):
-                placement = place(model, asks, refusals)
+                placement = place(model, asks, refusals, wishes=wishes)
         except UnsupportedError as error:
             if not refusals:
                 raise
@@ -229,17 +299,22 @@ def _place_and_build(
         try:
             return placement, build_all(placement, devices, options, cache)
         except Failed as failed:
-            if len(devices) == 1:
+            if len(devices) == 1 or wishes.strict:
                 raise failed.error from failed.error.__cause__
-            count = _refuse(failed, placement, refusals)
+            count = _refuse(failed, placement, refusals, devices, options)
             logger.warning("%s; placing %d operations elsewhere", failed, count)
 
 
-def _refuse(failed: Failed, placement: Placement, refusals: Refusals) -> int:
+def _refuse(
+    failed: Failed,
+    placement: Placement,
+    refusals: Refusals,
+    devices: Mapping[str, GuardedDevice],
+    options: Options,
+) -> int:
     """Keep the operations that a device failed to compile from it; how many there are."""
-    device, parts = failed.segment.device, failed.segment.model.operations
-    named = failed.error.operations
-    guilty = {part for part in parts if part.name in named} or set(parts)
+    device = failed.segment.device
+    guilty = culprits(failed, devices[device], options)
     answers = refusals.setdefault(device, {})
     detail = str(failed).removeprefix(f"{device}: ")
     before = len(answers)

@@ -1,9 +1,9 @@
-"""Who runs what, and why.
+"""Placement: who runs what, and why.
 
-Each operation goes to the first device, in the caller's order, that supports it, or supports all
-parts of its decomposition. What goes to one device is then cut into segments. Control flow goes
-whole to a device that supports it, unless devices before that one run all of its bodies; else the
-runtime runs it, and its bodies are placed like any model.
+Devices are asked (`asking`), a device is chosen for each operation (`choosing`), and what goes to
+one device is cut into segments (`segments`), joined as the caller wishes (`joining`). Control flow
+goes whole to a device that supports it, unless devices before that one run all of its bodies; else
+the runtime runs it, and its bodies are placed like any model.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from crosschip.hal import Rule, Support
+from crosschip.hal import YES, Rule, Support
 from crosschip.ir import Model, Operation, UnsupportedError
-from crosschip.ir.budget import spend
 from crosschip.passes import verifying
-from crosschip.runtime.asking import Ask, Verdict, Verdicts, broken_group, verdicts
+from crosschip.runtime.asking import Answers, Ask, Inquiry, Verdict, broken_group
+from crosschip.runtime.choosing import Assignment, Refusals, choose, overruled_by
 from crosschip.runtime.control import RUNTIME
+from crosschip.runtime.joining import joined
 from crosschip.runtime.measuring import Choice
 from crosschip.runtime.segments import Segment, segments_of
-
-Refusals = dict[str, dict[str, Support]]
-"""Answers that take the place of a device's own, by device and operation name."""
+from crosschip.runtime.wishes import Wishes
 
 _NOBODY = ""  # no device has this name
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Where an operation of the model went.
+    """A decision about where an operation of the model went.
 
     Attributes:
         operation: the operation.
@@ -62,12 +62,12 @@ class Decision:
 
     @property
     def reasons(self) -> Mapping[str, str]:
-        """What each device that was asked had to say."""
+        """The words of each device that was asked."""
         return {device: verdict.text for device, verdict in self.verdicts.items()}
 
     @property
     def refusals(self) -> Sequence[Support]:
-        """The answers of the devices that would have come before the one that runs it.
+        """The answers of devices that would have come before the one that runs it.
 
         Control flow that the runtime runs was refused by none: its bodies are where it wanted to.
         """
@@ -75,39 +75,98 @@ class Decision:
             return []
         asked = list(self.verdicts)
         before = asked if self.device is None else asked[: asked.index(self.device)]
-        return [self.verdicts[name].support for name in before]
+        return [self.verdicts[name].support for name in before if not self.verdicts[name]]
+
+    @property
+    def falls_back(self) -> bool:
+        """Tell whether a device declines it that the caller would have had run it."""
+        return any(refusal.rule is not Rule.CALLER for refusal in self.refusals)
 
 
-@dataclass(frozen=True, slots=True)
 class Placement:
     """A model cut into segments, each for one device, in an order in which they can run.
 
     Attributes:
+        given: the model that was placed.
         model: the operations that run, and those that no device runs.
         segments: the parts of it that devices run.
-        decisions: about each operation of the model as it was given.
+        devices: the devices, in the order in which they were preferred.
+        problem: the demand of the caller's that is not met, in words; empty if all are.
         choice: how the devices did that `"auto"` means; `None` if the caller named them, or nobody
             has compiled the model for `"auto"` yet.
     """
 
-    model: Model
-    segments: tuple[Segment, ...]
-    decisions: tuple[Decision, ...]
-    choice: Choice | None = None
+    def __init__(
+        self,
+        given: Model,
+        assignment: Assignment,
+        inside: Mapping[int, Inside],
+        devices: Sequence[str],
+    ) -> None:
+        """Cut a model as it has been chosen.
+
+        Args:
+            given: the model.
+            assignment: who runs what; `RUNTIME` is the device of control flow that it runs itself.
+            inside: the bodies of control flow, as they would be placed, by its index.
+            devices: the devices, in the order of preference.
+        """
+        self.given = given
+        self.devices = tuple(devices)
+        self.problem = ""
+        self.choice: Choice | None = None
+        self._assignment = assignment
+        self._inside = inside
+        self.model, owners, dialects = _placed(given, assignment)
+        every = segments_of(self.model, owners, dialects, _groups(given, self.model, assignment))
+        self.segments = tuple([segment for segment in every if segment.device != _NOBODY])
+
+    @cached_property
+    def decisions(self) -> tuple[Decision, ...]:
+        """The decisions about each operation of the model as it was given."""
+        asked, owners = self._assignment.asked, self._assignment.owners
+        alike: dict[tuple[tuple[int, int], ...], dict[str, Verdict]] = {}
+        decisions = []
+        for index, operation in enumerate(self.given.operations):
+            # Most operations have the same verdicts, which are kept once.
+            key = tuple([(id(a.supports[index]), id(a.simpler.get(index))) for a in asked.values()])
+            about = alike.get(key)
+            if about is None:
+                about = alike[key] = _verdicts(asked, index)
+            owner, bodies = owners[index], self._inside.get(index)
+            if bodies is not None:
+                about = {**about, **bodies.verdict(operation, owner)}
+            placed = bodies.bodies if bodies is not None and owner == RUNTIME else ()
+            decisions.append(Decision(operation, owner, about, placed))
+        return tuple(decisions)
 
     @property
     def unplaced(self) -> Sequence[Decision]:
         """The decisions about operations that no device runs."""
+        if None not in self._assignment.owners:
+            return []
         return [decision for decision in self.decisions if decision.device is None]
 
+    @property
+    def fallbacks(self) -> Sequence[Decision]:
+        """The decisions about operations, those in bodies too, that devices before declined."""
+        if not self._inside and self._assignment.owners.count(self.devices[0]) == len(
+            self._assignment.owners
+        ):
+            return []
+        return [decision for decision in self.every_decision() if decision.falls_back]
+
     def check(self) -> None:
-        """Make sure that all of the model runs.
+        """Make sure that all of the model runs, and as the caller demanded.
 
         Raises:
-            UnsupportedError: no device runs some operation; the message lists all, with reasons.
+            UnsupportedError: no device runs some operation, or a demand is not met; the message
+                lists all operations concerned, with reasons.
         """
         if self.unplaced:
             raise UnsupportedError(_unplaced_text(self.model, self.unplaced))
+        if self.problem:
+            raise UnsupportedError(f"{self.model.name}: {self.problem}")
 
     def every_decision(self) -> Iterator[Decision]:
         """The decisions about the model's operations and, after each, those about its bodies'."""
@@ -119,24 +178,32 @@ class Placement:
     def every_segment(self) -> Iterator[Segment]:
         """The segments of the model, and those of bodies."""
         yield from self.segments
-        for decision in self.decisions:
-            for body in decision.bodies:
-                yield from body.every_segment()
+        for body in self._run_bodies():
+            yield from body.every_segment()
+
+    def clusters(self) -> dict[Operation, str]:
+        """A label for each operation that a device runs: the device, and the segment's number."""
+        return {
+            operation: f"{segment.device} {number}"
+            for number, segment in enumerate(self.segments)
+            for operation in segment.operations
+        }
 
     def bodies(self, operation: Operation) -> Sequence[Placement]:
-        """Where the bodies of an operation went that the runtime runs."""
-        return next(d.bodies for d in self.decisions if d.name == operation.name)
+        """The placements of an operation's bodies that the runtime runs."""
+        operations = self.given.operations
+        return next(i.bodies for index, i in self._inside.items() if operations[index] is operation)
 
     def summary(self) -> str:
         """One line: how much went where, and the main reason why not all to the first device."""
-        decisions = list(self.every_decision())
-        counts = Counter(decision.device or "nobody" for decision in decisions)
+        counts = self._counts()
+        own = Counter({self.devices[0]: counts.total()})
         shares = ", ".join(f"{device} runs {count}" for device, count in counts.most_common())
         segments = sum(1 for _ in self.every_segment())
-        total = f"{len(decisions)} operations in {segments} segments: {shares}"
+        total = f"{counts.total()} operations in {segments} segments: {shares}"
         refusals = Counter(
             refusal.detail if refusal.rule is Rule.FAILURE else refusal.reason
-            for decision in decisions
+            for decision in (self.every_decision() if counts - own else ())
             for refusal in decision.refusals
         )
         if not refusals:
@@ -144,12 +211,26 @@ class Placement:
         reason, count = refusals.most_common(1)[0]
         return f"{total}; main reason ({count}): {reason}"
 
+    def _counts(self) -> Counter[str]:
+        """The number of operations that each device runs, those of bodies too."""
+        counts = Counter(owner or "nobody" for owner in self._assignment.owners)
+        for body in self._run_bodies():
+            counts += body._counts()
+        return counts
+
+    def _run_bodies(self) -> Iterator[Placement]:
+        """The placements of bodies that the runtime runs."""
+        for index, inside in self._inside.items():
+            if self._assignment.owners[index] == RUNTIME:
+                yield from inside.bodies
+
 
 def place(
     model: Model,
     devices: Mapping[str, Ask],
     refusals: Refusals | None = None,
     *,
+    wishes: Wishes | None = None,
     ask_all: bool = False,
     partial: bool = False,
 ) -> Placement:
@@ -159,42 +240,48 @@ def place(
         model: what to place.
         devices: how to ask each device, by name, in the order of preference.
         refusals: what is known not to work although the device says yes.
+        wishes: the caller's.
         ask_all: ask every device about every operation, for their reasons.
-        partial: leave out what no device runs, rather than raise an error.
+        partial: leave out what no device runs, rather than raise an error; nor is it one if a wish
+            is not met.
 
     Raises:
         ModelError: two operations of the model have one name.
-        UnsupportedError: no device runs some operation; the message lists all, with reasons.
+        UnsupportedError: no device runs some operation, or a wish is not met; the message lists
+            all operations concerned, with reasons.
     """
     if len({operation.name for operation in model.operations}) < len(model.operations):
         model.verify()
-    known: Refusals = {name: dict((refusals or {}).get(name, {})) for name in devices}
+    wishes, refusals = wishes or Wishes(), refusals or {}
+    inquiry = Inquiry(model, devices)
+    order = list(devices)
+    overruled = overruled_by(model.operations, order, refusals, wishes.homes)
     inside = {
-        operation.name: _Inside.of(operation, devices, known, ask_all=ask_all)
-        for operation in model.operations
+        index: Inside.of(operation, devices, refusals, wishes, ask_all)
+        for index, operation in enumerate(model.operations)
         if operation.bodies
     }
     while True:
-        asked, chosen = _choose(model, devices, known, ask_all=ask_all)
-        owners = dict(chosen)
-        for name, bodies in inside.items():
-            if bodies.go_before(owners.get(name), list(devices)):
-                owners[name] = RUNTIME
-        decisions, placed, owner_of = _decide(model, asked, owners, inside)
-        every = segments_of(placed, owner_of, _dialects(decisions))
-        segments = tuple(segment for segment in every if segment.device != _NOBODY)
-        placement = Placement(placed, segments, decisions)
-        if not partial:
-            placement.check()
-        split = _split_groups(asked, owners, segments)
+        assignment = choose(inquiry, order, overruled, ask_all=ask_all or wishes.joins)
+        for index, bodies in inside.items():
+            if bodies.go_before(assignment.owners[index], order):
+                assignment.owners[index] = RUNTIME
+        placement = Placement(model, assignment, inside, order)
+        split = _split_groups(assignment, placement.segments, model)
         if not split:
-            return placement
-        for name, operation, why in split:
-            known[name][operation.name] = broken_group(operation, why)
+            break
+        for name, index, why in split:
+            overruled[name][index] = broken_group(model.operations[index], why)
+    if wishes.joins:
+        placement = _joined(placement, model, assignment, inside, wishes)
+    placement.problem = _problem(placement, wishes)
+    if not partial:
+        placement.check()
+    return placement
 
 
 @dataclass(frozen=True, slots=True)
-class _Inside:
+class Inside:
     """The bodies of an operation, as they would be placed.
 
     Attributes:
@@ -213,107 +300,146 @@ class _Inside:
         operation: Operation,
         devices: Mapping[str, Ask],
         refusals: Refusals,
-        *,
+        wishes: Wishes,
         ask_all: bool,
-    ) -> _Inside:
+    ) -> Inside:
         """Place the bodies of an operation."""
+        inner = wishes.within_bodies()
         try:
-            placed = [place(body, devices, refusals, ask_all=ask_all) for body in operation.bodies]
+            placed = [
+                place(body, devices, refusals, wishes=inner, ask_all=ask_all)
+                for body in operation.bodies
+            ]
         except UnsupportedError as error:
             return cls((), frozenset(), str(error))
         used = {decision.device or _NOBODY for body in placed for decision in body.every_decision()}
         return cls(placed, frozenset(used - {RUNTIME}))
 
     def go_before(self, whole: str | None, order: Sequence[str]) -> bool:
-        """Whether to run the bodies one by one, rather than all of it on a device."""
+        """Tell whether to run the bodies one by one, rather than all of it on a device."""
         if whole is None or self.problem:
-            return not self.problem
+            return whole is None and not self.problem
         before = order[: order.index(whole)]
         return bool(self.used) and self.used <= set(before)
 
-
-def _choose(
-    model: Model, devices: Mapping[str, Ask], known: Refusals, *, ask_all: bool
-) -> tuple[Mapping[str, Verdicts], Mapping[str, str]]:
-    """The verdicts of the devices that were asked, and the device for each operation, by name."""
-    asked: dict[str, Verdicts] = {}
-    owners: dict[str, str] = {}
-    wanted = {operation.name for operation in model.operations}
-    for name, ask in devices.items():
-        if not wanted and asked:
-            break
-        asked[name] = verdicts(model, ask, wanted, known[name])
-        for operation, verdict in asked[name].of.items():
-            if verdict:
-                owners.setdefault(operation, name)
-        if not ask_all:
-            wanted = wanted - owners.keys()
-    return asked, owners
+    def verdict(self, operation: Operation, owner: str | None) -> Mapping[str, Verdict]:
+        """The runtime's, if it runs the operation or nobody does."""
+        if owner == RUNTIME:
+            return {RUNTIME: Verdict(Support(True, detail="runs its bodies"))}
+        if owner is None:
+            return {RUNTIME: Verdict(Support.no(operation, "", self.problem))}
+        return {}
 
 
-def _decide(
-    model: Model,
-    asked: Mapping[str, Verdicts],
-    owners: Mapping[str, str],
-    inside: Mapping[str, _Inside],
-) -> tuple[tuple[Decision, ...], Model, Mapping[Operation, str]]:
-    """The decisions, the model of what runs, and the device of each operation of that."""
-    decisions: list[Decision] = []
+def _verdicts(asked: Mapping[str, Answers], index: int) -> dict[str, Verdict]:
+    found = {name: answers.verdict(index) for name, answers in asked.items()}
+    return {name: verdict for name, verdict in found.items() if verdict is not None}
+
+
+def _placed(given: Model, assignment: Assignment) -> tuple[Model, Sequence[str], Sequence[str]]:
+    """The model of what runs, and the device and dialect of each operation of that."""
+    owners = [owner or _NOBODY for owner in assignment.owners]
+    words = [""] * len(owners)
+    for index, owner in enumerate(owners):
+        answers = assignment.asked.get(owner)
+        support = None if answers is None else answers.supports[index]
+        if support is not None and support is not YES:
+            words[index] = support.dialect
+    if not any(answers.simpler for answers in assignment.asked.values()):
+        return given, owners, words
     operations: list[Operation] = []
-    owner_of: dict[Operation, str] = {}
-    alike: dict[tuple[int, ...], dict[str, Verdict]] = {}
-    for operation in model.operations:
-        spend()
-        about = {
-            name: found.of[operation.name]
-            for name, found in asked.items()
-            if operation.name in found.of
-        }
-        # Most operations have the same verdicts, which are kept once.
-        about = alike.setdefault(tuple(map(id, about.values())), about)
-        device = owners.get(operation.name)
-        bodies: Sequence[Placement] = ()
-        if device == RUNTIME:
-            about = {**about, RUNTIME: Verdict(Support(True, detail="runs its bodies"))}
-            bodies = inside[operation.name].bodies
-        elif device is None and operation.name in inside:
-            no = Support.no(operation, "", inside[operation.name].problem)
-            about = {**about, RUNTIME: Verdict(no)}
-        decision = Decision(operation, device, about, bodies)
-        decisions.append(decision)
-        for part in decision.parts or (operation,):
+    devices: list[str] = []
+    dialects: list[str] = []
+    for index, operation in enumerate(given.operations):
+        answers = assignment.asked.get(owners[index])
+        parts = answers.simpler.get(index) if answers is not None else None
+        for part in parts or (operation,):
             operations.append(part)
-            owner_of[part] = device or _NOBODY
-    placed = Model(model.name, model.inputs, operations, model.outputs)
+            devices.append(owners[index])
+            dialects.append(words[index])
+    placed = Model(given.name, given.inputs, operations, given.outputs)
     if verifying():
         placed.verify()
-    return tuple(decisions), placed, owner_of
+    return placed, devices, dialects
 
 
-def _dialects(decisions: Sequence[Decision]) -> Mapping[Operation, str]:
-    """The word for how its device reads an operation, where there is one."""
-    return {
-        part: decision.verdicts[decision.device].support.dialect
-        for decision in decisions
-        if decision.device is not None and decision.verdicts[decision.device].support.dialect
-        for part in decision.parts
-    }
+def _joined(
+    placement: Placement,
+    model: Model,
+    assignment: Assignment,
+    inside: Mapping[int, Inside],
+    wishes: Wishes,
+) -> Placement:
+    """The placement with segments joined as the caller wishes, and the reasons for that."""
+    owners = joined(model, assignment.asked, assignment.owners, wishes)
+    other = Placement(model, Assignment(assignment.asked, owners), inside, placement.devices)
+    if _split_groups(other._assignment, other.segments, model):
+        return placement
+    for index, operation in enumerate(model.operations):
+        device = assignment.owners[index]
+        if device is not None and device != owners[index]:
+            answers = assignment.asked[device]
+            why = f"joins a segment on {owners[index]}, as the caller wishes"
+            answers.supports[index] = Support.no(operation, "", why, Rule.CALLER)
+            answers.simpler.pop(index, None)
+    return other
+
+
+def _groups(given: Model, placed: Model, assignment: Assignment) -> Sequence[Sequence[int]]:
+    """The groups that their device gets all members of, by index in the model that runs."""
+    groups = [
+        group
+        for name, found in assignment.asked.items()
+        for _, group in found.groups
+        if all(assignment.owners[index] == name for index in group)
+    ]
+    if not groups:
+        return []
+    places = {operation: index for index, operation in enumerate(placed.operations)}
+    return [[places[given.operations[index]] for index in group] for group in groups]
 
 
 def _split_groups(
-    asked: Mapping[str, Verdicts], owners: Mapping[str, str], segments: Sequence[Segment]
-) -> list[tuple[str, Operation, str]]:
+    assignment: Assignment, segments: Sequence[Segment], model: Model
+) -> list[tuple[str, int, str]]:
     """The members of groups that their device does not get whole, in one segment."""
-    grouped = [(name, *group) for name, found in asked.items() for group in found.groups]
+    grouped = [(name, *group) for name, found in assignment.asked.items() for group in found.groups]
     if not grouped:
         return []
-    segment_of = {o: index for index, s in enumerate(segments) for o in s.model.operations}
+    segment_of = {o: index for index, s in enumerate(segments) for o in s.operations}
     split = []
     for name, why, group in grouped:
-        mine = [operation for operation in group if owners.get(operation.name) == name]
-        if mine and (len(mine) < len(group) or len({segment_of[o] for o in mine}) > 1):
-            split += [(name, operation, why) for operation in mine]
+        mine = [index for index in group if assignment.owners[index] == name]
+        homes = {segment_of[model.operations[index]] for index in mine}
+        if mine and (len(mine) < len(group) or len(homes) > 1):
+            split += [(name, index, why) for index in mine]
     return split
+
+
+def _problem(placement: Placement, wishes: Wishes) -> str:
+    """The demands that are not met, in words; empty if all are."""
+    most = wishes.max_segments
+    if most is not None and len(placement.segments) > most:
+        return (
+            f"does not go in {most} segments; the fewest found are {len(placement.segments)}, "
+            f"since no device takes what lies between ({placement.summary()})"
+        )
+    if not wishes.strict or not placement.fallbacks:
+        return ""
+    lines = [
+        f"  {decision.name} ({decision.type}) goes to {decision.device}: "
+        + "; ".join(f"{device}: {text}" for device, text in decision.reasons.items())
+        for decision in placement.fallbacks[:_SHOWN]
+    ]
+    if len(placement.fallbacks) > _SHOWN:
+        lines.append(f"  and {len(placement.fallbacks) - _SHOWN} more")
+    return (
+        f"{len(placement.fallbacks)} of its operations do not go to the first device, which "
+        f"`strict` demands:\n" + "\n".join(lines)
+    )
+
+
+_SHOWN = 10
 
 
 def _unplaced_text(model: Model, unplaced: Sequence[Decision]) -> str:

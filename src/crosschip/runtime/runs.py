@@ -17,7 +17,9 @@ _SEARCH_BUDGET = 500_000
 _DONE = -1
 
 
-def fewest_runs(colours: Sequence[str], readers: Sequence[Sequence[int]]) -> list[list[int]]:
+def fewest_runs(
+    colours: Sequence[str], readers: Sequence[Sequence[int]]
+) -> Sequence[Sequence[int]]:
     """Tasks in runs of one colour each, every task after those that it waits for.
 
     With one or two colours there are never more runs than necessary. With more, finding the fewest
@@ -50,22 +52,25 @@ class _Graph:
             for task in tasks:
                 self.waiting[task] += 1
         self.sources = [task for task, count in enumerate(self.waiting) if count == 0]
-        self.changes_ahead = [0] * len(colours)
+        self.changes_ahead = changes_ahead = [0] * len(colours)
         for task in reversed(range(len(colours))):
+            own, most = colours[task], 0
             for reader in readers[task]:
-                ahead = self.changes_ahead[reader] + (colours[reader] != colours[task])
-                self.changes_ahead[task] = max(self.changes_ahead[task], ahead)
+                ahead = changes_ahead[reader] + (colours[reader] != own)
+                if ahead > most:
+                    most = ahead
+            changes_ahead[task] = most
 
-    def greedy(self, first: str) -> list[list[int]]:
+    def greedy(self, first: str) -> list[tuple[int, ...]]:
         """Runs from one of colour `first` on, then always towards the most changes ahead."""
         order = _Order(self)
         colour: str | None = first
         while colour is not None:
             order.run(colour)
-            colour = min(order.choices(), key=lambda name: order.ready[name][0], default=None)
+            colour = order.farthest()
         return order.runs
 
-    def search(self, known: int) -> list[list[int]] | None:
+    def search(self, known: int) -> list[tuple[int, ...]] | None:
         """An order of fewer than `known` runs, the fewest; `None` if none is found in budget."""
         start = _Order(self)
         queue = [(start.bound(), 0, start)]
@@ -99,11 +104,19 @@ class _Order:
 
     def __init__(self, graph: _Graph) -> None:
         self.graph = graph
-        self.runs: list[list[int]] = []
+        self.runs: list[tuple[int, ...]] = []
         self.waiting = list(graph.waiting)
         self.ready: dict[str, list[tuple[int, int]]] = {c: [] for c in sorted(set(graph.colours))}
         for task in graph.sources:
-            self._offer(task)
+            heappush(self.ready[graph.colours[task]], (-graph.changes_ahead[task], task))
+
+    def farthest(self) -> str | None:
+        """The colour of the task with the most changes ahead; `None` if all are done."""
+        best = None
+        for colour, tasks in self.ready.items():
+            if tasks and (best is None or tasks[0] < self.ready[best][0]):
+                best = colour
+        return best
 
     def choices(self) -> list[str]:
         """The colours of tasks that can be done."""
@@ -111,16 +124,19 @@ class _Order:
 
     def run(self, colour: str) -> None:
         """Do all that can be done in one colour."""
+        ready, waiting, graph = self.ready[colour], self.waiting, self.graph
+        ahead, colours, readers = graph.changes_ahead, graph.colours, graph.readers
         tasks: list[int] = []
-        while self.ready[colour]:
-            _, task = heappop(self.ready[colour])
-            self.waiting[task] = _DONE
+        while ready:
+            _, task = heappop(ready)
+            waiting[task] = _DONE
             tasks.append(task)
-            for reader in self.graph.readers[task]:
-                self.waiting[reader] -= 1
-                if self.waiting[reader] == 0:
-                    self._offer(reader)
-        self.runs.append(sorted(tasks))
+            for reader in readers[task]:
+                waiting[reader] -= 1
+                if waiting[reader] == 0:
+                    heappush(self.ready[colours[reader]], (-ahead[reader], reader))
+        tasks.sort()
+        self.runs.append(tuple(tasks))
 
     def bound(self) -> int:
         """The least number of runs in an order that begins like this."""
@@ -134,7 +150,3 @@ class _Order:
         other.waiting = list(self.waiting)
         other.ready = {colour: list(tasks) for colour, tasks in self.ready.items()}
         return other
-
-    def _offer(self, task: int) -> None:
-        entry = (-self.graph.changes_ahead[task], task)
-        heappush(self.ready[self.graph.colours[task]], entry)

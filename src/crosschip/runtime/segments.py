@@ -8,95 +8,192 @@ different dialects are as those of different devices.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Sequence
 
 from crosschip.ir import Model, Operand, Operation
+from crosschip.ir.frozen import Frozen, setter, settle
 from crosschip.runtime.control import RUNTIME
+from crosschip.runtime.grouping import grouped
 from crosschip.runtime.runs import fewest_runs
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Frozen):
     """A part of a model that one device runs.
 
     Attributes:
         device: the device's name.
-        model: the part, as a model of its own.
+        name: what messages call it.
+        operations: the operations, in an order in which they can run.
         inputs: the operands of the whole model that it reads, in the order of its inputs.
         outputs: the operands that it makes and others read, in the order of its outputs.
     """
 
+    __slots__ = ("_model", "device", "inputs", "name", "operations", "outputs")
+
     device: str
-    model: Model
+    name: str
+    operations: tuple[Operation, ...]
     inputs: tuple[Operand, ...]
     outputs: tuple[Operand, ...]
+    _model: Model | None
+
+    def __init__(
+        self,
+        device: str,
+        name: str,
+        operations: tuple[Operation, ...],
+        inputs: tuple[Operand, ...],
+        outputs: tuple[Operand, ...],
+    ) -> None:
+        _set_device(self, device)
+        _set_name(self, name)
+        _set_operations(self, operations)
+        _set_inputs(self, inputs)
+        _set_outputs(self, outputs)
+        _set_model(self, None)
+
+    @property
+    def model(self) -> Model:
+        """The part as a model of its own."""
+        if self._model is None:
+            inputs = {f"input{index}": operand for index, operand in enumerate(self.inputs)}
+            outputs = {f"output{index}": operand for index, operand in enumerate(self.outputs)}
+            settle(self, "_model", Model(self.name, inputs, self.operations, outputs))
+        assert self._model is not None, "it has been made"
+        return self._model
+
+    def __repr__(self) -> str:
+        return f"<Segment {self.name}: {len(self.operations)} operations on {self.device}>"
+
+
+_set_device = setter(Segment, "device")
+_set_name = setter(Segment, "name")
+_set_operations = setter(Segment, "operations")
+_set_inputs = setter(Segment, "inputs")
+_set_outputs = setter(Segment, "outputs")
+_set_model = setter(Segment, "_model")
 
 
 def segments_of(
-    model: Model, owner: Mapping[Operation, str], dialects: Mapping[Operation, str] | None = None
+    model: Model,
+    owners: Sequence[str],
+    dialects: Sequence[str] = (),
+    groups: Sequence[Sequence[int]] = (),
 ) -> tuple[Segment, ...]:
     """The model's operations as segments, in an order in which they can run.
 
     Args:
         model: what to cut.
-        owner: the device of each operation.
-        dialects: the word for how a device reads an operation, where there is one.
+        owners: the device of each operation.
+        dialects: the word for how its device reads each operation; none if there is none.
+        groups: disjoint sets of operations, by index, that are to be in one segment if they can.
     """
-    runs = cut(model, owner, dialects)
+    runs = cut(model, owners, dialects, groups)
+    operations = model.operations
     made_in: dict[Operand, int] = {}
     shared = set(model.outputs.values())
+    inputs: list[tuple[Operand, ...]] = []
     for index, run in enumerate(runs):
-        for operation in run:
+        read: dict[Operand, None] = {}
+        for node in run:
+            operation = operations[node]
             for operand in operation.inputs:
-                if operand is not None and made_in.get(operand, index) != index:
-                    shared.add(operand)
+                if operand is None or operand.content is not None:
+                    continue
+                maker = made_in.get(operand)
+                if maker != index:
+                    read[operand] = None
+                    if maker is not None:
+                        shared.add(operand)
             for operand in operation.outputs:
                 made_in[operand] = index
+        inputs.append(tuple(read))
     return tuple(
-        _segment(f"{model.name}.{index}", owner[run[0]], run, shared)
+        Segment(
+            owners[run[0]],
+            f"{model.name}.{index}",
+            tuple([operations[node] for node in run]),
+            inputs[index],
+            tuple([o for node in run for o in operations[node].outputs if o in shared]),
+        )
         for index, run in enumerate(runs)
     )
 
 
-def cut(
-    model: Model, owner: Mapping[Operation, str], dialects: Mapping[Operation, str] | None = None
-) -> list[list[Operation]]:
-    """The operations in runs of one device and dialect each, as few as `fewest_runs` finds."""
-    operations, words = model.operations, dialects or {}
-    colours = [
-        _colour(node, owner[operation], words.get(operation, ""))
-        for node, operation in enumerate(operations)
-    ]
-    if len(set(colours)) == 1:
-        return [list(operations)]
-    index = {operation: node for node, operation in enumerate(operations)}
-    readers: list[list[int]] = [[] for _ in operations]
-    for node, operation in enumerate(operations):
-        for producer in {model.producers.get(o) for o in operation.inputs if o is not None}:
-            if producer is not None:
-                readers[index[producer]].append(node)
-    return [[operations[node] for node in run] for run in fewest_runs(colours, readers)]
-
-
-def _colour(node: int, device: str, dialect: str) -> str:
-    """The properties that are alike in a run; what the runtime itself runs stands alone."""
-    return f"{device} {node}" if device == RUNTIME else f"{device} {dialect}"
-
-
-def _segment(name: str, device: str, run: Sequence[Operation], shared: Set[Operand]) -> Segment:
-    made = {operand for operation in run for operand in operation.outputs}
+def part_of(segment: Segment, operations: Sequence[Operation]) -> Model:
+    """Some of a segment's operations, in their order, as a model that makes all that they make."""
+    made = dict.fromkeys(output for operation in operations for output in operation.outputs)
     read = dict.fromkeys(
         operand
-        for operation in run
+        for operation in operations
         for operand in operation.inputs
-        if operand is not None and not operand.is_constant and operand not in made
+        if operand is not None and operand.content is None and operand not in made
     )
-    outputs = [o for operation in run for o in operation.outputs if o in shared]
-    model = Model(
-        name,
-        {f"input{i}": operand for i, operand in enumerate(read)},
-        run,
-        {f"output{i}": operand for i, operand in enumerate(outputs)},
+    return Model(
+        f"{segment.name}.part",
+        {f"input{index}": operand for index, operand in enumerate(read)},
+        operations,
+        {f"output{index}": operand for index, operand in enumerate(made)},
     )
-    return Segment(device, model, tuple(read), tuple(outputs))
+
+
+def cut(
+    model: Model,
+    owners: Sequence[str],
+    dialects: Sequence[str] = (),
+    groups: Sequence[Sequence[int]] = (),
+) -> Sequence[Sequence[int]]:
+    """The indices of operations in runs of one device and dialect each, as few as can be found."""
+    colours = _colours(owners, dialects)
+    if not colours:
+        return []
+    if colours.count(colours[0]) == len(colours):
+        return [range(len(colours))]
+    readers = _readers(model)
+    if not groups:
+        return fewest_runs(colours, readers)
+    units = grouped(readers, groups)
+    unit_of = {node: number for number, unit in enumerate(units) for node in unit}
+    between = [
+        sorted({unit_of[reader] for node in unit for reader in readers[node]} - {number})
+        for number, unit in enumerate(units)
+    ]
+    runs = fewest_runs([colours[unit[0]] for unit in units], between)
+    return [sorted(node for number in run for node in units[number]) for run in runs]
+
+
+def _colours(owners: Sequence[str], dialects: Sequence[str]) -> Sequence[str]:
+    """The property that is alike in a run; what the runtime itself runs stands alone."""
+    colours = list(owners)
+    if any(dialects):
+        colours = [f"{owner} {word}" for owner, word in zip(owners, dialects, strict=True)]
+    if RUNTIME in owners:
+        for node, owner in enumerate(owners):
+            if owner == RUNTIME:
+                colours[node] = f"{RUNTIME} {node}"
+    return colours
+
+
+def _readers(model: Model) -> Sequence[Sequence[int]]:
+    """For each operation, the indices of those that read what it makes, each once."""
+    count = len(model.operations)
+    maker: dict[Operand, int] = {}
+    pairs: list[int] = []  # as numbers, which are no work for Python's collector
+    for node, operation in enumerate(model.operations):
+        for operand in operation.inputs:
+            source = maker.get(operand) if operand is not None else None
+            if source is not None:
+                pairs.append(source * count + node)
+        for operand in operation.outputs:
+            maker[operand] = node
+    pairs.sort()
+    readers: list[tuple[int, ...]] = [()] * count
+    first = 0
+    while first < len(pairs):
+        source = pairs[first] // count
+        last = bisect_left(pairs, (source + 1) * count, first)
+        own = [pair - source * count for pair in pairs[first:last]]
+        readers[source] = tuple(own if len(own) == 1 else sorted(set(own)))
+        first = last
+    return readers

@@ -72,11 +72,38 @@ def lstm(hidden_size: int) -> ModelProto:
     return model(node, [("x", FLOAT, [1, 1, 2])], constants=weights)
 
 
+def joined(first: Declared, second: Declared, inserted: bool = False, **how: Any) -> ModelProto:
+    """A model that joins two inputs by way of a sequence."""
+    if inserted:
+        nodes = [
+            make_node("SequenceEmpty", [], ["e"], dtype=first[1]),
+            make_node("SequenceInsert", ["e", first[0]], ["i"]),
+            make_node("SequenceInsert", ["i", second[0]], ["s"]),
+        ]
+    else:
+        nodes = [make_node("SequenceConstruct", [first[0], second[0]], ["s"])]
+    join = make_node("ConcatFromSequence", ["s"], ["y"], **{"axis": 0, **how})
+    return model([*nodes, join], [first, second])
+
+
+LONG, WIDE, WHOLE = ("v", FLOAT, [5, 2]), ("v", FLOAT, [2, 3]), ("v", INT64, [2, 2])
 INVALID = {
     "two initializers": (twice("initializers"), "two initializers are called 'w'"),
     "two attributes": (twice("attributes"), "node 0 .*has two attributes of one name"),
     "two functions": (twice("functions"), r"has two functions called 'l\.f'"),
     "sparse indices": (sparse(np.zeros(1, np.float32)), "indices of its values are float32, not"),
+    "joined": (joined(X, WIDE), "'ConcatFromSequence': CONCAT.parts: sizes .*: 2 and 3 differ"),
+    "joined after inserting": (joined(X, WIDE, inserted=True), "CONCAT.parts: .*2 and 3 differ"),
+    "stacked": (joined(X, LONG, new_axis=1), "STACK.parts: .*2 and 5 differ"),
+    "joined along no axis": (joined(X, LONG, axis=2), r"CONCAT.axis: 2 is not in \[-2, 2\)"),
+    "a sequence of two types": (
+        joined(X, WHOLE),
+        "SequenceConstruct '': a sequence holds one element type, not float32 and int64",
+    ),
+    "another type inserted": (
+        joined(X, WHOLE, inserted=True),
+        "SequenceInsert '': a sequence holds one element type, not float32 and int64",
+    ),
     "hidden size": (lstm(2**40), "hidden_size is 1099511627776, but the recurrence weights have 2"),
     "another hidden size": (lstm(3), "hidden_size is 3, but the recurrence weights have 2"),
     "keepdims": (
@@ -187,3 +214,12 @@ def test_what_shows_only_when_it_runs(what: str, device: str) -> None:
         return
     with compiled, pytest.raises(DeviceError, match=f"^{device}"):
         compiled.run(inputs)
+
+
+def test_what_fits_is_joined_by_way_of_a_sequence() -> None:
+    first, second = np.ones((2, 2), np.float32), np.zeros((5, 2), np.float32)
+    for inserted in (False, True):
+        model_ = joined(X, LONG, inserted=inserted)
+        with crosschip.compile(model_, "onnxruntime", cache=False) as compiled:
+            found = compiled.run({"x": first, "v": second})["y"]
+        np.testing.assert_array_equal(found, np.concatenate([first, second]), strict=True)

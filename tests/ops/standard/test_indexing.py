@@ -108,6 +108,24 @@ def test_scatter_nd(check: Checker) -> None:
         )
 
 
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+def test_updates_of_the_whole_tensor(check: Checker, shape: tuple[int, ...]) -> None:
+    """A place without indices is all of it."""
+    places = np.zeros((1, 0), np.int64)
+    replaced = np.arange(6, dtype=np.float32)[: int(np.prod(shape))].reshape(shape)
+    check(
+        lambda b, x, i, u: b.add(ScatterND, x, i, u),
+        lambda x, i, u: u[0],
+        *(shape, places, replaced[None]),
+    )
+    twice = np.stack([replaced, replaced + 1])
+    check(
+        lambda b, x, i, u: b.add(ScatterND, x, i, u, Scatter.ADD),
+        lambda x, i, u: x + u.sum(axis=0),
+        *(shape, np.zeros((2, 0), np.int64), twice),
+    )
+
+
 def test_updates_of_integers_wrap_around(check: Checker) -> None:
     check(
         lambda b, x, i, u: b.add(ScatterND, x, i, u, Scatter.ADD),
@@ -126,6 +144,11 @@ def test_sparse_to_dense(check: Checker) -> None:
         lambda b, i, v: b.add(SparseToDense, i, v, (4,), np.float32(-1)),
         lambda i, v: np.array([-1, v[1], -1, v[0]], np.float32),
         *(np.array([[-1], [1]], np.int32), (2,)),
+    )
+    check(
+        lambda b, i, v: b.add(SparseToDense, i, v, ()),
+        lambda i, v: v[0],
+        *(np.zeros((1, 0), np.int32), (1,)),
     )
 
 

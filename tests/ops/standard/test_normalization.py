@@ -224,7 +224,10 @@ BROKEN: list[tuple[Callable[[Builder, Any], Any], str]] = [
     (lambda b, x: b.add(LpNormalization, x, p=3), "LP_NORMALIZATION.p: 3 is neither 1 nor 2"),
     (lambda b, x: b.add(LpNormalization, x, axis=-4), "LP_NORMALIZATION.axis: -4 is not in"),
     (lambda b, x: b.add(LRN, x, 0), "LRN.size: 0 is not positive"),
-    (lambda b, x: b.add(RMSNormalization, x, np.float32(1), epsilon=-1.0), "epsilon: -1 is less"),
+    (
+        lambda b, x: b.add(RMSNormalization, x, np.float32(1), epsilon=-1.0),
+        "epsilon: -1 is not at least 0",
+    ),
     (lambda b, x: b.add(LRN, np.ones(3, np.float32)), "LRN.input: has 1 axes"),
 ]
 

@@ -358,7 +358,7 @@ BROKEN: list[tuple[Callable[[Builder, Any], Any], str]] = [
     ),
     (
         lambda b, x: b.add_all(RNN, x, one(1, 2, 4), one(1, 2, 2), clip=-1.0),
-        "RNN.clip: -1 is less than 0",
+        "RNN.clip: -1 is not at least 0",
     ),
 ]
 

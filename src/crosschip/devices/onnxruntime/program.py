@@ -25,11 +25,13 @@ from crosschip.devices.onnxruntime.embedding import (
 from crosschip.devices.onnxruntime.extensions import opset_of
 from crosschip.devices.onnxruntime.memory import give_back
 from crosschip.devices.onnxruntime.session import Settings, failure, ortvalues
+from crosschip.devices.onnxruntime.unchecked import FAILS_OF_NOTHING, UNCHECKED
 from crosschip.devices.onnxruntime.values import all_known, array_of, is_tensor, ortvalue
 from crosschip.hal import Options, Program
 from crosschip.hal.onnx import control
 from crosschip.hal.onnx.graph import Graph
 from crosschip.hal.onnx.model import OnnxModel
+from crosschip.hal.sizes import Sizes
 from crosschip.ir import Array, DeviceError, ElementType, Extension, Model, Operand, TensorType
 
 VERSION: str = onnxruntime.__version__
@@ -51,6 +53,8 @@ class OnnxRuntimeProgram(Program):
     def __init__(
         self, model: OnnxModel, settings: Settings, source: Model, *, optimize: bool
     ) -> None:
+        sizes = Sizes("onnxruntime", source, UNCHECKED, FAILS_OF_NOTHING)
+        self._sizes = sizes if sizes else None
         self._model = model
         self._count = len(source.outputs)
         self._declared = [
@@ -71,6 +75,10 @@ class OnnxRuntimeProgram(Program):
         self._tensors_out = [is_tensor(value) for value in made]
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        if self._sizes is not None:
+            nothing = self._sizes.check(inputs)
+            if nothing is not None:
+                return nothing
         try:
             if self._is_plain:
                 outputs = self._run_arrays(inputs)

@@ -53,6 +53,7 @@ class Graph:
             parameter = ops.parameter(_shape(operand), TYPES[operand.type.element_type])
             self._values[operand] = parameter
             self._parameters.append(parameter)
+        self._note_sizes(self._inputs)
 
     def __getitem__(self, operand: Operand) -> Value:
         """What stands for an operand; a constant is added when first asked for."""
@@ -66,8 +67,7 @@ class Graph:
     def define(self, operation: Operation, values: Sequence[Value]) -> None:
         """Say what stands for the outputs of an operation."""
         self._values.update(zip(operation.outputs, values, strict=True))
-        if any(output.type.static_shape is None for output in operation.outputs):
-            self.requirements.open_sizes = True
+        self._note_sizes(operation.outputs)
 
     def constant(self, value: Array) -> Node:
         """A constant; a large one is not copied."""
@@ -181,7 +181,10 @@ class Graph:
         first = ops.negative(size) if least is None else self.scalar(least)
         first = ops.convert(first, found.get_element_type())
         inside = ops.maximum(ops.minimum(found, ops.subtract(size, one)), first)
-        self.require(operation, "indices: one is out of range", ops.equal(found, inside))
+        holds = ops.equal(found, inside)
+        if not all(isinstance(each, int) for each in known):
+            holds = ops.logical_and(holds, ops.less(inside, size))  # none is, if there are none
+        self.require(operation, "indices: one is out of range", holds)
         return inside
 
     def finish(self, outputs: Iterable[Operand]) -> openvino.Model:
@@ -199,6 +202,10 @@ class Graph:
                 self.requirements.bounds.append(Bound(index, *INT32, rule))
         results = [ops.result(value) for value in values]
         return openvino.Model(results, self._parameters, "crosschip")
+
+    def _note_sizes(self, operands: Iterable[Operand]) -> None:
+        if any(operand.type.static_shape is None for operand in operands):
+            self.requirements.open_sizes = True
 
     def _bound(self, operation: Operation, operand: Operand, low: int, high: int) -> None:
         """Refuse runs in which an input has elements beyond bounds."""

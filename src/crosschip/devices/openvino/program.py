@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from io import BytesIO
 from os import SEEK_END
 from typing import Any
@@ -15,7 +16,9 @@ from crosschip.devices.openvino.converters import converters
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.memory import array_of, shared_tensor
 from crosschip.devices.openvino.requirements import Requirements
+from crosschip.devices.openvino.unchecked import FAILS_OF_NOTHING, UNCHECKED
 from crosschip.hal import Options, Precision, Program
+from crosschip.hal.sizes import Sizes
 from crosschip.ir import Array, DeviceError, Model
 
 _PRECISIONS = {Precision.FLOAT32: "f32", Precision.BFLOAT16: "bf16", Precision.FLOAT16: "f16"}
@@ -69,10 +72,10 @@ class Engine:
             for operation in model.operations:
                 graph.define(operation, converters.convert(graph, operation))
             built = graph.finish(model.outputs.values())
-            compiled = self._core.compile_model(built, self._device, config)
+            make = partial(self._core.compile_model, built, self._device, config)
+            return OpenVinoProgram(make, graph.requirements, _sizes(model), graph.kept)
         except RuntimeError as error:
             raise failure("failed to compile", error) from error
-        return OpenVinoProgram(compiled, graph.requirements, graph.kept)
 
     def load(self, saved: bytes, model: Model, options: Options) -> OpenVinoProgram:
         """Make a program again from what it was saved as; the bytes are used where they are.
@@ -87,10 +90,10 @@ class Engine:
             requirements = Requirements.from_bytes(bytes(saved[start:end]))
             stored = np.frombuffer(memoryview(saved)[:start], np.uint8)
             tensor = shared_tensor(stored)
-            compiled = self._core.import_model(tensor, self._device, config)
+            make = partial(self._core.import_model, tensor, self._device, config)
+            return OpenVinoProgram(make, requirements, _sizes(model), [stored], saved)
         except (RuntimeError, struct.error, ValueError, TypeError, KeyError) as error:
             raise failure("failed to load a saved program", error) from error
-        return OpenVinoProgram(compiled, requirements, [stored], saved)
 
     def _config(self, options: Options) -> dict[str, Any]:
         """OpenVINO's own words for the options; a saved program keeps none of them."""
@@ -109,27 +112,35 @@ class OpenVinoProgram(Program):
     """A pool of infer requests, one for each run that is under way.
 
     Args:
-        compiled: what OpenVINO compiled.
+        make: has OpenVINO compile the model, or load what it compiled.
         requirements: what must hold in a run.
+        sizes: what must hold of the sizes in a run.
         kept: arrays whose memory the compiled model reads.
         saved: what it was loaded from, if it was.
     """
 
     def __init__(
         self,
-        compiled: openvino.CompiledModel,
+        make: Callable[[], openvino.CompiledModel],
         requirements: Requirements,
+        sizes: Sizes,
         kept: Sequence[Array],
         saved: bytes | None = None,
     ) -> None:
-        self._compiled = compiled
+        self._make = make
+        self._compiled = make()
         self._requirements = requirements
+        self._sizes = sizes if sizes else None
         self._kept = kept
         self._saved = saved
         self._idle: list[_Request] = []
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         self._requirements.check_inputs(inputs)
+        if self._sizes is not None:
+            nothing = self._sizes.check(inputs)
+            if nothing is not None:
+                return nothing
         try:
             request = self._idle.pop()
         except IndexError:
@@ -137,6 +148,7 @@ class OpenVinoProgram(Program):
         try:
             outputs = request.run(inputs)
         except RuntimeError as error:
+            self._renew()
             raise failure("failed while running", error) from error
         self._idle.append(request)
         if self._requirements.rules:
@@ -155,6 +167,11 @@ class OpenVinoProgram(Program):
 
     def close(self) -> None:
         vars(self).clear()
+
+    def _renew(self) -> None:
+        """Begin anew: what OpenVINO remembers of a run that failed lets later ones fail, too."""
+        self._compiled = self._make()
+        self._idle = []
 
 
 class _Request:
@@ -206,6 +223,10 @@ def failure(what: str, error: Exception) -> DeviceError:
     noise = ("Exception from", "Caught exception", "Check '", "While validating")
     told = [line for line in lines if not line.startswith(noise)] or lines or [repr(error)]
     return DeviceError(f"openvino {what}: {told[0]}")
+
+
+def _sizes(model: Model) -> Sizes:
+    return Sizes("openvino", model, UNCHECKED, FAILS_OF_NOTHING)
 
 
 def _initial_shape(shape: openvino.PartialShape) -> list[int]:

@@ -1,19 +1,33 @@
-"""The device that runs models on Qualcomm's Hexagon processors, through onnxruntime-qnn."""
+"""The device that runs models on Qualcomm's Hexagon processors, through onnxruntime-qnn.
+
+On x86 its compiler comes with an emulation of the processor, and that is what it has been tried on.
+On a machine with the processor the same calls reach it, by Qualcomm's documents; that is untried.
+Sources: https://onnxruntime.ai/docs/execution-providers/QNN-ExecutionProvider.html,
+https://docs.qualcomm.com/bundle/publicresource/topics/80-63442-50/htp_backend.html
+"""
 
 from __future__ import annotations
 
+import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from onnx import ModelProto
 
-from crosschip.hal import Kind, Options, Precision
+from crosschip.devices.qualcomm.limits import limit
+from crosschip.hal import Instance, Kind, Options, Precision, Refusal
 from crosschip.hal.toolchain import Dialect, Toolchain
-from crosschip.ir import ElementType
+from crosschip.ir import ElementType, Operation
 
 _REFUSAL = re.compile(r"Operator type: (\S+) Node name: (\S+) .*\s*REASON : (.*)")
+
+_CHANNELS = [Path("/dev", name) for name in ("fastrpc-cdsp", "cdsprpc-smd", "adsprpc-smd")]
+_NAMES = ", ".join(map(str, _CHANNELS))
+"""The files through which Linux and Android reach the processor."""
+
+_LEFT = "assigned to the default CPU EP"
 
 
 class QualcommDevice(Toolchain):
@@ -42,20 +56,37 @@ class QualcommDevice(Toolchain):
     )
 
     @classmethod
+    def probe(cls) -> Sequence[Instance]:
+        emulated = not platform.machine().lower().startswith(("aarch64", "arm64"))
+        problem = cls.missing()
+        if not emulated and platform.system() == "Linux" and not any(map(Path.exists, _CHANNELS)):
+            problem = problem or f"there is no Hexagon processor: none of {_NAMES} is there"
+        description = "Hexagon tensor processor" + (", emulated" if emulated else "")
+        return [
+            Instance(kind=cls.kind, description=description, simulated=emulated, problem=problem)
+        ]
+
+    @classmethod
     def known_properties(cls) -> Mapping[str, str]:
         return {
             **super().known_properties(),
-            "soc_model": "the number that Qualcomm gives the chip to compile for (57)",
+            "soc_model": "the number that Qualcomm gives the chip to compile for (57 where there "
+            "is none, else the one that there is)",
+            "optimization": "how much time the compiler may take for faster programs, 0 to 3 (0)",
         }
 
     def settings(self, options: Options, *, quantized: bool) -> Mapping[str, Any]:
-        settings = {
-            "soc_model": self.properties.get("soc_model", "57"),
-            "htp_graph_finalization_optimization_mode": "0",
-        }
+        level = self.properties.get("optimization", "0")
+        settings = {"htp_graph_finalization_optimization_mode": level}
+        chip = self.properties.get("soc_model", "57" if self.probe()[0].simulated else "")
+        if chip:
+            settings["soc_model"] = chip
         if options.precision is Precision.FLOAT16:
             settings["enable_htp_fp16_precision"] = "1"
         return settings
+
+    def limit(self, operation: Operation, options: Options) -> Refusal | None:
+        return limit(operation)
 
     def amend(self, model: ModelProto) -> None:
         gates = {n.output[0]: n.input[0] for n in model.graph.node if n.op_type == "HardSigmoid"}
@@ -67,7 +98,8 @@ class QualcommDevice(Toolchain):
     def complaint(self, told: str) -> str:
         refusals = _REFUSAL.findall(told)
         if not refusals:
-            return told
+            # Its own words are about sessions, and name nothing.
+            return "the compiler leaves it to the processor" if _LEFT in told else told
         operator, _, why = refusals[0]
         if why.startswith("Failed to add"):
             why = f"{operator} does not pass the validation of Qualcomm's backend in this form"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
@@ -34,8 +35,13 @@ def compile(folder: str, settings: Mapping[str, str]) -> Sequence[str]:
     try:
         _compile(folder, settings, _ERRORS)
     except Exception:
-        # It says only to those who ask for all details why it does not take a node.
+        # It says only to those who ask for all details why it does not take a node, and what it
+        # has written of the others would stand in its way.
+        with suppress(FileNotFoundError):
+            os.remove(os.path.join(folder, _CONTEXT))
         _compile(folder, settings, _DETAILS)
+    if not os.path.exists(os.path.join(folder, _CONTEXT)):
+        raise RuntimeError("nothing of it is left for the chip to compute")
     return [_CONTEXT]
 
 

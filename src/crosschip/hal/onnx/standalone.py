@@ -18,6 +18,7 @@ from crosschip.hal.onnx.graph import OPSET, Graph
 from crosschip.hal.onnx.model import EXTERNAL_BYTES, OnnxModel
 from crosschip.ir import ElementType, Model, Operand, Operation, TensorType
 from crosschip.ops import Operator
+from crosschip.ops.standard.quantization import Dequantize, Quantize
 
 _OLDEST_OPSET = 18
 _SAMPLING = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
@@ -67,6 +68,20 @@ class Written:
             if label in self.labels
         }
         return [operation for operation in self.labels.values() if operation in found]
+
+
+def on_reals(operation: Operation) -> Operation:
+    """A quantized operation on the reals that its tensors stand for; any other as it is.
+
+    With conversions around that, it is what compilers that read ONNX take for a quantized one.
+    """
+    if not isinstance(operation, Operator) or isinstance(operation, Quantize | Dequantize):
+        return operation
+    if not operation.quantized_inputs():
+        return operation
+    inputs = [_real(o) if o and o.type.quantization else o for o in operation.inputs]
+    outputs = [_real(o) if o.type.quantization else o for o in operation.outputs]
+    return operation.with_inputs(tuple(inputs), tuple(outputs))
 
 
 def boundary(operands: Iterable[Operand], dialect: Dialect) -> list[Operand]:
@@ -173,18 +188,14 @@ def _write(graph: Graph, model: Model, dialect: Dialect) -> Written:
 
 
 def _converted(graph: Graph, operation: Operation) -> Sequence[str]:
-    """The names of an operation's outputs; one that moves quantized elements moves their reals.
-
-    Compilers know how to move integers by the conversions around it.
-    """
-    if not isinstance(operation, Operator) or not operation.moves_integers:
+    """The names of an operation's outputs."""
+    reals = on_reals(operation)
+    if reals is operation:
         return converters.convert(graph, operation)
-    inputs = [o if o is None or o.type.quantization is None else _real(o) for o in operation.inputs]
-    outputs = [_real(o) if o.type.quantization else o for o in operation.outputs]
-    for operand, real in zip(operation.inputs, inputs, strict=True):
+    for operand, real in zip(operation.inputs, reals.inputs, strict=True):
         if operand is not None and real is not None and operand is not real:
             graph.stand_for(real, dequantized(graph, graph[operand], operand))
-    names = converters.convert(graph, operation.with_inputs(tuple(inputs), tuple(outputs)))
+    names = converters.convert(graph, reals)
     return [
         quantized(graph, name, operand) if operand.type.quantization else name
         for name, operand in zip(names, operation.outputs, strict=True)

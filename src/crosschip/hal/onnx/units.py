@@ -20,13 +20,15 @@ _ACTIVATIONS = (Relu, Relu6, Clip)
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A quantized operation, in the order of the model.
+    """A quantized operation.
 
     Attributes:
-        operations: the conversions and what stands between them.
+        operations: the conversions and what stands between them, in the order of the model.
+        whole: the operation on the integers that it reads, making those that it makes.
     """
 
     operations: tuple[Operation, ...]
+    whole: Operation
 
 
 def units(model: Model) -> list[Unit]:
@@ -43,7 +45,7 @@ def units(model: Model) -> list[Unit]:
         members = _unit(operation, model.producers, readers, kept)
         if members:
             ordered = sorted(members.values(), key=lambda member: place[member.name])
-            found.append(Unit(tuple(ordered)))
+            found.append(Unit(tuple(ordered), _whole(operation, members)))
     return found
 
 
@@ -90,6 +92,24 @@ def _unit(
         else:
             return {}
     return before | members
+
+
+def _whole(operation: Operation, members: Mapping[str, Operation]) -> Operation:
+    """An operation on what the conversions around it read and make."""
+    integers = {
+        member.outputs[0]: member.inputs[0]
+        for member in members.values()
+        if isinstance(member, Dequantize)
+    }
+    makes = dict(zip(operation.outputs, operation.outputs, strict=True))
+    for member in members.values():
+        if isinstance(member, Quantize):
+            read = next(filter(None, member.inputs))
+            while read not in makes:
+                read = next(o for m in members.values() if read in m.outputs for o in m.inputs if o)
+            makes[read] = member.outputs[0]
+    inputs = tuple(integers.get(o, o) if o else o for o in operation.inputs)
+    return operation.with_inputs(inputs, tuple(makes.values()))
 
 
 def _all(operation: Operation) -> Sequence[Operand]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 import tempfile
@@ -18,7 +19,7 @@ from crosschip.hal.capabilities import Capabilities, Instance, Precision, Sizing
 from crosschip.hal.converters import refused as refusal_of
 from crosschip.hal.device import CompileError, Device
 from crosschip.hal.onnx.converters import converters
-from crosschip.hal.onnx.standalone import Dialect, Written, write
+from crosschip.hal.onnx.standalone import Dialect, Written, on_reals, write
 from crosschip.hal.onnx.units import computes_float32, units
 from crosschip.hal.options import Options
 from crosschip.hal.program import Program
@@ -77,7 +78,11 @@ class Toolchain(Device):
     @classmethod
     def variable(cls) -> str:
         """The environment variable that names the interpreter."""
-        return f"CROSSCHIP_{cls.__name__.removesuffix('Device').upper()}_PYTHON"
+        return f"CROSSCHIP_{cls._stem().upper()}_PYTHON"
+
+    @classmethod
+    def _stem(cls) -> str:
+        return cls.__name__.removesuffix("Device").lower()
 
     @classmethod
     def interpreter(cls) -> str:
@@ -162,7 +167,11 @@ class Toolchain(Device):
         parts: list[tuple[Operation, ...]] = []
         inside: set[str] = set()
         for unit in units(model):
-            if all(own[index[member.name]] for member in unit.operations):
+            refusal = self.limit(unit.whole, options)
+            if refusal is not None:
+                core = index[unit.whole.name]
+                answers[core] = own[core] = refusal_of(unit.whole, refusal)
+            elif all(own[index[member.name]] for member in unit.operations):
                 parts.append(unit.operations)
                 inside.update(member.name for member in unit.operations)
         for operation, answer in zip(model.operations, own, strict=True):
@@ -220,7 +229,9 @@ class Toolchain(Device):
     def _answers(self) -> Answers:
         about = sorted(self._about.items())
         known = {k: v for k, v in self.properties.items() if k not in ("python", "seconds")}
-        words = [type(self).__name__, *(str(v) for _, v in about), *(sorted(known.values()))]
+        words = [self._stem(), *(str(value) for _, value in about), *sorted(known.values())]
+        # Another script may put another question by the same words.
+        words.append(hashlib.sha256(self.script.read_bytes()).hexdigest()[:8])
         return Answers("-".join(words))
 
     def _own(self, options: Options) -> Options:
@@ -229,8 +240,8 @@ class Toolchain(Device):
 
     def _limited(self, operation: Operation, options: Options) -> Support:
         """The answer that converters and the device's own rules give."""
-        answer = converters.supports(operation)
-        if answer.rule is Rule.QUANTIZATION or not answer:
+        answer = converters.supports(on_reals(operation))
+        if not answer:
             return answer
         refusal = self.limit(operation, options)
         return YES if refusal is None else refusal_of(operation, refusal)

@@ -25,6 +25,7 @@ from onnx import (
 )
 
 from crosschip.importers.onnx.opaque_types import TypeInference
+from crosschip.importers.onnx.sequences import check_sequences
 from crosschip.importers.onnx.tensors import OPERAND_TYPES, operand_type, text
 from crosschip.ir import (
     Array,
@@ -125,6 +126,7 @@ class OpaqueSubgraph:
 
         Raises:
             UnsupportedError: they break a rule of ONNX, or it is not known what they make.
+            ModelError: they put into a sequence, or join, what does not go together.
         """
         if not self.is_sound():
             raise UnsupportedError("ONNX itself refuses it")
@@ -132,6 +134,7 @@ class OpaqueSubgraph:
         types.update((n, _string_type(tensor)) for n, tensor in self._strings.items())
         inference = TypeInference(self._opsets, self._functions)
         inference.extend(types, self._nodes, self._declared)
+        check_sequences(self._nodes, types, self._inputs.get)
         declared = tuple(self._output_type(output, types) for output in self._outputs)
         outputs = tuple(map(Operand, self._outputs, declared))
         for operand in outputs:

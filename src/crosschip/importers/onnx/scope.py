@@ -41,6 +41,7 @@ from crosschip.importers.onnx.shared import (
     full_name,
     located,
     opsets_of,
+    origin_of,
     place,
 )
 from crosschip.importers.onnx.tensors import text
@@ -86,6 +87,7 @@ class Scope(Names):
         super().__init__(shared, outer, captures)
         self._opsets = opsets
         self._builder = builder
+        self._of_file: bool = depth == 0 if outer is None else outer._of_file
         self._prefix = prefix
         self._depth = depth
         self._current = ""
@@ -158,7 +160,11 @@ class Scope(Names):
         names = self._shared.names(f"{self._prefix}{text(nodes[0].op_type)}_{number}", number)
         subgraph = self._opaque_subgraph(nodes, outputs)
         extension = subgraph.extension(next(names), reason)
+        around = self._builder.origins
+        if self._of_file:
+            self._builder.origins = tuple(map(origin_of, nodes))
         self._builder.append(extension)
+        self._builder.origins = around
         for name, operand in zip(outputs, extension.outputs, strict=True):
             self.define(name, operand)
 
@@ -284,10 +290,16 @@ class Scope(Names):
         names = self._shared.names(own, number)
         self._current = own
         function = self._shared.function(proto)
-        if function is not None:
-            results = self._by_model_function(function, proto, inputs, names)
-        else:
-            results = self._results(proto, inputs, names)
+        around = self._builder.origins
+        if self._of_file:
+            self._builder.origins = (origin_of(proto),)
+        try:
+            if function is not None:
+                results = self._by_model_function(function, proto, inputs, names)
+            else:
+                results = self._results(proto, inputs, names)
+        finally:
+            self._builder.origins = around
         self._bind(proto, results, before)
 
     def _results(

@@ -13,7 +13,7 @@ from crosschip.importers.onnx.schemas import STANDARD_DOMAINS, domain_of
 from crosschip.importers.onnx.sizes import Sizes
 from crosschip.importers.onnx.tensors import TensorReader, text
 from crosschip.importers.onnx.unrolling import Unrolling
-from crosschip.ir import Builder, ModelError, ModelFileError, Operand, UnsupportedError
+from crosschip.ir import Builder, ModelError, ModelFileError, Operand, Origin, UnsupportedError
 from crosschip.ops.definition.slots import ComputedParameter
 
 
@@ -140,6 +140,12 @@ def full_name(node: NodeProto) -> str:
     """The operator's name, with its domain if that is not the standard one."""
     domain, name = domain_of(node), text(node.op_type)
     return f"{domain}.{name}" if domain else name
+
+
+def origin_of(node: NodeProto) -> Origin:
+    """A node as what is built for it remembers it."""
+    inputs, outputs = (tuple([text(n) for n in names if n]) for names in (node.input, node.output))
+    return Origin(full_name(node), inputs, outputs)
 
 
 def opsets_of(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:

@@ -9,7 +9,15 @@ from typing import Any, TypeVar
 from crosschip.importers.paddle import tensor_types
 from crosschip.importers.paddle.program import Block, Operator, Scalar
 from crosschip.importers.paddle.values import MAX_ELEMENTS, Entries, Values, elements
-from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError, constant
+from crosschip.ir import (
+    Array,
+    ElementType,
+    ModelError,
+    Operand,
+    Origin,
+    UnsupportedError,
+    constant,
+)
 from crosschip.ops import Operator as StandardOperator
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import ShapeOf
@@ -53,6 +61,11 @@ class Context:
     def name(self) -> str:
         """The name that the operation is to have."""
         return self._operator.name
+
+    @property
+    def origin(self) -> Origin:
+        """The operator as what is built for it remembers it."""
+        return self._operator.origin
 
     def variables(self, slot: str) -> Sequence[str]:
         """The names of the variables in an input slot."""

@@ -221,6 +221,7 @@ def _operators(stream: JsonStream, road: Sequence[str]) -> Iterator[object]:
     """
     fields = stream.fields()
     if fields is None:
+        stream.value()
         raise ModelError(f"holds no object with {road[0]!r}")
     found = 0
     for name in fields:
@@ -230,7 +231,7 @@ def _operators(stream: JsonStream, road: Sequence[str]) -> Iterator[object]:
         found += 1
         yield from _operators_in(stream, name, road[1:])
     if found != 1:
-        raise ModelError(f"{road[0]!r} is there {found} times, but must be there once")
+        raise ModelError(f"{road[0]!r} is missing or there more than once")
 
 
 def _operators_in(stream: JsonStream, name: str, road: Sequence[str]) -> Iterator[object]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from crosschip.ir import ElementType, Error
+from crosschip.ir import ElementType, Error, Origin
 
 Scalar = bool | int | float | str | ElementType
 Value = Scalar | tuple[Scalar, ...] | None
@@ -93,6 +93,15 @@ class Operator(NamedTuple):
     outputs: Mapping[str, Sequence[str]]
     attributes: Mapping[str, Value]
     blocks: Sequence[Block] = ()
+
+    @property
+    def origin(self) -> Origin:
+        """The operator as what is built for it remembers it."""
+        return Origin(
+            self.type,
+            tuple([name for names in self.inputs.values() for name in names]),
+            tuple([name for names in self.outputs.values() for name in names]),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,11 @@ def run(operators: Iterable[Operator], values: Values) -> None:
         ModelError: an operator breaks a rule; the message names it.
         UnsupportedError: an operator is used in a way that cannot be expressed.
     """
+    builder = values.builder
+    around = builder.origins
     for operator in operators:
         spend()
+        builder.origins = (operator.origin,)
         try:
             _expect_reals(operator)
             TABLE[operator.type](Context(operator, values))
@@ -34,6 +37,7 @@ def run(operators: Iterable[Operator], values: Values) -> None:
             # A function computes with the program's numbers, which may be anything.
             where = f"operator {operator.number} ({operator.label})"
             raise ModelError(f"{where}: its numbers do not go together: {error}") from None
+    builder.origins = around
 
 
 def _expect_reals(operator: Operator) -> None:

@@ -269,12 +269,17 @@ def tensors(types: Collection[ElementType]) -> Tensors:
 
 
 def real(default: float | None = None, *, least: float = -np.inf) -> Parameter[float]:
-    """One real number, at least `least`; required if there is no default."""
+    """One real number; required if there is no default.
+
+    Args:
+        default: what it is if left out.
+        least: what it must be at least, and then it cannot be NaN.
+    """
 
     def decode(array: Array) -> float:
         number = float(array.item())
-        if number < least:
-            raise ValueError(f"{number:g} is less than {least:g}")
+        if least > -np.inf and not number >= least:
+            raise ValueError(f"{number:g} is not at least {least:g}")
         return number
 
     return Parameter(
@@ -390,7 +395,10 @@ def reals(default: tuple[float, ...] | None = None) -> Parameter[tuple[float, ..
 
 
 class Fuse(IntEnum):
-    """The activation applied to an operation's result (NNAdapterFuseCode)."""
+    """The activation applied to an operation's result (NNAdapterFuseCode).
+
+    NaN stays NaN, or becomes one of the bounds: which, is the device's choice.
+    """
 
     NONE = 0
     RELU = 1

@@ -242,7 +242,7 @@ def sliding_windows(
     for place in product(*map(range, kernel)):
         first = [at * dilation for at, dilation in zip(place, dilations, strict=True)]
         parts = (
-            slice(start, start + (count - 1) * stride + 1, stride)
+            slice(start, start + count * stride, stride)
             for start, count, stride in zip(first, counts, strides, strict=True)
         )
         yield place, padded[(slice(None), slice(None), *parts)]

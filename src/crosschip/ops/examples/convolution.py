@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from crosschip.ir import ElementType, Quantization
 from crosschip.ops.definition.examples import Sample, example, examples, random
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
@@ -61,6 +63,11 @@ examples(
             *(3, 2, 2, 2), quantization=Quantization((0.02, 0.01, 0.04), (128, 100, 140), 0)
         ),
         quantization=Quantization((0.3,), (110,)),
+    ),
+    example(input=random(2, 1, 6, 5), filter=random(3, 1, 3, 3), strides=(1, 3)),
+    example(
+        input=random(1, 2, 4, 5),
+        filter=np.linspace(-1, 1, 36, dtype=np.float32).reshape(2, 2, 3, 3),
     ),
 )
 

@@ -48,7 +48,7 @@ def cast(
 
 def _native(array: Array) -> Array:
     """The same values in a type of NumPy's own, which casts to any: ml_dtypes' do not."""
-    if array.dtype.kind != "V":
+    if array.dtype.isbuiltin == 1:
         return array
     return array.astype(np.int32 if "int" in array.dtype.name else np.float32)
 

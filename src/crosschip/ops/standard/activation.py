@@ -191,7 +191,10 @@ class HardSwish(Activation):
 
 @operator("SWISH")
 class Swish(Activation):
-    """`output = input / (1 + e ** -input)`, also known as SiLU; NaN of -infinity."""
+    """`output = input / (1 + e ** -input)`, also known as SiLU; NaN of -infinity.
+
+    That is the input times a factor that is as exact as numbers near 1 are.
+    """
 
     __slots__ = ()
 
@@ -318,7 +321,8 @@ class Gelu(Activation):
 
     That is `input * (1 + erf(input / sqrt(2))) / 2`; with `approximate`, it is
     `input * (1 + tanh(sqrt(2 / pi) * (input + 0.044715 * input ** 3))) / 2` instead. See Hendrycks
-    and Gimpel, Gaussian Error Linear Units (https://arxiv.org/abs/1606.08415).
+    and Gimpel, Gaussian Error Linear Units (https://arxiv.org/abs/1606.08415). What the input is
+    multiplied by is as exact as numbers near 1 are.
     """
 
     __slots__ = ()
@@ -366,7 +370,10 @@ class Softplus(Activation):
 
 @operator("MISH")
 class Mish(Activation):
-    """`output = input * tanh(log(1 + e ** input))`; NaN of -infinity."""
+    """`output = input * tanh(log(1 + e ** input))`; NaN of -infinity.
+
+    What the input is multiplied by is as exact as numbers near 1 are.
+    """
 
     __slots__ = ()
 

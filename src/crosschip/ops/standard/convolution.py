@@ -49,8 +49,8 @@ class Conv2D(Operator):
     left, right. A depthwise convolution has `group = C_in`. `H_out = (H + top + bottom -
     (dilation_h * (kernel_h - 1) + 1)) // stride_h + 1`, and likewise the width; with `auto_pad`
     `SAME` it is `ceil(H / stride_h)`. An image that is smaller than the filter with its padding is
-    refused. A padded pixel takes part as the number 0, so an infinite filter element makes NaN of
-    it. Sums are in the element type, in any order; those of float16 and bfloat16 in float32.
+    refused. Sums are in the element type, in any order; those of float16 and bfloat16 in float32.
+    An output channel is not specified where an element of its filter is not finite.
 
     Quantized: int8 input, symmetric per layer; int8 filter, symmetric per layer or per channel
     along axis 0; int32 bias, whose scale is the input's times the filter's, channel by channel.
@@ -104,6 +104,8 @@ class Conv2D(Operator):
         if self.auto_pad is AutoPad.NONE:
             return None
         image, kernel = static(shape_of(self.input)[2:]), static(shape_of(self.filter)[2:])
+        if 0 in image:
+            return None
         return b.add(
             Conv2D,
             self.input,
@@ -133,6 +135,9 @@ class Conv2DTranspose(Operator):
     - `SAME`: `H_out = H * stride_h`. Where `full` is more, `(full - H_out) // 2` rows are cut off
       at the top and the rest at the bottom, with `SAME_LOWER` the larger half at the top; where it
       is less, zeros fill up the bottom. To what is filled up, the bias is added as well.
+
+    Where nothing is left, there are no pixels, or is an error. An output channel is not specified
+    where an element of its filter is not finite.
 
     Quantized as `CONV_2D`, the filter per channel along axis 1 and with one group only. Sources:
     NNAdapter's CONV_2D_TRANSPOSE, whose document prints the filter as [C_out, C_in, …] where its
@@ -285,7 +290,8 @@ class DeformableConv2D(Operator):
     of `offset` is `dy` for group `g`, the next one is `dx`, and channel `g * K + k` of `mask` is
     the mask; both have the height and width of the output. Without `mask`, it is 1.
 
-    A place that is NaN gives an unspecified value; infinite pixels as in `GRID_SAMPLE`.
+    An image is not specified where a pixel, an offset or a mask of it is not finite, an output
+    channel where an element of its filter is not.
 
     Quantized as `CONV_2D`, with all of input, offset and mask. Sources: NNAdapter's
     DEFORMABLE_CONV_2D, Paddle's deformable_conv, ONNX's DeformConv; Zhu et al., Deformable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -78,8 +79,8 @@ class PriorBox(Operator):
             ("max_sizes", self.max_sizes),
             ("aspect_ratios", self.aspect_ratios),
         ):
-            if any(not number > 0 for number in numbers):
-                raise ValueError(f"{slot}: {list(numbers)} are not all positive")
+            if not all(0 < number < math.inf for number in numbers):
+                raise ValueError(f"{slot}: {list(numbers)} are not all positive and finite")
         return [(height, width, len(self._extents()), 4)] * 2
 
     def _ratios(self) -> list[float]:

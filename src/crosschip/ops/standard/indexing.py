@@ -83,6 +83,9 @@ class GatherND(_Picking):
         batch = np.ix_(*map(np.arange, input.shape[: self.batch_dims]))
         more = (1,) * (indices.ndim - 1 - self.batch_dims)
         places = tuple(np.reshape(i, i.shape + more) for i in batch)
+        for axis, index in enumerate(np.moveaxis(indices, -1, 0), self.batch_dims):
+            # Older versions of NumPy check none where the picked parts have no elements.
+            _check_index(index, axis, input.shape[axis])
         picked = input[(*places, *np.moveaxis(indices, -1, 0))]
         rest = input.shape[self.batch_dims + indices.shape[-1] :]
         return np.broadcast_to(picked, (*indices.shape[:-1], *rest))
@@ -155,7 +158,7 @@ class ScatterND(_Writing):
 
     def reference(self, input: Array, indices: Array, updates: Array) -> Array:
         output = input.copy()
-        _COMBINE[self.reduction](output, tuple(np.moveaxis(indices, -1, 0)), updates)
+        _COMBINE[self.reduction](output[None], _whole_places(indices), updates)
         return output
 
 
@@ -230,7 +233,7 @@ class SparseToDense(Operator):
     def reference(self, indices: Array, values: Array, default_value: Array | None) -> Array:
         default = np.zeros((), values.dtype) if default_value is None else default_value
         output = np.full(self.shape, default.reshape(()), values.dtype)
-        output[tuple(indices.T)] = values
+        output[None][_whole_places(indices)] = values
         return output
 
     def decompose(self, b: Builder) -> Operand:
@@ -249,6 +252,23 @@ def _same_rank(input: Operand, indices: Operand, axis: int) -> Shape:
         if other != along and isinstance(size, int) and isinstance(count, int) and count > size:
             raise ValueError(f"indices: has size {count} on axis {other}, the input only {size}")
     return places
+
+
+def _whole_places(indices: Array) -> tuple[Array, ...]:
+    """The places that the last axis of indices gives, in a tensor with a new first axis.
+
+    With that, there is an index even in a place that has none, and is the whole tensor.
+    """
+    return (np.zeros(indices.shape[:-1], np.int64), *np.moveaxis(indices, -1, 0))
+
+
+def _check_index(indices: Array, axis: int, size: int) -> None:
+    """Refuse indices that are out of the range of an axis, as NumPy says it."""
+    outside = indices[(indices < -size) | (indices >= size)]
+    if outside.size:
+        raise IndexError(
+            f"index {outside.flat[0]} is out of bounds for axis {axis} with size {size}"
+        )
 
 
 def _elementwise_places(indices: Array, axis: int) -> tuple[Array, ...]:
@@ -299,4 +319,6 @@ class Gather(Operator):
         return moved_sizes(self)
 
     def reference(self, input: Array, indices: Array) -> Array:
+        if input.size == 0:  # NumPy does not look at indices into nothing
+            np.take(np.empty(input.shape[self.axis], np.bool_), indices)
         return np.take(input, indices, self.axis)

@@ -121,8 +121,9 @@ def _matrix(shape: Shape, transpose: bool) -> Shape:
 class Det(Operator):
     """The determinant of the square matrix on the last two axes; the axes before are kept.
 
-    That of a matrix of no rows is 1. A NaN makes it NaN. It is computed by elimination with
-    partial pivoting, whose rounding errors grow with the size of the matrix' elements.
+    That of a matrix of no rows is 1, that of one with an element that is not finite not specified.
+    It is computed by elimination with partial pivoting, whose rounding errors grow with the size
+    of the matrix' elements.
     """
 
     __slots__ = ()

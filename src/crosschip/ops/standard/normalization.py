@@ -37,7 +37,8 @@ class BatchNormalization(Elementwise):
 
     The input is [N, C, …]; `scale`, `bias`, `mean` and `variance` are [C] and given, not computed
     from the input. It may be computed as `input * factor + (bias - mean * factor)`, where
-    `factor = scale / sqrt(variance + epsilon)`. A variance below `-epsilon` gives NaN.
+    `factor = scale / sqrt(variance + epsilon)`. A variance below `-epsilon` gives NaN. A channel of
+    which one of the four is not finite is not specified.
 
     Source: Ioffe and Szegedy, "Batch Normalization", https://arxiv.org/abs/1502.03167 (inference).
     """
@@ -77,7 +78,8 @@ class LayerNormalization(Elementwise):
 
     `m` and `v` are mean and (biased) variance over the axes from `begin_norm_axis` on, which counts
     from the last axis if negative. `scale` and `bias` broadcast to the input without making it
-    larger; mostly they have the shape of the normalized axes. Left out, they are 1 and 0.
+    larger; mostly they have the shape of the normalized axes. Left out, they are 1 and 0. Elements
+    whose scale or bias is not finite are not specified.
 
     Source: Ba, Kiros and Hinton, "Layer Normalization", https://arxiv.org/abs/1607.06450.
     """
@@ -112,7 +114,8 @@ class GroupNormalization(Elementwise):
 
     The input is [N, C, …]. Its channels are divided into `groups` groups of C / groups in a row;
     `m` and `v` are mean and (biased) variance over a group of an image. `scale` and `bias` are [C];
-    left out, they are 1 and 0. A C that `groups` does not divide is an error.
+    left out, they are 1 and 0. A C that `groups` does not divide is an error. A channel whose scale
+    or bias is not finite is not specified.
 
     Source: Wu and He, "Group Normalization", https://arxiv.org/abs/1803.08494.
     """
@@ -154,7 +157,8 @@ class InstanceNormalization(Elementwise):
     """`output = scale * (input - m) / sqrt(v + epsilon) + bias`, a channel of an image each.
 
     The input is [N, C, …], with at least one axis after the channels; `m` and `v` are mean and
-    (biased) variance over those axes. `scale` and `bias` are [C]; left out, they are 1 and 0.
+    (biased) variance over those axes. `scale` and `bias` are [C]; left out, they are 1 and 0. A
+    channel whose scale or bias is not finite is not specified.
 
     Source: Ulyanov, Vedaldi and Lempitsky, "Instance Normalization",
     https://arxiv.org/abs/1607.08022.
@@ -260,7 +264,8 @@ class LRN(Elementwise):
 
     `output[n, c, …] = input[n, c, …] / (bias + alpha * s) ** beta`, where `s` is the sum of the
     squares of `input[n, i, …]` for those `i` from `c - (size - 1) // 2` to `c + size // 2` that are
-    channels. `alpha` is not divided by `size` (ONNX does that).
+    channels. `alpha` is not divided by `size` (ONNX does that). Where an element is not finite, all
+    channels of its place are not specified.
 
     Source: Krizhevsky, Sutskever and Hinton, "ImageNet Classification with Deep Convolutional
     Neural Networks", 2012.

@@ -93,7 +93,8 @@ class AveragePool2D(Pool2D):
     Padding counts as zeros with `count_include_pad`, else it is left out of the mean: the divisor
     is how many pixels of the image the window has. What a window of `ceil_mode` has beyond the
     padding is always left out. A window without anything to count gives NaN. Sums are in the
-    element type, in any order.
+    element type, in any order. Of images without channels or pixels, nothing is specified, and an
+    error will do.
 
     Sources: NNAdapter's AVERAGE_POOL_2D, NNRt's AVG_POOL, ONNX's AveragePool (opset 22).
     """
@@ -150,8 +151,10 @@ class MaxPool2D(Pool2D):
     Paddle keep it). With `auto_pad` `SAME`, `H_out = ceil(H / stride_h)`.
 
     Padding never is the maximum; a window without a pixel of the image gives the least value of
-    the element type. NaN is greater than any number, or is left out as padding is, and minus
-    infinity may be the least finite number: which of them, is the device's choice.
+    the element type. A window with a NaN gives NaN, one of its pixels, or the least value, and
+    minus infinity may be the least finite number: which of them, is the device's choice, and so is
+    the index then. Of images without channels or pixels, nothing is specified, and an error will
+    do.
 
     With `return_indices` there is a second output, of type `return_indices_dtype` (int32 or
     int64): where the maximum is, as an offset into the [H, W] image without padding, the first in
@@ -197,6 +200,8 @@ class MaxPool2D(Pool2D):
     def decompose(self, b: Builder) -> Sequence[Operand] | None:
         """The same with explicit padding, or on an image that has been padded."""
         image = static(shape_of(self.input)[2:])
+        if 0 in image:
+            return None
         if self.auto_pad is not AutoPad.NONE and not self.ceil_mode:
             return self._pooled(b, self.input, self.windows.sides(image))
         pads = self.windows.padding(image)
@@ -269,8 +274,9 @@ class AdaptiveAveragePool2D(AdaptivePool2D):
 
     Cell `i` of `n` covers the rows from `floor(i * H / n)` to before `ceil((i + 1) * H / n)`, and
     likewise the columns; cells can overlap by one pixel, and a grid can be finer than the image.
-    An image without pixels is refused. Sums are in the element type, in any order. Sources:
-    NNAdapter's ADAPTIVE_AVERAGE_POOL_2D; Paddle's and PyTorch's adaptive_avg_pool2d.
+    An image without pixels is refused, one without channels may be. Sums are in the element type,
+    in any order. Sources: NNAdapter's ADAPTIVE_AVERAGE_POOL_2D; Paddle's and PyTorch's
+    adaptive_avg_pool2d.
     """
 
     __slots__ = ()
@@ -307,9 +313,9 @@ class AdaptiveMaxPool2D(AdaptivePool2D):
 
     The cells are those of `ADAPTIVE_AVERAGE_POOL_2D`. With `return_indices` there is a second
     output, of type `return_indices_dtype` (int32 or int64): where the maximum is, as an offset
-    into the [H, W] image, the first in row order if there are several. NaN is greater than any
-    number, or is left out: which of them, is the device's choice. An image without pixels is
-    refused. Sources: NNAdapter's ADAPTIVE_MAX_POOL_2D; Paddle's and PyTorch's adaptive_max_pool2d.
+    into the [H, W] image, the first in row order if there are several. NaN and minus infinity as
+    in `MAX_POOL_2D`. An image without pixels is refused, one without channels may be. Sources:
+    NNAdapter's ADAPTIVE_MAX_POOL_2D; Paddle's and PyTorch's adaptive_max_pool2d.
     """
 
     __slots__ = ()

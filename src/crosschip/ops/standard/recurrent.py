@@ -76,7 +76,8 @@ class Recurrent(Operator):
 
     Outputs: 1. the hidden values after each step, [T, D, N, H], at the place of the input they
     are for; 2. the last hidden values, [D, N, H]; for LSTM 3. the last cell values, [D, N, H].
-    There must be at least one time step.
+    There must be at least one time step. A sequence with a number that is not finite, in its input
+    or its initial states, is not specified; with one in a weight or bias, nothing is.
 
     `activations` lists the functions (`f`, `g`, `h`) of each pass, one pass after the other, and
     `activation_alpha` and `activation_beta` their parameters, one for each function; empty lists

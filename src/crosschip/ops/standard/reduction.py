@@ -86,7 +86,8 @@ class ReduceProd(Reduction):
     """The product of the elements; integers wrap around on overflow, no elements give 1.
 
     A NaN makes the product NaN, and so does 0 with an infinity. In which order floating-point
-    numbers are multiplied is free.
+    numbers are multiplied is free: a product of numbers of which some alone overflow or underflow
+    is not specified.
     """
 
     __slots__ = ()

@@ -196,8 +196,8 @@ class ResizeLinear(_Interpolation):
     With `antialias`, and where the target is smaller, `ratio = 1 / scale` pixels to either side
     count, pixel `i` with the weight `max(0, 1 - abs(i - p) / ratio)` over the sum of all weights.
 
-    Weights are exact to float32's precision; a NaN or an infinite pixel reaches at least the pixels
-    that it has a weight for, and may make NaN of others in its row and column. Sources:
+    Weights are exact to float32's precision. A channel of an image that has a pixel that is not
+    finite is not specified. A size of 0 gives an image without pixels, or an error. Sources:
     NNAdapter's RESIZE_LINEAR, Paddle's bilinear_interp_v2, NNRt's RESIZE_BILINEAR, ONNX's Resize.
     """
 
@@ -232,7 +232,8 @@ class ResizeCubic(_Interpolation):
     the other weights are divided by their sum).
 
     With `antialias`, and where the target is smaller, the weights are `w(abs(i - p) / ratio)` over
-    their sum, for `2 * ratio` pixels to either side. NaN and infinity as in `RESIZE_LINEAR`.
+    their sum, for `2 * ratio` pixels to either side. NaN, infinity and sizes of 0 as in
+    `RESIZE_LINEAR`.
 
     Sources: ONNX's Resize; Paddle's bicubic_interp_v2 and PyTorch have -0.75 as `coefficient`.
     """

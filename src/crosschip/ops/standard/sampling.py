@@ -36,9 +36,9 @@ class GridSample(Operator):
     at the border with `EDGE` or `REPLICATE`; with `REFLECT`, those of the image mirrored at its
     edges as often as needed, that is at the edges that -1 and 1 mean.
 
-    Places beyond 2 ** 24 pixels count as if they were there; a NaN in the grid gives an unspecified
-    value. A pixel that has the weight 0 takes part, so infinity and NaN reach all places that it
-    is a neighbour of. An image without pixels is refused.
+    Places beyond 2 ** 24 pixels count as if they were there. What is at a place that is not finite,
+    and all of a channel of an image that has a pixel that is not, is not specified. An image
+    without pixels is refused.
 
     Sources: NNAdapter's GRID_SAMPLE (which has no BICUBIC), Paddle's and PyTorch's grid_sample,
     ONNX's GridSample.
@@ -112,9 +112,10 @@ class RoiAlign(Operator):
     `MAX` a cell is the maximum over its samples of the greatest of the four products of pixel and
     weight, as ONNX has it.
 
-    Coordinates are computed in the type of `rois`, float32 at least. A region with a coordinate
-    that is not finite gives unspecified values, and so do its pixels where they are not; an index
-    out of `[0, N)` is refused.
+    Coordinates are computed in the type of `rois`, float32 at least. With one that is not finite,
+    or an extent that is not, as given or as scaled, nothing is specified, and an error will do. A
+    channel of an image that has a pixel that is not finite gives unspecified values. An index out
+    of `[0, N)` is refused.
 
     Sources: NNAdapter's ROI_ALIGN, Paddle's roi_align, ONNX's RoiAlign; He et al., Mask R-CNN,
     2017 (arXiv:1703.06870).
@@ -152,10 +153,11 @@ class RoiAlign(Operator):
             raise ValueError(
                 f"batch_indices: {batch_indices.tolist()} are not in [0, {len(input)})"
             )
-        rois = np.where(np.isfinite(rois), rois, np.zeros((), rois.dtype))
         shift = np.array(0.5 * self.aligned, rois.dtype)
         scaled = rois * np.array(self.spatial_scale, rois.dtype) - shift
         extents = scaled[:, 2:] - scaled[:, :2]
+        known = np.isfinite(np.hstack([scaled, extents])).all(axis=1, keepdims=True)
+        scaled, extents = np.where(known, scaled, 0), np.where(known, extents, 0)
         if not self.aligned:
             extents = np.maximum(extents, 1)
         output = np.zeros(

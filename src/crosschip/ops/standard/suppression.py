@@ -110,9 +110,9 @@ class NonMaxSuppressionIndices(Operator):
     `boxes` is [N, M, 4], `scores` [N, C, M]. A box is y1, x1, y2, x2, two corners in any order,
     or, with `center_point_box`, x_centre, y_centre, width, height. For each image and class, boxes
     with a score greater than `score_threshold` are taken by falling score, equal ones by index, and
-    kept unless their overlap (common area over the area of either; 0 if an area is not positive)
-    with one that has been kept is greater than `iou_threshold`, which must not be negative, until
-    there are `max_output_boxes_per_class`.
+    kept unless their overlap (common area over the area of either; 0 if a width, a height or an
+    area is not positive) with one that has been kept is greater than `iou_threshold`, which must
+    not be negative, until there are `max_output_boxes_per_class`.
 
     The output is [K, 3] int64: image, class and box, in that order. A NaN is never greater than a
     threshold. Source: ONNX's NonMaxSuppression.
@@ -140,8 +140,10 @@ class NonMaxSuppressionIndices(Operator):
     def reference(self, boxes: Array, scores: Array) -> Array:
         first, second = boxes[..., :2], boxes[..., 2:]
         if self.center_point_box:
-            first, second = first - second / 2, first + second / 2
-        corners = np.concatenate([np.minimum(first, second), np.maximum(first, second)], axis=-1)
+            low, high = first - second / 2, first + second / 2
+        else:
+            low, high = np.minimum(first, second), np.maximum(first, second)
+        corners = np.concatenate([low, high], axis=-1)
         chosen = []
         for image, marks in enumerate(scores):
             overlap = overlaps(corners[image], 0.0)

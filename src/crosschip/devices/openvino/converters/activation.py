@@ -56,11 +56,6 @@ def bounded(g: Graph, operand: Operand, low: float, high: float) -> Node:
     return keeping_nan(value, result) if is_real and not fuses(value) else result
 
 
-@converts(activation.LeakyRelu)
-def leaky_relu(g: Graph, op: activation.LeakyRelu) -> Node:
-    return ops.prelu(g[op.input], g.number(op.alpha, op.input))
-
-
 @converts(activation.PRelu)
 def prelu(g: Graph, op: activation.PRelu) -> Node:
     # A slope of one axis runs along the channels there, too; without channels, along the input.
@@ -68,12 +63,18 @@ def prelu(g: Graph, op: activation.PRelu) -> Node:
 
 
 def _not_zero(*slots: str) -> Callable[[Operator], Refusal | None]:
-    """The rule that parameters are not 0, for which OpenVINO takes a default."""
+    """The rule that parameters are not 0, of which OpenVINO makes something else."""
 
     def limit(op: Operator) -> Refusal | None:
         return next((Refusal(slot, "is 0") for slot in slots if getattr(op, slot) == 0), None)
 
     return limit
+
+
+# With a slope of 0, OpenVINO makes 0 of minus infinity.
+@converts(activation.LeakyRelu, limit=_not_zero("alpha"))
+def leaky_relu(g: Graph, op: activation.LeakyRelu) -> Node:
+    return ops.prelu(g[op.input], g.number(op.alpha, op.input))
 
 
 @converts(activation.HardSigmoid, limit=_not_zero("alpha", "beta"))

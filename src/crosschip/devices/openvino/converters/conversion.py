@@ -29,6 +29,9 @@ def _narrow(op: conversion.Cast) -> Refusal | None:
 
 @converts(conversion.Cast, types=MOVABLE, limit=_narrow)
 def cast(g: Graph, op: conversion.Cast) -> Node:
+    if op.dtype is ElementType.BOOL:
+        # To OpenVINO, NaN is false.
+        return ops.not_equal(g[op.input], g.number(0, op.input))
     return ops.convert(g[op.input], TYPES[op.dtype])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
 
@@ -10,31 +11,33 @@ from crosschip.devices.openvino.converters.windows import window_arguments
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
 from crosschip.hal.limits import own_size
-from crosschip.ir import Operand
+from crosschip.ir import ElementType
+from crosschip.ops.definition.operator import Operator
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
 
 
 def _grouped(op: Conv2D | Conv2DTranspose | DeformableConv2D) -> Refusal | None:
-    return (
-        Refusal("filter", "its shape must be known", Rule.SHAPE)
-        if op.filter.type.static_shape is None
-        else None
-    )
+    if op.filter.type.static_shape is None:
+        return Refusal("filter", "its shape must be known", Rule.SHAPE)
+    if op.input.value is not None and op.filter.value is not None:
+        # OpenVINO computes that once, and then adds the bias again and again.
+        return Refusal("input", "is constant, and so is the filter")
+    return None
 
 
 @converts(Conv2D, limit=_grouped, nonempty=True)
 def conv_2d(g: Graph, op: Conv2D) -> Node:
     _covered(g, op)
-    image = g[op.input]
+    image = _wide(g[op.input], op)
     if op.group > 1:
         out, *rest = op.filter.type.static_shape or ()
         convolution = ops.group_convolution
-        filters = g.reshaped(op.filter, [op.group, out // op.group, *rest])
+        filters = _wide(g.reshaped(op.filter, [op.group, out // op.group, *rest]), op)
     else:
-        convolution, filters = ops.convolution, g[op.filter]
+        convolution, filters = ops.convolution, _wide(g[op.filter], op)
         if _lone_column(op):
-            image, filters = _with_channel(g, image, op.input), _with_channel(g, filters, op.filter)
+            image, filters = _with_channel(g, image), _with_channel(g, filters)
     result = convolution(image, filters, dilations=op.dilations, **window_arguments(op))
     return _biased(g, op, result)
 
@@ -66,9 +69,23 @@ def _lone_column(op: Conv2D) -> bool:
     return channels == 1 and apart and (columns == 1 or not isinstance(columns, int))
 
 
-def _with_channel(g: Graph, value: Value, operand: Operand) -> Node:
+def _with_channel(g: Graph, value: Value) -> Node:
     """An image or filters of one channel with another one that is 0."""
-    return ops.pad(value, g.int64([0] * 4), g.int64([0, 1, 0, 0]), "constant", g.number(0, operand))
+    zero = ops.convert(g.constant(np.array(0, np.float32)), value.get_element_type())
+    return ops.pad(value, g.int64([0] * 4), g.int64([0, 1, 0, 0]), "constant", zero)
+
+
+def _wide(value: Value, op: Operator) -> Value:
+    """A bfloat16 tensor as float32.
+
+    On bfloat16, OpenVINO (2026.4, with AVX-512) reads padding from beyond small images, and with an
+    infinity makes NaN of what is beside it.
+    """
+    return ops.convert(value, "f32") if _is_narrow(op) else value
+
+
+def _is_narrow(op: Operator) -> bool:
+    return op.outputs[0].type.element_type is ElementType.BFLOAT16
 
 
 def _transposed(op: Conv2DTranspose) -> Refusal | None:
@@ -78,30 +95,32 @@ def _transposed(op: Conv2DTranspose) -> Refusal | None:
 @converts(Conv2DTranspose, limit=_transposed, nonempty=True)
 def conv_2d_transpose(g: Graph, op: Conv2DTranspose) -> Node:
     if op.group == 1:
-        convolution, filters = ops.convolution_backprop_data, g[op.filter]
+        convolution, filters = ops.convolution_backprop_data, _wide(g[op.filter], op)
     else:
         into, *rest = op.filter.type.static_shape or ()
         convolution = ops.group_convolution_backprop_data
-        filters = g.reshaped(op.filter, [op.group, into // op.group, *rest])
+        filters = _wide(g.reshaped(op.filter, [op.group, into // op.group, *rest]), op)
     arguments = {
         "dilations": op.dilations,
         "output_padding": op.output_padding,
         **window_arguments(op),
     }
-    return _biased(g, op, convolution(g[op.input], filters, **arguments))
+    return _biased(g, op, convolution(_wide(g[op.input], op), filters, **arguments))
 
 
 def _biased(g: Graph, op: Conv2D | Conv2DTranspose | DeformableConv2D, result: Node) -> Node:
-    return ops.add(result, g.reshaped(op.bias, [1, -1, 1, 1])) if op.bias else result
+    if op.bias:
+        result = ops.add(result, _wide(g.reshaped(op.bias, [1, -1, 1, 1]), op))
+    return ops.convert(result, "bf16") if _is_narrow(op) else result
 
 
 @converts(DeformableConv2D, limit=_grouped, nonempty=True)
 def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> Node:
     top, bottom, left, right = op.pads
     result = ops.deformable_convolution(
-        *(g[op.input], g[op.offset], g[op.filter]),
+        *(_wide(g[operand], op) for operand in (op.input, op.offset, op.filter)),
         *(op.strides, (top, left), (bottom, right), op.dilations),
-        g[op.mask] if op.mask else None,
+        _wide(g[op.mask], op) if op.mask else None,
         group=op.group,
         deformable_group=op.deformable_group,
         bilinear_interpolation_pad=True,

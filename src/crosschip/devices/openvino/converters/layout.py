@@ -27,7 +27,7 @@ def reshape(g: Graph, op: layout.Reshape) -> Node:
         # Of a tensor without axes, OpenVINO does not count the elements.
         total = ops.reduce_prod(ops.abs(shape), g.int64([0]), False)
         g.require(op, "shape: is not of one element", ops.equal(total, g.scalar(1)))
-    elif rank_of(op.outputs[0]) == 1:
+    elif op.input.type.shape and rank_of(op.outputs[0]) == 1:
         # OpenVINO makes one axis of all elements, whatever size is asked for.
         total = ops.reduce_prod(ops.convert(g.sizes(op.input, 0), "i64"), g.int64([0]), True)
         asked = ops.select(ops.equal(shape, g.scalar(0)), g.size(op.input, 0), shape)
@@ -77,12 +77,15 @@ def expand(g: Graph, op: layout.Expand) -> Value:
         return g[op.input]
     # The absolute value turns -1, which keeps a size, into 1, which OpenVINO has for that.
     operand = op.operand("shape")
-    shape = ops.abs(g.indices(operand))
+    asked = g.indices(operand)
+    shape = ops.abs(asked)
     expanded = ops.broadcast(g[op.input], shape, broadcast_spec="bidirectional")
-    if operand is not None and not operand.is_constant:
+    is_known = operand is not None and operand.is_constant
+    if not (is_known and op.input.type.static_shape is not None):
         # OpenVINO passes over a size of 0 that does not fit.
         first, one = ops.negative(ops.shape_of(shape)), g.int64([1])
         made = ops.slice(ops.shape_of(expanded), first, g.int64([2**31 - 1]), one)
         fits = ops.logical_or(ops.equal(made, shape), ops.equal(shape, one))
         g.require(op, "shape: does not broadcast with the input", fits)
+        g.require(op, "shape: has a negative size", ops.greater_equal(asked, g.scalar(-1)))
     return expanded

@@ -24,7 +24,8 @@ from crosschip.ops.standard import comparison, logical
 
 # The processor plug-in takes uint32 for int32.
 _ORDERED = FLOAT_TYPES | INTEGER_TYPES | BOOLEANS | {ElementType.INT8, ElementType.UINT8}
-_BITS = MOVABLE - FLOAT_TYPES - BOOLEANS
+# What bits are taken of is no size, so int64 as int32 does not do.
+_BITS = MOVABLE - FLOAT_TYPES - BOOLEANS - {ElementType.INT64}
 
 _OF_BOOLEANS: dict[type[Operator], Callable[..., Node]] = {
     logical.Not: ops.logical_not,
@@ -46,7 +47,7 @@ converts(comparison.LessEqual, types=_ORDERED, limit=sizes_only)(same(ops.less_e
 for _operator, _function in _OF_BOOLEANS.items():
     converts(_operator, types=BOOLEANS)(same(_function))
 for _operator, _function in _OF_BITS.items():
-    converts(_operator, types=_BITS, limit=sizes_only)(same(_function))
+    converts(_operator, types=_BITS)(same(_function))
 
 
 # OpenVINO's own `greater` and `greater_equal` are true of NaN.
@@ -71,7 +72,7 @@ def _places(op: logical.BitShift) -> Refusal | None:
     return None
 
 
-@converts(logical.BitShift, types=_BITS - {ElementType.UINT32, ElementType.INT64}, limit=_places)
+@converts(logical.BitShift, types=_BITS - {ElementType.UINT32}, limit=_places)
 def bit_shift(g: Graph, op: logical.BitShift) -> Node:
     is_left = op.direction is logical.Direction.LEFT
     function = ops.bitwise_left_shift if is_left else ops.bitwise_right_shift

@@ -32,7 +32,9 @@ def _along_axes(op: Roll) -> Refusal | None:
 
 
 @converts(Roll, types=MOVABLE, limit=_along_axes)
-def roll(g: Graph, op: Roll) -> Node:
+def roll(g: Graph, op: Roll) -> Value:
+    if not op.shifts:
+        return g[op.input]  # of which OpenVINO leaves the output unwritten
     return ops.roll(g[op.input], g.int64(op.shifts), g.int64(op.axes or ()))
 
 

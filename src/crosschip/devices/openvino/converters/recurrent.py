@@ -11,7 +11,7 @@ from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.table import converts
 from crosschip.devices.openvino.graph import Graph, Value
-from crosschip.hal import Refusal
+from crosschip.hal import Refusal, Rule
 from crosschip.hal.limits import hidden_size
 from crosschip.ir import Array, ElementType, Operand
 from crosschip.ir.types import INDICES
@@ -29,6 +29,11 @@ def _plain(op: Recurrent) -> Refusal | None:
     if op.sequence_lengths is not None:
         # Where a size is not known, OpenVINO does not look at them.
         return Refusal("sequence_lengths", "must be left out")
+    batch = shape_of(op.input)[1]
+    for slot in op.states:
+        state = op.operand(slot)
+        if state is not None and state.is_constant and not isinstance(batch, int):
+            return Refusal(slot, "is constant, and the batch of the input is open", Rule.SHAPE)
     return hidden_size(op)
 
 

@@ -74,6 +74,7 @@ def _interpolate(
     else:
         assert scales, "inference asks for one of the two"
         sizes = ops.convert(g[scales], "f32")
+        _some_factors(g, op, scales)
     return ops.interpolate(
         g[op.input],
         sizes,
@@ -90,6 +91,15 @@ def _some_sizes(g: Graph, op: Operation, shape: Operand) -> None:
     """Refuse runs with negative sizes."""
     if shape.value is None:
         g.require(op, "shape: is negative", ops.greater_equal(g.indices(shape), g.scalar(0)))
+
+
+def _some_factors(g: Graph, op: Operation, scales: Operand) -> None:
+    """Refuse runs with scales that are no factors."""
+    if scales.value is None:
+        factors = ops.convert(g[scales], "f32")
+        zero, far = (g.constant(np.array(bound, np.float32)) for bound in (0, np.inf))
+        is_factor = ops.logical_and(ops.less(zero, factors), ops.less(factors, far))
+        g.require(op, "scales: one is no factor", is_factor)
 
 
 def _sources(g: Graph, op: ResizeNearest, axis: int) -> Node:
@@ -109,6 +119,7 @@ def _sources(g: Graph, op: ResizeNearest, axis: int) -> Node:
         ratio = exact_quotient(size, new)
     else:
         assert scales, "inference asks for one of the two"
+        _some_factors(g, op, scales)
         scale = at(g[scales], axis - 2)
         new, ratio = ops.floor(ops.multiply(size, scale)), exact_quotient(number(1), scale)
     last = ops.subtract(size, number(1))

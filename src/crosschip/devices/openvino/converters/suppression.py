@@ -7,7 +7,7 @@ from openvino import Output
 from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.table import INDEXED, converts, fours
-from crosschip.devices.openvino.graph import Graph
+from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
 from crosschip.ir import Operand
 from crosschip.ops.standard.suppression import NonMaxSuppression, NonMaxSuppressionIndices
@@ -33,7 +33,7 @@ def _overlapping(op: NonMaxSuppressionIndices) -> Refusal | None:
 @converts(NonMaxSuppressionIndices, types=INDEXED, limit=_overlapping)
 def non_max_suppression_indices(g: Graph, op: NonMaxSuppressionIndices) -> Output:
     return ops.non_max_suppression(
-        *(g[op.boxes], g[op.scores], g.scalar(op.max_output_boxes_per_class)),
+        *(g[op.boxes], g[op.scores], g.scalar(max(0, op.max_output_boxes_per_class))),
         *(
             g.constant(np.array(threshold, np.float32))
             for threshold in (op.iou_threshold, op.score_threshold)
@@ -56,8 +56,8 @@ def _of_images(op: NonMaxSuppression) -> Refusal | None:
     return _known(op.bboxes, op.scores) or fours("bboxes", op.bboxes)
 
 
-@converts(NonMaxSuppression, types=INDEXED, limit=_of_images)
-def non_max_suppression(g: Graph, op: NonMaxSuppression) -> list[Output]:
+@converts(NonMaxSuppression, types=INDEXED, limit=_of_images, nonempty=True)
+def non_max_suppression(g: Graph, op: NonMaxSuppression) -> list[Value]:
     found = ops.multiclass_nms(
         *(g[op.bboxes], g[op.scores]),
         sort_result_type="classid",
@@ -67,8 +67,18 @@ def non_max_suppression(g: Graph, op: NonMaxSuppression) -> list[Output]:
         score_threshold=_above(op.score_threshold),
         nms_top_k=max(-1, op.nms_top_k),
         keep_top_k=max(-1, op.keep_top_k),
-        background_class=op.background_label,
+        background_class=max(-1, op.background_label),
         nms_eta=op.nms_eta,
         normalized=op.normalized,
     )
-    return [found.output(index) for index in (0, 2, 1)][: len(op.outputs)]
+    kept, places, counts = found.outputs()
+    if op.bboxes.type.static_shape is None or op.scores.type.static_shape is None:
+        # Without boxes or classes, OpenVINO makes no counts.
+        images, classes, boxes = (g.size(op.scores, axis) for axis in range(3))
+        is_nothing = ops.equal(ops.multiply(classes, boxes), g.scalar(0))
+        missing = ops.select(is_nothing, images, g.scalar(0))
+        zeros = ops.broadcast(
+            g.constant(np.array(0, np.int32)), ops.reshape(missing, g.int64([1]), False)
+        )
+        counts = ops.concat([counts, zeros], 0).output(0)
+    return [kept, counts, places][: len(op.outputs)]

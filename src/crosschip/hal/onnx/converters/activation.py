@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosschip.hal import Refusal
+from crosschip.hal import Refusal, Rule
 from crosschip.hal.onnx.converters.table import (
     FLOAT_TYPES,
     NARROW_FLOATS,
@@ -101,7 +101,13 @@ _ALONG_AXIS: dict[type[activation.AlongAxis], str] = {
 }
 
 
-@converts(*_ALONG_AXIS)
+def _lost(op: activation.AlongAxis) -> Refusal | None:
+    if isinstance(op, activation.LogSoftmax) and op.input.type.element_type is ElementType.FLOAT64:
+        return Refusal("input", "of float64, a NaN gets lost", Rule.ELEMENT_TYPE)
+    return None
+
+
+@converts(*_ALONG_AXIS, limit=_lost)
 def along_axis(g: Graph, op: activation.AlongAxis) -> str:
     return g.add(_ALONG_AXIS[type(op)], g[op.input], axis=op.axis)
 

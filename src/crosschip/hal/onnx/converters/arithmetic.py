@@ -71,9 +71,9 @@ def clip(g: Graph, op: Clip) -> str:
 
 def _bound(g: Graph, bound: float, like: Operand) -> str:
     """A bound of a clip in the element type of what is clipped, as far as that type reaches."""
+    if like.type.element_type in FLOAT_TYPES:
+        return g.scalar(bound, like)  # without a bound, it clips infinity to the largest number
     if np.isinf(bound):
         return ""
-    if like.type.element_type in FLOAT_TYPES:
-        return g.scalar(bound, like)
     limits = np.iinfo(like.type.element_type.dtype)
     return g.scalar(min(max(int(bound), limits.min), limits.max), like)

@@ -59,8 +59,7 @@ def conv_2d(g: Graph, op: Conv2D) -> str:
 
 
 def _transposed(op: Conv2DTranspose) -> Refusal | None:
-    steps = map(max, op.strides, op.dilations)
-    if any(map(ge, op.output_padding, steps)):
+    if any(map(ge, op.output_padding, op.strides)):
         return Refusal(
             "output_padding", f"{list(op.output_padding)}, must be less than the strides"
         )

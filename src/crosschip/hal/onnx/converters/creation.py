@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from crosschip.hal.onnx.converters.table import (
     MOVABLE,
     converts,
@@ -26,5 +28,14 @@ def shape_of(g: Graph, op: creation.ShapeOf) -> str:
 
 @converts(Range, types={ElementType.FLOAT32, ElementType.FLOAT64, *INDICES})
 def range_(g: Graph, op: Range) -> str:
-    bounds = (g.add("Reshape", g[o], g.int64([])) for o in (op.start, op.end, op.step))
-    return g.add("Range", *bounds)
+    bounds = [g.add("Reshape", g[o], g.int64([])) for o in (op.start, op.end, op.step)]
+    element_type = op.outputs[0].type.element_type
+    if element_type in INDICES:
+        return g.add("Range", *bounds)
+    # ONNX Runtime counts in the element type, and in its own way to what is not finite.
+    start, end, step = (g.cast(bound, np.float64) for bound in bounds)
+    nothing = g.constant(np.array(0.0))
+    differences = [g.add("Sub", bound, bound) for bound in (start, end, step)]
+    are_finite = g.add("Equal", g.add("Sum", *differences), nothing)
+    refused_or_step = g.add("Where", are_finite, step, nothing)
+    return g.cast(g.add("Range", start, end, refused_or_step), element_type.dtype)

@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.hal import Refusal, Rule
-from crosschip.hal.onnx.converters.table import MOVABLE, converts
+from crosschip.hal.onnx.converters.table import (
+    MOVABLE,
+    converts,
+    refused_unless,
+)
 from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType
+from crosschip.ops.definition.windows import is_static
 from crosschip.ops.standard import indexing
 from crosschip.ops.standard.indexing import (
     GatherElements,
@@ -28,8 +33,30 @@ _REDUCTIONS = {
 
 @converts(GatherND, types=MOVABLE, nonempty=True)
 def gather_nd(g: Graph, op: GatherND) -> str:
-    indices = g.cast(g[op.indices], np.int64)
+    indices = _found(g, op) if _may_be_nothing(op) else g.cast(g[op.indices], np.int64)
     return g.add("GatherND", g[op.input], indices, batch_dims=op.batch_dims)
+
+
+def _may_be_nothing(op: GatherND) -> bool:
+    """Whether what is at a place may have no elements."""
+    shape, places = op.input.type.shape, op.indices.type.shape
+    if shape is None or places is None or not isinstance(places[-1], int):
+        return True
+    return not is_static(shape[op.batch_dims + places[-1] :])
+
+
+def _found(g: Graph, op: GatherND) -> str:
+    """The indices, refused if one is out of range: for nothing, ONNX Runtime does not look."""
+    indices = g.cast(g[op.indices], np.int64)
+    count = g.add("Shape", indices, start=-1)
+    first = g.int64([op.batch_dims])
+    shape = g.add("Shape", g[op.input])
+    sizes = g.add("Slice", shape, first, g.add("Add", first, count))
+    too_low = g.add("Less", indices, g.add("Neg", sizes))
+    beyond = g.add("Or", too_low, g.add("GreaterOrEqual", indices, sizes))
+    misses = g.add("ReduceSum", g.cast(beyond, np.float32), keepdims=0)
+    holds = g.add("Equal", misses, g.constant(np.array(0, np.float32)))
+    return refused_unless(g, holds, indices, g.add("Shape", indices))
 
 
 @converts(GatherElements, types=MOVABLE)
@@ -38,6 +65,8 @@ def gather_elements(g: Graph, op: GatherElements) -> str:
 
 
 def _combined(op: ScatterND | ScatterElements) -> Refusal | None:
+    if op.input.type.shape == ():
+        return Refusal("input", "must have axes", Rule.SHAPE)
     is_half = op.input.type.element_type is ElementType.FLOAT16
     return (
         Refusal("reduction", "of float16", Rule.ELEMENT_TYPE)

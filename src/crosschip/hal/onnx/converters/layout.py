@@ -55,5 +55,7 @@ def flatten(g: Graph, op: layout.Flatten) -> str:
 
 @converts(layout.Expand, types=MOVABLE, computed=["shape"])
 def expand(g: Graph, op: layout.Expand) -> str:
-    # The absolute value turns -1, which keeps a size, into 1, which ONNX has for that.
-    return g.add("Expand", g[op.input], g.add("Abs", g.indices(op.operand("shape"))))
+    sizes = g.indices(op.operand("shape"))
+    # -1 keeps a size, for which ONNX has 1.
+    keeps = g.add("Equal", sizes, g.int64([-1]))
+    return g.add("Expand", g[op.input], g.add("Where", keeps, g.int64([1]), sizes))

@@ -33,6 +33,11 @@ def _transposed(op: matrix.MatMul) -> Refusal | None:
 )
 def matmul(g: Graph, op: matrix.MatMul) -> str:
     x = _matrix(g, op.x, op.transpose_x)
+    if len(op.y.type.shape or ()) == 1 and op.x.type.static_shape is None:
+        # ONNX Runtime multiplies no rows by a matrix only.
+        last = g.int64([-1])
+        product = g.add("MatMul", x, g.add("Unsqueeze", g[op.y], last))
+        return g.add("Squeeze", product, last)
     return g.add("MatMul", x, _matrix(g, op.y, op.transpose_y))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from crosschip.hal import Refusal, Rule
@@ -11,10 +13,12 @@ from crosschip.hal.onnx.converters.table import (
     converts,
     needs_rank,
     rank_of,
+    refused_unless,
 )
 from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType, Operand
 from crosschip.ops.definition.operator import shape_of
+from crosschip.ops.definition.windows import is_static, static
 from crosschip.ops.standard.normalization import (
     LRN,
     BatchNormalization,
@@ -31,10 +35,20 @@ def batch_normalization(g: Graph, op: BatchNormalization) -> str:
 
 
 def _scaled(op: LayerNormalization) -> Refusal | None:
-    return Refusal("scale", "is left out") if op.scale is None else one_type(op)
+    if op.scale is None:
+        return Refusal("scale", "is left out")
+    shape = op.input.type.shape
+    if shape is not None and not is_static(shape[op.begin_norm_axis :]):
+        scale = op.scale.type.static_shape
+        normalized = len(shape) - op.begin_norm_axis % len(shape)
+        shape = None if scale is None or len(scale) < normalized or 1 in scale else shape
+    if shape is None:
+        # It takes no mean of nothing.
+        return Refusal("input", "the axes that are normalized must be known", Rule.SHAPE)
+    return one_type(op)
 
 
-@converts(LayerNormalization, limit=_scaled)
+@converts(LayerNormalization, limit=_scaled, nonempty=True)
 def layer_normalization(g: Graph, op: LayerNormalization) -> str:
     inputs = [g[operand] for operand in (op.input, op.scale, op.bias) if operand]
     return g.add("LayerNormalization", *inputs, axis=op.begin_norm_axis, epsilon=op.epsilon)
@@ -47,10 +61,14 @@ def _channels(op: InstanceNormalization) -> Refusal | None:
     return one_type(op)
 
 
-@converts(InstanceNormalization, types=NARROW_FLOATS, limit=_channels)
+@converts(InstanceNormalization, types=NARROW_FLOATS, limit=_channels, nonempty=True)
 def instance_normalization(g: Graph, op: InstanceNormalization) -> str:
     scale, bias = _per_channel(g, op.input, op.scale, 1), _per_channel(g, op.input, op.bias, 0)
-    return g.add("InstanceNormalization", g[op.input], scale, bias, epsilon=op.epsilon)
+    channels, *image = shape_of(op.input)[1:]
+    if is_static(image):
+        return g.add("InstanceNormalization", g[op.input], scale, bias, epsilon=op.epsilon)
+    assert isinstance(channels, int), "supports() asks for it"
+    return _by_group(g, op, channels, scale, bias)
 
 
 def _ranked(op: GroupNormalization) -> Refusal | None:
@@ -60,10 +78,8 @@ def _ranked(op: GroupNormalization) -> Refusal | None:
 # ONNX's own GroupNormalization subtracts the square of the mean from the mean of the squares.
 @converts(GroupNormalization, types=NARROW_FLOATS, limit=_ranked, nonempty=True)
 def group_normalization(g: Graph, op: GroupNormalization) -> str:
-    groups = g.add("Reshape", g[op.input], g.int64([0, op.groups, -1]))
     one, zero = (_repeated(g, op.input, op.groups, value) for value in (1, 0))
-    normal = g.add("InstanceNormalization", groups, one, zero, epsilon=op.epsilon)
-    result = g.add("Reshape", normal, g.add("Shape", g[op.input]))
+    result = _by_group(g, op, op.groups, one, zero)
     channels, ones = (op.input.type.shape or ())[1], [1] * (rank_of(op.input) - 2)
     for node, operand in (("Mul", op.scale), ("Add", op.bias)):
         if operand:
@@ -75,6 +91,39 @@ def group_normalization(g: Graph, op: GroupNormalization) -> str:
                 along = g.add("Where", fits, along, g.int64([-2, *ones]))
             result = g.add(node, result, g.add("Reshape", g[operand], along))
     return result
+
+
+def _by_group(
+    g: Graph,
+    op: InstanceNormalization | GroupNormalization,
+    groups: int,
+    scale: str,
+    bias: str,
+) -> str:
+    """The input, normalized by groups of channels, with a scale and a bias for each."""
+    grouped = g.add("Reshape", g[op.input], _grouped_shape(g, op, groups), allowzero=1)
+    normal = g.add("InstanceNormalization", grouped, scale, bias, epsilon=op.epsilon)
+    return g.add("Reshape", normal, g.add("Shape", g[op.input]), allowzero=1)
+
+
+def _grouped_shape(g: Graph, op: InstanceNormalization | GroupNormalization, groups: int) -> str:
+    """The batch, the groups, and the elements of each.
+
+    Where groups have no elements, the batch is empty: else they end the process.
+    """
+    batch, known = g.add("Shape", g[op.input], end=1), shape_of(op.input)[1:]
+    if is_static(known):
+        each = g.int64([math.prod(static(known)) // groups])
+        return g.add("Concat", batch, g.int64([groups]), each, axis=0)
+    channels, divisor = g.add("Shape", g[op.input], start=1, end=2), g.int64([groups])
+    each = g.add("Div", channels, divisor)
+    if not isinstance(known[0], int):
+        divides = g.add("Equal", g.add("Mod", channels, divisor), g.int64([0]))
+        each = refused_unless(g, divides, each, g.int64([1]))
+    for axis in range(2, rank_of(op.input)):
+        each = g.add("Mul", each, g.add("Shape", g[op.input], start=axis, end=axis + 1))
+    batch = g.add("Mul", batch, g.add("Min", each, g.int64([1])))
+    return g.add("Concat", batch, divisor, each, axis=0)
 
 
 def _per_channel(g: Graph, input: Operand, given: Operand | None, standard: float) -> str:
@@ -94,9 +143,9 @@ def _repeated(g: Graph, like: Operand, count: int, value: float) -> str:
 def _image(op: LRN) -> Refusal | None:
     if op.size % 2 == 0:
         return Refusal("size", f"{op.size} is even")
-    if op.alpha <= 0 or op.beta <= 0:
-        slot = "alpha" if op.alpha <= 0 else "beta"
-        return Refusal(slot, f"{getattr(op, slot):g} is not positive")
+    for slot in ("alpha", "beta", "bias"):
+        if getattr(op, slot) <= 0:
+            return Refusal(slot, f"{getattr(op, slot):g} is not positive")
     shape = op.input.type.shape
     return (
         None

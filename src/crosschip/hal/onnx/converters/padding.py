@@ -7,6 +7,7 @@ from crosschip.hal.limits import padded_once
 from crosschip.hal.onnx.converters.table import (
     MOVABLE,
     converts,
+    refused_unless,
 )
 from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType
@@ -25,11 +26,32 @@ def _padded(op: Pad) -> Refusal | None:
     return Refusal("mode", "SYMMETRIC") if op.mode is PadMode.SYMMETRIC else padded_once(op)
 
 
+def _may_take_too_much(op: Pad) -> bool:
+    """Whether entries may be taken away that are not there, with others added on the same axis."""
+    given = op.operand("pads")
+    if given is None or given.value is None:
+        return True
+    sides = zip(op.pads[::2], op.pads[1::2], strict=True)
+    shape = op.input.type.shape or (None,) * len(op.pads)
+    return any(
+        min(pair) < 0 < max(pair) and not isinstance(size, int)
+        for pair, size in zip(sides, shape, strict=False)
+    )
+
+
 @converts(Pad, types=_PADDABLE, computed=["pads"], limit=_padded)
 def pad(g: Graph, op: Pad) -> str:
     if op.input.type.shape == ():
         return g[op.input]
     sides = g.add("Reshape", g.indices(op.operand("pads")), g.int64([-1, 2]))
-    pads = g.add("Reshape", g.add("Transpose", sides, perm=[1, 0]), g.int64([-1]))
+    turned, all_in_a_row = g.add("Transpose", sides, perm=[1, 0]), g.int64([-1])
+    if _may_take_too_much(op):
+        # ONNX Runtime looks only at what is left after it has padded.
+        taken = g.add("ReduceSum", g.add("Min", turned, g.int64([0])), g.int64([0]), keepdims=0)
+        left = g.add("ReduceMin", g.add("Add", g.add("Shape", g[op.input]), taken))
+        holds = g.add("GreaterOrEqual", left, g.int64([0]))
+        pads = refused_unless(g, holds, turned, all_in_a_row)
+    else:
+        pads = g.add("Reshape", turned, all_in_a_row)
     value = g.add("Reshape", g[op.value], g.int64([])) if op.value else ""
     return g.add("Pad", g[op.input], pads, value, mode=_MODES.get(op.mode, "constant"))

@@ -7,7 +7,12 @@ from typing import Any
 
 from crosschip.hal import Refusal
 from crosschip.hal.limits import windows_in_image
-from crosschip.hal.onnx.converters.table import FLOAT_TYPES, NARROW_FLOATS, converts
+from crosschip.hal.onnx.converters.table import (
+    FLOAT_TYPES,
+    NARROW_FLOATS,
+    converts,
+    refused_unless,
+)
 from crosschip.hal.onnx.converters.windows import dilated, window_attributes
 from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType
@@ -44,9 +49,7 @@ def _covered(g: Graph, op: Pool2D) -> str:
     if max(least) <= 1:
         return g[op.input]
     shape = g.add("Shape", g[op.input])
-    fits = g.add("GreaterOrEqual", shape, g.int64(least))
-    # There is no reshaping to a negative size.
-    return g.add("Reshape", g[op.input], g.add("Where", fits, shape, g.int64([-2])))
+    return refused_unless(g, g.add("GreaterOrEqual", shape, g.int64(least)), g[op.input], shape)
 
 
 def _pooled(op: Pool2D) -> Refusal | None:

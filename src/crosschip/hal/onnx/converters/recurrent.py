@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.hal import Refusal
+from crosschip.hal import Refusal, Rule
 from crosschip.hal.limits import hidden_size
 from crosschip.hal.onnx.converters.table import converts
 from crosschip.hal.onnx.graph import Graph
@@ -40,7 +40,15 @@ _TENSORS = (
 def _unclipped(op: Recurrent) -> Refusal | None:
     # What goes into the last function of an LSTM, ONNX Runtime does not clip.
     clips = isinstance(op, LSTM) and np.isfinite(op.clip)
-    return Refusal("clip", "must be left out") if clips or op.clip == 0 else hidden_size(op)
+    return Refusal("clip", "must be left out") if clips or op.clip == 0 else _sized(op)
+
+
+def _sized(op: Recurrent) -> Refusal | None:
+    """The rule that sizes are known; an input of none ends the process of ONNX Runtime."""
+    sizes = [operand.type.shape[2] for operand in (op.input, op.weight) if operand.type.shape]
+    if not any(isinstance(size, int) for size in sizes):
+        return Refusal("input", "its last size must be known", Rule.SHAPE)
+    return hidden_size(op)
 
 
 @converts(RNN, GRU, LSTM, types=INDICES | {ElementType.FLOAT32}, limit=_unclipped, nonempty=True)

@@ -13,9 +13,10 @@ from crosschip.hal.onnx.converters.table import (
     converts,
     needs_rank,
     rank_of,
+    refused_unless,
 )
 from crosschip.hal.onnx.graph import Graph
-from crosschip.ir import ElementType
+from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import BOOLEANS, INDICES
 from crosschip.ops.standard.reduction import (
     CumSum,
@@ -53,12 +54,22 @@ def _reduced(g: Graph, op: Reduction, node: str, value: str) -> str:
 
 
 def extreme(node: str) -> Callable[[Graph, Reduction], str]:
-    """The converter to an ONNX reduction that may leave out a NaN."""
+    """The converter to an ONNX reduction to an extreme, which may leave out a NaN."""
+    keeping_nan = _keeping_nan(node)
 
     def convert(g: Graph, op: Reduction) -> str:
         if op.input.type.element_type in BOOLEANS:
             # Of no booleans, ONNX Runtime finds no extreme.
             return g.cast(_reduced(g, op, node, g.cast(g[op.input], np.uint8)), np.bool_)
+        return keeping_nan(g, op)
+
+    return convert
+
+
+def _keeping_nan(node: str) -> Callable[[Graph, Reduction], str]:
+    """The converter to an ONNX reduction, with NaN where there is one among what is reduced."""
+
+    def convert(g: Graph, op: Reduction) -> str:
         result = reduce(node)(g, op)
         if op.input.type.element_type not in FLOAT_TYPES:
             return result
@@ -108,7 +119,7 @@ converts(ReduceL1)(reduce("ReduceL1"))
 converts(ReduceL2)(reduce("ReduceL2"))
 converts(ReduceSumSquare)(reduce("ReduceSumSquare"))
 converts(ReduceLogSum)(reduce("ReduceLogSum"))
-converts(ReduceLogSumExp)(reduce("ReduceLogSumExp"))
+converts(ReduceLogSumExp)(_keeping_nan("ReduceLogSumExp"))
 
 
 def _counted(op: ReduceSum) -> Refusal | None:
@@ -132,9 +143,20 @@ def reduce_sum(g: Graph, op: ReduceSum) -> str:
     return total if op.keepdim else g.add("Squeeze", total, g.int64(axes))
 
 
+def _axis(g: Graph, input: Operand, axis: Operand) -> str:
+    """One axis; where there are no elements, ONNX Runtime does not look whether there is such."""
+    given = g.indices(axis)
+    if axis.value is None:
+        rank = g.add("Shape", g.add("Shape", g[input]))
+        beyond = g.add("GreaterOrEqual", given, rank)
+        beyond = g.add("Or", beyond, g.add("Less", given, g.add("Neg", rank)))
+        given = refused_unless(g, g.add("Not", beyond), given, g.int64([1]))
+    return g.add("Squeeze", given)
+
+
 @converts(CumSum, types=FLOAT_TYPES | INDICES, computed=["axis"])
 def cum_sum(g: Graph, op: CumSum) -> str:
     axis = op.operand("axis")
-    place = g.add("Reshape", g.indices(axis), g.int64([])) if axis else g.constant(np.array(-1))
+    place = _axis(g, op.input, axis) if axis else g.constant(np.array(-1))
     flags = {"exclusive": int(op.exclusive), "reverse": int(op.reverse)}
     return g.add("CumSum", g[op.input], place, **flags)

@@ -8,9 +8,13 @@ import numpy as np
 
 from crosschip.hal import Refusal, Rule
 from crosschip.hal.limits import divides_exactly, places, smooth, usual_pixels
-from crosschip.hal.onnx.converters.table import NARROW_FLOATS, converts
+from crosschip.hal.onnx.converters.table import (
+    NARROW_FLOATS,
+    converts,
+    refused_unless,
+)
 from crosschip.hal.onnx.graph import Graph
-from crosschip.ir import ElementType
+from crosschip.ir import ElementType, Operand
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 
 
@@ -34,9 +38,10 @@ def resize_cubic(g: Graph, op: ResizeCubic) -> str:
 def resize_nearest(g: Graph, op: ResizeNearest) -> str:
     if divides_exactly(op):
         return _resize(g, op, "nearest", "asymmetric", nearest_mode="floor")
-    image = g[op.input]
+    image, shape = g[op.input], op.operand("shape")
+    asked = "" if shape is None else g.cast(_not_negative(g, shape), np.float32)
     for axis in (2, 3):
-        image = g.add("Gather", image, _sources(g, op, axis), axis=axis)
+        image = g.add("Gather", image, _sources(g, op, axis, asked), axis=axis)
     return image
 
 
@@ -75,8 +80,24 @@ def _sizes(g: Graph, op: ResizeCubic | ResizeLinear | ResizeNearest) -> list[str
     return ["", "", g.add("Concat", g.add("Shape", g[op.input], end=2), g.indices(shape), axis=0)]
 
 
-def _sources(g: Graph, op: ResizeNearest, axis: int) -> str:
-    """The row (axis 2) or column (axis 3) of the source that each one of the target shows."""
+def _not_negative(g: Graph, shape: Operand) -> str:
+    """A height and a width, refused if they are less than 0."""
+    sizes = g.indices(shape)
+    if shape.value is not None:
+        return sizes
+    least = g.add("ReduceMin", sizes)
+    return refused_unless(g, g.add("GreaterOrEqual", least, g.int64([0])), sizes, g.int64([2]))
+
+
+def _sources(g: Graph, op: ResizeNearest, axis: int, asked: str) -> str:
+    """The row (axis 2) or column (axis 3) of the source that each one of the target shows.
+
+    Args:
+        g: the graph.
+        op: the operation.
+        axis: the axis.
+        asked: the name of the height and width of the target, if they are given.
+    """
     one, place = g.constant(np.array(1, np.float32)), g.constant(np.array(axis - 2))
     image = g.cast(g.add("Shape", g[op.input], start=2), np.float32)
 
@@ -85,11 +106,11 @@ def _sources(g: Graph, op: ResizeNearest, axis: int) -> str:
         return g.add("Div", g.add("Add", a, a), g.add("Add", b, b))
 
     size = g.add("Gather", image, place)
-    shape, scales = op.operand("shape"), op.operand("scales")
-    if shape:
-        new = g.add("Gather", g.cast(g.indices(shape), np.float32), place)
+    if asked:
+        new = g.add("Gather", asked, place)
         ratio = quotient(size, new)
     else:
+        scales = op.operand("scales")
         assert scales, "inference asks for one of the two"
         scale = g.add("Gather", g.cast(g[scales], np.float32), place)
         new, ratio = g.add("Floor", g.add("Mul", size, scale)), quotient(one, scale)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from crosschip.hal import Refusal, Rule
 from crosschip.hal.limits import has_axes
 from crosschip.hal.onnx.converters.table import FLOAT_TYPES, converts, ordered
 from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS, INDICES
+from crosschip.ops.definition.windows import is_static
 from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, NonZero, TopK, Unique
 
 _COMPARED = FLOAT_TYPES | INDICES | {ElementType.INT8, ElementType.UINT8}
@@ -46,6 +48,19 @@ def non_zero(g: Graph, op: NonZero) -> str:
     return g.add("NonZero", g[op.input])
 
 
-@converts(Unique, types={ElementType.FLOAT32, ElementType.FLOAT64, ElementType.INT64})
+def _entries(op: Unique) -> Refusal | None:
+    # Of entries without elements, it ends the process.
+    shape, axis = op.input.type.shape, op.axis
+    if axis is None or (shape is not None and is_static((*shape[:axis], *shape[axis:][1:]))):
+        return None
+    return Refusal("axis", "the sizes of the other axes must be known", Rule.SHAPE)
+
+
+@converts(
+    Unique,
+    types={ElementType.FLOAT32, ElementType.FLOAT64, ElementType.INT64},
+    limit=_entries,
+    nonempty=True,
+)
 def unique(g: Graph, op: Unique) -> list[str]:
     return g.add_all("Unique", 4, g[op.input], axis=op.axis, sorted=int(op.sorted))

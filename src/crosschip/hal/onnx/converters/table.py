@@ -30,6 +30,20 @@ def same(node: str) -> Callable[[Graph, Operator], str]:
     return convert
 
 
+def refused_unless(g: Graph, holds: str, value: str, shape: str) -> str:
+    """A value in the shape given, where a condition holds; else the run fails.
+
+    There is no reshaping to a negative size.
+
+    Args:
+        g: the graph.
+        holds: the name of booleans, one for all sizes or one a size.
+        value: the name of the value.
+        shape: the name of a shape with at least one size.
+    """
+    return g.add("Reshape", value, g.add("Where", holds, shape, g.int64([-2])))
+
+
 def rank_of(operand: Operand) -> int:
     """How many axes an operand has, where a limit has seen to it that this is known."""
     assert operand.type.shape is not None, "supports() asks for a known rank"

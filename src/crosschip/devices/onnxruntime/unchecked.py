@@ -1,0 +1,28 @@
+"""Operators whose sizes in a run ONNX Runtime does not check, or fails of."""
+
+from __future__ import annotations
+
+from crosschip.ops.standard.activation import PRelu
+from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.indexing import GatherND
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.matrix import MatMul
+from crosschip.ops.standard.normalization import GroupNormalization
+from crosschip.ops.standard.padding import Pad
+from crosschip.ops.standard.pooling import (
+    AdaptiveAveragePool2D,
+    AdaptiveMaxPool2D,
+    AveragePool2D,
+    MaxPool2D,
+)
+from crosschip.ops.standard.sampling import GridSample, RoiAlign
+
+FAILS_OF_NOTHING = (
+    *(AdaptiveAveragePool2D, AdaptiveMaxPool2D, AveragePool2D, MaxPool2D),
+    *(Conv2D, GroupNormalization, MatMul, Reshape),
+)
+"""Operators that ONNX Runtime fails to compute, or hangs at, where inputs are empty."""
+
+UNCHECKED = (Concat, Conv2DTranspose, GatherND, GridSample, Pad, PRelu, RoiAlign)
+"""Operators that ONNX Runtime computes where their sizes do not fit."""

@@ -1,0 +1,41 @@
+"""Operators whose sizes in a run OpenVINO does not check, or fails of."""
+
+from __future__ import annotations
+
+from crosschip.ops.standard.activation import PRelu
+from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
+from crosschip.ops.standard.indexing import GatherElements, GatherND, ScatterElements, ScatterND
+from crosschip.ops.standard.matrix import FullyConnected
+from crosschip.ops.standard.normalization import (
+    BatchNormalization,
+    GroupNormalization,
+    InstanceNormalization,
+    LayerNormalization,
+)
+from crosschip.ops.standard.pooling import (
+    AdaptiveAveragePool2D,
+    AdaptiveMaxPool2D,
+    AveragePool2D,
+    MaxPool2D,
+)
+from crosschip.ops.standard.quantization import Dequantize, Quantize
+from crosschip.ops.standard.recurrent import GRU, LSTM, RNN
+from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
+from crosschip.ops.standard.sampling import GridSample, RoiAlign
+
+FAILS_OF_NOTHING = (
+    *(AdaptiveAveragePool2D, AdaptiveMaxPool2D, AveragePool2D, MaxPool2D),
+    *(GRU, LSTM, RNN),
+    *(ResizeCubic, ResizeLinear, ResizeNearest),
+)
+"""Operators that OpenVINO fails to compute, or ends the process of, where inputs are empty."""
+
+UNCHECKED = (
+    *(BatchNormalization, GroupNormalization, InstanceNormalization, LayerNormalization, PRelu),
+    *(Conv2D, Conv2DTranspose, DeformableConv2D, FullyConnected),
+    *(Dequantize, Quantize),
+    *(GRU, LSTM, RNN),
+    *(GatherElements, GatherND, ScatterElements, ScatterND),
+    *(GridSample, RoiAlign),
+)
+"""Operators that OpenVINO computes, or ends the process of, where their sizes do not fit."""

@@ -1,0 +1,79 @@
+"""The device that runs models with XLA, through JAX: on the processor, on GPUs and on TPUs.
+
+A model becomes a JAX function, which XLA compiles for each set of input shapes. Weights are
+arguments of it: they are on the chip once, whatever the number of shapes.
+
+Nothing is set for the whole process: integers and floats of 64 bits, which JAX computes in only
+where it is told to, are asked for around each use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from crosschip.devices.xla.chips import chips
+from crosschip.hal import (
+    Buffer,
+    Capabilities,
+    Device,
+    Instance,
+    Kind,
+    Offer,
+    Options,
+    Precision,
+    Program,
+    processor,
+)
+from crosschip.ir import DeviceError, ElementType, Model
+
+
+class XlaDevice(Device):
+    """One of the chips that XLA compiles for.
+
+    Raises:
+        DeviceError: JAX is not installed, or does not find the chip.
+    """
+
+    vendor = "OpenXLA"
+    kind = Kind.CPU
+
+    def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:
+        super().__init__(properties, instance)
+        try:
+            from crosschip.devices.xla import engine, support
+        except ImportError as error:
+            raise DeviceError(
+                f"JAX cannot be imported ({error}); pip install crosschip[xla]"
+            ) from error
+        self._support = support
+        self._engine = engine.Engine(instance or chips()[0].name)
+
+    @classmethod
+    def probe(cls) -> Sequence[Instance]:
+        return chips()
+
+    @property
+    def version(self) -> str:
+        return self._engine.version
+
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            precisions=frozenset(Precision),
+            types=self._support.TYPES,
+            tied_to=(processor(), self._engine.chip),
+        )
+
+    def query(self, model: Model, options: Options) -> Offer:
+        return Offer(self._support.answers(model))
+
+    def operators(self) -> Collection[str]:
+        return self._support.operators()
+
+    def compile(self, model: Model, options: Options) -> Program:
+        return self._engine.compile(model, options, self)
+
+    def load(self, saved: bytes, model: Model, options: Options) -> Program:
+        return self._engine.load(saved, model, options, self)
+
+    def allocate(self, element_type: ElementType, shape: tuple[int, ...]) -> Buffer:
+        return self._engine.allocate(element_type, shape, self)

@@ -1,0 +1,61 @@
+"""The chips that XLA can drive on this machine, found without importing it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from crosschip.hal import Instance, Kind
+
+_MISSING = "JAX is not installed; pip install crosschip[xla]"
+_CUDA = ("jax_cuda13_plugin", "jax_cuda12_plugin")
+"""The packages that teach JAX to use GPUs of NVIDIA."""
+_TPU = "libtpu"
+
+
+def chips() -> Sequence[Instance]:
+    """TPUs, GPUs and the processor, in this order.
+
+    A chip whose driver for JAX is not installed is none: it is the processor that JAX would use.
+    """
+    problem = "" if find_spec("jax") is not None else _MISSING
+    found = [
+        Instance(name=f"{kind}:{index}", kind=sort, description=about, problem=problem)
+        for kind, sort, listed in (
+            ("tpu", Kind.ACCELERATOR, _tpus()),
+            ("gpu", Kind.GPU, _gpus()),
+        )
+        for index, about in enumerate(listed)
+    ]
+    return [
+        *found,
+        Instance(name="cpu", kind=Kind.CPU, description="the processor", problem=problem),
+    ]
+
+
+def _gpus() -> Iterator[str]:
+    """What each GPU of NVIDIA's is called, in the order of their numbers."""
+    if not any(find_spec(package) for package in _CUDA):
+        return
+    numbers = sorted(int(node.name[6:]) for node in Path("/dev").glob("nvidia[0-9]*"))
+    about = sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
+    for place, _ in enumerate(numbers):
+        yield _model(about[place]) if len(about) == len(numbers) else "NVIDIA's GPU"
+
+
+def _model(about: Path) -> str:
+    """The name of a GPU, from what its driver says about it."""
+    try:
+        lines = about.read_text().splitlines()
+    except OSError:
+        lines = []
+    found = (line.partition(":")[2].strip() for line in lines if line.startswith("Model"))
+    return next(found, "") or "NVIDIA's GPU"
+
+
+def _tpus() -> Iterator[str]:
+    if find_spec(_TPU) is None:
+        return
+    nodes = [*Path("/dev").glob("accel[0-9]*"), *Path("/dev/vfio").glob("[0-9]*")]
+    yield from ("Google's TPU" for _ in nodes)

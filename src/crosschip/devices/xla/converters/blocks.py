@@ -1,0 +1,14 @@
+"""Moving blocks of images between axes: reshaping and transposing."""
+
+from __future__ import annotations
+
+from crosschip.devices.xla.converters.table import converts, decomposed
+from crosschip.ops.standard import blocks
+
+converts(
+    blocks.ChannelShuffle,
+    blocks.DepthToSpace,
+    blocks.SpaceToDepth,
+    blocks.BatchToSpaceND,
+    blocks.SpaceToBatchND,
+)(decomposed)

@@ -1,0 +1,48 @@
+"""Tensors made from a description, and descriptions of tensors."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from crosschip.devices.xla.converters.table import converts, shape_of
+from crosschip.devices.xla.graph import Graph, Value
+from crosschip.ops.standard import creation
+
+
+@converts(creation.ShapeOf)
+def shape(g: Graph, op: creation.ShapeOf) -> Value:
+    return np.array(op.input.type.static_shape, op.dtype.dtype)
+
+
+@converts(creation.Rank)
+def rank(g: Graph, op: creation.Rank) -> Value:
+    return np.array(len(op.input.type.static_shape or ()), np.int32)
+
+
+@converts(creation.Fill, creation.FillLike, narrow=True)
+def fill(g: Graph, op: creation.Fill | creation.FillLike) -> Value:
+    return jnp.full(shape_of(op), g[op.value].reshape(()))
+
+
+@converts(creation.Range, sizing=("start", "end", "step"), narrow=True)
+def range_(g: Graph, op: creation.Range) -> Value:
+    bounds = [operand.value for operand in (op.start, op.end, op.step)]
+    first, _, step = (bound.item() for bound in bounds if bound is not None)
+    places = jnp.arange(*shape_of(op))
+    dtype = op.start.type.element_type.dtype
+    if dtype.kind in "iu":
+        return (first + places * step).astype(dtype)
+    return (np.float64(first) + places * np.float64(step)).astype(dtype)
+
+
+@converts(creation.OneHot, narrow=True)
+def one_hot(g: Graph, op: creation.OneHot) -> Value:
+    indices = g[op.indices]
+    whole = indices.astype(jnp.int64)
+    if jnp.issubdtype(indices.dtype, jnp.floating):
+        whole = jnp.trunc(indices.astype(jnp.float64)).astype(jnp.int64)
+    places = jnp.where(whole < 0, whole + op.depth, whole)
+    hot = jnp.moveaxis(places[..., None] == jnp.arange(op.depth), -1, op.axis)
+    on, off = (g[value].reshape(()) for value in (op.on_value, op.off_value))
+    return jnp.where(hot, on, off)

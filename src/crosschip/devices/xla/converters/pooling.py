@@ -1,0 +1,71 @@
+"""Pooling over windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from crosschip.devices.xla.converters.table import converts, decomposed
+from crosschip.devices.xla.graph import ChannelsLast, Graph, Value
+from crosschip.ops.definition.windows import Windows, sliding_windows, static
+from crosschip.ops.standard import pooling
+
+converts(pooling.AdaptiveAveragePool2D, pooling.AdaptiveMaxPool2D)(decomposed)
+
+
+@converts(pooling.AveragePool2D)
+def average_pool(g: Graph, op: pooling.AveragePool2D) -> ChannelsLast:
+    image, windows = g.last(op.input), op.windows
+    total = _reduced(image, windows, lax.add, 0)
+    population = windows.population(image.shape[1:3], with_padding=op.count_include_pad)
+    return ChannelsLast(total / population[0, 0, :, :, None].astype(image.dtype))
+
+
+@converts(pooling.MaxPool2D, narrow=True)
+def max_pool(g: Graph, op: pooling.MaxPool2D) -> ChannelsLast | Sequence[Value]:
+    windows, dtype = op.windows, op.outputs[0].type.element_type.dtype
+    real = jnp.issubdtype(dtype, jnp.floating)
+    least = -np.inf if real else int(jnp.iinfo(dtype).min)
+    if not op.return_indices:
+        return ChannelsLast(_reduced(g.last(op.input), windows, lax.max, least))
+    image = g[op.input]
+    size = image.shape[2:]
+    offsets = np.arange(np.prod(size)).reshape(1, 1, *size)
+    pixels = jnp.stack(_elements(image, windows, least))
+    places = np.stack(_elements(offsets, windows, -1))
+    inside = (places >= 0).argmax(axis=0)
+    greatest = jnp.max(pixels, 0)
+    # Padding is as small as the least pixel can be, but never where the maximum is.
+    best = jnp.where(greatest == least, inside, jnp.argmax(pixels, 0))
+    found = jnp.take_along_axis(jnp.broadcast_to(places, pixels.shape), best[None], 0)
+    return [greatest, found[0]]
+
+
+def _reduced(image: Value, windows: Windows, combine: object, neutral: float) -> Value:
+    """A number for each window of an image whose channels are last."""
+    sides, counts = windows.padding(image.shape[1:3]), windows.static_counts(image.shape[1:3])
+    made = lax.reduce_window(
+        image,
+        np.array(neutral, image.dtype),
+        combine,
+        (1, *static(windows.kernel), 1),
+        (1, *windows.strides, 1),
+        [(0, 0), sides[:2], sides[2:], (0, 0)],
+        window_dilation=(1, *windows.dilations, 1),
+    )
+    return made[:, : counts[0], : counts[1]]
+
+
+def _elements(image: Value, windows: Windows, border: float) -> list[Value]:
+    """For each element of a window, the pixels that it meets in an image as models have it."""
+    size = image.shape[2:]
+    sides = windows.padding(size)
+    frame = [(0, 0), (0, 0), sides[:2], sides[2:]]
+    library = np if isinstance(image, np.ndarray) else jnp
+    padded = library.pad(image, frame, constant_values=border)
+    counts, kernel = windows.static_counts(size), static(windows.kernel)
+    parts = sliding_windows(padded, kernel, windows.strides, windows.dilations, counts)
+    return [pixels for _, pixels in parts]

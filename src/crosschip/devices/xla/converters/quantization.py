@@ -1,0 +1,52 @@
+"""To and from quantized integers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from crosschip.devices.xla.converters.table import converts
+from crosschip.devices.xla.graph import Graph, Value
+from crosschip.ir import ElementType, Operand, Quantization
+from crosschip.ir.types import FLOATS, NARROW_TYPES, QUANTIZABLE
+from crosschip.ops.standard.quantization import Dequantize, Quantize
+
+_INTEGERS = QUANTIZABLE - NARROW_TYPES
+
+
+@converts(Quantize, types=FLOATS | _INTEGERS)
+def quantize(g: Graph, op: Quantize) -> Value:
+    quantized = op.outputs[0]
+    limits = np.iinfo(quantized.type.element_type.dtype)
+    reals = g[op.input]
+    steps = jnp.round(reals / _along(quantized, _of(quantized).scale, reals.dtype))
+    # Wide enough for every int32.
+    shifted = steps.astype(jnp.float64) + _along(quantized, _of(quantized).zero_point, np.float64)
+    return jnp.clip(shifted, limits.min, limits.max).astype(limits.dtype)
+
+
+@converts(Dequantize, types={ElementType.FLOAT32} | _INTEGERS)
+def dequantize(g: Graph, op: Dequantize) -> Value:
+    # Integers of 16 bits and their products with a float32 lose nothing but in one rounding.
+    wide = np.float64 if op.input.type.element_type is ElementType.INT32 else np.float32
+    steps = g[op.input].astype(wide) - _along(op.input, _of(op.input).zero_point, wide)
+    return steps * _along(op.input, _of(op.input).scale, wide)
+
+
+def _of(operand: Operand) -> Quantization:
+    assert operand.type.quantization is not None, "inference has seen to it"
+    return operand.type.quantization
+
+
+def _along(operand: Operand, numbers: Sequence[float], dtype: Any) -> Value:
+    """The numbers, laid along the axis of a quantized operand."""
+    axis = _of(operand).axis
+    if axis is None:
+        return np.array(
+            np.float32(numbers[0]) if isinstance(numbers[0], float) else numbers[0], dtype
+        )
+    rank = len(operand.type.static_shape or ())
+    return np.array(numbers, dtype).reshape((-1,) + (1,) * (rank - 1 - axis % rank))

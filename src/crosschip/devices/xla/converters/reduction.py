@@ -1,0 +1,93 @@
+"""Reducing axes to one value each, and sums and products up to each element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from crosschip.devices.xla.converters.table import converts, decomposed
+from crosschip.devices.xla.graph import ChannelsLast, Graph, Value
+from crosschip.ops.standard import reduction
+from crosschip.ops.standard.reduction import CumProd, CumSum, Reduction
+
+converts(reduction.ReduceLogSumExp)(decomposed)
+
+
+def reduced(
+    function: Callable[..., Value],
+    before: Callable[[Value], Value] | None = None,
+    after: Callable[[Value], Value] | None = None,
+) -> Callable[[Graph, Reduction], Value | ChannelsLast]:
+    """The converter to a JAX function of axes, of what another one makes of the input."""
+
+    def convert(g: Graph, op: Reduction) -> Value | ChannelsLast:
+        # Without height and width, the channels are where they belong.
+        last = g.is_last(op.input) and {axis % 4 for axis in op.axes} == {2, 3}
+        data, axes = (g.last(op.input), (1, 2)) if last else (g[op.input], op.axes or None)
+        value = function(before(data) if before else data, axes, keepdims=op.keepdim)
+        value = after(value) if after else value
+        return ChannelsLast(value) if last and op.keepdim else value
+
+    return convert
+
+
+def _sum(data: Value, axes: Any, *, keepdims: bool) -> Value:
+    return jnp.sum(data, axes, dtype=data.dtype, keepdims=keepdims)
+
+
+def _prod(data: Value, axes: Any, *, keepdims: bool) -> Value:
+    return jnp.prod(data, axes, dtype=data.dtype, keepdims=keepdims)
+
+
+def _max(data: Value, axes: Any, *, keepdims: bool) -> Value:
+    return jnp.max(data, axes, keepdims=keepdims, initial=_limits(data)[0])
+
+
+def _min(data: Value, axes: Any, *, keepdims: bool) -> Value:
+    return jnp.min(data, axes, keepdims=keepdims, initial=_limits(data)[1])
+
+
+def _limits(data: Value) -> tuple[Any, Any]:
+    low, high = reduction.limits(np.dtype(data.dtype))
+    return np.array(low, data.dtype), np.array(high, data.dtype)
+
+
+converts(reduction.ReduceSum)(reduced(_sum))
+converts(reduction.ReduceProd)(reduced(_prod))
+converts(reduction.ReduceMax)(reduced(_max))
+converts(reduction.ReduceMin)(reduced(_min))
+converts(reduction.ReduceMean)(reduced(jnp.mean))
+converts(reduction.ReduceAll)(reduced(jnp.all))
+converts(reduction.ReduceAny)(reduced(jnp.any))
+converts(reduction.ReduceL1)(reduced(_sum, before=jnp.abs))
+converts(reduction.ReduceSumSquare)(reduced(_sum, before=jnp.square))
+converts(reduction.ReduceL2)(reduced(_sum, before=jnp.square, after=jnp.sqrt))
+converts(reduction.ReduceLogSum)(reduced(_sum, after=jnp.log))
+
+
+@converts(CumSum)
+def cum_sum(g: Graph, op: CumSum) -> Value:
+    return _accumulated(lax.cumsum, 0, g[op.input], op)
+
+
+@converts(CumProd)
+def cum_prod(g: Graph, op: CumProd) -> Value:
+    return _accumulated(lax.cumprod, 1, g[op.input], op)
+
+
+def _accumulated(
+    function: Callable[..., Value], neutral: int, data: Value, op: CumSum | CumProd
+) -> Value:
+    axis = op.axis % data.ndim
+    size = data.shape[axis]
+    if op.exclusive and size:
+        taken = lax.slice_in_dim(data, 1, size, axis=axis)
+        if not op.reverse:
+            taken = lax.slice_in_dim(data, 0, size - 1, axis=axis)
+        edge = jnp.full_like(lax.slice_in_dim(data, 0, 1, axis=axis), neutral)
+        data = jnp.concatenate([taken, edge] if op.reverse else [edge, taken], axis)
+    return function(data, axis, reverse=op.reverse) if data.size else data

@@ -1,0 +1,142 @@
+"""The table that the converters register in, and what several of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from crosschip.devices.xla.graph import ChannelsLast, Graph, Turned, Value, Widened
+from crosschip.hal import Converters, Refusal
+from crosschip.ir import Builder, ElementType, Operation
+from crosschip.ir.types import BOOLEANS, NUMBERS
+from crosschip.ops import Operator
+from crosschip.ops.definition.slots import Fuse
+
+TYPES = NUMBERS | BOOLEANS
+converters = Converters[Graph, Value](TYPES, fuses=True)
+_sizing: dict[type[Operation], frozenset[str]] = {}
+
+Convert = Callable[[Graph, Any], Any]
+
+
+def converts(
+    *operators: type[Operator],
+    types: Collection[ElementType] = TYPES,
+    limit: Callable[[Any], Refusal | None] | None = None,
+    sizing: Collection[str] = (),
+    narrow: bool = False,
+    pointwise: bool = False,
+) -> Callable[[Convert], Convert]:
+    """Decorator: the function converts these operators, where all sizes are known.
+
+    The converter is given floats of 16 bits as float32, as operators compute on them, and its
+    results are rounded; activations are added to what it returns.
+
+    Args:
+        operators: the operators.
+        types: the element types of their tensors.
+        limit: what else cannot be done.
+        sizing: the tensors, besides parameters, on whose values the sizes of results depend.
+        narrow: whether the converter is given floats of 16 bits as they are.
+        pointwise: whether an element of the result is made of those at its place, the tensors being
+            broadcast as NumPy does, so that the order of axes does not matter.
+    """
+
+    def register(function: Convert) -> Convert:
+        for operator in operators:
+            _sizing[operator] = frozenset(sizing)
+            computed = [slot.name for slot in operator.slots if slot.parameter]
+            add = converters.converts(operator, types=types, limit=limit, computed=computed)
+            add(_completed(function, narrow or operator.moves, pointwise))
+        return function
+
+    return register
+
+
+def sizing(operation: Operation) -> Collection[str]:
+    """The tensors of an operation on whose values sizes depend."""
+    return _sizing.get(type(operation), ())
+
+
+def decomposed(g: Graph, op: Operator) -> Sequence[Value]:
+    """The converter to simpler operators, which are found where all sizes are known."""
+    builder = Builder(prefix=f"{op.name}.")
+    results = op.decomposition(builder)
+    assert results is not None, f"{op.type} has a decomposition where sizes are known"
+    for part in builder.operations:
+        g.define(part, converters.convert(g, part))
+    return [g[result] for result in results]
+
+
+def same(function: Callable[..., Value]) -> Callable[[Graph, Operator], Value]:
+    """The converter to a JAX function that takes the same tensors, and does the same."""
+
+    def convert(g: Graph, op: Operator) -> Value:
+        return function(*(g[o] for slot, o in op.filled() if not slot.parameter))
+
+    return convert
+
+
+def bounded(value: Value, low: float, high: float) -> Value:
+    """A value between bounds of any type; NaN stays NaN."""
+    if low > -np.inf:
+        value = jnp.maximum(value, as_element(low, value))
+    return jnp.minimum(value, as_element(high, value)) if high < np.inf else value
+
+
+def as_element(number: float, like: Value) -> Value:
+    """One number of the element type of a value: of integers the nearest, of reals rounded."""
+    if like.dtype.kind in "iu":
+        limits = np.iinfo(like.dtype)
+        number = limits.min if number <= limits.min else min(number, limits.max)
+        return jnp.asarray(np.array(int(number), like.dtype))
+    with np.errstate(over="ignore"):
+        return jnp.asarray(np.asarray(number).astype(like.dtype))
+
+
+def shape_of(op: Operation, index: int = 0) -> tuple[int, ...]:
+    """The shape of an output, which is known."""
+    shape = op.outputs[index].type.static_shape
+    assert shape is not None, "all sizes are known"
+    return shape
+
+
+def _completed(function: Convert, narrow: bool, pointwise: bool) -> Convert:
+    """A converter with the order of axes, the rounding of narrow floats and the activation."""
+
+    def convert(g: Graph, op: Operator) -> Sequence[Value | ChannelsLast]:
+        turned = pointwise and _is_last(g, op)
+        view = Turned(g) if turned else g
+        made = function(view if narrow else Widened(view), op)
+        values = list(made) if isinstance(made, list | tuple) else [made]
+        if op.fused is not Fuse.NONE and function is not decomposed:
+            values[0] = _mapped(values[0], lambda value: bounded(value, *op.fused.bounds))
+        rounded = [
+            _mapped(value, partial(_as_type, dtype=output.type.element_type.dtype))
+            for value, output in zip(values, op.outputs, strict=True)
+        ]
+        return [ChannelsLast(value) for value in rounded] if turned else rounded
+
+    return convert
+
+
+def _is_last(g: Graph, op: Operator) -> bool:
+    """Whether an operation reads an image whose channels are last, and makes one."""
+    return all(len(output.type.shape or ()) == 4 for output in op.outputs) and any(
+        g.is_last(operand) for slot, operand in op.filled() if not slot.parameter
+    )
+
+
+def _as_type(value: Value, dtype: np.dtype[Any]) -> Value:
+    return jnp.asarray(value).astype(dtype)
+
+
+def _mapped(value: Value | ChannelsLast, function: Callable[[Value], Value]) -> Any:
+    """What a function makes of a value, in the same order of axes."""
+    if isinstance(value, ChannelsLast):
+        return ChannelsLast(function(value.value))
+    return function(value)

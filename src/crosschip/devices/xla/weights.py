@@ -1,0 +1,57 @@
+"""The constants of a model that are arguments of the function that it becomes."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from crosschip.ir import Array, Model, Operand
+from crosschip.ops.standard.convolution import Conv2D
+
+_LARGE_BYTES = 1024
+_FILTER = (2, 3, 1, 0)
+"""The order of a filter's axes on the chip: height, width, input and output channels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A large constant.
+
+    Attributes:
+        operand: the constant.
+        is_filter: whether it is on the chip in the order in which convolutions read it.
+    """
+
+    operand: Operand
+    is_filter: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape on the chip."""
+        shape = self.operand.type.static_shape or ()
+        return tuple(shape[axis] for axis in _FILTER) if self.is_filter else shape
+
+    def elements(self) -> Array:
+        """Its elements as they are on the chip."""
+        held = self.operand.value
+        assert held is not None, "it is constant"
+        return np.ascontiguousarray(held.transpose(_FILTER)) if self.is_filter else held
+
+
+def weights_of(model: Model) -> list[Weight]:
+    """The constants that are no part of the function, in the model's order."""
+    filters = Counter(
+        operation.filter for operation in model.operations if isinstance(operation, Conv2D)
+    )
+    return [
+        Weight(operand, filters[operand] == model.uses[operand])
+        for operand in model.constants
+        if _bytes(operand) >= _LARGE_BYTES
+    ]
+
+
+def _bytes(operand: Operand) -> int:
+    return math.prod(operand.type.static_shape or ()) * operand.type.element_type.dtype.itemsize

@@ -1,0 +1,130 @@
+"""The rules that definitions have for sizes which show only in a run.
+
+An engine that does not keep to them stretches a tensor, reads beyond its end, or ends the process;
+and where there is nothing to compute, it may fail. So before a run on sizes that are new, the
+operations that it treats like that are inferred with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from crosschip.ir import (
+    Array,
+    DeviceError,
+    Dim,
+    Model,
+    ModelError,
+    Operand,
+    Operation,
+    Shape,
+    TensorType,
+)
+from crosschip.ir.dimension import name_of
+from crosschip.ops.definition.operator import Operator
+
+Operators = tuple[type[Operator], ...]
+
+
+class Sizes:
+    """The sizes of a model's runs.
+
+    Args:
+        engine: the engine's name, for errors.
+        model: the model, in which some sizes may be open.
+        unchecked: the operators that the engine does not refuse sizes for that do not fit.
+        fails_of_nothing: those that it fails to compute, or to check, where inputs are empty.
+    """
+
+    def __init__(
+        self, engine: str, model: Model, unchecked: Operators, fails_of_nothing: Operators
+    ) -> None:
+        self._engine = engine
+        self._types = [operand.type for operand in model.inputs.values()]
+        self._outputs = [operand.type for operand in model.outputs.values()]
+        opened = [o for o in model.operations if any(map(_is_open, o.inputs))]
+        self._of_nothing = any(isinstance(o, fails_of_nothing) for o in opened)
+        self._unchecked, self._all = (
+            [o for o in opened if isinstance(o, kinds) or any(map(_has_scales, o.inputs))]
+            for kinds in (unchecked, (*unchecked, *fails_of_nothing))
+        )
+        self._last: tuple[object, list[TensorType] | None] = (None, None)
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to check."""
+        return bool(self._all)
+
+    def check(self, inputs: Sequence[Array]) -> list[Array] | None:
+        """Refuse inputs whose sizes do not fit.
+
+        Returns:
+            The outputs, if it is known that none of them has elements.
+
+        Raises:
+            DeviceError: an operation does not take the sizes that it would get.
+        """
+        shapes = [array.shape for array in inputs]
+        seen, nothing = self._last
+        if shapes != seen:
+            nothing = self._found(shapes)
+            self._last = (shapes, nothing)
+        if nothing is None:
+            return None
+        return [np.empty(type_.static_shape or (), type_.element_type.dtype) for type_ in nothing]
+
+    def _found(self, shapes: Sequence[tuple[int, ...]]) -> list[TensorType] | None:
+        """The types of the outputs, if none of them has elements and that may be a problem."""
+        is_empty = any(0 in shape for shape in shapes)
+        operations = self._all if is_empty else self._unchecked
+        if not operations:
+            return None
+        sizes = _names(self._types, shapes)
+        for operation in operations:
+            try:
+                inferred = _with_sizes(operation, sizes).infer()
+            except (ModelError, ValueError) as error:
+                rule = str(error).removeprefix(f"{operation.type}.")
+                raise DeviceError(
+                    f"{self._engine}: {operation.type} {operation.name!r}: {rule}"
+                ) from None
+            own = [output.type for output in operation.outputs]
+            sizes.update(_names(own, [type_.shape for type_ in inferred]))
+        if not (is_empty and self._of_nothing):
+            return None
+        outputs = [type_.substitute(sizes) for type_ in self._outputs]
+        return outputs if all(0 in (o.static_shape or ()) for o in outputs) else None
+
+
+def _names(types: Sequence[TensorType], shapes: Sequence[Shape | None]) -> dict[str, Dim]:
+    """The sizes that types have names for, as they are in tensors of these shapes."""
+    found: dict[str, Dim] = {}
+    for type_, shape in zip(types, shapes, strict=True):
+        for size, actual in zip(type_.shape or (), shape or (), strict=False):
+            name = name_of(size)
+            if name is not None:
+                found[name] = actual
+    return found
+
+
+def _is_open(operand: Operand | None) -> bool:
+    return operand is not None and operand.type.static_shape is None
+
+
+def _has_scales(operand: Operand | None) -> bool:
+    """Whether there is a scale for each index of an axis."""
+    quantization = None if operand is None else operand.type.quantization
+    return quantization is not None and quantization.axis is not None
+
+
+def _with_sizes(operation: Operation, sizes: dict[str, Dim]) -> Operation:
+    """The operation on operands of these sizes."""
+    return operation.with_inputs(
+        tuple(
+            operand
+            if operand is None or operand.is_constant
+            else Operand(operand.name, operand.type.substitute(sizes))
+            for operand in operation.inputs
+        )
+    )

@@ -1,0 +1,100 @@
+"""Choosing a device for each operation of a model, from the devices' answers.
+
+The choice is the first device, in the order of preference, that runs the operation. Other ways to
+choose (by measured cost, say) would take the place of `choose`, and need nothing of how devices are
+asked or models are cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from crosschip.hal import Support
+from crosschip.ir import Operation
+from crosschip.runtime.asking import Answers, Inquiry
+from crosschip.runtime.wishes import Home
+
+Refusals = dict[str, dict[str, Support]]
+"""Answers that take the place of a device's own, by device and operation name."""
+
+Overruled = dict[str, dict[int, Support]]
+"""Answers that take the place of a device's own, by device and the operation's index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """The device of each operation.
+
+    Attributes:
+        asked: the answers of the devices that were asked, in the order of preference.
+        owners: the device of each operation; `None` where no device runs it.
+    """
+
+    asked: Mapping[str, Answers]
+    owners: list[str | None]
+
+
+def choose(
+    inquiry: Inquiry, order: Sequence[str], overruled: Overruled, *, ask_all: bool
+) -> Assignment:
+    """The first device, in an order, that runs each operation; none is asked in vain.
+
+    Args:
+        inquiry: the questions to the devices.
+        order: the devices, in the order of preference.
+        overruled: what is known otherwise than the devices answer.
+        ask_all: ask every device about every operation, for their reasons.
+    """
+    every = range(len(inquiry.model.operations))
+    owners: list[str | None] = [None] * len(every)
+    asked: dict[str, Answers] = {}
+    wanted: Sequence[int] = every
+    for name in order:
+        if asked and not wanted and not ask_all:
+            break
+        found = asked[name] = inquiry.answers(name, every if ask_all else wanted, overruled[name])
+        left = []
+        for index in wanted:
+            support = found.supports[index]
+            if support is not None and (support.supported or index in found.simpler):
+                owners[index] = name
+            else:
+                left.append(index)
+        wanted = left
+    return Assignment(asked, owners)
+
+
+def overruled_by(
+    operations: Sequence[Operation],
+    devices: Sequence[str],
+    refusals: Refusals,
+    homes: Mapping[Operation, Home],
+) -> Overruled:
+    """The answers that are known otherwise: what has failed, and what the caller wants elsewhere.
+
+    Control flow does not go whole to a device that may not run a part of it.
+    """
+    found: Overruled = {}
+    for device in devices:
+        known = refusals.get(device, {})
+        found[device] = (
+            {i: known[o.name] for i, o in enumerate(operations) if o.name in known} if known else {}
+        )
+    if not homes:
+        return found
+    for index, operation in enumerate(operations):
+        for wish in _wishes(operation, homes):
+            for device in devices:
+                if device not in wish.devices:
+                    found[device][index] = wish.refusal(operation)
+    return found
+
+
+def _wishes(operation: Operation, homes: Mapping[Operation, Home]) -> list[Home]:
+    """The homes of an operation and of those in its bodies."""
+    found = [homes[operation]] if operation in homes else []
+    for body in operation.bodies:
+        for inner in body.operations:
+            found += _wishes(inner, homes)
+    return found

@@ -1,0 +1,228 @@
+"""Partition configurations: lists of operators of a file, in the form that NNAdapter gives them.
+
+A line names one operator, or a sort of operators, as `type:inputs:outputs`. Type and names are the
+framework's. Names that are left out stand for any, and so do whole lists:
+
+    conv2d:x,conv2d_0.w_0:conv2d_0.tmp_0
+    softmax
+    relu::relu_1.tmp_0
+
+Lines may end in any way; empty ones count for nothing, and so does what follows a `#` at the
+beginning of a line or after a space. What NNAdapter's logs have before the list, up to the line
+`subgraph operators:`, may stay. A name may have commas and colons in it, if an operator of the
+model has it. The configuration of mixed precision has the same form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from crosschip.ir import InputError, Origin
+from crosschip.runtime.sources import Source, line_of
+
+_HEADING = "subgraph operators:"
+_COMMENT = re.compile(r"(^|\s)#.*")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_ENDS_OF_MODEL = ("feed", "fetch")
+"""Operators of Paddle's files that hand inputs in and outputs out; lists have them."""
+
+_LOOKED_AT = 1000
+"""The most lines of a list that are compared with one that matches nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of a configuration.
+
+    Attributes:
+        line: its number, from 1.
+        type: the operator's type.
+        lists: what is written behind the type and its colon.
+        inputs: the names of values that the operator reads, if no name has a colon or comma.
+        outputs: the names of values that it makes.
+    """
+
+    line: int
+    type: str
+    lists: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The line, without a comment."""
+        return f"{self.type}:{self.lists}" if self.lists else self.type
+
+    def fits(self, origin: Origin) -> bool:
+        """Tell whether it names an operator, apart from the type."""
+        if not self._has_odd_names(origin):
+            usual = self.lists.count(":") < 2
+            return usual and (
+                set(self.inputs) <= set(origin.inputs) and set(self.outputs) <= set(origin.outputs)
+            )
+        cuts = [place for place, sign in enumerate(self.lists) if sign == ":"]
+        return any(
+            _lists(self.lists[:cut], origin.inputs)
+            and _lists(self.lists[cut + 1 :], origin.outputs)
+            for cut in [*cuts, len(self.lists)]
+        )
+
+    @staticmethod
+    def _has_odd_names(origin: Origin) -> bool:
+        return any("," in name or ":" in name for name in (*origin.inputs, *origin.outputs))
+
+
+def parse(source: str | bytes | Path, where: str = "partition") -> list[Entry]:
+    """The lines of a configuration.
+
+    Args:
+        source: the path of a file; its content, as bytes or text. A text that names a file which is
+            there is a path.
+        where: the name of the argument, for messages.
+
+    Raises:
+        InputError: the file cannot be read, or a line is not of the form.
+    """
+    where, content = _content(source, where)
+    entries: list[Entry] = []
+    lines = [_COMMENT.sub("", written).strip() for written in _LINE_END.split(content)]
+    start = lines.index(_HEADING) + 1 if _HEADING in lines else 0
+    for number, line in enumerate(lines[start:], start + 1):
+        if not line:
+            continue
+        entry = _entry(line, number, where)
+        if entry.type not in _ENDS_OF_MODEL:
+            entries.append(entry)
+    return entries
+
+
+def entry_of(text: str, where: str) -> Entry:
+    """A single line that stands for itself.
+
+    Raises:
+        InputError: it is not of the form.
+    """
+    return _entry(text.strip(), 1, where)
+
+
+def matches(entries: Iterable[Entry], sources: Iterable[Source]) -> Mapping[Entry, list[Source]]:
+    """The operators that each entry names; none, where it matches nothing."""
+    found: dict[Entry, list[Source]] = {entry: [] for entry in entries}
+    named: dict[tuple[str, str], list[Entry]] = {}
+    by_type: dict[str, list[Entry]] = {}
+    for entry in found:
+        by_type.setdefault(entry.type, []).append(entry)
+        first = next(iter((*entry.outputs, *entry.inputs)), "")
+        named.setdefault((entry.type, first), []).append(entry)
+    for source in sources:
+        for form in source.forms:
+            if form.type not in by_type:
+                continue
+            for entry in _candidates(form, named, by_type):
+                own = found[entry]
+                if entry.fits(form) and not (own and own[-1] is source):
+                    own.append(source)
+    return found
+
+
+def unmatched(entry: Entry, sources: Sequence[Source]) -> str:
+    """The sentence about an entry that matches nothing, with the nearest that would."""
+    forms = [form for source in sources for form in source.forms]
+    types = dict.fromkeys(form.type for form in forms)
+    if entry.type not in types:
+        plain = {type_.lower().replace("_", ""): type_ for type_ in types}
+        near = get_close_matches(entry.type.lower().replace("_", ""), plain, 1, 0.5)
+        hint = f"; the nearest is {plain[near[0]]!r}" if near else f"; there are {', '.join(types)}"
+        return f"the model has no operator of type {entry.type!r}{hint}"
+    if entry.lists.count(":") > 1:
+        return f"{entry.text!r} has more than two lists of names; write type:inputs:outputs"
+    wanted = {*entry.inputs, *entry.outputs}
+    alike = sorted(
+        (form for form in forms if form.type == entry.type),
+        key=lambda form: -len(wanted.intersection((*form.inputs, *form.outputs))),
+    )
+    lines = [line_of(form) for form in alike[:_LOOKED_AT]]
+    near = get_close_matches(entry.text, lines, 1, 0) if len(wanted) else lines
+    return f"no operator is {entry.text!r}; the nearest is {near[0]!r}"
+
+
+def _candidates(
+    form: Origin,
+    named: Mapping[tuple[str, str], Sequence[Entry]],
+    by_type: Mapping[str, Sequence[Entry]],
+) -> Iterable[Entry]:
+    """The entries that may name an operator."""
+    names = ("", *form.outputs, *form.inputs)
+    if any("," in name or ":" in name for name in names):
+        return by_type[form.type]
+    keys = dict.fromkeys((form.type, name) for name in names)
+    return [entry for key in keys for entry in named.get(key, ())]
+
+
+def _content(source: str | bytes | Path, where: str) -> tuple[str, str]:
+    """The source's name for messages, and its text."""
+    if isinstance(source, str):
+        path = _path(source, where)
+        if path is None:
+            return where, source.removeprefix("\ufeff")
+        source = path
+    if isinstance(source, Path):
+        where = str(source)
+        try:
+            source = source.read_bytes()
+        except OSError as error:
+            raise InputError(f"{where}: cannot be read: {error.strerror or error}") from None
+    if not isinstance(source, bytes | bytearray | memoryview):
+        raise InputError(f"{where} is {source!r}, but must be a path, a text or bytes")
+    try:
+        return where, bytes(source).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = bytes(source)[: error.start].count(b"\n") + 1
+        raise InputError(f"{where}, line {line}: is not text in UTF-8") from None
+
+
+def _path(text: str, where: str) -> Path | None:
+    """The path that a text is; `None` if it is a configuration itself."""
+    if _LINE_END.search(text) or "\0" in text or not text.strip():
+        return None
+    path = Path(text)
+    try:
+        if path.is_file():
+            return path
+    except OSError:  # too long for a path, say
+        return None
+    if ":" not in text and ("/" in text or "\\" in text or path.suffix):
+        raise InputError(f"{where}: there is no file {text!r}")
+    return None
+
+
+def _entry(line: str, number: int, where: str) -> Entry:
+    type_, _, lists = (part.strip() for part in line.partition(":"))
+    if not type_:
+        raise InputError(f"{where}, line {number}: {line!r} has no operator type before the colon")
+    if re.search(r"[\s,]", type_):
+        raise InputError(
+            f"{where}, line {number}: {type_!r} is no operator type; write type:inputs:outputs"
+        )
+    fields = lists.split(":", 1)
+    return Entry(number, type_, lists, *(_names(field) for field in (*fields, "")[:2]))
+
+
+def _names(written: str) -> tuple[str, ...]:
+    return tuple(filter(None, (name.strip() for name in written.split(","))))
+
+
+def _lists(written: str, names: Sequence[str]) -> bool:
+    """Tell whether a text is a list of some of the names, which may have commas in them."""
+    written = written.strip().strip(",")
+    if not written or written in names:
+        return True
+    return any(
+        written.startswith(f"{name},") and _lists(written[len(name) + 1 :], names)
+        for name in names
+        if name
+    )

@@ -1,0 +1,104 @@
+"""The operators of the file that a model was imported from, and what of the model stands for each.
+
+Passes make one operation of several operators, and importers several of one. Operations and
+operators that hang together in this way are one source: it is placed as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from crosschip.ir import Model, Operation, Origin
+
+
+@dataclass(frozen=True)
+class Source:
+    """One operator of the file, or several of which passes made one.
+
+    Attributes:
+        origins: the operators.
+        operations: what stands for them in the model, those in bodies of control flow too.
+    """
+
+    origins: tuple[Origin, ...]
+    operations: Sequence[Operation]
+
+    @cached_property
+    def whole(self) -> Origin:
+        """All of it as one operator: the first one's type, and what goes in and comes out."""
+        if len(self.origins) == 1:
+            return self.origins[0]
+        inputs = dict.fromkeys(name for origin in self.origins for name in origin.inputs)
+        outputs = dict.fromkeys(name for origin in self.origins for name in origin.outputs)
+        return Origin(
+            self.origins[0].type,
+            tuple([name for name in inputs if name not in outputs]),
+            tuple([name for name in outputs if name not in inputs]),
+        )
+
+    @property
+    def forms(self) -> Sequence[Origin]:
+        """All that it can be called: each of its operators, and all of it."""
+        return self.origins if len(self.origins) == 1 else (self.whole, *self.origins)
+
+    @property
+    def line(self) -> str:
+        """Its line in the list of operators: `conv2d:x,conv2d_0.w_0:conv2d_0.tmp_0`."""
+        return line_of(self.whole)
+
+
+def line_of(origin: Origin) -> str:
+    """An operator as `type:inputs:outputs`, the names separated by commas."""
+    return f"{origin.type}:{','.join(origin.inputs)}:{','.join(origin.outputs)}"
+
+
+def origins_of(operation: Operation) -> tuple[Origin, ...]:
+    """The operators that an operation stands for; it is its own if it comes from no file."""
+    if operation.origins:
+        return operation.origins
+    inputs = tuple([operand.name for operand in operation.inputs if operand is not None])
+    return (Origin(operation.type, inputs, tuple([o.name for o in operation.outputs])),)
+
+
+def sources_of(model: Model) -> Sequence[Source]:
+    """The operators of the file that a model stands for, in the order of its operations."""
+    origins_in: list[list[Origin]] = []
+    operations_in: list[list[Operation]] = []
+    place: dict[Origin, int] = {}
+    moved: dict[int, int] = {}
+    for operation in _every_operation(model):
+        origins = origins_of(operation)
+        known = {_followed(moved, place[origin]) for origin in origins if origin in place}
+        number = min(known, default=len(origins_in))
+        if not known:
+            origins_in.append([])
+            operations_in.append([])
+        for other in sorted(known - {number}):
+            moved[other] = number
+            origins_in[number] += origins_in[other]
+            operations_in[number] += operations_in[other]
+        for origin in origins:
+            if origin not in place:
+                place[origin] = number
+                origins_in[number].append(origin)
+        operations_in[number].append(operation)
+    return [
+        Source(tuple(own), operations_in[number])
+        for number, own in enumerate(origins_in)
+        if number not in moved
+    ]
+
+
+def _followed(moved: dict[int, int], number: int) -> int:
+    while number in moved:
+        number = moved[number]
+    return number
+
+
+def _every_operation(model: Model) -> Iterator[Operation]:
+    for operation in model.operations:
+        yield operation
+        for body in operation.bodies:
+            yield from _every_operation(body)

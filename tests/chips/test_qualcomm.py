@@ -1,0 +1,109 @@
+"""Qualcomm's compiler: what it gets wrong, and how the device sees to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.chips import interpreter
+from onnx import TensorProto, helper
+
+import crosschip
+from crosschip.devices.qualcomm import QualcommDevice
+from crosschip.hal import Options
+from crosschip.hal.worker import Worker
+from crosschip.ir import Array, Builder, DeviceError, ElementType, TensorType
+from crosschip.ops.standard.activation import HardSigmoid
+from crosschip.ops.standard.arithmetic import Mul
+from crosschip.ops.standard.matrix import Det
+from crosschip.ops.standard.unary import Sqrt
+
+X = np.array([-4, -1, 0, 1, 2, 3, 5, 7], np.float32)
+SETTINGS = {"soc_model": "57", "enable_htp_fp16_precision": "1"}
+
+
+@pytest.fixture(scope="module")
+def python() -> str:
+    return interpreter("qualcomm")
+
+
+@pytest.fixture
+def device(
+    python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[QualcommDevice]:
+    monkeypatch.setenv("CROSSCHIP_CACHE_DIR", str(tmp_path))
+    with QualcommDevice({"python": python, "precision": "float16"}) as device:
+        yield device
+
+
+def compiled_alone(python: str, nodes: Sequence[tuple[str, list[str], str]], folder: Path) -> Array:
+    """What the tool makes of nodes as they are, without the device's care."""
+    values = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, X.shape)
+        for name in ("x", nodes[-1][2])
+    ]
+    made = [helper.make_node(type_, read, [output]) for type_, read, output in nodes]
+    if made[0].op_type == "HardSigmoid":
+        made[0].attribute.extend([helper.make_attribute("alpha", 1 / 6)])
+    graph = helper.make_graph(made, "g", values[:1], values[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    with Worker("qualcomm", QualcommDevice.script, python) as worker:
+        worker.call("compile", str(folder), SETTINGS)
+        worker.call("load", str(folder), SETTINGS)
+        (output,) = worker.call("run", arrays=[X]).arrays
+    return output
+
+
+def test_a_product_with_a_hard_sigmoid_is_right_in_one_order_only(
+    python: str, device: QualcommDevice, tmp_path: Path
+) -> None:
+    expected = X * np.clip(X / 6 + 0.5, 0, 1)
+    gate = ("HardSigmoid", ["x"], "gate")
+    right = compiled_alone(python, [gate, ("Mul", ["gate", "x"], "y")], tmp_path)
+    np.testing.assert_allclose(right, expected, atol=0.01)
+    (tmp_path / "context.onnx").unlink()
+    wrong = compiled_alone(python, [gate, ("Mul", ["x", "gate"], "y")], tmp_path)
+    assert np.abs(wrong - expected).max() > 0.1, "it is mended: drop QualcommDevice.amend"
+    b = Builder("gated")
+    x = b.input("x", TensorType(ElementType.FLOAT32, X.shape))
+    b.output("y", b.add(Mul, x, b.add(HardSigmoid, x, alpha=1 / 6, beta=0.5)))
+    with crosschip.compile(b.build(), [device], cache=False) as compiled:
+        np.testing.assert_allclose(compiled(X), expected, atol=0.01)
+
+
+def test_softplus_is_off_by_more_than_float16_can_be(python: str, tmp_path: Path) -> None:
+    made = compiled_alone(python, [("Softplus", ["x"], "y")], tmp_path)
+    error = np.abs(made - np.logaddexp(X, 0)) / np.logaddexp(X, 0)
+    assert error.max() > 0.01, "it is mended: drop the limit"
+
+
+def test_the_reason_for_a_refusal_is_the_compilers(device: QualcommDevice) -> None:
+    b = Builder("m")
+    x = b.input("x", TensorType(ElementType.FLOAT32, (2, 3, 3)))
+    b.output("y", b.add(Sqrt, x))
+    b.output("z", b.add(Det, x))
+    sqrt, det = device.query(b.build(), Options()).answers
+    assert sqrt
+    assert det.reason == "DET: Operators of type `Det` are not supported by QNN EP"
+
+
+def test_nothing_falls_back_to_the_processor(python: str, tmp_path: Path) -> None:
+    with pytest.raises(DeviceError, match="fallback to CPU EP has been explicitly disabled"):
+        compiled_alone(python, [("Sqrt", ["x"], "z"), ("Erf", ["z"], "y")], tmp_path)
+
+
+def test_saved_programs_are_loaded_by_another_process(
+    device: QualcommDevice, tmp_path: Path
+) -> None:
+    b = Builder("m")
+    b.output("y", b.add(Sqrt, b.input("x", TensorType(ElementType.FLOAT32, (3,)))))
+    words = []
+    for _ in range(2):
+        with crosschip.compile(b.build(), [device], cache=tmp_path / "programs") as compiled:
+            y = compiled(np.array([1, 4, 9], np.float32))
+            np.testing.assert_allclose(y, [1, 2, 3], rtol=2e-3)
+            words.append(compiled.report.cache)
+    assert words == ["miss", "hit"]

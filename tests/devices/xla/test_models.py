@@ -1,0 +1,115 @@
+"""Real models: against what their framework computes, with open sizes, with other devices."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.devices.test_models import FILES, FOLDERS
+from tests.devices.xla.conftest import CHIP
+
+import crosschip
+from crosschip.devices.xla import XlaDevice
+from crosschip.devices.xla.engine import Engine, Executable
+from crosschip.hal import Device, Offer, Options, Support
+from crosschip.importers import load
+from crosschip.ir import Array, Model
+from crosschip.passes import simplify
+from crosschip.runtime.discovery import open_device
+
+SAMPLE = [*FILES, "paddle3/mobilenet_v3_small", "layouts/separate"]
+
+
+def oracles_of(path: Path) -> list[Path]:
+    """The files with inputs and outputs of a model, the smallest first."""
+    found = path.glob("oracle-*.npz") if path.is_dir() else path.parent.glob(f"{path.stem}.oracle*")
+    return sorted(found, key=lambda file: file.stat().st_size)
+
+
+def assert_close(actual: Array, expected: Array) -> None:
+    assert actual.shape == expected.shape
+    assert np.abs(actual - expected).max() <= 1e-4 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("name", [*FOLDERS, *FILES])
+def test_all_operations_are_supported(device: Device, models: Path, name: str) -> None:
+    model = simplify(load(models / name))
+    offer = device.query(model, Options())
+    assert not [answer.reason for answer in offer.answers if not answer]
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_outputs_are_those_of_the_framework(device: Device, models: Path, name: str) -> None:
+    model = simplify(load(models / name))
+    program = device.compile(model, Options())
+    oracles = oracles_of(models / name)
+    assert oracles
+    for oracle in oracles[:1]:
+        with np.load(oracle) as arrays:
+            outputs = program.run([arrays[f"input:{name}"] for name in model.inputs])
+            for index, output in enumerate(outputs):
+                assert_close(output, arrays[f"output:{index}"])
+    program.close()
+
+
+class Shy(XlaDevice):
+    """Leaves some kinds of operations to others."""
+
+    declined: Collection[str] = ()
+
+    def query(self, model: Model, options: Options) -> Offer:
+        pairs = zip(model.operations, super().query(model, options).answers, strict=True)
+        return Offer(
+            [
+                Support.no(op, "", "left to others") if op.type in self.declined else answer
+                for op, answer in pairs
+            ]
+        )
+
+
+@pytest.mark.parametrize("other", ["onnxruntime", "reference"])
+def test_with_another_device(models: Path, other: str) -> None:
+    """Every second kind of operation goes to the other device."""
+    name = "squeezenet1_1" if other == "reference" else "mobilenet_v3_small"
+    model = simplify(load(models / "onnx" / f"{name}.onnx"))
+    with np.load(oracles_of(models / "onnx" / f"{name}.onnx")[0]) as arrays:
+        inputs = {name: arrays[f"input:{name}"] for name in model.inputs}
+        expected = arrays["output:0"]
+    with Shy({}, CHIP) as shy:
+        shy.declined = sorted({operation.type for operation in model.operations})[::2]
+        with crosschip.compile(model, [shy, open_device(other).device], cache=False) as compiled:
+            assert {segment.device for segment in compiled.placement.segments} == {shy.name, other}
+            (output,) = compiled.run(inputs).values()
+    assert_close(output, expected)
+
+
+def test_open_sizes_and_a_second_process(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each size of the batch is compiled once, and never again where the cache is kept."""
+    path = models / "ocr-onnx/ch_ppocr_mobile_v2.0_cls_infer.onnx"
+    counted = []
+    original = Engine.executable
+
+    def count(self: Engine, *arguments: Any) -> Executable:
+        counted.append(arguments)
+        return original(self, *arguments)
+
+    monkeypatch.setattr(Engine, "executable", count)
+    random = np.random.default_rng(0)
+    batches = [random.normal(size=(n, 3, 48, 192)).astype(np.float32) for n in (3, 1, 2, 3, 1)]
+    first = _outputs(path, batches, tmp_path)
+    assert len(counted) == 3
+    again = _outputs(path, batches, tmp_path)
+    assert len(counted) == 3
+    for one, other in zip(first, again, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def _outputs(path: Path, batches: Sequence[Array], cache: Path) -> list[Array]:
+    with crosschip.compile(path, f"xla:{CHIP}", cache=cache) as compiled:
+        (name,) = compiled.inputs
+        return [next(iter(compiled.run({name: batch}).values())) for batch in batches]

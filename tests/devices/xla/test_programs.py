@@ -1,0 +1,255 @@
+"""Programs of the device: shapes, saving, buffers, rules, threads, and what stays as it is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from tests.devices.xla.conftest import CHIP
+
+import crosschip
+from crosschip.devices.reference import ReferenceDevice
+from crosschip.devices.xla.chips import chips
+from crosschip.devices.xla.engine import Engine
+from crosschip.devices.xla.memory import XlaBuffer
+from crosschip.hal import HostBuffer, Kind, Options, Precision, Sizes
+from crosschip.ir import Array, Builder, DeviceError, ElementType, Model, TensorType, symbol
+from crosschip.ops.standard.activation import Relu
+from crosschip.ops.standard.arithmetic import Add, Mul
+from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.matrix import MatMul
+from crosschip.ops.standard.pooling import MaxPool2D
+from crosschip.ops.standard.searching import NonZero
+
+if TYPE_CHECKING:
+    from tests.devices.conftest import Checker
+
+WEIGHTS = np.random.default_rng(0).normal(size=(64, 64)).astype(np.float32)
+
+
+def product(check: Checker, rows: int = 4) -> tuple[Model, Array]:
+    """Rows times a matrix, for any number of rows."""
+    array = np.random.default_rng(1).normal(size=(rows, 64)).astype(np.float32)
+    return check.built(lambda b, x: b.add(MatMul, x, WEIGHTS), [array], check.symbolic), array
+
+
+def test_each_shape_is_compiled_once_and_the_oldest_goes(check: Checker) -> None:
+    model, _ = product(check)
+    options = Options(sizes=Sizes(specializations=2))
+    program = check.device.compile(model, options)
+    assert [program.prepare([(rows, 64)]) for rows in (1, 2, 1, 3, 1, 2, 3)] == [
+        *(True, True, False, True, False, True, True),
+    ]
+    program.close()
+
+
+def test_loading_does_not_compile(check: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, array = product(check)
+    compiled = check.device.compile(model, Options())
+    expected = compiled.run([array])[0], compiled.run([array[:3]])[0]
+    saved = compiled.save()
+    assert saved is not None
+
+    def forbidden(*arguments: Any) -> None:
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr(Engine, "executable", forbidden)
+    loaded = check.device.load(saved, model, Options())
+    for found, given in zip(expected, (array, array[:3]), strict=True):
+        assert not loaded.prepare([given.shape])
+        np.testing.assert_array_equal(loaded.run([given])[0], found)
+    for wrong in (b"", b"x", b"\0" * 1000, saved[:20], saved[: len(saved) // 2], b"x" + saved):
+        with pytest.raises(DeviceError, match="xla"):
+            check.device.load(wrong, model, Options())
+
+
+def test_parameters_that_follow_from_shapes(check: Checker) -> None:
+    def build(b: Builder, x: Any) -> Any:
+        rows = b.add(Gather, b.add(ShapeOf, x), b.constant(np.array([0])), 0)
+        wanted = b.add(Concat, [rows, b.constant(np.array([-1, 2]))], 0)
+        return b.add(Relu, b.add(Reshape, x, wanted)), rows
+
+    arrays = [np.random.default_rng(0).normal(size=(3, 4, 2)).astype(np.float32)]
+    for typing in (check.static, check.symbolic):
+        model = check.built(build, arrays, typing)
+        assert all(check.device.query(model, Options()).answers)
+        expected = check.outputs_of(ReferenceDevice(), model, arrays)
+        for one, other in zip(check.outputs_of(check.device, model, arrays), expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_what_depends_on_data_is_declined(check: Checker) -> None:
+    image, shape = np.ones((2, 3), np.float32), np.array([3, 2])
+    check.declines(lambda b, x, s: b.add(Reshape, x, s), image, shape, why="follow from shapes")
+    check.declines(lambda b, x: b.add(NonZero, x), image, why="size depends on data")
+
+
+def test_a_rule_that_is_broken_ends_the_run_only(check: Checker) -> None:
+    table, places = np.arange(6, dtype=np.float32), np.array([0, 5, -6])
+    model = check.built(lambda b, t, i: b.add(Gather, t, i), [table, places])
+    program = check.device.compile(model, Options())
+    with pytest.raises(DeviceError, match=r"xla: GATHER .*indices: one is not in \[-6, 6\)"):
+        program.run([table, np.array([0, 6, 1])])
+    submission = program.submit([HostBuffer(table), HostBuffer(np.array([7, 0, 0]))], [], [])
+    with pytest.raises(DeviceError, match="indices"):
+        submission.event.wait()
+    np.testing.assert_array_equal(program.run([table, places])[0], [0, 5, 0])
+
+
+def test_outputs_are_the_callers_and_buffers_stay(check: Checker) -> None:
+    model, array = product(check)
+    program = check.device.compile(model, Options())
+    (first,) = program.run([array])
+    kept = first.copy()
+    first[:] = 0
+    np.testing.assert_array_equal(program.run([array])[0], kept)
+    place = check.device.allocate(ElementType.FLOAT32, (4, 64))
+    assert not place.array().any()
+    given = check.device.allocate(ElementType.FLOAT32, (4, 64))
+    given.write(array)
+    submission = program.submit([given], [place], [])
+    assert submission.outputs[0] is place
+    again = program.submit([place], [], [submission.event])
+    assert again.event.wait(60)
+    np.testing.assert_array_equal(place.array(), kept)
+    np.testing.assert_allclose(again.outputs[0].array(), kept @ WEIGHTS, rtol=1e-4, atol=1e-3)
+    np.testing.assert_array_equal(np.asarray(jnp.from_dlpack(place)), kept)
+    with pytest.raises(DeviceError, match=r"float32\[2\] is not what"):
+        place.write(np.ones(2, np.float32))
+
+
+def test_wide_types_leave_others_alone(check: Checker) -> None:
+    """Integers and floats of 64 bits, in threads, while JAX is used for something else."""
+    assert not jax.config.jax_enable_x64
+    big = np.array([2**40, -1])
+    fine = np.array([1 + 2.0**-40, 1])
+    model = check.built(
+        lambda b, x, y: (b.add(Add, x, x), b.add(Mul, y, y)), [big, fine], check.symbolic
+    )
+    program = check.device.compile(model, Options())
+
+    def both(count: int) -> None:
+        arrays = [np.resize(big, count), np.resize(fine, count)]
+        whole, real = program.run(arrays)
+        np.testing.assert_array_equal(whole, arrays[0] * 2)
+        np.testing.assert_array_equal(real, arrays[1] ** 2)
+        assert jnp.arange(3).dtype == jnp.int32
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(both, [1, 2, 3, 1, 2, 3] * 3))
+    assert not jax.config.jax_enable_x64
+    assert jnp.arange(3).dtype == jnp.int32
+
+
+@pytest.mark.parametrize("precision", list(Precision))
+def test_precision_of_products(check: Checker, precision: Precision) -> None:
+    random = np.random.default_rng(3)
+    x, weights = (random.normal(size=(256, 256)).astype(np.float32) for _ in range(2))
+    exact = x.astype(np.float64) @ weights.astype(np.float64)
+    model = check.built(lambda b, x: b.add(MatMul, x, weights), [x])
+    (result,) = check.device.compile(model, Options(precision)).run([x])
+    error = np.abs(result - exact).max() / np.abs(exact).max()
+    assert error < 1e-6 if precision is Precision.FLOAT32 else 1e-6 < error < 1e-2
+
+
+def test_images_in_either_order(check: Checker) -> None:
+    """Operations between convolutions, some of which need an image as the model has it."""
+
+    def build(b: Builder, x: Any) -> Any:
+        random = np.random.default_rng(4)
+
+        def weights(*shape: int) -> Array:
+            return random.normal(size=shape).astype(np.float32)
+
+        first = b.add(Conv2D, x, weights(8, 4, 3, 3), weights(8), pads=(1, 1, 1, 1))
+        deep = b.add(Conv2D, b.add(Relu, first), weights(8, 1, 3, 3), pads=(1, 0, 0, 1), group=8)
+        shifted = b.add(Add, b.add(Mul, deep, weights(8, 1, 1)), weights(5))
+        joined = b.add(Concat, [shifted, b.add(Relu, deep)], 1)
+        grouped = b.add(Conv2D, joined, weights(8, 4, 1, 1), group=4, strides=(2, 2))
+        pooled = b.add(MaxPool2D, joined, kernel_shape=(2, 2), pads=(0, 1, 1, 0))
+        flat = b.add(Reshape, joined, (2, -1))
+        return grouped, pooled, flat, joined, b.add(Add, joined, weights(2, 1, 1, 1))
+
+    check(build, (2, 4, 5, 6))
+
+
+def test_mixed_devices_and_kept_outputs(check: Checker) -> None:
+    b = Builder()
+    x = b.input("x", TensorType(ElementType.FLOAT32, (symbol("N"), 64)))
+    b.output("y", b.add(Relu, b.add(MatMul, x, WEIGHTS)))
+    with crosschip.compile(b.build(), f"xla:{CHIP}", cache=False) as compiled:
+        for rows in range(1, 4):
+            array = np.ones((rows, 64), np.float32)
+            kept = compiled.run({"x": array}, keep=["y"])["y"]
+            assert isinstance(kept, XlaBuffer)
+            twice = compiled.run({"x": kept})["y"]
+            once = np.maximum(array @ WEIGHTS, 0)
+            np.testing.assert_allclose(twice, np.maximum(once @ WEIGHTS, 0), rtol=1e-4, atol=1e-3)
+
+
+def test_importing_and_probing_import_no_engine() -> None:
+    script = (
+        "import sys; from crosschip.devices.xla import XlaDevice; XlaDevice.probe();"
+        "print('jax' in sys.modules, 'jaxlib' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("False False\n", "")
+
+
+def test_a_missing_engine_says_what_to_install() -> None:
+    script = (
+        "import sys; sys.modules['jax'] = None\n"
+        "from crosschip.devices.xla import XlaDevice\n"
+        "from crosschip.ir import DeviceError\n"
+        "try: XlaDevice()\n"
+        "except DeviceError as error: print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert "pip install crosschip[xla]" in done.stdout
+
+
+def test_chips() -> None:
+    found = chips()
+    assert found[-1].name == "cpu"
+    assert found[-1].kind is Kind.CPU
+    assert CHIP in [chip.name for chip in found]
+    with pytest.raises(DeviceError, match="no chip 'cpu:77'"):
+        Engine("cpu:77")
+
+
+def test_nothing_is_left_behind(tmp_path: Path) -> None:
+    """No files in the user's home, and nothing on the terminal."""
+    script = (
+        "import crosschip, numpy as np\n"
+        "from crosschip.ir import Builder, ElementType, TensorType\n"
+        "from crosschip.ops.standard.activation import Relu\n"
+        "b = Builder()\n"
+        "b.output('y', b.add(Relu, b.input('x', TensorType(ElementType.FLOAT32, (3,)))))\n"
+        f"compiled = crosschip.compile(b.build(), 'xla:{CHIP}', cache=False)\n"
+        "compiled.run({'x': np.ones(3, np.float32)})\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "HOME": str(tmp_path)},
+    )
+    assert (done.stdout, done.stderr) == ("", "")
+    assert not list(tmp_path.iterdir())
