@@ -19,7 +19,7 @@ from benchmarks.models import model_file
 from benchmarks.subject import Column, Row
 
 IMPORT_LIMIT_SECONDS = 0.1
-LOAD_LIMIT_SECONDS = 0.5
+LOAD_LIMIT_SECONDS = 0.2
 BAR = (
     f"`import crosschip` takes at most {IMPORT_LIMIT_SECONDS:g} s and imports no engine; "
     f"importing ResNet50 takes at most {LOAD_LIMIT_SECONDS:g} s"

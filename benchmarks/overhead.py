@@ -28,7 +28,7 @@ from benchmarks.subject import Column, Row
 from crosschip.bench.timing import Run
 from crosschip.ir import Array
 
-LIMIT_US = 20.0
+LIMIT_US = 6.0
 BAR = f"at most {LIMIT_US:g} µs (median) more than the engine's own call"
 
 _THREADS = 1

@@ -42,7 +42,7 @@ def test_a_missing_file_of_a_parameter(models: Path, tmp_path: Path) -> None:
 
 GOOD = record(VALUE)
 PARAMETER_FILES = {
-    "empty": (b"", "'w': needs 4 bytes more, but the file has 0 left"),
+    "empty": (b"", "'w': needs 12 bytes more, but the file has 0 left"),
     "too short": (GOOD[:-1], "'w': needs 36 bytes more, but the file has 35 left"),
     "too long": (GOOD + b"123", "3 bytes are left after the last parameter 'w'"),
     "another version": (b"\1" + GOOD[1:], "'w': has a record of version 1"),
@@ -170,6 +170,11 @@ def test_a_damaged_program_of_paddle_2(tmp_path: Path, kind: str) -> None:
 CHANGES_3: dict[str, tuple[Change, str]] = {
     "no program": (lambda d: d.pop("program"), "'program' is missing"),
     "no regions": (lambda d: d["program"].update(regions=[]), "there must be one value, not 0"),
+    "no list of operators": (
+        lambda d: d["program"]["regions"][0]["blocks"][0].update(ops={}),
+        "'ops' is not a list",
+    ),
+    "no block": (lambda d: d["program"]["regions"][0].pop("blocks"), "'blocks' is missing"),
     "two blocks": (lambda d: d["program"]["regions"][0]["blocks"].append({}), "2 blocks"),
     "an operator that is a number": (lambda d: ops(d).insert(0, 5), "operator 0: '#' is missing"),
     "a parameter without a name": (lambda d: ops(d)[0]["A"].pop(), "operator 0: 3 is not"),

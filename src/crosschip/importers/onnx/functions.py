@@ -106,6 +106,7 @@ def all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
     for node in nodes:
         yield node
         for attribute in node.attribute:
-            yield from all_nodes(attribute.g.node)
+            if attribute.HasField("g"):
+                yield from all_nodes(attribute.g.node)
             for graph in attribute.graphs:
                 yield from all_nodes(graph.node)

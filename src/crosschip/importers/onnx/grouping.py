@@ -51,7 +51,8 @@ def has_foreign(nodes: Iterable[NodeProto], functions: Iterable[FunctionProto]) 
 
 def _makes_no_tensor(node: NodeProto) -> bool:
     """An optional value that is there is imported as what it holds."""
-    return node.op_type in _MAKERS or (node.op_type == "Optional" and not node.input)
+    type_ = node.op_type
+    return type_ in _MAKERS or (type_ == "Optional" and not node.input)
 
 
 def units(nodes: Sequence[NodeProto], inner: Collection[str]) -> Iterator[Unit]:

@@ -8,7 +8,7 @@ from onnx import NodeProto, SparseTensorProto, TensorProto, TypeProto, ValueInfo
 
 from crosschip.importers.body import Captures
 from crosschip.importers.onnx.opaque import type_proto
-from crosschip.importers.onnx.shared import Shared, located
+from crosschip.importers.onnx.shared import REFUSALS, Shared, at
 from crosschip.importers.onnx.tensors import text
 from crosschip.ir import Array, ModelError, ModelFileError, Operand, constant
 
@@ -69,8 +69,10 @@ class Names:
         if name in self._operands:
             return self._operands[name]
         if name in self._initializers:
-            with located(f"initializer {name!r}"):
+            try:
                 operand = self.constant(self._initializers[name], name)
+            except REFUSALS as error:
+                raise at(f"initializer {name!r}", error) from None
             self._operands[name] = operand
             return operand
         if name in self._not_computed:

@@ -82,11 +82,23 @@ class Node:
 
     Attributes:
         type: the ONNX operator.
-        name: what messages call the node.
         opset: the version of the operator set that defines what it means.
         inputs: the operands that it reads; `None` where an optional one is left out.
         outputs: the names of what it makes; empty where an optional one is left out.
     """
+
+    __slots__ = (
+        "_attributes",
+        "_builder",
+        "_domain",
+        "_has_added",
+        "_names",
+        "_surroundings",
+        "inputs",
+        "opset",
+        "outputs",
+        "type",
+    )
 
     def __init__(
         self,

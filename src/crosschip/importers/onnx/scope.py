@@ -35,7 +35,9 @@ from crosschip.importers.onnx.opaque_types import TypeInference
 from crosschip.importers.onnx.operators import TABLE
 from crosschip.importers.onnx.schemas import domain_of
 from crosschip.importers.onnx.shared import (
+    REFUSALS,
     Shared,
+    at,
     full_name,
     located,
     opsets_of,
@@ -47,7 +49,6 @@ from crosschip.ir import (
     Builder,
     ElementTypeError,
     ModelError,
-    ModelFileError,
     Operand,
     Origin,
     TensorType,
@@ -59,8 +60,6 @@ from crosschip.ops.definition.slots import ComputedParameter
 from crosschip.ops.standard.layout import Unsqueeze
 
 _MAX_DEPTH = 32
-
-_Refusal = (UnsupportedError, ComputedParameter, ModelError, ModelFileError)
 
 
 class Scope(Names):
@@ -118,8 +117,10 @@ class Scope(Names):
             self._run_units(nodes, set(wanted), where)
             return
         for number, node in enumerate(nodes):
-            with located(f"{where}{place(number, node)}"):
+            try:
                 self._import(number, node)
+            except REFUSALS as error:
+                raise at(f"{where}{place(number, node)}", error) from None
 
     def _run_units(self, nodes: Sequence[NodeProto], wanted: set[str], where: str) -> None:
         """The same where something else than tensors of known types may pass between nodes."""
@@ -327,7 +328,7 @@ class Scope(Names):
         if body is not None:
             try:
                 return self._expand(body, proto, inputs)
-            except _Refusal as error:
+            except REFUSALS as error:
                 self._undo(before)
                 if full_name(proto) not in TABLE:
                     refusal = UnsupportedError(str(error))
@@ -394,11 +395,9 @@ class Scope(Names):
         before: int,
     ) -> None:
         """Give the results the names that the file has for them."""
-        results = results[: len(outputs)]
-        renamed = self._shared.rename(
-            self._builder, dict(zip(results, outputs, strict=False)), before
-        )
-        for name, operand in itertools.zip_longest(outputs, results):
+        named = dict(zip(results, outputs, strict=False))
+        renamed = self._shared.rename(self._builder, named, before)
+        for name, operand in itertools.zip_longest(outputs, results[: len(outputs)]):
             if not name:
                 continue
             if name in self._operands or name in self._initializers:

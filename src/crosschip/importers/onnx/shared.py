@@ -113,20 +113,27 @@ def place(number: int, node: NodeProto) -> str:
     return f"node {number} ({text(node.op_type)} {text(node.name)!r})"
 
 
+REFUSALS = (UnsupportedError, ComputedParameter, ModelError, ModelFileError)
+"""What is raised where something breaks a rule or cannot be expressed."""
+
+
+def at(place: str, error: Exception) -> ModelFileError | UnsupportedError:
+    """One of `REFUSALS`, with the place where it was met in front of its message.
+
+    It is a `ModelFileError` where something breaks a rule, of ONNX or of a standard operator.
+    """
+    if isinstance(error, UnsupportedError | ComputedParameter):
+        return UnsupportedError(f"{place}: {error}")
+    return ModelFileError(f"{place}: {error}")
+
+
 @contextmanager
 def located(place: str) -> Iterator[None]:
-    """Say where it is, when something is refused.
-
-    Raises:
-        ModelFileError: what is inside breaks a rule, of ONNX or of a standard operator.
-        UnsupportedError: what is inside cannot be expressed.
-    """
+    """Say where it is, when something is refused; see `at`."""
     try:
         yield
-    except (UnsupportedError, ComputedParameter) as error:
-        raise UnsupportedError(f"{place}: {error}") from None
-    except (ModelError, ModelFileError) as error:
-        raise ModelFileError(f"{place}: {error}") from None
+    except REFUSALS as error:
+        raise at(place, error) from None
 
 
 def full_name(node: NodeProto) -> str:

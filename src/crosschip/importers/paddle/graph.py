@@ -38,7 +38,7 @@ def build(name: str, program: Program, parameters: Mapping[str, Array | Stored])
 
     Args:
         name: what to call the model.
-        program: one that `check` lets through.
+        program: one that `check` lets through; its operators are taken out of it.
         parameters: their values, by name.
 
     Raises:
@@ -55,7 +55,7 @@ def build(name: str, program: Program, parameters: Mapping[str, Array | Stored])
         values.define(parameter, operand)
     # Numbers that the element type cannot hold come out as NumPy has it, as they do in Paddle.
     with np.errstate(all="ignore"):
-        run(program.operators, values)
+        run(program.take_operators(), values)
     for output, variable_name in program.outputs.items():
         builder.output(output, values[variable_name])
     return builder.build()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from crosschip.importers.paddle import messages, tensor_types
 from crosschip.importers.paddle.messages import (
@@ -78,11 +77,11 @@ def read(data: bytes) -> Program:
     return Program(
         inputs=[_input(name, variables) for name in _each_once("inputs", feeds)],
         parameters={
-            name: replace(_tensor(name, variable), is_made=name in made)
+            name: _tensor(name, variable)._replace(is_made=name in made)
             for name, variable in variables.items()
             if variable.persistable and variable.type.type not in _NOT_SAVED
         },
-        operators=operators,
+        operators=deque(operators),
         outputs={name: name for name in _each_once("outputs", fetches)},
     )
 
@@ -128,7 +127,7 @@ class _Blocks:
             inputs=_slots(op.inputs) | _variables_among(attributes),
             outputs=_slots(op.outputs),
             attributes=Attributes(attributes, _value),
-            blocks=[self._block(a.block_idx) for a in op.attrs if a.type == _BLOCK],
+            blocks=tuple(self._block(a.block_idx) for a in op.attrs if a.type == _BLOCK),
         )
 
     def _block(self, index: int) -> Block:

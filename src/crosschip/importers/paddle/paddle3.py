@@ -9,13 +9,14 @@ Source: paddle/fluid/pir/serialize_deserialize/include/schema.h of Paddle 3.3.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from crosschip.importers.paddle import tensor_types
 from crosschip.importers.paddle.dialect import COUNTERPARTS, Counterpart
 from crosschip.importers.paddle.json_access import checked, field, item_at, only, real
+from crosschip.importers.paddle.json_stream import JsonStream
 from crosschip.importers.paddle.program import (
     Attributes,
     Block,
@@ -30,6 +31,8 @@ from crosschip.importers.paddle.program import (
 from crosschip.ir import ModelError, UnsupportedError
 
 _DIALECTS = {"0": "builtin", "1": "pd_op", "2": "cf", "3": "custom_op", "4": "dist"}
+_ROAD = ("program", "regions", "blocks", "ops")
+"""The fields that lead to the operators; the lists on the way are of one item."""
 _MAX_DEPTH = 32
 _ANY_TYPE = "Undefined"
 _NOT_FINITE = {"NAN": float("nan"), "INF": float("inf"), "-INF": float("-inf")}
@@ -42,15 +45,12 @@ def read(data: bytes) -> Program:
         ModelError: the file is damaged.
         UnsupportedError: the program has values that are not tensors.
     """
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"is not JSON ({error})") from None
-    reader = _Reader()
-    reader.read_all(field(_only_block(field(document, "program", dict)), "ops", list))
+    stream, reader = JsonStream(data), _Reader()
+    reader.read_all(_operators(stream, _ROAD))
+    stream.end()
     if not reader.outputs:
         raise ModelError("is no inference model: no operator 'fetch' hands out a result")
-    return Program(reader.inputs, reader.parameters, reader.operators, reader.outputs)
+    return Program(reader.inputs, reader.parameters, deque(reader.operators), reader.outputs)
 
 
 class _Reader:
@@ -70,7 +70,7 @@ class _Reader:
         self._yielded: list[str] | None = None
         self._depth = 0
 
-    def read_all(self, ops: Sequence[object]) -> None:
+    def read_all(self, ops: Iterable[object]) -> None:
         """Read operators in order."""
         for number, op in enumerate(ops):
             try:
@@ -107,7 +107,7 @@ class _Reader:
                 self._yielded = [name for names in read for name in names]
             case _:
                 regions = checked(op, dict).get("regions", [])
-                blocks = [self._block(region) for region in checked(regions, list)]
+                blocks = tuple(map(self._block, checked(regions, list)))
                 self._operator(number, label, read, made, attributes, blocks)
 
     def _block(self, region: object) -> Block:
@@ -212,14 +212,48 @@ def _in_slots(slots: Sequence[str], values: Sequence[Sequence[str]]) -> dict[str
     return found
 
 
-def _only_block(program: object) -> object:
-    block: object = program
-    for level in ("regions", "blocks"):
-        parts = field(block, level, list)
-        if len(parts) > 1:
-            raise UnsupportedError(f"{len(parts)} {level}: only one can be expressed")
-        block = only(parts)
-    return block
+def _operators(stream: JsonStream, road: Sequence[str]) -> Iterator[object]:
+    """The operators, each parsed when it is its turn.
+
+    Args:
+        stream: at an object.
+        road: what is left of `_ROAD`.
+    """
+    fields = stream.fields()
+    if fields is None:
+        stream.value()
+        raise ModelError(f"holds no object with {road[0]!r}")
+    found = 0
+    for name in fields:
+        if name != road[0]:
+            stream.value()
+            continue
+        found += 1
+        yield from _operators_in(stream, name, road[1:])
+    if found != 1:
+        raise ModelError(f"{road[0]!r} is missing or there more than once")
+
+
+def _operators_in(stream: JsonStream, name: str, road: Sequence[str]) -> Iterator[object]:
+    """The same at the value of a field."""
+    items = stream.items()
+    if items is None:
+        if not road:
+            raise ModelError(f"{name!r} is not a list")
+        yield from _operators(stream, road)
+        return
+    count = 0
+    for count, _ in enumerate(items, 1):
+        if not road:
+            yield stream.value()
+        elif count == 1:
+            yield from _operators(stream, road)
+        else:
+            stream.value()
+    if road and count > 1:
+        raise UnsupportedError(f"{count} {name}: only one can be expressed")
+    if road and not count:
+        raise ModelError(f"{name!r}: there must be one value, not 0")
 
 
 def _in_words(name: str) -> str:

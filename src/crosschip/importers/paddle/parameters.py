@@ -20,6 +20,9 @@ from crosschip.importers.paddle.program import Variable, within
 from crosschip.ir import Array, ModelError, ModelFileError, TensorType, UnsupportedError
 from crosschip.ir.files import DataFile, Stored, Window
 
+_HEAD, _TENSOR_HEAD = struct.Struct("<IQ"), struct.Struct("<Ii")
+"""The parts of a record before its levels of detail, and before its message."""
+
 
 def read(path: Path, parameters: Mapping[str, Variable]) -> dict[str, Array | Stored]:
     """Find parameters, in the file that holds all of them or the folder with a file for each.
@@ -90,11 +93,13 @@ class _Records:
             raise within(f"{self._file}: parameter {parameter.name!r}", error) from None
 
     def _array(self, parameter: Variable) -> Array | Stored:
-        self._expect_version()
-        if levels := self._number("<Q"):
+        version, levels = _HEAD.unpack(self._take(_HEAD.size))
+        _expect_known(version)
+        if levels:
             raise UnsupportedError(f"has {levels} levels of detail (LoD); it is not a dense tensor")
-        self._expect_version()
-        desc = messages.parse(messages.TensorDesc, self._take(self._number("<i")))
+        version, size = _TENSOR_HEAD.unpack(self._take(_TENSOR_HEAD.size))
+        _expect_known(version)
+        desc = messages.parse(messages.TensorDesc, self._take(size))
         element_type, shape = tensor_types.from_desc(desc)
         as_declared = (element_type, shape) == (parameter.element_type, parameter.shape)
         if not (as_declared or parameter.is_made):
@@ -109,14 +114,6 @@ class _Records:
         self._skip(prod(shape) * element_type.dtype.itemsize)
         return self._source.elements(element_type.dtype, prod(shape), start).reshape(shape)
 
-    def _expect_version(self) -> None:
-        if version := self._number("<I"):
-            raise ModelError(f"has a record of version {version}; only version 0 is known")
-
-    def _number(self, format: str) -> int:
-        (number,) = struct.unpack(format, self._take(struct.calcsize(format)))
-        return int(number)
-
     def _take(self, size: int) -> bytes:
         start = self._at
         self._skip(size)
@@ -127,6 +124,11 @@ class _Records:
         if not 0 <= size <= self.left:
             raise ModelError(f"needs {size} bytes more, but the file has {self.left} left")
         self._at += size
+
+
+def _expect_known(version: int) -> None:
+    if version:
+        raise ModelError(f"has a record of version {version}; only version 0 is known")
 
 
 def _opened(file: Path) -> DataFile:

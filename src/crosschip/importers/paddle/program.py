@@ -6,9 +6,10 @@ Paddle 3 translates (see `dialect`).
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from crosschip.ir import ElementType, Error, Origin
 
@@ -33,10 +34,15 @@ class Attributes(Mapping[str, Value]):
 
     def renamed(self, names: Mapping[str, str]) -> Attributes:
         """The same attributes, those in `names` under another name."""
+        if not names:
+            return self
         return Attributes({names.get(n, n): raw for n, raw in self._raw.items()}, self._decode)
 
     def __getitem__(self, name: str) -> Value:
         return self._decode(self._raw[name])
+
+    def get(self, name: str, default: Any = None, /) -> Any:
+        return self[name] if name in self._raw else default
 
     def __contains__(self, name: object) -> bool:
         return name in self._raw
@@ -48,8 +54,7 @@ class Attributes(Mapping[str, Value]):
         return len(self._raw)
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(NamedTuple):
     """A tensor that the file declares.
 
     Attributes:
@@ -66,8 +71,7 @@ class Variable:
     is_made: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(NamedTuple):
     """One use of an operator.
 
     Attributes:
@@ -136,8 +140,13 @@ class Program:
 
     inputs: Sequence[Variable]
     parameters: Mapping[str, Variable]
-    operators: Sequence[Operator]
+    operators: deque[Operator]
     outputs: Mapping[str, str]
+
+    def take_operators(self) -> Iterator[Operator]:
+        """The operators, none of which is kept: what is built from them takes their place."""
+        while self.operators:
+            yield self.operators.popleft()
 
 
 class Numbering:

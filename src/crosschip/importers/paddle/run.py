@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.program import Operator, within
@@ -15,7 +15,7 @@ _QUANTIZED = ("enable_int8", "enable_int16")
 """Attributes that Paddle Lite's tools set on operators that compute on integers."""
 
 
-def run(operators: Sequence[Operator], values: Values) -> None:
+def run(operators: Iterable[Operator], values: Values) -> None:
     """Build what operators stand for.
 
     Raises:

@@ -110,6 +110,8 @@ class Operator(Operation):
                 continue
             if value is None or isinstance(value, Operand):
                 operand = value
+            elif isinstance(slot, Parameter) and value is slot.default:
+                operand = None
             else:
                 try:
                     operand = _constant(f"{name}.{slot.name}", slot, value, inputs)
