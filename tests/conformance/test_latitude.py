@@ -75,6 +75,14 @@ PRODUCTS = use("REDUCE_PROD", [[1e30, 1e30, 0], [2, 3, 4]], axes=(1,), keepdim=F
 GATE = use("SWISH", [-20])
 CHANNELS = use("AVERAGE_POOL_2D", np.zeros((1, 0, 2, 2)), kernel_shape=(1, 1))
 
+BOXES = use(
+    "NON_MAX_SUPPRESSION", [[[0, 0, 1, NAN], [0, 0, 1, 1]]], [[[1, 2]]], background_label=-1
+)
+INDICES = use(
+    *("NON_MAX_SUPPRESSION_INDICES", [[[0, 0, 1, INF], [0, 0, 1, 1]]], [[[1, 2]]]),
+    max_output_boxes_per_class=2,
+)
+
 ALLOWED: list[tuple[Use, Change]] = [
     (POOL, set_to(1, 0, 0, 0, 0)),
     (POOL, set_to(-INF, 0, 0, 0, 0)),
@@ -93,6 +101,8 @@ ALLOWED: list[tuple[Use, Change]] = [
     (STEPS, set_to(7, 0, 0, 0, 0)),
     (PRODUCTS, set_to(NAN, 0)),
     (GATE, set_to(-1e-6, 0)),
+    (BOXES, set_to(7, 0, 1)),
+    (INDICES, set_to(0, 0, 2)),
 ]
 
 FORBIDDEN: list[tuple[Use, Change]] = [

@@ -432,3 +432,26 @@ def test_a_normalization_of_a_constant(check: Checker) -> None:
         program = check.device.compile(model, Options())
         first, second = (program.run([np.full(3, n, np.float32)])[0] for n in (1, 2))
         np.testing.assert_allclose(second, first + 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["MAX", "MIN"])
+@pytest.mark.parametrize("pair", [(np.nan, -1.5), (-1.5, np.nan)])
+def test_nan_among_constants(check: Checker, name: str, pair: tuple[float, float]) -> None:
+    def build(b: Builder, x: Any) -> Any:
+        known = [b.constant(np.array(number, np.float32)) for number in pair]
+        return b.add(operator_named("ADD"), b.add(operator_named(name), *known), x)
+
+    agree(check, build, [np.ones(2, np.float32)], check.static)
+
+
+def test_one_of_uint32(check: Checker) -> None:
+    def build(b: Builder, indices: Any) -> Any:
+        ends = [b.constant(np.array(number, np.uint32)) for number in (0, 2**32 - 1)]
+        return b.add(operator_named("ONE_HOT"), indices, 1, *ends)
+
+    agree(check, build, [np.ones((), np.float32)], check.static)
+
+
+def test_nothing_is_not_reshaped_to_less(check: Checker) -> None:
+    arrays: list[Array] = [np.zeros(0, np.float32), np.array([0, -2], np.int32)]
+    assert_refused(check, adds("RESHAPE"), arrays, check.static)

@@ -307,6 +307,12 @@ def _quantize(operation: Operator, arrays: Arrays, expected: Array) -> bool | Ar
     return np.asarray(np.isnan(arrays["input"][0].astype(np.float64)))
 
 
+def _boxes(operation: Operator, arrays: Arrays, expected: Array) -> bool:
+    """Everything, if a number of a box is not finite."""
+    boxes = arrays["bboxes" if "bboxes" in arrays else "boxes"][0]
+    return not np.isfinite(boxes.astype(np.float64)).all()
+
+
 def _unique(operation: Operator, arrays: Arrays, expected: Array) -> bool:
     """Everything, if there is a NaN."""
     return bool(np.isnan(arrays["input"][0].astype(np.float64)).any())
@@ -342,4 +348,6 @@ _RULES: dict[str, Rule] = {
     "SCATTER_ND": _extremes_of_nan,
     "SCATTER_ELEMENTS": _extremes_of_nan,
     "UNIQUE": _unique,
+    "NON_MAX_SUPPRESSION": _boxes,
+    "NON_MAX_SUPPRESSION_INDICES": _boxes,
 }

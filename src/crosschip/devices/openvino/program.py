@@ -147,7 +147,7 @@ class OpenVinoProgram(Program):
             request = _Request(self._compiled, self._requirements.open_sizes)
         try:
             outputs = request.run(inputs)
-        except RuntimeError as error:
+        except (RuntimeError, ValueError) as error:  # of NumPy, where sizes came out negative
             self._renew()
             raise failure("failed while running", error) from error
         self._idle.append(request)

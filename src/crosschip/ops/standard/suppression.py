@@ -37,8 +37,9 @@ class NonMaxSuppression(Operator):
     (with `rois_num`, by index); [N] the number of rows for each image, int32; with `return_index`,
     [K, 1] int32: the row of each in `bboxes` as [N * M, 4] (or [M * C, 4]).
 
-    A NaN is never greater than a threshold. Sources: NNAdapter's NON_MAX_SUPPRESSION, which only
-    its code has; Paddle's multiclass_nms3.
+    A score that is NaN is never greater than a threshold; with boxes that are not finite, the
+    outputs are not specified. Sources: NNAdapter's NON_MAX_SUPPRESSION, which only its code has;
+    Paddle's multiclass_nms3.
     """
 
     __slots__ = ()
@@ -114,8 +115,9 @@ class NonMaxSuppressionIndices(Operator):
     area is not positive) with one that has been kept is greater than `iou_threshold`, which must
     not be negative, until there are `max_output_boxes_per_class`.
 
-    The output is [K, 3] int64: image, class and box, in that order. A NaN is never greater than a
-    threshold. Source: ONNX's NonMaxSuppression.
+    The output is [K, 3] int64: image, class and box, in that order. A score that is NaN is never
+    greater than a threshold; with boxes that are not finite, the output is not specified. Source:
+    ONNX's NonMaxSuppression.
     """
 
     __slots__ = ()

@@ -54,8 +54,15 @@ def _with_axes_of(g: Graph, operand: Operand, other: Operand) -> Value:
     return g[operand]
 
 
+def _is_number(operand: Operand) -> bool:
+    return operand.value is not None and not np.isnan(operand.value).any()
+
+
 def extreme(function: Callable[..., Node]) -> Callable[[Graph, Broadcast], Node]:
-    """The converter to an OpenVINO operator that loses a NaN in its first tensor."""
+    """The converter to an OpenVINO operator that loses a NaN in its first tensor.
+
+    Where it computes what it knows as it compiles, it loses one in either.
+    """
 
     def convert(g: Graph, op: Broadcast) -> Node:
         first, second = op.input0, op.input1
@@ -63,9 +70,13 @@ def extreme(function: Callable[..., Node]) -> Callable[[Graph, Broadcast], Node]
             first, second = second, first
         one, other = _with_axes_of(g, first, second), _with_axes_of(g, second, first)
         result = function(one, other)
-        is_number = first.value is not None and not np.isnan(first.value).any()
-        is_real = first.type.element_type in FLOAT_TYPES
-        return keeping_nan(one, result) if is_real and not is_number else result
+        if first.type.element_type not in FLOAT_TYPES:
+            return result
+        if not _is_number(first):
+            result = keeping_nan(one, result)
+        if first.value is not None and not _is_number(second):
+            result = keeping_nan(other, result)
+        return result
 
     return convert
 

@@ -52,6 +52,8 @@ def range_(g: Graph, op: Range) -> Node:
 def _hot(op: OneHot) -> Refusal | None:
     if op.indices.type.element_type is ElementType.UINT32:
         return Refusal("indices", "uint32 is taken for int32", Rule.ELEMENT_TYPE)
+    if op.on_value.type.element_type is ElementType.UINT32:
+        return Refusal("on_value", "uint32 from 2 ** 31 on becomes less", Rule.ELEMENT_TYPE)
     depth = op.operand("depth")
     if depth is not None and depth.value is not None and not 0 <= op.depth <= INT32[1]:
         return Refusal("depth", str(op.depth))
