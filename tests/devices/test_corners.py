@@ -455,3 +455,15 @@ def test_one_of_uint32(check: Checker) -> None:
 def test_nothing_is_not_reshaped_to_less(check: Checker) -> None:
     arrays: list[Array] = [np.zeros(0, np.float32), np.array([0, -2], np.int32)]
     assert_refused(check, adds("RESHAPE"), arrays, check.static)
+
+
+def test_the_greatest_of_nothing(check: Checker) -> None:
+    def build(b: Builder, x: Any, k: Any) -> Any:
+        return b.add_all(operator_named("TOP_K"), x, k)[0]
+
+    agree(check, build, [np.zeros(0, np.float32), np.zeros((), np.int32)], check.static)
+
+
+def test_entries_that_are_alike(check: Checker) -> None:
+    columns = np.array([[0, 0, 0, 0], [0, 1, 0, 1]], np.float32)
+    agree(check, adds("UNIQUE", axis=1), [columns], check.static)

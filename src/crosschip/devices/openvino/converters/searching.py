@@ -57,8 +57,11 @@ def arg_extreme(g: Graph, op: ArgExtreme) -> Value:
 
 def _some(op: TopK) -> Refusal | None:
     count = op.operand("k")
-    is_zero = count is not None and count.value is not None and not op.k
-    return Refusal("k", "is 0") if is_zero else _narrow(op)
+    if count is not None and count.value is not None:
+        return Refusal("k", "is 0") if not op.k else _narrow(op)
+    if op.input.type.shape and op.input.type.shape[op.axis] == 0:
+        return Refusal("k", "is computed, and there is nothing to take one of", Rule.COMPUTED)
+    return _narrow(op)
 
 
 @converts(TopK, types=NUMBERS, computed=["k"], limit=_some)
@@ -131,6 +134,8 @@ def _not_empty(op: Unique) -> Refusal | None:
     shape = op.input.type.static_shape
     if shape is None or 0 in shape:
         return Refusal("input", "its sizes must be known, and not 0", Rule.SHAPE)
+    if op.axis is not None and len(shape) > 1:
+        return Refusal("axis", "of entries that are alike, some stay", Rule.SHAPE)
     known = op.input.value
     if known is not None and np.isnan(known.astype(np.float64)).any():
         return Refusal("input", "has a NaN")
