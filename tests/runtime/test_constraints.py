@@ -172,9 +172,7 @@ def test_a_small_segment_joins_those_around_it_and_says_so() -> None:
     assert len(plain.segments) == 4
     placement = place(model, devices, constraints=Constraints(min_segment=2))
     assert [segment.device for segment in placement.segments] == ["b"]
-    assert placement.decisions[0].reasons["a"] == (
-        "RELU: joins a segment on b, as the caller asks"
-    )
+    assert placement.decisions[0].reasons["a"] == ("RELU: joins a segment on b, as the caller asks")
     assert not [d for d in placement.fallbacks if d.type == "RELU"]
 
 
