@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import crosschip
-from crosschip.bench.peers import PeerRun, open_peer
+from crosschip.bench.peers import PEERS, PeerRun, open_peer
 from crosschip.bench.timing import Run
 from crosschip.ir import Array
 
@@ -24,7 +24,7 @@ def available() -> list[str]:
 
 def engines() -> list[str]:
     """The devices with an engine behind them that can be called directly."""
-    return [name for name in available() if name != REFERENCE]
+    return [name for name in available() if name in PEERS]
 
 
 def run_of_ours(path: Path, device: str, inputs: Mapping[str, Array], threads: int) -> Run:
