@@ -75,6 +75,8 @@ PRODUCTS = use("REDUCE_PROD", [[1e30, 1e30, 0], [2, 3, 4]], axes=(1,), keepdim=F
 GATE = use("SWISH", [-20])
 CHANNELS = use("AVERAGE_POOL_2D", np.zeros((1, 0, 2, 2)), kernel_shape=(1, 1))
 
+POWER = use("CELU", [-0.01], alpha=10.0)
+SCALED_POWER = use("ELU", [-0.001], alpha=10.0)
 BOXES = use(
     "NON_MAX_SUPPRESSION", [[[0, 0, 1, NAN], [0, 0, 1, 1]]], [[[1, 2]]], background_label=-1
 )
@@ -101,6 +103,8 @@ ALLOWED: list[tuple[Use, Change]] = [
     (STEPS, set_to(7, 0, 0, 0, 0)),
     (PRODUCTS, set_to(NAN, 0)),
     (GATE, set_to(-1e-6, 0)),
+    (POWER, set_to(-0.0099958, 0)),
+    (SCALED_POWER, set_to(-0.0099942, 0)),
     (BOXES, set_to(7, 0, 1)),
     (INDICES, set_to(0, 0, 2)),
 ]
@@ -125,6 +129,7 @@ FORBIDDEN: list[tuple[Use, Change]] = [
     (STEPS, set_to(7, 0, 0, 1, 0)),
     (PRODUCTS, set_to(NAN, 1)),
     (GATE, set_to(-1e-5, 0)),
+    (POWER, set_to(-0.010005, 0)),
 ]
 
 

@@ -13,11 +13,12 @@ import ml_dtypes
 import numpy as np
 
 from crosschip.conformance.tolerance import epsilon
-from crosschip.ir import Array, ElementType, Model, Operand, TensorType
+from crosschip.ir import Array, ElementType, Model, Operand, Operation, TensorType
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
 from crosschip.ops.definition.quantized import limits
 from crosschip.ops.definition.slots import Fuse
+from crosschip.ops.standard.activation import Celu, Elu, Selu
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.indexing import Scatter
 from crosschip.ops.standard.pooling import AdaptiveMaxPool2D, MaxPool2D
@@ -91,14 +92,17 @@ def counted_in(operator: str, output: TensorType) -> TensorType:
     return output
 
 
-def least_difference(operator: str, output: TensorType, inputs: Sequence[Array]) -> float:
+def least_difference(operation: Operation, output: TensorType, inputs: Sequence[Array]) -> float:
     """The distance from the reference that any element of an output of reals may have.
 
-    That is the spacing of the element type at 1, and where a factor of the input is as exact as
-    that, as many times as much as the greatest input is.
+    That is the spacing of the element type at 1, and where a factor of the input, or what a
+    parameter is multiplied by, is as exact as that, as many times as much as these are.
     """
     factor = 1.0
-    if operator in _GATED:
+    if isinstance(operation, Elu | Celu | Selu):
+        gamma = operation.gamma if isinstance(operation, Selu) else 1.0
+        factor = max(1.0, abs(operation.alpha * gamma))
+    elif operation.type in _GATED:
         sizes = [np.abs(array.astype(np.float64)) for array in inputs]
         factor = max((float(s[np.isfinite(s)].max(initial=1)) for s in sizes), default=1.0)
     return factor * epsilon(output.element_type)

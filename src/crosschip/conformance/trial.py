@@ -166,7 +166,7 @@ def wrong_outputs(
         wrong = difference(made, wanted, operand.type, allowed, precision=precision)
         if wrong and operand.type.element_type in FLOATS:
             moved = sensitivity(model, run.inputs, run.random, run.expected, precision)[index]
-            least = least_difference(model.operations[0].type, type_, read)
+            least = least_difference(model.operations[0], type_, read)
             moved = max(moved, least)
             wrong = difference(made, wanted, operand.type, allowed, moved, precision)
         if wrong:

@@ -109,6 +109,24 @@ def test_ranges_are_those_of_python(check: Checker, start: int, end: int, step: 
         )
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "step"),
+    [
+        (2**64 - 2, 0, 1),
+        (0, 0, 2**64 - 2),
+        (2**64 - 5, 2**64 - 1, 2),
+        (1, 2**64 - 1, 2**62),
+    ],
+)
+def test_ranges_of_large_numbers(check: Checker, start: int, end: int, step: int) -> None:
+    check(
+        lambda b, *parts: b.add(Range, *parts),
+        lambda *parts: np.array(range(start, end, step), np.uint64),
+        *bounds(start, end, step, dtype=np.uint64),
+        counted=True,
+    )
+
+
 def test_ranges_of_reals(check: Checker) -> None:
     for start, end, step in ((0.0, 2.0, 0.3), (5.0, -1.0, -0.7), (0.5, 4.5, 1.0)):
         for dtype in (np.float32, np.float64):

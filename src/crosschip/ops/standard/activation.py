@@ -389,7 +389,7 @@ class Mish(Activation):
 class Elu(Activation):
     """`output = input` where `input > 0`, else `alpha * (e ** input - 1)`; NaN stays NaN.
 
-    See Clevert et al., Exponential Linear Units (https://arxiv.org/abs/1511.07289).
+    A power of e is as exact as numbers near 1 are. See Clevert et al., Exponential Linear Units (https://arxiv.org/abs/1511.07289).
     """
 
     __slots__ = ()
@@ -407,8 +407,8 @@ class Elu(Activation):
 class Selu(Activation):
     """`output = gamma * input` where `input > 0`, else `gamma * alpha * (e ** input - 1)`.
 
-    NaN stays NaN. See Klambauer et al., Self-Normalizing Neural Networks
-    (https://arxiv.org/abs/1706.02515), for the defaults, too.
+    NaN stays NaN. A power of e is as exact as numbers near 1 are. See Klambauer et al.,
+    Self-Normalizing Neural Networks (https://arxiv.org/abs/1706.02515), for the defaults, too.
     """
 
     __slots__ = ()
@@ -426,8 +426,8 @@ class Selu(Activation):
 class Celu(Activation):
     """`output = input` where `input > 0`, else `alpha * (e ** (input / alpha) - 1)`.
 
-    NaN stays NaN. See Barron, Continuously Differentiable Exponential Linear Units
-    (https://arxiv.org/abs/1704.07483).
+    NaN stays NaN. A power of e is as exact as numbers near 1 are. See Barron, Continuously
+    Differentiable Exponential Linear Units (https://arxiv.org/abs/1704.07483).
     """
 
     __slots__ = ()

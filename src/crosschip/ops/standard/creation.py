@@ -165,7 +165,8 @@ class Range(Operator):
         first, last, by = start.item(), end.item(), step.item()
         places = np.arange(_count(first, last, by))
         if start.dtype.kind in "iu":
-            return (first + places * by).astype(start.dtype)
+            # Every element is of the type, so it does not matter where products wrap around.
+            return start.reshape(1) + places.astype(start.dtype) * step.reshape(1)
         return np.float64(first) + places * np.float64(by)
 
 
