@@ -89,6 +89,13 @@ class Failing(Timed):
     called, problem = "failing", "the chip is hot"
 
 
+class Interrupted(Timed):
+    called = "interrupted"
+
+    def compile(self, model: Model, options: Options) -> Program:
+        raise KeyboardInterrupt
+
+
 class NoTanh(Timed):
     called, without = "no-tanh", ("TANH",)
 
@@ -181,6 +188,17 @@ def test_a_device_that_fails_in_its_trial_comes_last(
         assert (slow.device, failing.device) == ("slow", "failing")
         assert "the chip is hot" in failing.reason
         np.testing.assert_array_equal(compiled(np.ones(2, np.float32)), 1)
+
+
+def test_a_choice_that_is_interrupted_closes_what_was_compiled(
+    installed: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[str] = []
+    monkeypatch.setattr(TimedProgram, "close", lambda program: closed.append(program.device.called))
+    installed(Fast, Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        crosschip.compile(chain(Relu), cache=False)
+    assert closed == ["fast"]
 
 
 def test_the_only_device_for_the_whole_model_is_not_measured(

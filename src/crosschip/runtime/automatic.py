@@ -97,25 +97,25 @@ class Automatic:
     ) -> tuple[Choice, CompiledModel | None]:
         whole: dict[str, CompiledModel] = {}
         trials: dict[str, Trial] = {}
-        for name in self._names:
-            if name == SLOWEST:
-                trials[name] = Trial(name, reason="slower than any engine")
-                continue
-            try:
-                whole[name] = build(name)
-            except BudgetError:
-                raise
-            except UnsupportedError:
-                trials[name] = self._part(name, count(name))
-            except Error as error:
-                trials[name] = Trial(name, reason=str(error))
-        found, shapes = self._run(whole)
-        choice = Choice(tuple(sorted((trials | found).values(), key=self._rank)), shapes)
-        best = choice.order[0]
-        for name, compiled in whole.items():
-            if name != best:
-                compiled.close()
-        return choice, whole.get(best)
+        try:
+            for name in self._names:
+                if name == SLOWEST:
+                    trials[name] = Trial(name, reason="slower than any engine")
+                    continue
+                try:
+                    whole[name] = build(name)
+                except BudgetError:
+                    raise
+                except UnsupportedError:
+                    trials[name] = self._part(name, count(name))
+                except Error as error:
+                    trials[name] = Trial(name, reason=str(error))
+            found, shapes = self._run(whole)
+            choice = Choice(tuple(sorted((trials | found).values(), key=self._rank)), shapes)
+            return choice, whole.pop(choice.order[0], None)
+        finally:
+            for unchosen in whole.values():
+                unchosen.close()
 
     def _run(
         self, whole: Mapping[str, CompiledModel]

@@ -131,9 +131,10 @@ class CompiledModel(Closing):
             return self.submit(inputs, outputs, keep, deadline=timeout).result()
         self._running.append(None)
         try:
-            if outputs or keep or (self._plan.submits and _holds_buffers(inputs)):
-                return self._run_in_place(self._signature.arrange(inputs), outputs or {}, keep)
             arrays = self._signature.arrange(inputs)
+            if outputs or keep or (self._plan.submits and _holds_buffers(inputs)):
+                self._check_places(outputs or {}, keep)
+                return self._run_in_place(arrays, outputs or {}, keep)
             return dict(zip(self._output_names, self._execute(arrays), strict=True))
         finally:
             self._running.pop()
@@ -162,8 +163,7 @@ class CompiledModel(Closing):
             InputError: the inputs do not fit the model, or there is no such output.
             QueueFullError: the queue is full, and waiting was not allowed or was of no use.
         """
-        if outputs or keep:
-            self._check_places(outputs or {}, keep)
+        self._check_places(outputs or {}, keep)
         work = partial(self._answer, self._signature.arrange(inputs), outputs or {}, keep)
         return self._requests.put(work, Priority(priority), deadline, wait=wait)
 
@@ -262,7 +262,6 @@ class CompiledModel(Closing):
         keep: Collection[str],
     ) -> dict[str, Any]:
         """`run` where buffers come in, outputs have their places, or stay on their devices."""
-        self._check_places(outputs, keep)
         if self._closed:
             self._execute(values)
         places = {index: outputs.get(name) for index, name in enumerate(self._output_names)}

@@ -195,7 +195,7 @@ class RequestQueue:
             request, work = taken
             try:
                 result = work()
-            except BaseException as error:
+            except BaseException as error:  # whoever waits for the answer is told, whatever it is
                 _settle(request.set_exception, error)
             else:
                 _settle(request.set_result, result)
