@@ -70,6 +70,19 @@ def _app() -> typer.Typer:
     return app
 
 
+def _loads_extension(frame: Any) -> bool:
+    """Whether a compiled module is being made, which may not survive an exception in the middle."""
+    from importlib.machinery import ExtensionFileLoader
+
+    while frame is not None:
+        if frame.f_code.co_name in ("create_module", "exec_module") and isinstance(
+            frame.f_locals.get("self"), ExtensionFileLoader
+        ):
+            return True
+        frame = frame.f_back
+    return False
+
+
 class _Interruption:
     """The effect of Ctrl-C from now on.
 
@@ -90,7 +103,7 @@ class _Interruption:
         return INTERRUPTED if came else status
 
     def _interrupt(self, number: int, frame: Any) -> None:
-        if self.came:
+        if self.came or _loads_extension(frame):
             os._exit(INTERRUPTED)
         self.came = True
         raise KeyboardInterrupt
