@@ -216,14 +216,15 @@ def test_a_model_that_nobody_closed_leaves_no_threads(gated: Gated) -> None:
         assert not thread.is_alive()
 
 
-def test_the_end_of_the_process_waits_for_runs() -> None:
-    program = """
+@pytest.mark.parametrize("device", ["openvino"])
+def test_the_end_of_the_process_waits_for_runs(device: str) -> None:
+    program = f"""
 import crosschip, numpy as np
 from tests.modelling import chain
 from crosschip.ops.standard.unary import Exp
-compiled = crosschip.compile(chain(*[Exp] * 50), ["openvino"], cache=False)
+compiled = crosschip.compile(chain(*[Exp] * 50), ["{device}"], cache=False)
 for value in range(50):
-    compiled.submit({"x0": np.zeros(2, np.float32)})
+    compiled.submit({{"x0": np.zeros(2, np.float32)}})
 print("submitted")
 """
     result = subprocess.run(
