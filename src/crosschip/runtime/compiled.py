@@ -15,6 +15,7 @@ from crosschip.hal import Buffer, HostBuffer, Sizes
 from crosschip.ir import Array, InputError, Operand
 from crosschip.ir.closing import Closing
 from crosschip.ir.types import PYTHONS_TYPES
+from crosschip.passes.specialize import concrete
 from crosschip.runtime.execution import Plan
 from crosschip.runtime.guard import GuardedDevice, GuardedProgram, call
 from crosschip.runtime.placement.placing import Placement
@@ -132,9 +133,9 @@ class CompiledModel(Closing):
         self._running.append(None)
         try:
             arrays = self._signature.arrange(inputs)
-            if outputs or keep or (self._plan.submits and _holds_buffers(inputs)):
-                self._check_places(outputs or {}, keep)
-                return self._run_in_place(arrays, outputs or {}, keep)
+            if outputs is not None or keep or (self._plan.submits and _holds_buffers(inputs)):
+                places = self._places(outputs, keep)
+                return self._run_in_place(arrays, places, keep)
             return dict(zip(self._output_names, self._execute(arrays), strict=True))
         finally:
             self._running.pop()
@@ -160,12 +161,13 @@ class CompiledModel(Closing):
             wait: whether to wait while the queue is full, at most until the deadline.
 
         Raises:
-            InputError: the inputs do not fit the model, or there is no such output.
+            InputError: the inputs do not fit the model, there is no such output or priority, or the
+                deadline is no number.
             QueueFullError: the queue is full, and waiting was not allowed or was of no use.
         """
-        self._check_places(outputs or {}, keep)
-        work = partial(self._answer, self._signature.arrange(inputs), outputs or {}, keep)
-        return self._requests.put(work, Priority(priority), deadline, wait=wait)
+        places = self._places(outputs, keep)
+        work = partial(self._answer, self._signature.arrange(inputs), places, keep)
+        return self._requests.put(work, Priority.of(priority), deadline, wait=wait)
 
     def __call__(self, /, *inputs: Any, **named: Any) -> Any:
         """Compute the outputs from inputs in order or by name; a single output comes back bare."""
@@ -180,7 +182,8 @@ class CompiledModel(Closing):
             shape: the sizes, all known.
 
         Raises:
-            InputError: there is no such input or output, or it is of text or no tensor.
+            InputError: there is no such input or output, it is of text or no tensor, or `shape` is
+                no shape.
             DeviceError: the device does not have so much memory.
         """
         operand = {**self.outputs, **self.inputs}.get(name)
@@ -192,7 +195,7 @@ class CompiledModel(Closing):
         if type_ in PYTHONS_TYPES:
             raise InputError(f"{name!r} is of {type_}, which no device's memory holds")
         doing = "allocating memory"
-        return call(device.name, doing, device.device.allocate, type_, tuple(shape))
+        return call(device.name, doing, device.device.allocate, type_, concrete(name, shape))
 
     def prepare(self, shapes: Mapping[str, Sequence[int]]) -> None:
         """Compile for shapes of the inputs, where a device compiles again for each.
@@ -206,7 +209,10 @@ class CompiledModel(Closing):
             InputError: the shapes do not fit the model.
             CompileError: a device failed to compile for them.
         """
-        sizes = self._signature.sizes(shapes)
+        if not isinstance(shapes, Mapping):
+            raise InputError(f'shapes is {shapes!r}, but must be like {{"x": [1, 3, 224]}}')
+        given = {name: concrete(name, shape) for name, shape in shapes.items()}
+        sizes = self._signature.sizes(given)
         for segment, program in zip(self.placement.segments, self._programs, strict=True):
             types = [operand.type.substitute(sizes) for operand in segment.inputs]
             known = [type_.static_shape for type_ in types]
@@ -244,7 +250,15 @@ class CompiledModel(Closing):
             return self._run_in_place(values, outputs, keep)
         return dict(zip(self._output_names, self._plan.execute(values), strict=True))
 
-    def _check_places(self, outputs: Mapping[str, Array | Buffer], keep: Collection[str]) -> None:
+    def _places(
+        self, given: Mapping[str, Array | Buffer] | None, keep: Collection[str]
+    ) -> Mapping[str, Array | Buffer]:
+        """Where the caller wants outputs, none if it says nothing; refuses what is no place."""
+        outputs = {} if given is None else given
+        if not isinstance(outputs, Mapping):
+            raise InputError(f"outputs is {outputs!r}, but must be arrays or buffers by name")
+        if isinstance(keep, str) or not isinstance(keep, Collection):
+            raise InputError(f"keep is {keep!r}, but must be a list of names of outputs")
         for name in (*outputs, *keep):
             if name not in self.outputs:
                 known = ", ".join(self.outputs)
@@ -254,6 +268,7 @@ class CompiledModel(Closing):
                     f"output {name!r} is of {self.outputs[name].type.element_type}, which no "
                     f"device's memory holds; leave it out of outputs and keep"
                 )
+        return outputs
 
     def _run_in_place(
         self,

@@ -37,6 +37,7 @@ from crosschip.runtime.placement.choosing import Refusals
 from crosschip.runtime.placement.constraints import Constraints
 from crosschip.runtime.placement.directives import Directives
 from crosschip.runtime.placement.placing import Placement, place
+from crosschip.runtime.profiles import check_names
 
 Devices = Literal["auto"] | str | Sequence[str | Device]
 
@@ -119,7 +120,7 @@ def compile(
     directives = Directives(partition, pin, min_segment, max_segments, strict)
     directives.check()
     store = open_cache(cache, cache_size)
-    given, model = _prepared(model, shapes, budget)
+    given, model = _prepared(model, shapes, options.sizes, budget)
     constraints = Constraints()
 
     def build(devices: Mapping[str, GuardedDevice]) -> CompiledModel:
@@ -237,7 +238,7 @@ def explain(
     options = _options(precision, threads, _sizes(ranges or {}, ()))
     directives = Directives(partition, pin, min_segment, max_segments, strict)
     directives.check()
-    given, model = _prepared(model, shapes, budget)
+    given, model = _prepared(model, shapes, options.sizes, budget)
     with ExitStack() as owned:
         opened = _open(devices, {} if properties is None else properties, owned)
         choice = None
@@ -253,13 +254,17 @@ def explain(
 
 
 def _prepared(
-    model: Model | Any, shapes: Mapping[str, Sequence[int] | int] | None, budget: Budget | None
+    model: Model | Any,
+    shapes: Mapping[str, Sequence[int] | int] | None,
+    sizes: Sizes,
+    budget: Budget | None,
 ) -> tuple[Model, Model]:
     """The model, loaded if it is not yet, with the shapes fixed; and that simplified."""
     if not isinstance(model, Model):
         # Importers are found where users find them: the runtime itself knows none.
         model = cast(Model, import_module("crosschip").load(model, budget=budget))
     with _limited(model, budget):
+        check_names(model, sizes)
         if shapes is not None:
             types = {name: operand.type for name, operand in model.inputs.items()}
             model = Specialize(*shapes_and_sizes(types, shapes))(model)
@@ -400,7 +405,7 @@ def _options(precision: str, threads: int | None, sizes: Sizes) -> Options:
 
 def _check_count(name: str, value: object) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InputError(f"{name} is {value!r}, but must be at least 1")
+        raise InputError(f"{name} is {value!r}, but must be an integer of at least 1")
 
 
 def _is_size(value: object) -> bool:
@@ -412,6 +417,10 @@ def _sizes(
     profiles: Sequence[Mapping[str, int]],
     specializations: int = 16,
 ) -> Sizes:
+    if not isinstance(ranges, Mapping) or not all(isinstance(name, str) for name in ranges):
+        raise InputError(f"ranges is {ranges!r}, but must be like {{'N': (1, 8)}}")
+    if not isinstance(profiles, Sequence):
+        raise InputError(f"profiles is {profiles!r}, but must be like [{{'N': 8}}]")
     for name, bounds in ranges.items():
         fits = isinstance(bounds, Sequence) and len(bounds) == 2
         if not fits or not all(map(_is_size, bounds)) or bounds[0] > bounds[1]:
@@ -419,5 +428,8 @@ def _sizes(
     for profile in profiles:
         if not isinstance(profile, Mapping) or not all(map(_is_size, profile.values())):
             raise InputError(f"profiles has {profile!r}; give sizes by name, like {{'N': 8}}")
+        for name, (least, most) in ranges.items():
+            if not least <= profile.get(name, least) <= most:
+                raise InputError(f"profiles has {profile!r}, but {name} is to be {least} to {most}")
     _check_count("specializations", specializations)
     return Sizes.of(ranges, profiles, specializations)

@@ -54,7 +54,9 @@ class Directives:
         for name, value in (("min_segment", self.min_segment), ("max_segments", self.max_segments)):
             number = isinstance(value, int) and not isinstance(value, bool) and value >= 1
             if not number and not (value is None and name == "max_segments"):
-                raise InputError(f"{name} is {value!r}, but must be at least 1")
+                raise InputError(f"{name} is {value!r}, but must be an integer of at least 1")
+        if not isinstance(self.strict, bool):
+            raise InputError(f"strict is {self.strict!r}, but must be True or False")
         pin = {} if self.pin is None else self.pin
         if not isinstance(pin, Mapping) or not all(
             isinstance(text, str) for pair in pin.items() for text in pair
