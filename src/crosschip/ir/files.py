@@ -12,6 +12,7 @@ import stat
 import threading
 import weakref
 from abc import ABC, abstractmethod
+from functools import cache
 from io import FileIO
 from math import prod
 from pathlib import Path
@@ -218,5 +219,6 @@ class Stored:
         return array
 
 
+@cache
 def _low_first(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype.newbyteorder("<")

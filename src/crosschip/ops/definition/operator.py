@@ -71,6 +71,7 @@ class Operator(Operation):
     slots: ClassVar[tuple[Slot, ...]] = ()
     variadic: ClassVar[Tensors | None] = None
     _places: ClassVar[Mapping[str, int]] = {}
+    _required: ClassVar[Sequence[Slot]] = ()
     _alike: ClassVar[bool] = False
     reference: Callable[..., Array | Sequence[Array]]
 
@@ -88,6 +89,7 @@ class Operator(Operation):
             setattr(cls, name, found[name])
         cls.slots = tuple(found.values())
         cls._places = {name: place for place, name in enumerate(found)}
+        cls._required = [slot for slot in cls.slots if not slot.optional]
         cls._alike = any(slot.like or slot.variadic for slot in cls.slots)
         cls.variadic = next((s for s in cls.slots if isinstance(s, Tensors)), None)
         _number(cls.slots)
@@ -108,7 +110,11 @@ class Operator(Operation):
             if slot.variadic:
                 inputs.extend(cls._parts(slot, value))
                 continue
-            if value is None or isinstance(value, Operand):
+            if value is None:
+                inputs.append(None)
+                continue
+            operand: Operand | None
+            if isinstance(value, Operand):
                 operand = value
             elif isinstance(slot, Parameter) and value is slot.default:
                 operand = None
@@ -173,21 +179,15 @@ class Operator(Operation):
         Raises:
             ModelError: the message names the operator, the slot and the rule.
         """
-        for slot in self.slots:
-            if not slot.optional and not self._is_filled(slot):
+        for slot in self._required:
+            if not self._is_filled(slot):
                 raise ModelError(f"{self.type}.{slot.name}: is required")
-        first: dict[str, ElementType] = {}
+        filled = self.filled()
         try:
-            for slot, operand in self.filled():
+            for slot, operand in filled:
                 slot.accept(operand)
-                if self._alike:
-                    found = slot.element_type(operand)
-                    wanted = first.setdefault(slot.like or slot.name, found)
-                    if found is not wanted and (slot.like or slot.variadic):
-                        raise ElementTypeError(
-                            f"{slot.name}: is {found}, but must be "
-                            f"{wanted} like {slot.like or 'the first of them'}"
-                        )
+            if self._alike:
+                _check_alike(filled)
         except ModelError as error:
             raise type(error)(f"{self.type}.{error}") from None
 
@@ -202,7 +202,7 @@ class Operator(Operation):
 
     def infer_element_type(self) -> ElementType | Sequence[ElementType]:
         """The element type of all outputs, or of each; that of the first input unless said."""
-        slot, operand = next(self.filled())
+        slot, operand = self.filled()[0]
         return slot.element_type(operand)
 
     def infer_sizes(self) -> Sequence[Dim] | None:
@@ -261,7 +261,11 @@ class Operator(Operation):
 
     def quantized_inputs(self) -> Sequence[Operand]:
         """The operands of which it reads the reals that they stand for."""
-        return [operand for slot, operand in self.filled() if slot.reads_reals(operand)]
+        return [
+            operand
+            for slot, operand in self.filled()
+            if operand.type.quantization is not None and slot.reads_reals(operand)
+        ]
 
     def moved_quantization(self) -> Quantization | None:
         """The quantization that elements keep when they are moved, if there is one for all."""
@@ -337,19 +341,15 @@ class Operator(Operation):
     def _is_filled(self, slot: Slot) -> bool:
         return bool(self._operands(slot)) if slot.variadic else self.inputs[slot.index] is not None
 
-    def filled(self) -> Iterator[tuple[Slot, Operand]]:
+    def filled(self) -> Sequence[tuple[Slot, Operand]]:
         """Each operand that is present, with the slot it fills."""
         if self.variadic is None:
-            for slot, operand in zip(self.slots, self.inputs, strict=False):
-                if operand is not None:
-                    yield slot, operand
-            return
-        for slot in self.slots:
-            for operand in self._operands(slot):
-                yield slot, operand
+            pairs = zip(self.slots, self.inputs, strict=False)
+            return [(slot, operand) for slot, operand in pairs if operand is not None]
+        return [(slot, operand) for slot in self.slots for operand in self._operands(slot)]
 
     def _first(self) -> Operand:
-        return next(self.filled())[1]
+        return self.filled()[0][1]
 
     def _with_sizes(self, types: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
         first = types[0]
@@ -451,6 +451,19 @@ def _number(slots: Sequence[Slot]) -> None:
         if isinstance(slot, Tensors):
             slot.after = len(slots) - 1 - index
             after_variadic = True
+
+
+def _check_alike(filled: Sequence[tuple[Slot, Operand]]) -> None:
+    """`ElementTypeError` where a slot does not share the element type of the one it is like."""
+    first: dict[str, ElementType] = {}
+    for slot, operand in filled:
+        found = slot.element_type(operand)
+        wanted = first.setdefault(slot.like or slot.name, found)
+        if found is not wanted and (slot.like or slot.variadic):
+            raise ElementTypeError(
+                f"{slot.name}: is {found}, but must be "
+                f"{wanted} like {slot.like or 'the first of them'}"
+            )
 
 
 def _constant(name: str, slot: Slot, value: object, before: Sequence[Operand | None]) -> Operand:
