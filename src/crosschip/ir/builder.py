@@ -180,7 +180,7 @@ class Builder:
         if operation.name in self._taken:
             raise ModelError(f"there are two operations called {operation.name!r}; rename one")
         self._taken.add(operation.name)
-        if self.origins and not operation.origins:
+        if self.origins:
             operation.coming_from(self.origins)
         self.operations.append(operation)
 

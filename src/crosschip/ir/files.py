@@ -100,6 +100,18 @@ class Window:
             self._held = self.source.read(place, end)
         return self._held, index
 
+    def elements(self, dtype: np.dtype[Any], count: int, place: int) -> NDArray[Any] | Stored:
+        """A list of elements, lowest byte first, from a place on; few are copied from here.
+
+        Raises:
+            OSError: they cannot be read, or have changed.
+        """
+        size = count * dtype.itemsize
+        if size > _SMALL:
+            return self.source.elements(dtype, count, place)
+        held, index = self.at(place, size)
+        return Held(held[index : index + size]).elements(dtype, count, 0)
+
 
 class Held(Source):
     """Bytes in memory."""

@@ -164,8 +164,9 @@ class Operation(Frozen):
         return self
 
     def coming_from(self, origins: Iterable[Origin]) -> Self:
-        """The operation itself, still in the making, as one in place of operators of a file."""
-        _set_origins(self, tuple(map(tuple, origins)))
+        """The operation itself, still in the making, as one of these origins if it has none yet."""
+        if not self._origins:
+            _set_origins(self, tuple(map(tuple, origins)))
         return self
 
     def symbol(self, slot: str, operand: Operand) -> str | None:

@@ -77,7 +77,7 @@ class Context:
 
     def inputs(self, slot: str) -> tuple[Operand, ...]:
         """The operands in a slot, in order; none if the slot is empty."""
-        return tuple(self._values[variable] for variable in self._operator.inputs.get(slot, ()))
+        return tuple([self._values[name] for name in self._operator.inputs.get(slot, ())])
 
     def optional_input(self, slot: str) -> Operand | None:
         """The only operand in a slot; `None` if the slot is empty."""
