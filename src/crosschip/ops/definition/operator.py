@@ -171,7 +171,7 @@ class Operator(Operation):
         except ComputedParameter as error:
             raise ModelError(f"{self.type}.{error}, but must be constant") from None
         types = tuple(map(self._plain_type, element_types, shapes))
-        return self._with_sizes(self.storage(types))
+        return self._with_shape_value(self.storage(types))
 
     def validate(self) -> None:
         """Check every operand against its slot.
@@ -205,8 +205,8 @@ class Operator(Operation):
         slot, operand = self.filled()[0]
         return slot.element_type(operand)
 
-    def infer_sizes(self) -> Sequence[Dim] | None:
-        """The elements of the output, if they are sizes that follow from the inputs' types.
+    def infer_shape_value(self) -> Sequence[Dim] | None:
+        """The elements of the output, if they follow from the inputs' types.
 
         Raises:
             ValueError, ComputedParameter, UnknownRank: they do not.
@@ -351,7 +351,7 @@ class Operator(Operation):
     def _first(self) -> Operand:
         return self.filled()[0][1]
 
-    def _with_sizes(self, types: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+    def _with_shape_value(self, types: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
         first = types[0]
         if first.element_type not in INDICES:
             return types
@@ -359,12 +359,12 @@ class Operator(Operation):
         if shape is None or math.prod(shape) > MAX_RANK:
             return types
         try:
-            sizes = self.infer_sizes()
+            value = self.infer_shape_value()
         except (UnknownRank, ComputedParameter, ValueError):
             return types
-        if sizes is None or len(sizes) != math.prod(shape):
+        if value is None or len(value) != math.prod(shape):
             return types
-        return (replace(first, sizes=tuple(sizes)), *types[1:])
+        return (replace(first, shape_value=tuple(value)), *types[1:])
 
     def _plain_type(self, element_type: ElementType, shape: Shape | None) -> TensorType:
         """The type of reals; that of the first input where it is the same one, not one like it."""
@@ -374,7 +374,7 @@ class Operator(Operation):
             and first.shape is shape
             and first.element_type is element_type
             and first.quantization is None
-            and first.sizes is None
+            and first.shape_value is None
         ):
             return first
         return TensorType(element_type, shape)
@@ -434,13 +434,17 @@ def _is_float32(operand: Operand) -> bool:
     return operand.type.element_type is ElementType.FLOAT32
 
 
-def sizes_in(operand: Operand) -> tuple[Dim, ...]:
-    """The elements of a small tensor of integers; `UnknownRank` where nothing is known of them."""
+def shape_value_of(operand: Operand) -> tuple[Dim, ...]:
+    """The elements of a small tensor of integers, constant or followed from shapes.
+
+    Raises:
+        UnknownRank: they are not known so.
+    """
     if operand.content is not None and math.prod(operand.content.shape) <= MAX_RANK:
         return tuple(np.asarray(operand.value).ravel().tolist())
-    if operand.type.sizes is None:
+    if operand.type.shape_value is None:
         raise UnknownRank
-    return operand.type.sizes
+    return operand.type.shape_value
 
 
 def _number(slots: Sequence[Slot]) -> None:
