@@ -31,7 +31,7 @@ def every_constant(model: Model) -> Iterator[Operand]:
 
 
 def inner_type(operand: Operand) -> TensorType:
-    """The type of what a body takes for an operand; of a constant with the sizes that it holds."""
+    """The type of what a body takes for an operand; of a constant with what it holds."""
     type_ = operand.type
     if (
         operand.content is None
@@ -39,7 +39,7 @@ def inner_type(operand: Operand) -> TensorType:
         or math.prod(operand.content.shape) > MAX_RANK
     ):
         return type_
-    return replace(type_, sizes=tuple(np.asarray(operand.value).ravel().tolist()))
+    return replace(type_, shape_value=tuple(np.asarray(operand.value).ravel().tolist()))
 
 
 _INTEGERS = (ElementType.INT32, ElementType.INT64)
@@ -129,7 +129,7 @@ def settled(
         widening: whether the state's types may only become wider than they are.
     """
     after = [*slices, *map(inner_type, captures)]
-    types = [replace(operand.type, sizes=None) for operand in state]
+    types = [replace(operand.type, shape_value=None) for operand in state]
     outer = names_in([*types, *after])
     carried = list(body.inputs.items())[len(before) :][: len(types)]
     slots = [f"{operation.type}.{name}" for name, _ in carried]
