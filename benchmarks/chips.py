@@ -159,7 +159,10 @@ def main() -> None:
     headings: list[str] = []
     for network in chosen.networks:
         for chip, precision in product(chosen.chips, chosen.precisions):
-            cells = run(network, chip, precision).cells()
+            cells = {
+                heading: {"True": "yes", "False": "no"}.get(cell, cell)
+                for heading, cell in run(network, chip, precision).cells().items()
+            }
             if not headings:
                 headings = list(cells)
                 print(f"| {' | '.join(headings)} |\n|{'---|' * len(headings)}")

@@ -34,7 +34,8 @@ _DRIVERS: Mapping[str, tuple[Sequence[Path], str, str, str]] = {
     "rockchip": (_TOOLCHAIN, "`rockchip_npu`", "1900", "18"),
 }
 """For each device: the rooms that it shares, and NNAdapter's driver for such chips, its lines of
-C++ and the operators that it registers (Paddle-Lite, `lite/backends/nnadapter/nnadapter/src/driver`)."""
+C++ and the operators that it registers (Paddle-Lite, lite/backends/nnadapter/nnadapter/src/driver).
+"""
 
 Description = Mapping[str, Any]
 """What `describe` says about an operator."""
@@ -93,17 +94,10 @@ def _line_table(described: Sequence[Description]) -> str:
         own = _lines(SOURCE / "devices" / name)
         ways = [op["devices"].get(name) for op in described]
         count = ways.count("yes") or len(converters.operators)
-        common = f"{sum(map(_lines, shared))} in {' and '.join(_named(room) for room in shared)}"
+        common = f"{sum(map(_lines, shared))} in {', '.join(map(_named, shared))}"
         rows.append((f"`{name}`", str(own), common if shared else "", str(count), *theirs))
-    head = (
-        "device",
-        "its own lines",
-        "and shared",
-        "operators",
-        "NNAdapter's",
-        "lines",
-        "operators",
-    )
+    ours = ("device", "its own lines", "and shared", "operators")
+    head = (*ours, "NNAdapter's driver", "its lines", "its operators")
     return _table(head, rows)
 
 
