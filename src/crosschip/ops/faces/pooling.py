@@ -38,7 +38,9 @@ faces(
 faces(
     MaxPool2D,
     nnadapter=NNAdapter(
-        49, operands=(*_WINDOW_OPERANDS, "return_indices", "return_indices_dtype", "fuse_code")
+        49,
+        operands=(*_WINDOW_OPERANDS, "return_indices", "return_indices_dtype", "fuse_code"),
+        optional_outputs=1,
     ),
     nnrt=(NNRt(21, "MAX_POOL", parameters=_NNRT_PARAMETERS, translation=_NNRT_TRANSLATION),),
     hdi=(NodeType.MAX_POOL_FUSION,),
@@ -53,6 +55,6 @@ faces(
 
 faces(
     AdaptiveMaxPool2D,
-    nnadapter=NNAdapter(2),
+    nnadapter=NNAdapter(2, optional_outputs=1),
     onnx=("GlobalMaxPool",),
 )
