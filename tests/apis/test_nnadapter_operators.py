@@ -48,7 +48,7 @@ def defined(operator: type[Operator], arguments: Example) -> list[Array]:
     assert isinstance(operation, Operator)
     arrays = arrays_for(arguments)
     inputs = {operand: arrays[name] for name, operand in model.inputs.items()}
-    values = [o and inputs.get(o, o.value) for o in operation.inputs]
+    values = [None if o is None else inputs.get(o, o.value) for o in operation.inputs]
     return list(operation.kernel()(values))
 
 

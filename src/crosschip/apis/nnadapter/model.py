@@ -76,7 +76,9 @@ def NNAdapterModel_setOperandValue(operand: NNAdapterOperand, buffer: Any, copy:
         copy: whether to copy them; else they must stay as they are while the model is used.
     """
     own = live(operand, NNAdapterOperand)
-    _building(own.model)
+    model = _building(own.model)
+    if own in model.inputs or own in model.outputs:
+        raise invalid(f"{own.name} is an input or output of the model, and so no constant")
     own.value = _elements(own.declared, buffer, copy=bool(copy))
     own.type.lifetime = (
         Lifetime.NNADAPTER_CONSTANT_COPY if copy else Lifetime.NNADAPTER_CONSTANT_REFERENCE
