@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from crosschip.apis.nnadapter.device import NNAdapterDevice
 from crosschip.apis.nnadapter.results import Handle, invalid, live, returns_nothing, returns_value
+from crosschip.ir import DeviceError
 from crosschip.runtime.discovery import open_device
 
 Callback = Callable[[int, object], int]
@@ -72,8 +73,7 @@ def NNAdapterContext_create(
             threads.append(_count(device, own.pop(_THREADS)))
         if own:
             settings[device.device] = {key.lower(): value for key, value in own.items()}
-        with open_device(device.device, settings.get(device.device)):
-            pass  # it refuses what it does not know
+        _check_settings(device, settings.get(device.device))
     return NNAdapterContext(names, settings, max(threads, default=0) or None, callback)
 
 
@@ -109,6 +109,14 @@ def _own(device: NNAdapterDevice, pairs: Mapping[str, str]) -> dict[str, str]:
             if key.startswith(prefix):
                 own[key.removeprefix(prefix)] = value
     return own
+
+
+def _check_settings(device: NNAdapterDevice, settings: Mapping[str, str] | None) -> None:
+    """Refuse settings that a device does not take."""
+    try:
+        open_device(device.device, settings).close()
+    except DeviceError as error:
+        raise invalid(str(error)) from error
 
 
 def _count(device: NNAdapterDevice, text: str) -> int:

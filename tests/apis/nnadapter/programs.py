@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from crosschip.apis.nnadapter import (
+    NNAdapterAsymmPerLayerQuantParams,
     NNAdapterCompilation,
     NNAdapterCompilation_create,
     NNAdapterCompilation_destroy,
@@ -23,16 +24,35 @@ from crosschip.apis.nnadapter import (
     NNAdapterExecution_setOutput,
     NNAdapterModel,
     NNAdapterModel_addOperand,
+    NNAdapterModel_addOperation,
+    NNAdapterModel_create,
+    NNAdapterModel_finish,
+    NNAdapterModel_identifyInputsAndOutputs,
     NNAdapterModel_setOperandValue,
     NNAdapterOperand,
+    NNAdapterOperandLayoutCode,
+    NNAdapterOperandLifetimeCode,
     NNAdapterOperandPrecisionCode,
     NNAdapterOperandType,
+    NNAdapterOperationCode,
     NNAdapterResultCode,
+    NNAdapterSymmPerChannelQuantParams,
+    NNAdapterSymmPerLayerQuantParams,
     last_error,
 )
 from crosschip.ir import Array, ElementType
 
 T = TypeVar("T")
+
+Code = NNAdapterResultCode
+Op = NNAdapterOperationCode
+Precision = NNAdapterOperandPrecisionCode
+Layout = NNAdapterOperandLayoutCode
+Lifetime = NNAdapterOperandLifetimeCode
+Type = NNAdapterOperandType.of
+Layer = NNAdapterSymmPerLayerQuantParams
+Channel = NNAdapterSymmPerChannelQuantParams
+Asymmetric = NNAdapterAsymmPerLayerQuantParams
 
 FLOAT32 = NNAdapterOperandPrecisionCode.NNADAPTER_FLOAT32
 INT32 = NNAdapterOperandPrecisionCode.NNADAPTER_INT32
@@ -147,3 +167,45 @@ def run_once(model: NNAdapterModel, inputs: Sequence[Array], *devices: str) -> l
         return run(compiled, inputs)
     finally:
         NNAdapterCompilation_destroy(compiled)
+
+
+def wrong(answer: Any, code: Code, text: str) -> None:
+    """A call that is to fail, with a code, no value, and a text that has the given words."""
+    found, value = answer if isinstance(answer, tuple) else (answer, None)
+    assert (found, value) == (code, None), last_error()
+    assert text in last_error()
+
+
+def new() -> NNAdapterModel:
+    """An empty model."""
+    return given(NNAdapterModel_create())
+
+
+def add(
+    model: NNAdapterModel,
+    code: Op,
+    inputs: Sequence[NNAdapterOperand | None],
+    *outputs: NNAdapterOperand,
+) -> None:
+    """Add an operation."""
+    given(NNAdapterModel_addOperation(model, code, inputs, outputs))
+
+
+def finish(
+    model: NNAdapterModel,
+    inputs: Sequence[NNAdapterOperand],
+    *outputs: NNAdapterOperand,
+) -> NNAdapterModel:
+    """The model, with its inputs and outputs, finished."""
+    done(NNAdapterModel_identifyInputsAndOutputs(model, inputs, outputs))
+    done(NNAdapterModel_finish(model))
+    return model
+
+
+def relu(*shape: int, dynamic: Sequence[Sequence[int]] = ()) -> NNAdapterModel:
+    """A finished model of one operation."""
+    model = new()
+    x = operand(model, Type(FLOAT32, shape, dynamic_data=dynamic))
+    y = float32(model)
+    add(model, Op.NNADAPTER_RELU, [x], y)
+    return finish(model, [x], y)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.apis.programs import done, float32, given, run_once
+from tests.apis.nnadapter.programs import done, float32, given, run_once
 
 from crosschip.apis.nnadapter import (
     Calls,
@@ -58,7 +58,7 @@ REASONS = re.compile(r"has no operand there|there is no number for|no integer of
 # The operands of each operator in order, as NNAdapter's header lists them; * stands for several.
 DOCUMENTED = dict(
     line.split(maxsplit=1)
-    for line in Path(__file__).with_name("nnadapter_operands.txt").read_text("utf-8").splitlines()
+    for line in Path(__file__).with_name("operands.txt").read_text("utf-8").splitlines()
 )
 
 

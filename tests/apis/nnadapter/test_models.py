@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.apis.programs import run_once
+from tests.apis.nnadapter.programs import run_once
 
 import crosschip
 from crosschip.apis.nnadapter import NNAdapterModel_destroy, calls
@@ -51,12 +51,12 @@ def test_what_nnadapter_has_not_is_told_as_simpler_operators() -> None:
     x = b.input("x", TensorType(ElementType.FLOAT32, (2, 3)))
     b.output("y", b.add(Neg, x))
     b.output("again", x)
-    b.output("constant", b.constant(np.float32([4])))
+    b.output("constant", b.constant(np.array([4], np.float32)))
     image = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
     negated, again, constant = run_once(calls(b.build()).replay(), [image])
     np.testing.assert_array_equal(negated, -image)
     np.testing.assert_array_equal(again, image)
-    np.testing.assert_array_equal(constant, np.float32([4]))
+    np.testing.assert_array_equal(constant, np.array([4], np.float32))
 
 
 def test_what_cannot_be_told_is_named() -> None:
