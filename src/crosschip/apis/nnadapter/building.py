@@ -163,7 +163,7 @@ def build(model: NNAdapterModel) -> Finished:
     sizes = OpenSizes(model.inputs)
     translator = Translator(sizes)
     for index, operand in enumerate(model.inputs):
-        translator.input(operand, name_of("input", index, operand.type.layout))
+        translator.input(operand, name_of("input", index, operand.type))
     for operation in ordered:
         translator.add(operation)
         for operand in operation.outputs:
@@ -172,9 +172,9 @@ def build(model: NNAdapterModel) -> Finished:
     for index, operand in enumerate(model.outputs):
         if operand not in translator.values:
             raise invalid(f"{operand.name} is an output of the model, but nothing makes it")
-        translator.output(operand, name_of("output", index, operand.type.layout))
+        translator.output(operand, name_of("output", index, operand.type))
     built = translator.builder.build()
-    signature = Signature.of(built, sizes.profiles)
+    signature = Signature.of(built)
     for operand, type_ in zip(model.outputs, signature.outputs, strict=True):
         operand.type = type_.copy()
     return Finished(built, sizes.ranges, sizes.profiles)

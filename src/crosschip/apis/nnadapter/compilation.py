@@ -103,7 +103,7 @@ def NNAdapterCompilation_finish(compilation: NNAdapterCompilation) -> None:
         ranges=model.ranges,
         profiles=model.profiles,
     )
-    own.compiled = Compiled(compiled, Signature.of(model.model, model.profiles))
+    own.compiled = Compiled(compiled, Signature.of(model.model))
 
 
 @returns_value

@@ -1,7 +1,7 @@
 """Inputs and outputs of a model that has been built, as NNAdapter has them.
 
-The model alone tells them, so that one that was compiled earlier is used as it was then: a layout
-is a part of the name of the input or output.
+The model alone tells them, so that one that was compiled earlier is used as it was then: layouts
+and listed shapes are parts of the names of inputs and outputs.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from crosschip.apis.nnadapter.enumerations import NNAdapterOperandLifetimeCode a
 from crosschip.apis.nnadapter.operands import operand_type
 from crosschip.apis.nnadapter.types import NNAdapterOperandType
 from crosschip.ir import Model, Operand, TensorType
+from crosschip.ir.dimension import name_of as size_name
 
 _PREFIX = "NNADAPTER_"
 
@@ -32,13 +33,9 @@ class Signature:
     outputs: tuple[NNAdapterOperandType, ...]
 
     @classmethod
-    def of(cls, model: Model, profiles: Sequence[Mapping[str, int]]) -> Self:
-        """The signature of a model.
-
-        Args:
-            model: the model.
-            profiles: the values of its open sizes for each of the shapes that inputs may have.
-        """
+    def of(cls, model: Model) -> Self:
+        """The signature of a model."""
+        profiles = _profiles(model.inputs)
         return cls(
             _types(model.inputs, profiles, Lifetime.NNADAPTER_MODEL_INPUT),
             _types(model.outputs, profiles, Lifetime.NNADAPTER_MODEL_OUTPUT),
@@ -56,26 +53,40 @@ class Signature:
         )
 
 
-def name_of(kind: str, index: int, layout: Layout) -> str:
-    """The name of an input or output of a model."""
-    if layout == Layout.NNADAPTER_NCHW:
-        return f"{kind}{index}"
-    return f"{kind}{index}:{Layout(layout).name.removeprefix(_PREFIX)}"
+def name_of(kind: str, index: int, type_: NNAdapterOperandType) -> str:
+    """The name of an input or output of a model: `input0`, `input0:NHWC:1x8x8x3,4x8x8x3`."""
+    shapes = ",".join("x".join(map(str, shape)) for shape in type_.dimensions.dynamic_data)
+    layout = Layout(type_.layout).name.removeprefix(_PREFIX)
+    told = ":".join([layout, shapes] if shapes else [layout])
+    return f"{kind}{index}" if told == "NCHW" else f"{kind}{index}:{told}"
+
+
+def _profiles(inputs: Mapping[str, Operand]) -> Sequence[Mapping[str, int]]:
+    """The values of open sizes in each of the shapes that the names of inputs list."""
+    found: list[dict[str, int]] = []
+    for name, operand in inputs.items():
+        for row, shape in enumerate(_listed(name)):
+            found += [{}] if row == len(found) else []
+            sizes = map(size_name, operand.type.shape or ())
+            found[row].update({s: n for s, n in zip(sizes, shape, strict=True) if s is not None})
+    return found
+
+
+def _listed(name: str) -> Sequence[Sequence[int]]:
+    shapes = name.partition(":")[2].partition(":")[2]
+    return [list(map(int, shape.split("x"))) for shape in shapes.split(",") if shape]
 
 
 def _types(
     operands: Mapping[str, Operand], profiles: Sequence[Mapping[str, int]], lifetime: Lifetime
 ) -> tuple[NNAdapterOperandType, ...]:
-    return tuple(_type(name, operand, profiles, lifetime) for name, operand in operands.items())
-
-
-def _type(
-    name: str, operand: Operand, profiles: Sequence[Mapping[str, int]], lifetime: Lifetime
-) -> NNAdapterOperandType:
-    type_ = with_shapes(operand.type, profiles)
-    type_.layout = Layout[_PREFIX + (name.partition(":")[2] or "NCHW")]
-    type_.lifetime = lifetime
-    return type_
+    types = []
+    for name, operand in operands.items():
+        type_ = with_shapes(operand.type, profiles)
+        layout = name.partition(":")[2].partition(":")[0] or "NCHW"
+        type_.layout, type_.lifetime = Layout[_PREFIX + layout], lifetime
+        types.append(type_)
+    return tuple(types)
 
 
 def with_shapes(type_: TensorType, profiles: Sequence[Mapping[str, int]]) -> NNAdapterOperandType:
