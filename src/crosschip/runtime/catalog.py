@@ -13,7 +13,7 @@ from crosschip.ops import Operator, faces_of
 from crosschip.ops.definition.faces import NNAdapter
 from crosschip.ops.definition.slots import Parameter, Slot
 from crosschip.ops.definition.translation import row_of
-from crosschip.ops.faces.codes import NNADAPTER
+from crosschip.ops.faces.common import NNADAPTER_CODES
 from crosschip.runtime.coverage import coverage, parts_of
 from crosschip.runtime.guard import GuardedDevice
 
@@ -59,7 +59,7 @@ def documentation(operator: type[Operator]) -> str:
 
 
 def _row(operator: type[Operator], face: NNAdapter) -> dict[str, Any]:
-    row = row_of(operator, face.operands, face.given, NNADAPTER)
+    row = row_of(operator, face.operands, face.given, NNADAPTER_CODES)
     operands = [rule.slot for rule in row.operands]
     return {"code": face.code, "operands": operands, "translation": row.text}
 

@@ -145,6 +145,10 @@ def test_values_that_do_not_fit(
             Type(Precision.NNADAPTER_QUANT_INT8_SYMM_PER_CHANNEL, (2,), Channel(0, ())),
             *(Code.NNADAPTER_INVALID_PARAMETER, "scales"),
         ),
+        (
+            Type(Precision.NNADAPTER_QUANT_INT8_SYMM_PER_CHANNEL, (2,), Channel(1, (1, 2))),
+            *(Code.NNADAPTER_INVALID_PARAMETER, "channel_dim is 1"),
+        ),
         ("float32", Code.NNADAPTER_INVALID_PARAMETER, "no NNAdapterOperandType"),
     ],
 )
@@ -232,3 +236,13 @@ def test_operands_of_another_model_are_refused() -> None:
         NNAdapterModel_addOperation(model, 96, [x], [x]),
         *(Code.NNADAPTER_INVALID_PARAMETER, "no operator 96"),
     )
+
+
+def test_no_axes_are_one_element() -> None:
+    model = new()
+    x, y, z = float32(model), operand(model, Type(FLOAT32)), float32(model)
+    done(NNAdapterModel_setOperandValue(y, np.float32(2), True))
+    add(model, Op.NNADAPTER_MUL, [x, y, constant(model, 0)], z)
+    (found,) = run_once(finish(model, [x], z), [np.array(3, np.float32)])
+    assert found.shape == ()
+    assert found == 6

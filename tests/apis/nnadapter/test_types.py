@@ -10,7 +10,7 @@ import pytest
 from crosschip.apis import nnadapter
 from crosschip.apis.nnadapter import enumerations
 from crosschip.apis.nnadapter.structures import STRUCTURES, layout
-from crosschip.ops.faces.codes import NNADAPTER
+from crosschip.ops.faces.common import NNADAPTER_CODES
 
 # Where gcc puts the members of the original header on a machine of 64 bits: offset and size.
 OFFSETS = {
@@ -123,7 +123,7 @@ def test_all_functions_are_there() -> None:
     ],
 )
 def test_rows_know_every_number_of_a_choice(ours: str, theirs: type[int]) -> None:
-    (numbers,) = [codes for options, codes in NNADAPTER.items() if options.__name__ == ours]
+    (numbers,) = [codes for options, codes in NNADAPTER_CODES.items() if options.__name__ == ours]
     assert set(numbers) == {int(member) for member in theirs}  # type: ignore[attr-defined]
     for number, own in numbers.items():
         name = theirs(number).name  # type: ignore[attr-defined]

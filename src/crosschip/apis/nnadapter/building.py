@@ -31,7 +31,7 @@ from crosschip.ir import Builder, Operand, TensorType, constant
 from crosschip.ir.model import Origin
 from crosschip.ops import faces_of, operators
 from crosschip.ops.definition.translation import Row, inward, row_of
-from crosschip.ops.faces.codes import NNADAPTER
+from crosschip.ops.faces.common import NNADAPTER_CODES
 from crosschip.ops.standard.layout import Transpose
 
 Order = Callable[[NNAdapterOperandLayoutCode, int], Sequence[int] | None]
@@ -44,7 +44,7 @@ def rows() -> Mapping[NNAdapterOperationCode, tuple[Row, int]]:
     for operator in operators().values():
         face = faces_of(operator).nnadapter
         if face is not None:
-            row = row_of(operator, face.operands, face.given, NNADAPTER)
+            row = row_of(operator, face.operands, face.given, NNADAPTER_CODES)
             found[NNAdapterOperationCode(face.code)] = (row, face.optional_outputs)
     return found
 
@@ -101,9 +101,11 @@ class Translator:
                 found = Operand(operand.name, self._declared(operand, known=known))
                 return self._transposed(found, types.order, operand)
             axes = types.order(operand.type.layout, operand.value.ndim)
-            array = operand.value if axes is None else operand.value.transpose(axes)
+            array = operand.value
+            if axes is not None:
+                array = np.ascontiguousarray(array.transpose(axes))
             kept = types.permuted(self._declared(operand, known=True), axes).quantization
-            found = constant(np.ascontiguousarray(array), operand.name, kept)
+            found = constant(array, operand.name, kept)
             self.values[operand] = found
         return found
 

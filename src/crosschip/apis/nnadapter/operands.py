@@ -70,9 +70,12 @@ def check(type_: NNAdapterOperandType) -> None:
             f"takes {wanted.__name__}"
         )
     try:
-        quantization(type_)
+        kept = quantization(type_)
     except ValueError as error:
         raise invalid(str(error)) from None
+    count = type_.dimensions.count
+    if kept is not None and kept.axis is not None and not 0 <= kept.axis < max(count, 1):
+        raise invalid(f"channel_dim is {kept.axis}, but there are {count} axes")
 
 
 def _check_sizes(dimensions: NNAdapterOperandDimensionType) -> None:
