@@ -151,7 +151,7 @@ def _write_types(translator: Translator, operation: NNAdapterOperation) -> None:
         if found is None:
             continue
         operand.type.dimensions.data = types.dimensions(found.shape)
-        if operand.type.lifetime is Lifetime.NNADAPTER_TEMPORARY_VARIABLE and found.sizes:
+        if operand.type.lifetime is Lifetime.NNADAPTER_TEMPORARY_VARIABLE and found.shape_value:
             operand.type.lifetime = Lifetime.NNADAPTER_TEMPORARY_SHAPE
 
 

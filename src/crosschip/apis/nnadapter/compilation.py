@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from crosschip.apis.nnadapter.context import NNAdapterContext
+from crosschip.apis.nnadapter.enumerations import NNAdapterResultCode
 from crosschip.apis.nnadapter.graph import NNAdapterModel
 from crosschip.apis.nnadapter.results import (
+    Failure,
     Handle,
     invalid,
     live,
@@ -36,15 +38,19 @@ class NNAdapterCompilation(Handle):
     """A model that is compiled, or about to be.
 
     Attributes:
-        model: the model; `None` if there is only what was compiled earlier.
+        model: the model; `None` once it is destroyed.
         context: the devices.
+        folder: where its programs are kept; `None` for nowhere.
         compiled: what has been compiled; `None` before it is finished.
     """
 
-    def __init__(self, model: NNAdapterModel | None, context: NNAdapterContext) -> None:
+    def __init__(
+        self, model: NNAdapterModel, context: NNAdapterContext, folder: str | None
+    ) -> None:
         super().__init__()
-        self.model = model
+        self.model: NNAdapterModel | None = model
         self.context = context
+        self.folder = folder
         self.compiled: Compiled | None = None
 
     def destroy(self) -> None:
@@ -62,7 +68,10 @@ def NNAdapterCompilation_create(
     cache_dir: str | None,
     context: NNAdapterContext,
 ) -> NNAdapterCompilation:
-    """Take on a model to compile, or what was compiled earlier.
+    """Take on a model to compile.
+
+    With a token and a folder, compiled programs are kept in the folder, by their content. What was
+    compiled earlier is not used in place of a model yet.
 
     Args:
         model: a model that is finished.
@@ -72,10 +81,15 @@ def NNAdapterCompilation_create(
         context: the devices.
     """
     own = live(context, NNAdapterContext)
+    if (cache_buffer is not None or cache_dir) and not cache_token:
+        raise invalid("what is kept needs a token")
+    if cache_buffer is not None or (model is None and cache_dir):
+        code = NNAdapterResultCode.NNADAPTER_FEATURE_NOT_SUPPORTED
+        raise Failure(code, "a model is needed: what was compiled earlier cannot take its place")
     source = live(model, NNAdapterModel)
     if source.finished is None:
         raise invalid("the model has not been finished")
-    return NNAdapterCompilation(source, own)
+    return NNAdapterCompilation(source, own, cache_dir or None)
 
 
 @returns_nothing
@@ -97,7 +111,7 @@ def NNAdapterCompilation_finish(compilation: NNAdapterCompilation) -> None:
     compiled = compile(
         model.model,
         context.names,
-        cache=False,
+        cache=own.folder or False,
         threads=context.threads,
         properties=context.properties,
         ranges=model.ranges,
