@@ -162,7 +162,7 @@ def _slot(slot: Mapping[str, Any]) -> tuple[str, str, str, str]:
 def _elsewhere(op: Description) -> str:
     rows = []
     if nnadapter := op["faces"]["nnadapter"]:
-        order = ", ".join(nnadapter["operands"]) or "the slots in order"
+        order = ", ".join(nnadapter["operands"])
         rows.append(("NNAdapter", op["name"], nnadapter["code"], order, nnadapter["translation"]))
     for face in op["faces"]["nnrt"]:
         parameters = [f"{name} → {slot or '*'}" for name, slot in face["parameters"].items()]
