@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
-from weakref import finalize
+from weakref import finalize, ref
 
 import numpy as np
 
-from crosschip.hal import Buffer, HostBuffer, Sizes
+from crosschip.hal import Buffer, HostBuffer, Options
 from crosschip.ir import Array, InputError, Operand
 from crosschip.ir.closing import Closing
+from crosschip.ir.text import legible
 from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.passes.specialize import concrete
+from crosschip.runtime.cache.whole import remove_abandoned, write_whole
 from crosschip.runtime.execution import Plan
 from crosschip.runtime.guard import GuardedDevice, GuardedProgram, call
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.requests import Priority, Request, RequestQueue
+from crosschip.runtime.saving.form import Identity, assembled
+from crosschip.runtime.saving.placements import programs_by_segment
 from crosschip.runtime.signature import Signature
 
 _CLOSING_LOOK_SECONDS = 0.001
@@ -32,7 +38,7 @@ class CompileReport:
     Attributes:
         milliseconds: from the call to the compiled model.
         cache: `hit` if every program came from the cache, `miss` if one did not, `off` if it was
-            not used or no device saves its programs.
+            not used or no device saves its programs; `file` if all came from a saved file.
     """
 
     milliseconds: float
@@ -45,6 +51,7 @@ class CompiledModel(Closing):
     Attributes:
         placement: who runs what, and why.
         report: what compiling took.
+        options: how it was compiled.
     """
 
     def __init__(
@@ -52,8 +59,9 @@ class CompiledModel(Closing):
         placement: Placement,
         programs: Sequence[GuardedProgram],
         devices: Mapping[str, GuardedDevice],
-        sizes: Sizes,
+        options: Options,
         report: CompileReport,
+        identify: Callable[[], Identity],
         in_flight: int = 2,
         queue_size: int = 64,
     ) -> None:
@@ -63,8 +71,9 @@ class CompiledModel(Closing):
             placement: what the programs were compiled from.
             programs: one for each segment, in order.
             devices: the devices, by name.
-            sizes: the ranges that open sizes must keep to.
+            options: how they were compiled.
             report: what compiling took.
+            identify: tells by what the compiled model is known, which may take time.
             in_flight: how many requests run at once.
             queue_size: how many wait besides.
         """
@@ -72,8 +81,10 @@ class CompiledModel(Closing):
         self.report = report
         self._programs = tuple(programs)
         self._devices = dict(devices)
+        self.options = options
+        self._identify = identify
         self._owned: tuple[GuardedDevice, ...] = ()
-        self._signature = Signature(placement.model, sizes)
+        self._signature = Signature(placement.model, options.sizes)
         self._output_names = tuple(placement.model.outputs)
         self._plan = Plan(placement, programs)
         self._execute = self._plan.execute
@@ -93,6 +104,17 @@ class CompiledModel(Closing):
     def outputs(self) -> Mapping[str, Operand]:
         """The operands that the caller gets back, by name."""
         return self.placement.model.outputs
+
+    def when_changed(self, act: Callable[[CompiledModel], object]) -> None:
+        """Have something done whenever a program has compiled more, for other shapes."""
+        compiled = ref(self)  # programs do not keep alive what they are a part of
+
+        def changed() -> None:
+            if (held := compiled()) is not None:
+                act(held)
+
+        for _, program in programs_by_segment(self.placement, self._programs):
+            program.changed = changed
 
     def own(self, devices: Iterable[GuardedDevice]) -> None:
         """Close these devices, too, when the model is closed."""
@@ -219,6 +241,50 @@ class CompiledModel(Closing):
             if all(shape is not None for shape in known):
                 program.prepare([shape for shape in known if shape is not None])
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the compiled model to a file, which `crosschip.load_compiled` loads.
+
+        It holds the programs, placement and options, and what the devices need of the weights, all
+        as it is now: shapes that a device has compiled for are compiled. The file is there whole or
+        not at all; one that was there is replaced.
+
+        Args:
+            path: of the file.
+
+        Raises:
+            InputError: it cannot be written there, or the model has been closed.
+            UnsupportedError: a device does not save its programs.
+            DeviceError: a device fails to save one.
+            ModelFileError: a file that the weights are in has changed since they were loaded.
+        """
+        target = Path(path)
+        try:
+            if target.exists() and not target.is_file():
+                raise InputError(f"{legible(str(path))}: is there already, and is no file")
+            remove_abandoned(target.parent, target.name)
+            write_whole(target, self._saved(), target.parent, mode=0o666)
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise InputError(f"{legible(str(path))}: cannot be written: {why}") from None
+
+    def to_bytes(self) -> bytes:
+        """The content of the file that `save` writes, which `crosschip.load_compiled` takes too.
+
+        Raises:
+            InputError, UnsupportedError, DeviceError, ModelFileError: as for `save`.
+        """
+        return b"".join(self._saved())
+
+    @property
+    def token(self) -> str:
+        """The name of the compiled model: that which the caller gave, or one made from the content.
+
+        The latter is of 32 hexadecimal digits, as NNAdapter's is, and depends on the model with its
+        weights, the devices, and how it was compiled. It takes time where there is no cache, as the
+        weights are read for it.
+        """
+        return self._identify().token
+
     def close(self) -> None:
         """Release programs and devices, once runs and requests that were taken on have ended.
 
@@ -238,6 +304,17 @@ class CompiledModel(Closing):
 
     def __repr__(self) -> str:
         return f"<CompiledModel {self.placement.model.name}: {self.placement.summary()}>"
+
+    def _saved(self) -> Iterator[bytes]:
+        """The content of the model's file."""
+        self._running.append(None)
+        try:
+            if self._closed:
+                raise InputError("this compiled model has been closed; save it before")
+            identity = self._identify()
+            return assembled(self.placement, self._programs, self._devices, self.options, identity)
+        finally:
+            self._running.pop()
 
     def _answer(
         self,

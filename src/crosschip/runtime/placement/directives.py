@@ -45,6 +45,17 @@ class Directives:
         limits = self.min_segment > 1 or self.max_segments is not None
         return self.partition is not None or bool(self.pin) or limits
 
+    def words(self) -> tuple[object, ...]:
+        """The directives as plain values, with the content of a configuration in a file.
+
+        Raises:
+            InputError: a configuration is not of its form, or cannot be read.
+        """
+        entries = () if self.partition is None else parse(self.partition)
+        listed = [entry.text for entry in entries]
+        pins = [*(self.pin or {}).items()]
+        return listed, pins, self.min_segment, self.max_segments, self.strict
+
     def check(self) -> None:
         """Refuse values that are none.
 
