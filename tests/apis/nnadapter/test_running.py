@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -129,19 +128,3 @@ def test_what_was_compiled_outlives_its_model_and_context() -> None:
     NNAdapterContext_destroy(devices)
     (found,) = run(made, [np.array([-1, 1], np.float32)])
     np.testing.assert_array_equal(found, [0, 1])
-
-
-def test_programs_are_kept_in_a_folder(tmp_path: Path) -> None:
-    devices = context("google_xnnpack")
-    for word in ("miss", "hit"):
-        answer = NNAdapterCompilation_create(relu(2), "token", None, str(tmp_path), devices)
-        made = given(answer)
-        done(NNAdapterCompilation_finish(made))
-        assert made.compiled is not None
-        assert made.compiled.model.report.cache == word
-    unsupported = Code.NNADAPTER_FEATURE_NOT_SUPPORTED
-    for model, buffer, folder in ((None, bytes(8), None), (None, None, str(tmp_path))):
-        answer = NNAdapterCompilation_create(model, "token", buffer, folder, devices)
-        wrong(answer, unsupported, "a model is needed")
-    answer = NNAdapterCompilation_create(relu(2), None, None, str(tmp_path), devices)
-    wrong(answer, Code.NNADAPTER_INVALID_PARAMETER, "needs a token")

@@ -176,7 +176,7 @@ def build(model: NNAdapterModel) -> Finished:
             raise invalid(f"{operand.name} is an output of the model, but nothing makes it")
         translator.output(operand, name_of("output", index, operand.type))
     built = translator.builder.build()
-    signature = Signature.of(built)
+    signature = Signature.of(built.inputs, built.outputs)
     for operand, type_ in zip(model.outputs, signature.outputs, strict=True):
         operand.type = type_.copy()
     return Finished(built, sizes.ranges, sizes.profiles)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from typing import Any, NamedTuple
 
+from crosschip.apis.nnadapter.buffers import octets
 from crosschip.apis.nnadapter.context import NNAdapterContext
-from crosschip.apis.nnadapter.enumerations import NNAdapterResultCode
 from crosschip.apis.nnadapter.graph import NNAdapterModel
 from crosschip.apis.nnadapter.results import (
-    Failure,
     Handle,
     invalid,
     live,
@@ -18,8 +19,12 @@ from crosschip.apis.nnadapter.results import (
 )
 from crosschip.apis.nnadapter.signature import Signature
 from crosschip.apis.nnadapter.types import NNAdapterOperandType
+from crosschip.ir import CacheError, Error
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.compiler import compile
+from crosschip.runtime.saving.loading import load_compiled
+
+logger = logging.getLogger("crosschip.nnadapter")
 
 
 class Compiled(NamedTuple):
@@ -38,19 +43,25 @@ class NNAdapterCompilation(Handle):
     """A model that is compiled, or about to be.
 
     Attributes:
-        model: the model; `None` once it is destroyed.
+        model: the model; `None` if there is none, or it is not to be used.
         context: the devices.
-        folder: where its programs are kept; `None` for nowhere.
+        token: the name of what was compiled earlier; empty if nothing is kept.
+        kept: the content of that, or the folder that it is kept in; `None` for neither.
         compiled: what has been compiled; `None` before it is finished.
     """
 
     def __init__(
-        self, model: NNAdapterModel, context: NNAdapterContext, folder: str | None
+        self,
+        model: NNAdapterModel | None,
+        context: NNAdapterContext,
+        token: str,
+        kept: bytes | str | None,
     ) -> None:
         super().__init__()
-        self.model: NNAdapterModel | None = model
+        self.model = model
         self.context = context
-        self.folder = folder
+        self.token = token
+        self.kept = kept
         self.compiled: Compiled | None = None
 
     def destroy(self) -> None:
@@ -68,28 +79,32 @@ def NNAdapterCompilation_create(
     cache_dir: str | None,
     context: NNAdapterContext,
 ) -> NNAdapterCompilation:
-    """Take on a model to compile.
+    """Take on a model to compile, or what was compiled earlier, in one of three ways.
 
-    With a token and a folder, compiled programs are kept in the folder, by their content. What was
-    compiled earlier is not used in place of a model yet.
+    With a token and a buffer, what the buffer holds is used, and the model is not. With a token and
+    a folder, `<token>.nnc` in the folder is used if it is there, and the model is not; else the
+    model is compiled, and the file written. With neither, or a token alone, the model is compiled.
+    What cannot be used (it is damaged, or was compiled for other devices) is told in the log, and
+    the model is compiled if there is one.
 
     Args:
-        model: a model that is finished.
-        cache_token: a name for what is kept.
-        cache_buffer: what was kept.
-        cache_dir: the folder that it is kept in.
+        model: a model that is finished; `None` if it is not needed.
+        cache_token: a name for what is kept: letters, digits, dots, underscores and hyphens.
+        cache_buffer: the content of a file that was written.
+        cache_dir: the folder of such files.
         context: the devices.
     """
     own = live(context, NNAdapterContext)
-    if (cache_buffer is not None or cache_dir) and not cache_token:
-        raise invalid("what is kept needs a token")
-    if cache_buffer is not None or (model is None and cache_dir):
-        code = NNAdapterResultCode.NNADAPTER_FEATURE_NOT_SUPPORTED
-        raise Failure(code, "a model is needed: what was compiled earlier cannot take its place")
-    source = live(model, NNAdapterModel)
-    if source.finished is None:
+    source = None if model is None else live(model, NNAdapterModel)
+    token, kept = _kept(cache_token or "", cache_buffer, cache_dir or "")
+    if isinstance(kept, bytes):
+        # It is in place of the model, which need not even be finished.
+        source = source if source is not None and source.finished is not None else None
+    elif source is None and kept is None:
+        raise invalid("there is neither a model nor what was compiled earlier")
+    elif source is not None and source.finished is None:
         raise invalid("the model has not been finished")
-    return NNAdapterCompilation(source, own, cache_dir or None)
+    return NNAdapterCompilation(source, own, token, kept)
 
 
 @returns_nothing
@@ -106,18 +121,28 @@ def NNAdapterCompilation_finish(compilation: NNAdapterCompilation) -> None:
     if own.compiled is not None:
         raise invalid("the compilation has been finished")
     context = live(own.context, NNAdapterContext)
-    model = live(own.model, NNAdapterModel).finished
-    assert model is not None, "only finished models are taken on"
-    compiled = compile(
-        model.model,
-        context.names,
-        cache=own.folder or False,
-        threads=context.threads,
-        properties=context.properties,
-        ranges=model.ranges,
-        profiles=model.profiles,
-    )
-    own.compiled = Compiled(compiled, Signature.of(model.model))
+    model = None if own.model is None else live(own.model, NNAdapterModel).finished
+    try:
+        compiled = _loaded(own.token, own.kept, context)
+    except Error as error:
+        if model is None:
+            raise invalid(str(error)) from error
+        logger.info("%s; compiling the model", error)
+        compiled = None
+    if compiled is None:
+        assert model is not None, "there is one if there is nothing else"
+        folder = own.kept if isinstance(own.kept, str) else False
+        compiled = compile(
+            model.model,
+            context.names,
+            cache=folder,
+            token=own.token if folder else False,
+            threads=context.threads,
+            properties=context.properties,
+            ranges=model.ranges,
+            profiles=model.profiles,
+        )
+    own.compiled = Compiled(compiled, Signature.of(compiled.inputs, compiled.outputs))
 
 
 @returns_value
@@ -143,6 +168,37 @@ def NNAdapterCompilation_queryInputsAndOutputs(
         if places is not None:
             places[:] = [type_.copy() for type_ in types]
     return len(found[0]), len(found[1])
+
+
+def _kept(token: str, buffer: Any, folder: str) -> tuple[str, bytes | str | None]:
+    """A token, and the content or the folder of what is kept under it."""
+    if not isinstance(token, str) or not isinstance(folder, str):
+        raise invalid(f"the token is {token!r} and the folder {folder!r}, but both must be text")
+    if not token and (buffer is not None or folder):
+        raise invalid("what is kept needs a token")
+    if buffer is not None:
+        return token, octets(buffer).tobytes()
+    return token, folder or None
+
+
+def _loaded(
+    token: str, kept: bytes | str | None, context: NNAdapterContext
+) -> CompiledModel | None:
+    """What was compiled earlier; `None` if nothing is kept.
+
+    Raises:
+        Error: it is not there, is damaged, or was compiled for other devices.
+    """
+    if kept is None:
+        return None
+    if isinstance(kept, str) and not os.path.isdir(kept):
+        raise CacheError(f"there is no folder {kept!r}")
+    compiled = load_compiled(kept, token=token)
+    devices = {segment.device for segment in compiled.placement.segments}
+    if not devices <= set(context.names):
+        compiled.close()
+        raise CacheError(f"{token}: was compiled for {', '.join(sorted(devices))}")
+    return compiled
 
 
 def finished(compilation: NNAdapterCompilation) -> Compiled:

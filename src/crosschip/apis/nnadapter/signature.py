@@ -14,7 +14,7 @@ from crosschip.apis.nnadapter.enumerations import NNAdapterOperandLayoutCode as 
 from crosschip.apis.nnadapter.enumerations import NNAdapterOperandLifetimeCode as Lifetime
 from crosschip.apis.nnadapter.operands import operand_type
 from crosschip.apis.nnadapter.types import NNAdapterOperandType
-from crosschip.ir import Model, Operand, TensorType
+from crosschip.ir import Operand, TensorType
 from crosschip.ir.dimension import name_of as size_name
 
 _PREFIX = "NNADAPTER_"
@@ -33,12 +33,12 @@ class Signature:
     outputs: tuple[NNAdapterOperandType, ...]
 
     @classmethod
-    def of(cls, model: Model) -> Self:
-        """The signature of a model."""
-        profiles = _profiles(model.inputs)
+    def of(cls, inputs: Mapping[str, Operand], outputs: Mapping[str, Operand]) -> Self:
+        """The signature of a model with these inputs and outputs, by name."""
+        profiles = _profiles(inputs)
         return cls(
-            _types(model.inputs, profiles, Lifetime.NNADAPTER_MODEL_INPUT),
-            _types(model.outputs, profiles, Lifetime.NNADAPTER_MODEL_OUTPUT),
+            _types(inputs, profiles, Lifetime.NNADAPTER_MODEL_INPUT),
+            _types(outputs, profiles, Lifetime.NNADAPTER_MODEL_OUTPUT),
         )
 
     def allows(self, shapes: Sequence[Sequence[int]]) -> bool:
