@@ -43,6 +43,7 @@ from crosschip.ir import (
 )
 from crosschip.ir.types import FLOATS, INDICES, MAX_RANK
 from crosschip.ops.definition.kernel import Kernel, kernel_of
+from crosschip.ops.definition.quantized import check_zero_point
 from crosschip.ops.definition.slots import ComputedParameter, Fuse, Parameter, Slot, Tensors
 
 _registry: dict[str, type[Operator]] = {}
@@ -298,6 +299,8 @@ class Operator(Operation):
         kept = self.moved_quantization() if self.moves else None
         each = declared if len(declared) == len(plain) else (declared or (None,)) * len(plain)
         integer = sources[0].type.element_type
+        for quantization in declared:
+            check_zero_point(f"{self.type}: of its output, ", quantization, integer)
         return tuple(
             TensorType(integer, type_.shape, quantization or kept)
             if type_.element_type is ElementType.FLOAT32 and (quantization or kept)
