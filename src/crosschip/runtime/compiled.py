@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from time import perf_counter
 from typing import Any
 from weakref import finalize
 
@@ -16,10 +17,12 @@ from crosschip.ir import Array, InputError, Operand
 from crosschip.ir.closing import Closing
 from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.runtime.execution import Plan
-from crosschip.runtime.guard import GuardedDevice, GuardedProgram, call
+from crosschip.runtime.guard import GuardedDevice, call
 from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.requests import Priority, Request, RequestQueue
 from crosschip.runtime.signature import Signature
+from crosschip.runtime.statistics import PENDING, Histogram, Statistics
 
 _CLOSING_LOOK_SECONDS = 0.001
 
@@ -49,7 +52,7 @@ class CompiledModel(Closing):
     def __init__(
         self,
         placement: Placement,
-        programs: Sequence[GuardedProgram],
+        programs: Sequence[SegmentProgram],
         devices: Mapping[str, GuardedDevice],
         sizes: Sizes,
         report: CompileReport,
@@ -76,6 +79,8 @@ class CompiledModel(Closing):
         self._output_names = tuple(placement.model.outputs)
         self._plan = Plan(placement, programs)
         self._execute = self._plan.execute
+        self._times = Histogram()
+        self._took = self._times.pending.append
         # An entry for each run that is under way: adding and removing one takes no lock.
         self._running: list[None] = []
         self._closed = False
@@ -129,15 +134,21 @@ class CompiledModel(Closing):
         """
         if timeout is not None:
             return self.submit(inputs, outputs, keep, deadline=timeout).result()
+        begin = perf_counter()
         self._running.append(None)
         try:
             arrays = self._signature.arrange(inputs)
             if outputs or keep or (self._plan.submits and _holds_buffers(inputs)):
                 self._check_places(outputs or {}, keep)
-                return self._run_in_place(arrays, outputs or {}, keep)
-            return dict(zip(self._output_names, self._execute(arrays), strict=True))
+                made = self._run_in_place(arrays, outputs or {}, keep)
+            else:
+                made = dict(zip(self._output_names, self._execute(arrays), strict=True))
         finally:
             self._running.pop()
+        self._took(perf_counter() - begin)
+        if len(self._times.pending) > PENDING:
+            self._times.count()
+        return made
 
     def submit(
         self,
@@ -195,7 +206,7 @@ class CompiledModel(Closing):
         return call(device.name, doing, device.device.allocate, type_, tuple(shape))
 
     def prepare(self, shapes: Mapping[str, Sequence[int]]) -> None:
-        """Compile for shapes of the inputs, where a device compiles again for each.
+        """Compile for shapes of the inputs, where that is done for each; bodies of loops, too.
 
         Without it, the first run with such shapes does so.
 
@@ -207,11 +218,17 @@ class CompiledModel(Closing):
             CompileError: a device failed to compile for them.
         """
         sizes = self._signature.sizes(shapes)
-        for segment, program in zip(self.placement.segments, self._programs, strict=True):
-            types = [operand.type.substitute(sizes) for operand in segment.inputs]
-            known = [type_.static_shape for type_ in types]
-            if all(shape is not None for shape in known):
-                program.prepare([shape for shape in known if shape is not None])
+        for program in self._programs:
+            program.prepare(sizes)
+
+    def statistics(self) -> Statistics:
+        """The figures about the runs so far: calls, times, and for each segment programs and bytes.
+
+        They print as a table; `Statistics.to_json` has them as plain data.
+        """
+        calls, latency = self._times.latency()
+        segments = [found for program in self._programs for found in program.statistics()]
+        return Statistics(calls, latency, segments)
 
     def close(self) -> None:
         """Release programs and devices, once runs and requests that were taken on have ended.
@@ -240,9 +257,15 @@ class CompiledModel(Closing):
         keep: Collection[str],
     ) -> dict[str, Any]:
         """`run` for values that have been checked."""
+        begin = perf_counter()
         if outputs or keep or self._plan.submits:
-            return self._run_in_place(values, outputs, keep)
-        return dict(zip(self._output_names, self._plan.execute(values), strict=True))
+            made = self._run_in_place(values, outputs, keep)
+        else:
+            made = dict(zip(self._output_names, self._plan.execute(values), strict=True))
+        self._took(perf_counter() - begin)
+        if len(self._times.pending) > PENDING:
+            self._times.count()
+        return made
 
     def _check_places(self, outputs: Mapping[str, Array | Buffer], keep: Collection[str]) -> None:
         for name in (*outputs, *keep):
