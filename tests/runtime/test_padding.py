@@ -236,7 +236,7 @@ def test_few_programs_do_for_many_batches() -> None:
             )
         compiled.prepare({"x0": (7, 3, 6, 5)})
         (found,) = compiled.statistics().segments
-    assert sorted(shapes[0][0] for shapes in device.shapes) == [1, 2, 4, 8, 16]
+    assert {shapes[0][0] for shapes in device.shapes} == {1, 2, 4, 8, 16}
     assert (found.compiled, found.padded, found.evicted) == (5, 18 - 5, 0)
 
 
