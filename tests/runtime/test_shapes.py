@@ -17,7 +17,20 @@ from tests.modelling import DelegatingDevice, close, float32, model_of, outputs_
 import crosschip
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Capabilities, CompileError, Offer, Options, Program, Sizing, Support
-from crosschip.ir import Array, Builder, InputError, Model, Operand, Shape, UnsupportedError, symbol
+from crosschip.ir import (
+    Array,
+    Builder,
+    InputError,
+    Loop,
+    Model,
+    Operand,
+    Operation,
+    Shape,
+    TensorType,
+    UnsupportedError,
+    symbol,
+)
+from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.ops.standard.activation import Relu, Sigmoid, Softmax, Tanh
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.convolution import Conv2D
@@ -475,3 +488,43 @@ def test_as_few_programs_are_compiled_as_the_order_allows(static: Static) -> Non
     assert found.hits == 2000 - found.compiled
     assert found.evicted == found.compiled - 8
     assert static.most_open <= 9, "the one that goes is closed once its successor is there"
+
+
+def doubled_body(type_: TensorType) -> Model:
+    """A loop's body that doubles what it is given."""
+    b = Builder("body")
+    b.input("i", ITERATION)
+    condition = b.input("going", CONDITION)
+    b.output("goes_on", condition)
+    state = b.input("state", type_)
+    b.output("next", b.add(Add, state, state))
+    return b.build()
+
+
+class Plain(Static):
+    """A device that leaves control flow to the runtime."""
+
+    def supports(self, operation: Operation, options: Options) -> Support:
+        if operation.bodies:
+            return Support.no(operation, "", "is left to the runtime")
+        return super().supports(operation, options)
+
+
+def test_profiles_and_preparation_reach_bodies() -> None:
+    type_ = float32(symbol("N"))
+    b = Builder("looped")
+    x, count = b.input("x", type_), b.input("n", TensorType(ITERATION.element_type, ()))
+    (looped,) = b.insert(Loop.of("loop", count, None, [x], [], doubled_body(type_)))
+    b.output("y", b.add(Relu, looped))
+    device = Plain(name="static")
+    with crosschip.compile(b.build(), [device], cache=False, profiles=[{"N": 2}]) as compiled:
+        assert sorted(device.shapes) == [((2,),)] * 2, "the body's and the other"
+        compiled.prepare({"x": (3,), "n": ()})
+        assert sorted(device.shapes) == [((2,),)] * 2 + [((3,),)] * 2
+        for size in (2, 3, 5):
+            given = np.ones(size, np.float32)
+            assert compiled(given, np.array(4)).tolist() == [16] * size
+        assert len(device.shapes) == 6
+        body = next(s for s in compiled.statistics().segments if s.runs == 12)
+        assert (body.device, body.compiled, body.hits) == ("static", 3, 12 - 1)
+        assert set(compiled.placement.every_way()) == {"", "a program a shape, 16 at most"}

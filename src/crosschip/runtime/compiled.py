@@ -80,7 +80,7 @@ class CompiledModel(Closing):
         self._plan = Plan(placement, programs)
         self._execute = self._plan.execute
         self._times = Histogram()
-        self._took = self._times.pending.append
+        self._pending = self._times.pending
         # An entry for each run that is under way: adding and removing one takes no lock.
         self._running: list[None] = []
         self._closed = False
@@ -145,8 +145,9 @@ class CompiledModel(Closing):
                 made = dict(zip(self._output_names, self._execute(arrays), strict=True))
         finally:
             self._running.pop()
-        self._took(perf_counter() - begin)
-        if len(self._times.pending) > PENDING:
+        pending = self._pending
+        pending.append(perf_counter() - begin)
+        if len(pending) > PENDING:
             self._times.count()
         return made
 
@@ -262,8 +263,9 @@ class CompiledModel(Closing):
             made = self._run_in_place(values, outputs, keep)
         else:
             made = dict(zip(self._output_names, self._plan.execute(values), strict=True))
-        self._took(perf_counter() - begin)
-        if len(self._times.pending) > PENDING:
+        pending = self._pending
+        pending.append(perf_counter() - begin)
+        if len(pending) > PENDING:
             self._times.count()
         return made
 

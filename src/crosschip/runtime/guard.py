@@ -255,7 +255,7 @@ class GuardedProgram(SegmentProgram):
         self._dtypes = [type_.element_type.dtype for type_ in self._types]
         self._objects = any(type_.element_type is ElementType.OBJECT for type_ in types)
         self._rules = call(name, "telling its rules", tuple, program.rules)
-        self._accepted: tuple[object, object] = (None, None)
+        self._accepted: tuple[object, int, int] = (None, 0, 0)
         self._segment = model.name
         sides = self._inputs, self._types
         self._open = any(type_.static_shape is None for side in sides for type_ in side)
@@ -348,13 +348,14 @@ class GuardedProgram(SegmentProgram):
                 shapes = [array.shape for array in made], [array.shape for array in inputs]
         except (TypeError, IndexError, AttributeError, KeyError):
             raise self._misfit(f"returned {_kind_of(made)} where outputs belong") from None
-        if shapes != self._accepted:
+        accepted = self._accepted
+        if shapes != accepted[0]:
             self._check_shapes(inputs, made)
-            self._accepted = shapes
+            accepted = self._accepted = (shapes, _bytes_of(inputs), _bytes_of(made))
         self._runs += 1
         if self._open:
-            self._bytes_in += sum([array.nbytes for array in inputs if type(array) is np.ndarray])
-            self._bytes_out += sum([array.nbytes for array in made if type(array) is np.ndarray])
+            self._bytes_in += accepted[1]
+            self._bytes_out += accepted[2]
         if self._rules:
             for rule, kept in zip(self._rules, made[len(self._outputs) :], strict=True):
                 if not np.all(kept):
@@ -469,6 +470,11 @@ def bytes_of(type_: TensorType) -> int:
     if type_.element_type in PYTHONS_TYPES:
         return 0
     return math.prod(type_.static_shape or ()) * type_.element_type.dtype.itemsize
+
+
+def _bytes_of(values: Sequence[Array]) -> int:
+    arrays = (value for value in values if type(value) is np.ndarray and not value.dtype.hasobject)
+    return sum(array.nbytes for array in arrays)
 
 
 def _bytes_in(buffer: Buffer) -> int:

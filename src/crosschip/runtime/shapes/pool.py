@@ -17,7 +17,7 @@ class Lease(Generic[V]):
 
     Attributes:
         value: the thing.
-        uses: how often it has been taken.
+        uses: how often it has been used.
     """
 
     __slots__ = ("dropped", "users", "uses", "value")
@@ -75,7 +75,6 @@ class Pool(Generic[K, V]):
                     self._kept.move_to_end(key)
                     self.hits += 1
                     lease.users += 1
-                    lease.uses += 1
                     return lease
                 begun = self._making.get(key)
                 if begun is None:
@@ -84,10 +83,11 @@ class Pool(Generic[K, V]):
                 return self._made(key, mine)
             begun.result()
 
-    def give_back(self, lease: Lease[V]) -> None:
-        """End the use of what has been taken."""
+    def give_back(self, lease: Lease[V], *, used: bool = True) -> None:
+        """Give back what has been taken; it counts as a use unless nothing was done with it."""
         with self._lock:
             lease.users -= 1
+            lease.uses += used
             unused = lease.dropped and not lease.users
         if unused:
             self._close(lease.value, lease.uses)
@@ -112,7 +112,7 @@ class Pool(Generic[K, V]):
             else:
                 mine.set_result(None)
             raise
-        lease.users = lease.uses = 1
+        lease.users = 1
         with self._lock:
             self._kept[key] = lease
             self.made += 1

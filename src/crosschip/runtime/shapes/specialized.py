@@ -115,7 +115,7 @@ class SpecializedProgram(SegmentProgram):
         elements = tuple([numbers for numbers in held if numbers is not None])
         if len(known) == len(shapes) and len(elements) == len(held):
             wider = known if self._padding is None else self._padding.shapes(known)
-            self._pool.give_back(self._pool.take((wider, elements)))
+            self._pool.give_back(self._pool.take((wider, elements)), used=False)
 
     def statistics(self) -> Iterable[SegmentStatistics]:
         found = self._past
