@@ -45,7 +45,7 @@ class Sampling:
                 answers[index] = Support.no(operation, "", detail, Rule.SHAPE)
             except ModelError:
                 # Typical sizes do not fit; others may, which is for the device to say.
-                sound[index] = operation
+                sound[index] = self._fixing.standing(operation)
             else:
                 if made is not None:
                     sound[index] = made
