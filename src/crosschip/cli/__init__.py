@@ -1,8 +1,8 @@
 """The command line: a file a command, found by being here.
 
-A module of this package whose name does not start with `_` is a command of that name; its function
-`command` is it. Importing the package itself imports next to nothing, so that whatever takes time
-is inside `main`, which says what an interruption does.
+A module of this package whose name does not start with `_` is a command of that name: its function
+`command`, or, if it has several, its `app`. Importing the package itself imports next to nothing,
+so that whatever takes time is inside `main`, which says what an interruption does.
 """
 
 from __future__ import annotations
@@ -66,7 +66,11 @@ def _app() -> typer.Typer:
     app.callback()(general)
     for module in iter_modules(__path__):
         if not module.name.startswith("_"):
-            app.command(module.name)(import_module(f"{__name__}.{module.name}").command)
+            loaded = import_module(f"{__name__}.{module.name}")
+            if hasattr(loaded, "app"):
+                app.add_typer(loaded.app, name=module.name)
+            else:
+                app.command(module.name)(loaded.command)
     return app
 
 

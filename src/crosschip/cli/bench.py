@@ -14,14 +14,18 @@ import typer
 import crosschip
 from crosschip.bench.peers import PeerRun, open_peer
 from crosschip.bench.timing import Timing, interleave
-from crosschip.cli import _options
+from crosschip.cli import _compiled, _options
 from crosschip.cli._show import document, doing, table
 from crosschip.ir import Array
 
 OURS = "crosschip"
 
+_MEANINGFUL = ("model", "runs", "input", "shape", "seed", "as_json")
+"""The parameters that mean something for a model that is compiled already."""
+
 
 def command(
+    context: typer.Context,
     model: _options.ModelPath,
     devices: _options.Devices = "auto",
     against: Annotated[str, typer.Option(help="Engines to call directly, as in openvino.")] = "",
@@ -41,33 +45,41 @@ def command(
     budget: _options.Limits = None,
     as_json: _options.Json = False,
 ) -> None:
-    """Time a model on devices, in turn with engines that run the same file directly."""
+    """Time a model on devices, in turn with engines that run the same file directly.
+
+    A file that `crosschip compile` wrote is timed as it is, with no engine beside it.
+    """
     threads = threads or os.cpu_count()
     limits, settings = _options.budget(budget), _options.properties(property)
-    loaded = crosschip.load(model, budget=limits)
-    inputs = _options.inputs(loaded, input, _options.shapes(shape), seed)
+    shapes = _options.shapes(shape)
     peers: dict[str, PeerRun] = {}
-    for engine in filter(None, against.split(",")):
-        with doing(f"compiling with {engine} directly"):
-            peers[engine] = open_peer(engine)(model, inputs, threads)
-    with (
-        doing(f"compiling for {devices}"),
-        crosschip.compile(
-            loaded,
-            devices,
-            shapes={name: array.shape for name, array in inputs.items()},
-            cache=use_cache,
-            precision=precision,
-            threads=threads,
-            properties=settings,
-            partition=_options.partition(partition),
-            pin=_options.pins(pin),
-            min_segment=min_segment,
-            max_segments=max_segments,
-            strict=strict,
-            budget=limits,
-        ) as compiled,
-    ):
+    if _compiled.is_compiled(model):
+        compiled = _compiled.load(model, context, _MEANINGFUL)
+        inputs = _options.inputs(compiled.placement.model, input, shapes, seed)
+        threads = compiled.options.threads or threads
+    else:
+        loaded = crosschip.load(model, budget=limits)
+        inputs = _options.inputs(loaded, input, shapes, seed)
+        for engine in filter(None, against.split(",")):
+            with doing(f"compiling with {engine} directly"):
+                peers[engine] = open_peer(engine)(model, inputs, threads)
+        with doing(f"compiling for {devices}"):
+            compiled = crosschip.compile(
+                loaded,
+                devices,
+                shapes={name: array.shape for name, array in inputs.items()},
+                cache=use_cache,
+                precision=precision,
+                threads=threads,
+                properties=settings,
+                partition=_options.partition(partition),
+                pin=_options.pins(pin),
+                min_segment=min_segment,
+                max_segments=max_segments,
+                strict=strict,
+                budget=limits,
+            )
+    with compiled:
         seconds = interleave({OURS: lambda: compiled.run(inputs), **peers}, runs)
         ours = list(compiled.run(inputs).values())
     report = _report(seconds, {engine: _difference(ours, run()) for engine, run in peers.items()})

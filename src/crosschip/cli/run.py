@@ -9,16 +9,20 @@ import numpy as np
 import typer
 
 import crosschip
-from crosschip.cli import _options
+from crosschip.cli import _compiled, _options
 from crosschip.cli._show import console, document, doing, table
-from crosschip.ir import InputError
+from crosschip.ir import Array, InputError
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.inputs import write_value
 
 _MAX_NAME = 50  # of an output in a file name: no file system takes them at any length
 
+_MEANINGFUL = ("model", "input", "shape", "save", "seed", "as_json")
+"""The parameters that mean something for a model that is compiled already."""
+
 
 def command(
+    context: typer.Context,
     model: _options.ModelPath,
     devices: _options.Devices = "auto",
     input: _options.Inputs = None,
@@ -40,9 +44,17 @@ def command(
     budget: _options.Limits = None,
     as_json: _options.Json = False,
 ) -> None:
-    """Compile a model, run it once on given or random inputs, and say where it ran."""
+    """Compile a model, run it once on given or random inputs, and say where it ran.
+
+    A file that `crosschip compile` wrote is run as it is.
+    """
     shapes, limits = _options.shapes(shape), _options.budget(budget)
     settings = _options.properties(property)
+    if _compiled.is_compiled(model):
+        compiled = _compiled.load(model, context, _MEANINGFUL)
+        given = _options.inputs(compiled.placement.model, input, shapes, seed)
+        _run(compiled, given, save, as_json=as_json)
+        return
     with doing(f"importing {model}"):
         loaded = crosschip.load(model, budget=limits)
     inputs = _options.inputs(loaded, input, shapes, seed)
@@ -62,6 +74,12 @@ def command(
             strict=strict,
             budget=limits,
         )
+    _run(compiled, inputs, save, as_json=as_json)
+
+
+def _run(
+    compiled: CompiledModel, inputs: dict[str, Array], save: Path | None, *, as_json: bool
+) -> None:
     with compiled:
         start = time.perf_counter()
         outputs = compiled.run(inputs)
@@ -137,8 +155,9 @@ def _print(
     )
     console.print(compiled.placement.summary(), highlight=False)
     report = compiled.report
+    how = "loaded" if report.cache == "file" else "compiled"
     console.print(
-        f"compiled in {report.milliseconds:.0f} ms (cache: {report.cache}), "
+        f"{how} in {report.milliseconds:.0f} ms (cache: {report.cache}), "
         f"first run took {latency:.2f} ms"
     )
     if compiled.placement.choice:

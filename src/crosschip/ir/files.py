@@ -12,6 +12,7 @@ import stat
 import threading
 import weakref
 from abc import ABC, abstractmethod
+from functools import cache
 from io import FileIO
 from math import prod
 from pathlib import Path
@@ -98,6 +99,18 @@ class Window:
             end = min(place + max(count, _WINDOW), self.source.size)
             self._held = self.source.read(place, end)
         return self._held, index
+
+    def elements(self, dtype: np.dtype[Any], count: int, place: int) -> NDArray[Any] | Stored:
+        """A list of elements, lowest byte first, from a place on; few are copied from here.
+
+        Raises:
+            OSError: they cannot be read, or have changed.
+        """
+        size = count * dtype.itemsize
+        if size > _SMALL:
+            return self.source.elements(dtype, count, place)
+        held, index = self.at(place, size)
+        return Held(held[index : index + size]).elements(dtype, count, 0)
 
 
 class Held(Source):
@@ -218,5 +231,32 @@ class Stored:
         return array
 
 
+class Absent(Stored):
+    """Elements that were left out where a model was saved; only their type is known."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+        self._name = name
+        self.dtype = dtype
+        self.shape = shape
+
+    def reshape(self, shape: tuple[int, ...]) -> Stored:
+        """The same lack as an array of another shape."""
+        return Absent(self._name, self.dtype, shape)
+
+    def read(self) -> NDArray[Any]:
+        """Always an error.
+
+        Raises:
+            ModelFileError: the elements are not there.
+        """
+        raise ModelFileError(
+            f"the elements of {self._name!r} were left out where the model was saved, since the "
+            f"compiled programs hold them"
+        )
+
+
+@cache
 def _low_first(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype.newbyteorder("<")

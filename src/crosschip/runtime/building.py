@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -22,8 +22,8 @@ from crosschip.ir import (
 from crosschip.ir.budget import spending
 from crosschip.runtime.blaming import Failed, culprits
 from crosschip.runtime.cache.entry import Entry
-from crosschip.runtime.cache.folder import Cache
-from crosschip.runtime.cache.key import cache_key
+from crosschip.runtime.cache.key import Fingerprints, cache_key
+from crosschip.runtime.cache.store import Store
 from crosschip.runtime.control import RUNTIME, program_for
 from crosschip.runtime.execution import Execute, Plan, is_whole
 from crosschip.runtime.guard import GuardedDevice, GuardedProgram
@@ -47,22 +47,24 @@ class Compilation:
     Attributes:
         devices: by name, in the order of preference.
         options: how devices are to compile.
-        cache: where programs are kept; `None` for nowhere.
+        store: where programs are kept; `None` for nowhere.
         constraints: the caller's on the placement.
         budget: what placing may cost.
         buckets: the sizes to pad to, by the name of a size.
         blames: whether errors are to name the operations at fault, which may take many attempts.
         taken: the device that has said yes to all that there is, with other sizes.
+        fingerprints: of the model's constants, for all keys.
     """
 
     devices: Mapping[str, GuardedDevice]
     options: Options
-    cache: Cache | None = None
+    store: Store | None = None
     constraints: Constraints = field(default_factory=Constraints)
     budget: Budget | None = None
     buckets: Buckets = field(default_factory=dict)
     blames: bool = False
     taken: str = ""
+    fingerprints: Fingerprints = field(default_factory=Fingerprints)
 
     def asks(self) -> dict[str, Ask]:
         """The way to ask each device."""
@@ -70,6 +72,17 @@ class Compilation:
             name: _yes if self._has_taken(device) else asking(device, self.options)
             for name, device in self.devices.items()
         }
+
+    def make(self, segment: Segment, placement: Placement) -> Built:
+        """The program of a segment: compiled, unless it is kept from an earlier time.
+
+        Raises:
+            Failed: its device fails to compile it.
+        """
+        try:
+            return _build(segment, placement, self)
+        except CompileError as error:
+            raise Failed(segment, error) from error
 
     def _has_taken(self, device: GuardedDevice) -> bool:
         """Tell whether a device need not be asked."""
@@ -107,7 +120,7 @@ def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, 
                 raise
             raise DeviceError(str(error)) from error
         try:
-            return placement, build_all(placement, compilation)
+            return placement, build_all(placement, compilation.make)
         except Failed as failed:
             if len(devices) == 1 or constraints.strict:
                 if compilation.blames:
@@ -162,17 +175,18 @@ def _way(segment: Segment, placement: Placement, compilation: Compilation) -> st
     return told(sizes.specializations, Padding(segment.model, compilation.buckets))
 
 
-def build_all(placement: Placement, compilation: Compilation) -> list[Built]:
-    """Compile every segment, in parallel; they do not depend on each other until they run."""
+Make = Callable[[Segment, Placement], Built]
+"""Makes the program of a segment that a device runs, of a placement."""
+
+
+def build_all(placement: Placement, make: Make) -> list[Built]:
+    """Make the program of every segment, in parallel: until they run, none needs another."""
     segments = placement.segments
 
     def build(segment: Segment) -> Built:
         if segment.device == RUNTIME:
-            return _build_control(segment, placement, compilation)
-        try:
-            return _build(segment, placement, compilation)
-        except CompileError as error:
-            raise Failed(segment, error) from error
+            return _build_control(segment, placement, make)
+        return make(segment, placement)
 
     if len(segments) < 2:
         return [build(segment) for segment in segments]
@@ -188,15 +202,15 @@ def build_all(placement: Placement, compilation: Compilation) -> list[Built]:
     return built
 
 
-def _build_control(segment: Segment, placement: Placement, compilation: Compilation) -> Built:
-    """Compile the bodies of control flow that the runtime runs itself."""
+def _build_control(segment: Segment, placement: Placement, make: Make) -> Built:
+    """The bodies of control flow that the runtime runs itself, and the program around them."""
     (operation,) = segment.model.operations
     assert isinstance(operation, ControlFlow), "nothing else goes to the runtime"
     built: list[Built] = []
     bodies: list[Execute] = []
     with ExitStack() as failing:
         for body in placement.bodies(operation):
-            parts = build_all(body, compilation)
+            parts = build_all(body, make)
             for part in parts:
                 failing.callback(part.program.close)
             built += parts
@@ -213,14 +227,14 @@ def _build(segment: Segment, placement: Placement, compilation: Compilation) -> 
     sizes = compilation.options.sizes
     if way_of(device.capabilities, placement.given, model, sizes) is Way.A_PROGRAM_A_SHAPE:
         return _build_for_shapes(segment, placement, compilation)
-    if compilation.cache is None:
+    if compilation.store is None:
         return Built(device.compile(model, compilation.options), "off")
-    store = _Store(segment, device, compilation.options, compilation.cache)
-    program = store.load()
+    kept = _Kept(segment, device, compilation, compilation.store)
+    program = kept.load()
     if program is not None:
         return Built(program, "hit")
     program = device.compile(model, compilation.options)
-    return Built(program, "miss" if store.save(program) else "off")
+    return Built(program, "miss" if kept.save(program) else "off")
 
 
 def _build_for_shapes(segment: Segment, placement: Placement, compilation: Compilation) -> Built:
@@ -259,9 +273,10 @@ def _on_devices(names: Sequence[str], compilation: Compilation, *, blames: bool)
     return Compilation(
         {name: compilation.devices[name] for name in names},
         replace(compilation.options, sizes=Sizes()),
-        compilation.cache,
+        compilation.store,
         blames=blames,
         taken=names[0],
+        fingerprints=compilation.fingerprints,
     )
 
 
@@ -290,18 +305,18 @@ def _compiled(model: Model, compilation: Compilation, words: list[Built]) -> Com
     return Compiled(run, programs, whole, sum(one.cache == "hit" for one in built))
 
 
-class _Store:
+class _Kept:
     """The place of one program in the cache."""
 
     def __init__(
-        self, segment: Segment, device: GuardedDevice, options: Options, cache: Cache
+        self, segment: Segment, device: GuardedDevice, compilation: Compilation, store: Store
     ) -> None:
         self._model = segment.model
         self._device = device
-        self._options = options
-        self._cache = cache
+        self._options = compilation.options
+        self._store = store
         self._entry = Entry(
-            cache_key(segment.model, device, options),
+            cache_key(segment.model, device, compilation.options, compilation.fingerprints),
             segment.device,
             device.version,
             segment.model.name,
@@ -310,13 +325,13 @@ class _Store:
 
     def load(self) -> GuardedProgram | None:
         """The program that is kept; `None` if there is none that the device loads."""
-        saved = self._cache.read(self._entry)
+        saved = self._store.read(self._entry)
         if saved is None:
             return None
         try:
             return self._device.load(saved, self._model, self._options)
         except DeviceError as error:
-            self._cache.discard(self._entry, str(error))
+            self._store.discard(self._entry, str(error))
             return None
 
     def save(self, program: GuardedProgram) -> bool:
@@ -331,7 +346,7 @@ class _Store:
             return False
         if saved is None:
             return False
-        self._cache.write(self._entry, bytes(saved))
+        self._store.write(self._entry, bytes(saved))
         return True
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cache as cached
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -17,17 +20,28 @@ from crosschip.ir.budget import check_sizes
 from crosschip.passes import Specialize, simplify
 from crosschip.passes.specialize import shapes_and_sizes
 from crosschip.runtime.automatic import SLOWEST, Automatic
-from crosschip.runtime.building import Compilation, cache_word, limited, place_and_build, tell_ways
-from crosschip.runtime.cache.folder import CacheArgument, open_cache
+from crosschip.runtime.building import (
+    Built,
+    Compilation,
+    cache_word,
+    limited,
+    place_and_build,
+    tell_ways,
+)
+from crosschip.runtime.cache.container import recognizes
+from crosschip.runtime.cache.key import Fingerprints, model_key, request_key
+from crosschip.runtime.cache.store import CacheArgument, Store, open_store
 from crosschip.runtime.compiled import CompiledModel, CompileReport
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.discovery import open_automatic, open_device
 from crosschip.runtime.guard import GuardedDevice
 from crosschip.runtime.measuring import Choice
-from crosschip.runtime.placement.constraints import Constraints
 from crosschip.runtime.placement.directives import Directives
 from crosschip.runtime.placement.placing import Placement, place
+from crosschip.runtime.saving.form import Identity
+from crosschip.runtime.saving.kept import Kept
 from crosschip.runtime.shapes.arguments import Profiles, Ranges, buckets_from, sizes_from
+from crosschip.runtime.shapes.padding import Buckets
 
 Devices = Literal["auto"] | str | Sequence[str | Device]
 
@@ -41,6 +55,7 @@ def compile(
     shapes: Mapping[str, Sequence[int] | int] | None = None,
     cache: CacheArgument = True,
     cache_size: int | None = None,
+    token: str | bool = False,
     precision: str = "float32",
     threads: int | None = None,
     properties: Mapping[str, Mapping[str, str]] | None = None,
@@ -68,9 +83,16 @@ def compile(
             as below. A name is `openvino`, or `openvino:GPU` for one of several chips.
         shapes: fixed shapes for inputs, by name, where the model leaves sizes open; or single
             sizes, by the names that the inputs' types have for them.
-        cache: `True` for the default folder, a folder, or `False` for none.
+        cache: where compiled programs are kept, each found again by the content of what it
+            computes: `True` for the default folder, a folder, a `crosschip.Memory`, or `False` for
+            nowhere. With a token, also a buffer with what `CompiledModel.to_bytes` returned.
         cache_size: how many bytes the cache folder may take; `None` for `CROSSCHIP_CACHE_SIZE`,
             or 2 GiB.
+        token: a name under which the compiled model is kept as a whole, as `<token>.nnc` in a
+            folder, instead of its programs one by one; `True` for one made from the content of the
+            model (`CompiledModel.token`). What is kept under it but of another model, or compiled
+            for other devices or with other options, is not used: a warning says so, and the model
+            is compiled.
         precision: the arithmetic for float32 operations: `float32`, `bfloat16` or `float16`.
         threads: how many processor threads a run may use; `None` leaves it to the devices.
         properties: settings for devices, by device name.
@@ -114,37 +136,18 @@ def compile(
     _check_count("queue_size", queue_size)
     directives = Directives(partition, pin, min_segment, max_segments, strict)
     directives.check()
-    store = open_cache(cache, cache_size)
+    store = open_store(cache, cache_size, token)
     given, model = _prepared(model, shapes, budget)
     types = {name: operand.type for name, operand in model.inputs.items()}
     sizes = sizes_from(types, ranges, profiles, specializations)
     options, padded = _options(precision, threads, sizes), buckets_from(buckets)
-    constraints = Constraints()
-
-    def build(devices: Mapping[str, GuardedDevice]) -> CompiledModel:
-        compilation = Compilation(devices, options, store, constraints, budget, padded)
-        placement, built = place_and_build(model, compilation)
-        tell_ways(placement, compilation)
-        report = CompileReport((time.perf_counter() - start) * 1e3, cache_word(built))
-        programs = [one.program for one in built]
-        return CompiledModel(
-            placement, programs, devices, options.sizes, report, in_flight, queue_size
-        )
-
     with ExitStack() as owned:
         opened = _open(devices, {} if properties is None else properties, owned)
-        automatic = None
-        if devices == "auto" and len(opened) > 1:
-            automatic = Automatic(model, opened, options, store)
-        ordered: Mapping[str, GuardedDevice] = opened
-        if automatic is not None and directives.moves:
-            ordered = _in_order(opened, automatic.remembered())
-        with limited(model, budget):
-            constraints = directives.constraints(model, given, _kinds(ordered))
-        if automatic is None or directives.moves:
-            compiled = build(ordered)
-        else:
-            compiled = _automatic(model, opened, options, automatic, budget, build)
+        task = _Task(
+            model, given, opened, options, padded, directives, token, store, budget, in_flight,
+            queue_size, automatic=devices == "auto",
+        )  # fmt: skip
+        compiled = task.kept_or_compiled()
         owned.pop_all()
     theirs = _instances(devices)
     compiled.own(device for device in opened.values() if device.device not in theirs)
@@ -152,6 +155,112 @@ def compile(
     compiled.report = replace(compiled.report, milliseconds=taken)
     _tell(compiled.placement)
     return compiled
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """The task of one call of `compile`: its arguments, checked and opened.
+
+    Attributes:
+        model: the model, simplified.
+        given: the model before that.
+        devices: those that it may go to, by name.
+        buckets: the sizes to pad to, by the name of a size.
+        automatic: whether the order of the devices is to be found.
+        fingerprints: of the model's constants, for all keys.
+    """
+
+    model: Model
+    given: Model
+    devices: Mapping[str, GuardedDevice]
+    options: Options
+    buckets: Buckets
+    directives: Directives
+    token: str | bool
+    store: Store | None
+    budget: Budget | None
+    in_flight: int
+    queue_size: int
+    automatic: bool
+    fingerprints: Fingerprints = field(default_factory=Fingerprints)
+
+    def kept_or_compiled(self) -> CompiledModel:
+        """The compiled model, as a whole from the store if a token says so and it is there."""
+        if not self.token or self.store is None:
+            return self._compiled(self.store)
+        kept = Kept(self.store, self._identify(), self.model, self.devices)
+        compiled, word = kept.load(self.in_flight, self.queue_size), "hit"
+        if compiled is None:
+            compiled = self._compiled(None)
+            word = "miss" if kept.save(compiled) else "off"
+        compiled.report = CompileReport(0.0, word)
+        return compiled
+
+    def _compiled(self, store: Store | None) -> CompiledModel:
+        """The compiled model, whose programs come one by one from a store if they are there."""
+        auto = None
+        if self.automatic and len(self.devices) > 1:
+            auto = Automatic(self.model, self.devices, self.options, store, self.fingerprints)
+        devices = self.devices
+        if auto is not None and self.directives.moves:
+            devices = _in_order(devices, auto.remembered())
+        with limited(self.model, self.budget):
+            constraints = self.directives.constraints(self.model, self.given, _kinds(devices))
+
+        def build(devices: Mapping[str, GuardedDevice]) -> CompiledModel:
+            compilation = Compilation(
+                devices, self.options, store, constraints, self.budget, self.buckets,
+                fingerprints=self.fingerprints,
+            )  # fmt: skip
+            placement, built = place_and_build(self.model, compilation)
+            tell_ways(placement, compilation)
+            return self._joined(placement, built, devices)
+
+        if auto is None or self.directives.moves:
+            return build(devices)
+        return _automatic(self.model, devices, self.options, auto, self.budget, build)
+
+    def _joined(
+        self, placement: Placement, built: Sequence[Built], devices: Mapping[str, GuardedDevice]
+    ) -> CompiledModel:
+        return CompiledModel(
+            placement,
+            [one.program for one in built],
+            devices,
+            self.options,
+            CompileReport(0.0, cache_word(built)),
+            self._identify,
+            self.in_flight,
+            self.queue_size,
+        )
+
+    @property
+    def _identify(self) -> Callable[[], Identity]:
+        """Tells the marks of what the call asks for, and holds nothing else of the task."""
+        padded = sorted((name, list(sizes)) for name, sizes in self.buckets.items())
+        wishes = self.directives.words(), padded, os.cpu_count() if self.automatic else None
+        token = self.token if isinstance(self.token, str) else ""
+        devices = list(self.devices.values())
+        return cached(
+            partial(_identity, self.model, devices, self.options, wishes, token, self.fingerprints)
+        )
+
+
+def _identity(
+    model: Model,
+    devices: Sequence[GuardedDevice],
+    options: Options,
+    wishes: object,
+    token: str,
+    fingerprints: Fingerprints,
+) -> Identity:
+    """The marks of a compiled model; the token is made of the others unless there is one."""
+    key = model_key(model, fingerprints)
+    request = request_key(key, devices, options, wishes)
+    return Identity(token or request[:_TOKEN_DIGITS], key, request)
+
+
+_TOKEN_DIGITS = 32
 
 
 def _automatic(
@@ -248,7 +357,7 @@ def explain(
         opened = _open(devices, {} if properties is None else properties, owned)
         choice = None
         if devices == "auto":
-            choice = Automatic(model, opened, options, open_cache(cache)).remembered()
+            choice = Automatic(model, opened, options, open_store(cache)).remembered()
         ordered = _in_order(opened, choice)
         with limited(model, budget):
             constraints = directives.constraints(model, given, _kinds(ordered))
@@ -266,6 +375,7 @@ def _prepared(
 ) -> tuple[Model, Model]:
     """The model, loaded if it is not yet, with the shapes fixed; and that simplified."""
     if not isinstance(model, Model):
+        _check_uncompiled(model)
         # Importers are found where users find them: the runtime itself knows none.
         model = cast(Model, import_module("crosschip").load(model, budget=budget))
     with limited(model, budget):
@@ -274,6 +384,13 @@ def _prepared(
             model = Specialize(*shapes_and_sizes(types, shapes))(model)
         check_sizes(model)
         return model, simplify(model)
+
+
+def _check_uncompiled(source: object) -> None:
+    """Refuse a file that holds a compiled model, where a model is wanted."""
+    if isinstance(source, str | os.PathLike | bytes) and recognizes(source):
+        where = "the content" if isinstance(source, bytes) else source
+        raise InputError(f"{where}: is compiled already; load it with crosschip.load_compiled")
 
 
 def _open(
@@ -347,4 +464,4 @@ def _options(precision: str, threads: int | None, sizes: Sizes) -> Options:
 
 def _check_count(name: str, value: object) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InputError(f"{name} is {value!r}, but must be at least 1")
+        raise InputError(f"{name} is {value!r}, but must be an integer of at least 1")

@@ -61,6 +61,14 @@ class SegmentProgram(ABC):
             CompileError: the device did not.
         """
 
+    def save(self) -> bytes | None:
+        """The bytes from which the device loads the program; `None` if there are none.
+
+        Raises:
+            DeviceError: the device fails to save it, or it is not one program.
+        """
+        return None
+
     @abstractmethod
     def statistics(self) -> Iterable[SegmentStatistics]:
         """The figures about the segment, and about those of its bodies."""

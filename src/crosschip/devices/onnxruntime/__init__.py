@@ -79,8 +79,8 @@ class OnnxRuntimeDevice(Device):
 
     def capabilities(self) -> Capabilities:
         if self._provider is None:
-            return Capabilities(threads=True)
-        return Capabilities(tied_to=(processor(), self._provider.name))
+            return Capabilities(threads=True, holds_weights=True)
+        return Capabilities(tied_to=(processor(), self._provider.name), holds_weights=True)
 
     def supports(self, operation: Operation, options: Options) -> Support:
         if self._provider is not None and isinstance(operation, ControlFlow | Extension):

@@ -60,7 +60,6 @@ class XlaDevice(Device):
     def capabilities(self) -> Capabilities:
         return Capabilities(
             precisions=frozenset(Precision),
-            types=self._support.TYPES,
             sizing=Sizing.FIXED,
             tied_to=(processor(), self._engine.chip),
         )

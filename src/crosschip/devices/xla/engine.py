@@ -16,6 +16,7 @@ from jaxlib._jax import DeviceList
 from crosschip.devices.xla.converters import converters
 from crosschip.devices.xla.graph import Graph
 from crosschip.devices.xla.memory import XlaBuffer, failure, on_chip
+from crosschip.devices.xla.narrow import entering
 from crosschip.devices.xla.program import XlaProgram
 from crosschip.devices.xla.saved import read, write
 from crosschip.devices.xla.weights import OnChip, Weight, weights_of
@@ -136,14 +137,17 @@ class Engine:
         rules: list[str] = []
 
         def compute(constants: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
-            values = dict(zip(model.inputs.values(), inputs, strict=True))
+            values = dict(zip(model.inputs.values(), map(entering, inputs), strict=True))
             filters: dict[Operand, Any] = {}
             for weight, constant in zip(weights, constants, strict=True):
-                (filters if weight.is_filter else values)[weight.operand] = constant
+                (filters if weight.is_filter else values)[weight.operand] = entering(constant)
             graph = Graph(values, filters, precision, on_processor=self._on_processor)
             for operation in model.operations:
                 graph.define(operation, converters.convert(graph, operation))
-            outputs = [graph[operand] for operand in model.outputs.values()]
+            outputs = [
+                graph[operand].astype(operand.type.element_type.dtype)
+                for operand in model.outputs.values()
+            ]
             rules[:] = graph.rules
             return [*outputs, jnp.stack(graph.flags)] if graph.flags else outputs
 

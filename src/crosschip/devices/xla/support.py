@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from crosschip.devices.xla.converters import converters
-from crosschip.devices.xla.converters.table import TYPES, sizing
+from crosschip.devices.xla.converters.table import sizing
 from crosschip.hal import Rule, Support
 from crosschip.ir import Model, Operation
 from crosschip.ops import Operator
 from crosschip.ops.standard.searching import NonZero, Unique
 from crosschip.ops.standard.suppression import NonMaxSuppression, NonMaxSuppressionIndices
-
-__all__ = ["TYPES", "answers", "operators"]
 
 _OF_DATA = (NonMaxSuppression, NonMaxSuppressionIndices, NonZero, Unique)
 

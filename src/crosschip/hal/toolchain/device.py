@@ -138,6 +138,7 @@ class Toolchain(Device):
             max_rank=self.dialect.max_rank,
             concurrency=1,
             refuses=True,
+            holds_weights=True,
         )
 
     def operators(self) -> Collection[str]:

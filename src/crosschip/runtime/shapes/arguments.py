@@ -7,7 +7,7 @@ from typing import Any
 
 from crosschip.hal import Sizes
 from crosschip.ir import Dim, InputError, TensorType
-from crosschip.passes.specialize import bind, concrete
+from crosschip.passes.specialize import bind, concrete, open_names
 from crosschip.runtime.shapes.padding import Buckets
 
 Ranges = Mapping[str, Sequence[int] | Sequence[Sequence[int]]]
@@ -39,7 +39,7 @@ def sizes_from(
     """
     bounds: dict[str, tuple[int, int]] = {}
     usual: dict[str, int] = {}
-    for name, given in (ranges or {}).items():
+    for name, given in _items("ranges", {} if ranges is None else ranges, "{'N': (1, 8)}"):
         for size, (least, *middle, most) in _bounds(types, name, given).items():
             if bounds.setdefault(size, (least, most)) != (least, most):
                 raise InputError(
@@ -50,6 +50,15 @@ def sizes_from(
     found = [_profile(types, profile) for profile in _listed(profiles or ())]
     if usual:
         found.insert(0, usual)
+    known = open_names(types.values())
+    for name in (*bounds, *(name for profile in found for name in profile)):
+        if name not in known:
+            told = ", ".join(known) or "none"
+            raise InputError(f"the model has no open size {name!r}; its open sizes are {told}")
+    for profile in found:
+        for name, (least, most) in bounds.items():
+            if not least <= profile.get(name, least) <= most:
+                raise InputError(f"profiles has {profile!r}, but {name} is to be {least} to {most}")
     return Sizes.of(bounds, found, specializations)
 
 

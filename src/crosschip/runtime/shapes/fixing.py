@@ -117,8 +117,8 @@ class Fixing:
 
     def take(self, operand: Operand, shape: tuple[int, ...], held: Array | None = None) -> None:
         """Give an operand a shape, and its elements if it holds sizes and these are known."""
-        type_ = replace(operand.type, shape=shape, sizes=None)
-        elements = operand.type.substitute(self.sizes).sizes
+        type_ = replace(operand.type, shape=shape, shape_value=None)
+        elements = operand.type.substitute(self.sizes).shape_value
         if held is None and elements is not None and all(isinstance(s, int) for s in elements):
             held = np.array(elements, type_.element_type.dtype).reshape(shape)
         now = Operand(operand.name, type_, held)

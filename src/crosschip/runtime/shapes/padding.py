@@ -171,13 +171,13 @@ def _axis_of(operand: Operand, name: str) -> int | None:
 
 def _tells(operand: Operand, name: str) -> bool:
     """Tell whether an operand holds the size, or what follows from it."""
-    sizes = operand.type.sizes or ()
+    sizes = operand.type.shape_value or ()
     return any(isinstance(size, Dimension) and name in size.names for size in sizes)
 
 
 def _holds_numbers(operand: Operand) -> bool:
     """Tell whether the elements of an operand are known, whatever the sizes are."""
-    sizes = operand.type.sizes
+    sizes = operand.type.shape_value
     return sizes is not None and all(isinstance(size, int) for size in sizes)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from crosschip.hal import COMPLETED, Buffer, Device, Event, HostBuffer, Submission
-from crosschip.ir import Array, Dim, Model
+from crosschip.ir import Array, DeviceError, Dim, Model
 from crosschip.runtime.guard import bytes_of, call, shapes_of
 from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.shapes.fixing import Fixed, fixed
@@ -70,7 +70,7 @@ class SpecializedProgram(SegmentProgram):
         self._device = device
         self._model = model
         self._types = [operand.type for operand in model.inputs.values()]
-        self._holding = [i for i, type_ in enumerate(self._types) if type_.sizes is not None]
+        self._holding = [i for i, type_ in enumerate(self._types) if type_.shape_value is not None]
         self._padding = padding if padding else None
         self._pool: Pool[Key, _Specialization] = Pool(self._make, self._drop, most)
         self._lock = threading.Lock()
@@ -110,12 +110,18 @@ class SpecializedProgram(SegmentProgram):
     def prepare(self, sizes: Mapping[str, Dim]) -> None:
         types = [type_.substitute(sizes) for type_ in self._types]
         shapes = [type_.static_shape for type_ in types]
-        held = [_numbers(types[index].sizes or ()) for index in self._holding]
+        held = [_numbers(types[index].shape_value or ()) for index in self._holding]
         known = tuple([shape for shape in shapes if shape is not None])
         elements = tuple([numbers for numbers in held if numbers is not None])
         if len(known) == len(shapes) and len(elements) == len(held):
             wider = known if self._padding is None else self._padding.shapes(known)
             self._pool.give_back(self._pool.take((wider, elements)), used=False)
+
+    def save(self) -> bytes | None:
+        raise DeviceError(
+            f"{self.name} compiles a program for each set of input shapes, and a saved model has "
+            "one; fix them with shapes="
+        )
 
     def statistics(self) -> Iterable[SegmentStatistics]:
         found = self._past
