@@ -50,15 +50,15 @@ def sizes_from(
     found = [_profile(types, profile) for profile in _listed(profiles or ())]
     if usual:
         found.insert(0, usual)
+    for profile in found:
+        for name, (least, most) in bounds.items():
+            if not least <= profile.get(name, least) <= most:
+                raise InputError(f"profiles has {profile!r}, but {name} is to be {least} to {most}")
     known = open_names(types.values())
     for name in (*bounds, *(name for profile in found for name in profile)):
         if name not in known:
             told = ", ".join(known) or "none"
             raise InputError(f"the model has no open size {name!r}; its open sizes are {told}")
-    for profile in found:
-        for name, (least, most) in bounds.items():
-            if not least <= profile.get(name, least) <= most:
-                raise InputError(f"profiles has {profile!r}, but {name} is to be {least} to {most}")
     return Sizes.of(bounds, found, specializations)
 
 
