@@ -13,7 +13,7 @@ from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.passes.specialize import bind
 from crosschip.runtime.arrays import as_array
 from crosschip.runtime.guard import shapes_of
-from crosschip.runtime.profiles import check_ranges
+from crosschip.runtime.shapes.ranges import check_ranges
 
 _READY = 0x101
 """NumPy's flags of an array that is C-contiguous and aligned."""
