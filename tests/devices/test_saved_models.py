@@ -55,9 +55,7 @@ def test_a_program_for_each_set_of_shapes_is_no_file(models: Path) -> None:
     model = load(models / "control/pdmodel/growing")
     with crosschip.compile(model, "xla,reference", cache=False) as compiled:
         compiled.run(typical_inputs(model, Sizes()))
-        with pytest.raises(
-            DeviceError, match="xla compiles a program for each set of input shapes"
-        ):
+        with pytest.raises(DeviceError, match="xla compiles a program for each set"):
             compiled.to_bytes()
 
 
