@@ -240,9 +240,10 @@ def test_few_programs_do_for_many_batches() -> None:
     assert (found.compiled, found.padded, found.evicted) == (5, 18 - 5, 0)
 
 
-def test_a_device_with_memory_of_its_own_is_padded_too() -> None:
+@pytest.mark.parametrize("device", ["xla"])
+def test_a_device_with_memory_of_its_own_is_padded_too(device: str) -> None:
     model = model_of(lambda b, x: b.add(Relu, x), float32(symbol("N"), 4))
-    with crosschip.compile(model, "xla", cache=False, buckets={"N": [4]}) as compiled:
+    with crosschip.compile(model, device, cache=False, buckets={"N": [4]}) as compiled:
         kept = compiled.run({"x0": np.full((3, 4), 2, np.float32)}, keep=["y0"])["y0"]
         for given in (np.full((3, 4), 2, np.float32), kept):
             place = np.zeros((3, 4), np.float32)

@@ -470,6 +470,7 @@ def lru_misses(order: Sequence[object], most: int) -> int:
     return count
 
 
+@pytest.mark.slow
 def test_as_few_programs_are_compiled_as_the_order_allows(static: Static) -> None:
     """20 sizes of images in random order, 2,000 calls, 8 programs."""
     model = model_of(image, float32(1, 3, symbol("H"), symbol("W")))
