@@ -16,6 +16,7 @@ from crosschip.hal.capabilities import (
 from crosschip.hal.converters import Converters
 from crosschip.hal.device import CONTRACT_VERSION, CompileError, Device
 from crosschip.hal.options import Options, Range, Sizes
+from crosschip.hal.profiling import Profiler, Step
 from crosschip.hal.program import Program
 from crosschip.hal.support import YES, Estimate, Group, Offer, Refusal, Rule, Support
 
@@ -39,12 +40,14 @@ __all__ = [
     "Offer",
     "Options",
     "Precision",
+    "Profiler",
     "Program",
     "Range",
     "Refusal",
     "Rule",
     "Sizes",
     "Sizing",
+    "Step",
     "Submission",
     "Support",
     "processor",
