@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 import numpy as np
@@ -17,9 +17,13 @@ from crosschip.ir.closing import Closing
 from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.runtime.execution import Plan
 from crosschip.runtime.guard import GuardedDevice, GuardedProgram, call
+from crosschip.runtime.measuring import typical_inputs
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.requests import Priority, Request, RequestQueue
 from crosschip.runtime.signature import Signature
+
+if TYPE_CHECKING:
+    from crosschip.runtime.profiling.profile import Profile
 
 _CLOSING_LOOK_SECONDS = 0.001
 
@@ -72,6 +76,7 @@ class CompiledModel(Closing):
         self._programs = tuple(programs)
         self._devices = dict(devices)
         self._owned: tuple[GuardedDevice, ...] = ()
+        self._sizes = sizes
         self._signature = Signature(placement.model, sizes)
         self._output_names = tuple(placement.model.outputs)
         self._plan = Plan(placement, programs)
@@ -212,6 +217,37 @@ class CompiledModel(Closing):
             known = [type_.static_shape for type_ in types]
             if all(shape is not None for shape in known):
                 program.prepare([shape for shape in known if shape is not None])
+
+    def profile(
+        self, inputs: Mapping[str, Any] | None = None, *, runs: int = 10, warm_up: int = 2
+    ) -> Profile:
+        """Where the time of runs goes: a device's segments, an engine's steps, copies, waiting.
+
+        Engines that tell of their steps compile once more for it. Segments run one after the other.
+
+        Args:
+            inputs: as for `run`; made up if left out.
+            runs: how many runs count.
+            warm_up: how many come before them, in which engines allocate and wake up.
+
+        Raises:
+            InputError: the inputs do not fit the model, or cannot be made up.
+            DeviceError: a device failed.
+        """
+        # Seldom needed: importing the runtime is to take no longer for it.
+        from crosschip.runtime.profiling.running import profiled
+
+        if runs < 1 or warm_up < 0:
+            raise InputError(f"there must be a run that counts: runs={runs}, warm_up={warm_up}")
+        given = typical_inputs(self.placement.model, self._sizes) if inputs is None else inputs
+        self._running.append(None)
+        try:
+            if self._closed:
+                self._execute([])
+            arrange = partial(self._signature.arrange, given)
+            return profiled(self.placement, self._programs, arrange, runs, warm_up)
+        finally:
+            self._running.pop()
 
     def close(self) -> None:
         """Release programs and devices, once runs and requests that were taken on have ended.

@@ -46,7 +46,11 @@ def program_for(
 
 
 class ControlProgram(Program):
-    """An operation of control flow, with its bodies compiled."""
+    """An operation of control flow, with its bodies compiled.
+
+    Attributes:
+        programs: what the bodies run, in the order of their segments.
+    """
 
     def __init__(
         self,
@@ -70,7 +74,7 @@ class ControlProgram(Program):
         ]
         self._wanted = [operation.outputs.index(operand) for operand in outputs]
         self._bodies = tuple(bodies)
-        self._programs = tuple(programs)
+        self.programs = tuple(programs)
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         values = [inputs[s] if isinstance(s, int) else s for s in self._sources]
@@ -82,7 +86,7 @@ class ControlProgram(Program):
         return _owned(wanted, [value for value in values if value is not None] + self._constants)
 
     def close(self) -> None:
-        for program in self._programs:
+        for program in self.programs:
             program.close()
 
     def _outputs(self, values: list[Array | None]) -> Sequence[Array]:

@@ -237,6 +237,7 @@ class GuardedProgram:
         self.name = name
         self.device = device
         self.program = program
+        self._model = model
         types = [operand.type for operand in (*model.inputs.values(), *model.outputs.values())]
         in_python = any(type_.element_type in PYTHONS_TYPES for type_ in types)
         self.submits = type(program).submit is not Program.submit and not in_python
@@ -270,6 +271,10 @@ class GuardedProgram:
         except BaseException as error:  # foreign code: whatever it raises is its failure
             raise failure(self.name, "running", error) from error
         return self._checked(inputs, made)
+
+    def around(self, program: Program) -> GuardedProgram:
+        """The same guard around another program for the same model on the same device."""
+        return GuardedProgram(self.name, self.device, program, self._model, self._alignment)
 
     def owns(self, buffer: Buffer) -> bool:
         """Tell whether a buffer is memory of the device that the program runs on."""

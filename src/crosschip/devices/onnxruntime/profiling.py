@@ -54,7 +54,7 @@ class Nodes:
         Args:
             types: the type of each node, by its name.
         """
-        fused = _Fused()
+        fused = _Fused(dict(self._makers.values()), types)
         for name, type_ in types.items():
             maker = self._maker(name)
             fused.members[name] = []
@@ -110,13 +110,19 @@ def _makers_inside(node: NodeProto, operation: ControlFlow) -> Iterator[tuple[st
 class _Fused:
     """Operations in the nodes that compute them.
 
+    Args:
+        written: the type of the node as which each operation was written.
+        executed: the types of the nodes that are executed, by name.
+
     Attributes:
         place: the name of each one's node.
         members: those of each node.
         last: those that stand at the end of what their node computes.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, written: Mapping[Operation, str], executed: Mapping[str, str]) -> None:
+        self._written = written
+        self._executed = executed
         self.place: dict[Operation, str] = {}
         self.members: dict[str, list[Operation]] = {}
         self.last: set[Operation] = set()
@@ -131,8 +137,10 @@ class _Fused:
             if operation in self.last:
                 for before in pairs[operation]:
                     if before not in self.place and _is_data(before):
-                        self._put(before, self.place[operation])
-                        self.last.add(before)
+                        name = self.place[operation]
+                        self._put(before, name)
+                        if self._written.get(before) != self._executed[name]:
+                            self.last.add(before)
         order = {operation: index for index, operation in enumerate(model.operations)}
         for operation, producers in pairs.items():
             for body in operation.bodies:

@@ -171,9 +171,7 @@ class ReferenceProgram(Program):
     def save(self) -> bytes:
         return to_bytes(self._model)
 
-    def _last_uses(
-        self, calls: Sequence[tuple[list[int | None], list[int]]]
-    ) -> list[list[int]]:
+    def _last_uses(self, calls: Sequence[tuple[list[int | None], list[int]]]) -> list[list[int]]:
         """For each call, of which there is what it reads and makes, what nothing reads after it."""
         needed = set(self._outputs)
         dead: list[list[int]] = []
