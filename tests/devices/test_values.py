@@ -182,6 +182,16 @@ def test_parameters(check: Checker) -> None:
         check(lambda b, x: b.add(Celu, x, 2.5), numbers)
 
 
+@pytest.mark.parametrize("bounds", [(-1.0, -1.0), (-7.5, 3.5), (2.0, 1e9), (-np.inf, np.inf)])
+def test_bounds_beyond_the_type(check: Checker, bounds: tuple[float, float]) -> None:
+    types = {
+        "onnxruntime": (np.uint8, np.int8, np.int32),
+        "openvino": (np.uint16, np.int16, np.int32),
+    }
+    for element_type in types[check.device.name]:
+        check(lambda b, x: b.add(Clip, x, *bounds), np.arange(6).astype(element_type))
+
+
 def test_bounds_beyond_what_is_computed(check: Checker) -> None:
     integers, far = np.array([5, -5]), 2**40
     if check.device.name == "openvino":

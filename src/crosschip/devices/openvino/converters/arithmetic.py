@@ -21,6 +21,7 @@ from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
 from crosschip.ir import ElementType, Operand
 from crosschip.ops.definition.kinds import Broadcast
+from crosschip.ops.definition.quantized import limits
 from crosschip.ops.standard.arithmetic import (
     Add,
     Clip,
@@ -120,5 +121,6 @@ def _bounds(op: Clip) -> Refusal | None:
 def clip(g: Graph, op: Clip) -> Node:
     low, high = op.min, op.max
     if op.input.type.element_type not in FLOAT_TYPES:
-        low, high = np.trunc(low), np.trunc(high)
+        ends = limits(op.input.type.element_type)
+        low, high = (float(np.clip(np.trunc(number), *ends)) for number in (low, high))
     return bounded(g, op.input, low, high)
