@@ -15,7 +15,7 @@ from crosschip.hal.capabilities import (
 )
 from crosschip.hal.converters import Converters
 from crosschip.hal.device import CONTRACT_VERSION, CompileError, Device
-from crosschip.hal.options import Options, Range, Sizes
+from crosschip.hal.options import Options, Performance, Range, Sizes
 from crosschip.hal.profiling import Profiler, Step
 from crosschip.hal.program import Program
 from crosschip.hal.support import YES, Estimate, Group, Offer, Refusal, Rule, Support
@@ -39,6 +39,7 @@ __all__ = [
     "Layout",
     "Offer",
     "Options",
+    "Performance",
     "Precision",
     "Profiler",
     "Program",

@@ -16,7 +16,7 @@ import numpy as np
 
 from crosschip.hal.buffers import Buffer, HostBuffer
 from crosschip.hal.capabilities import Capabilities, Instance, Kind
-from crosschip.hal.options import Options
+from crosschip.hal.options import Options, Performance
 from crosschip.hal.program import Program
 from crosschip.hal.support import Offer, Support
 from crosschip.ir import DeviceError, ElementType, Model, Operation
@@ -104,6 +104,17 @@ class Device(Closing, ABC):
     def operators(self) -> Collection[str]:
         """The standard operators that it runs in some form, for tables; empty if it cannot say."""
         return ()
+
+    def modes(self) -> Mapping[Performance, Mapping[str, str]]:
+        """The engine's own settings that a performance mode stands for, in the engine's words.
+
+        A mode that is left out is one for which the engine offers nothing.
+        """
+        return {}
+
+    def engine_settings(self, options: Options) -> Mapping[str, str]:
+        """What the engine is really told for these options, in its own words, for `explain`."""
+        return {}
 
     def query(self, model: Model, options: Options) -> Offer:
         """Say which operations of a model the device runs, and which only together.

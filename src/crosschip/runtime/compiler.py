@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from crosschip.hal import Device, Kind, Options, Precision, Rule, Sizes, Support
+from crosschip.hal import Device, Kind, Options, Performance, Rule, Sizes, Support
 from crosschip.ir import (
     Budget,
     BudgetError,
@@ -21,6 +21,7 @@ from crosschip.ir import (
     UnsupportedError,
 )
 from crosschip.ir.budget import check_sizes, spending
+from crosschip.ir.suggestion import meant
 from crosschip.passes import Specialize, simplify
 from crosschip.passes.specialize import shapes_and_sizes
 from crosschip.runtime.automatic import SLOWEST, Automatic
@@ -28,6 +29,7 @@ from crosschip.runtime.blaming import culprits
 from crosschip.runtime.building import Built, Failed, build_all, cache_word
 from crosschip.runtime.cache.folder import Cache, CacheArgument, open_cache
 from crosschip.runtime.compiled import CompiledModel, CompileReport
+from crosschip.runtime.configuration import Configuration, Properties, check_count
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.discovery import open_automatic, open_device
 from crosschip.runtime.guard import GuardedDevice
@@ -50,9 +52,11 @@ def compile(
     shapes: Mapping[str, Sequence[int] | int] | None = None,
     cache: CacheArgument = True,
     cache_size: int | None = None,
-    precision: str = "float32",
+    precision: str | None = None,
     threads: int | None = None,
-    properties: Mapping[str, Mapping[str, str]] | None = None,
+    performance: str | None = None,
+    properties: Properties | None = None,
+    configuration: Configuration | str | Path | None = None,
     ranges: Mapping[str, tuple[int, int]] | None = None,
     profiles: Sequence[Mapping[str, int]] = (),
     specializations: int = 16,
@@ -80,8 +84,11 @@ def compile(
         cache_size: how many bytes the cache folder may take; `None` for `CROSSCHIP_CACHE_SIZE`,
             or 2 GiB.
         precision: the arithmetic for float32 operations: `float32`, `bfloat16` or `float16`.
-        threads: how many processor threads a run may use; `None` leaves it to the devices.
+        threads: how many processor threads a run may use; otherwise that is left to the devices.
+        performance: the balance between speed and power, NNRt's performance modes: `none`, `low`,
+            `medium`, `high` or `extreme`; devices keep it as far as they can.
         properties: settings for devices, by device name.
+        configuration: what holds where the four above are left out; or the path of a file of it.
         ranges: the least and the greatest value of open sizes, by the size's name; some devices
             need them, and inputs outside of them are refused.
         profiles: values of open sizes, by name, to compile for at once.
@@ -113,9 +120,12 @@ def compile(
         CacheError: the cache folder cannot be made, or the user's secret for it not be used.
     """
     start = time.perf_counter()
-    options = _options(precision, threads, _sizes(ranges or {}, profiles, specializations))
-    _check_count("in_flight", in_flight)
-    _check_count("queue_size", queue_size)
+    settings = Configuration.of(configuration).overridden(
+        precision, threads, performance, properties
+    )
+    options = settings.options(_sizes(ranges or {}, profiles, specializations))
+    check_count("in_flight", in_flight)
+    check_count("queue_size", queue_size)
     directives = Directives(partition, pin, min_segment, max_segments, strict)
     directives.check()
     store = open_cache(cache, cache_size)
@@ -131,7 +141,7 @@ def compile(
         )
 
     with ExitStack() as owned:
-        opened = _open(devices, {} if properties is None else properties, owned)
+        opened = _open(devices, settings.properties, properties or {}, owned)
         automatic = None
         if devices == "auto" and len(opened) > 1:
             automatic = Automatic(model, opened, options, store)
@@ -210,9 +220,11 @@ def explain(
     devices: Devices = "auto",
     *,
     shapes: Mapping[str, Sequence[int] | int] | None = None,
-    precision: str = "float32",
+    precision: str | None = None,
     threads: int | None = None,
-    properties: Mapping[str, Mapping[str, str]] | None = None,
+    performance: str | None = None,
+    properties: Properties | None = None,
+    configuration: Configuration | str | Path | None = None,
     ranges: Mapping[str, tuple[int, int]] | None = None,
     partition: str | bytes | Path | None = None,
     pin: Mapping[str, str] | None = None,
@@ -234,12 +246,15 @@ def explain(
         InputError: an argument does not fit.
         DeviceError: a device is unknown or fails to load.
     """
-    options = _options(precision, threads, _sizes(ranges or {}, ()))
+    settings = Configuration.of(configuration).overridden(
+        precision, threads, performance, properties
+    )
+    options = settings.options(_sizes(ranges or {}, ()))
     directives = Directives(partition, pin, min_segment, max_segments, strict)
     directives.check()
     given, model = _prepared(model, shapes, budget)
     with ExitStack() as owned:
-        opened = _open(devices, {} if properties is None else properties, owned)
+        opened = _open(devices, settings.properties, properties or {}, owned)
         choice = None
         if devices == "auto":
             choice = Automatic(model, opened, options, open_cache(cache)).remembered()
@@ -249,6 +264,7 @@ def explain(
             asks = _asks(ordered, options)
             placement = place(model, asks, constraints=constraints, ask_all=True, partial=True)
         placement.choice = choice
+        placement.settings = _given(opened, options)
         return placement
 
 
@@ -297,6 +313,7 @@ def _place_and_build(
                 raise
             raise DeviceError(str(error)) from error
         try:
+            placement.settings = _given(devices, options)
             return placement, build_all(placement, devices, options, cache)
         except Failed as failed:
             if len(devices) == 1 or constraints.strict:
@@ -325,15 +342,34 @@ def _refuse(
     return len(answers) - before
 
 
+def _given(
+    devices: Mapping[str, GuardedDevice], options: Options
+) -> dict[str, dict[str, str | None]]:
+    """What each engine is told; `performance` is `None` where it offers nothing for the mode."""
+    given: dict[str, dict[str, str | None]] = {}
+    for name, device in devices.items():
+        given[name] = {**device.engine_settings(options)}
+        wish = options.performance
+        if wish is not Performance.NONE and wish not in device.modes():
+            given[name]["performance"] = None
+    return given
+
+
 def _asks(devices: Mapping[str, GuardedDevice], options: Options) -> dict[str, Ask]:
     return {name: asking(device, options) for name, device in devices.items()}
 
 
 def _open(
-    devices: Devices, properties: Mapping[str, Mapping[str, str]], owned: ExitStack
+    devices: Devices, properties: Properties, demanded: Properties, owned: ExitStack
 ) -> dict[str, GuardedDevice]:
-    """The devices by name, in order; those made here are closed when `owned` is left."""
-    _check_properties(properties)
+    """The devices by name, in order; those made here are closed when `owned` is left.
+
+    Args:
+        devices: what the caller named.
+        properties: settings for them, and perhaps for others.
+        demanded: those among them that must be for devices which are made here.
+        owned: closes these.
+    """
     opened: dict[str, GuardedDevice] = {}
     if devices == "auto":
         for device in open_automatic(properties):
@@ -348,7 +384,7 @@ def _open(
     for given in devices:
         if isinstance(given, Device):
             device = GuardedDevice(given, given.name)
-            if device.name in properties:
+            if device.name in demanded:
                 raise InputError(
                     f"device {device.name!r} was made with its properties; there are others"
                 )
@@ -361,46 +397,17 @@ def _open(
         opened[device.name] = device
     if not opened:
         raise InputError("no devices were given; name at least one (see `crosschip devices`)")
-    for name in properties:
+    for name in demanded:
         if name not in opened:
-            raise InputError(f"there are properties for {name!r}, which is not among the devices")
+            near = meant(name, opened)
+            raise InputError(
+                f"there are properties for {name!r}, which is not among the devices{near}"
+            )
     return opened
-
-
-def _check_properties(properties: object) -> None:
-    sound = isinstance(properties, Mapping) and all(
-        isinstance(device, str) and _is_texts(settings) for device, settings in properties.items()
-    )
-    if not sound:
-        raise InputError(
-            f"properties is {properties!r}, but must be texts by name, by device: "
-            f'like {{"mychip": {{"cores": "2"}}}}'
-        )
-
-
-def _is_texts(settings: object) -> bool:
-    return isinstance(settings, Mapping) and all(
-        isinstance(text, str) for pair in settings.items() for text in pair
-    )
 
 
 def _instances(devices: Devices) -> list[Device]:
     return [] if isinstance(devices, str) else [d for d in devices if isinstance(d, Device)]
-
-
-def _options(precision: str, threads: int | None, sizes: Sizes) -> Options:
-    if threads is not None:
-        _check_count("threads", threads)
-    try:
-        return Options(Precision(precision), threads, sizes)
-    except ValueError:
-        known = ", ".join(precision.value for precision in Precision)
-        raise InputError(f"there is no precision {precision!r}; there are {known}") from None
-
-
-def _check_count(name: str, value: object) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InputError(f"{name} is {value!r}, but must be at least 1")
 
 
 def _is_size(value: object) -> bool:
@@ -419,5 +426,5 @@ def _sizes(
     for profile in profiles:
         if not isinstance(profile, Mapping) or not all(map(_is_size, profile.values())):
             raise InputError(f"profiles has {profile!r}; give sizes by name, like {{'N': 8}}")
-    _check_count("specializations", specializations)
+    check_count("specializations", specializations)
     return Sizes.of(ranges, profiles, specializations)

@@ -23,6 +23,7 @@ from crosschip.hal import (
     Kind,
     Offer,
     Options,
+    Performance,
     Program,
     Rule,
     Submission,
@@ -161,12 +162,27 @@ class GuardedDevice(Closing):
         except (DeviceError, TypeError):
             return frozenset()
 
+    def modes(self) -> Mapping[Performance, Mapping[str, str]]:
+        """The engine's settings that performance modes stand for; none if it fails to say."""
+        return self._told(self.device.modes)
+
+    def engine_settings(self, options: Options) -> Mapping[str, str]:
+        """What the engine is told for these options; nothing if it fails to say."""
+        return self._told(self.device.engine_settings, options)
+
     def close(self) -> None:
         """Close the device; if it fails to, that is a warning."""
         try:
             call(self.name, "closing", self.device.close)
         except DeviceError as error:
             logger.warning("%s", error)
+
+    def _told(self, tell: Callable[..., Mapping[Any, Any]], *arguments: Options) -> dict[Any, Any]:
+        try:
+            return dict(call(self.name, "telling its settings", tell, *arguments))
+        except (DeviceError, TypeError, ValueError) as error:
+            logger.warning("%s", error)
+            return {}
 
     def _offer(self, model: Model, options: Options) -> Offer:
         offer = call(self.name, "answering", self.device.query, model, options)

@@ -130,7 +130,7 @@ class _Fused:
     def add(self, model: Model) -> None:
         """Add the operations of a model, and of bodies in it, that no node is named after."""
         pairs = {
-            operation: [model.producers[o] for o in operation.inputs if o in model.producers]
+            operation: [model.producers[o] for o in operation.inputs if o and o in model.producers]
             for operation in model.operations
         }
         for operation in reversed(model.operations):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -18,7 +19,7 @@ from crosschip.devices.openvino.memory import array_of, shared_tensor
 from crosschip.devices.openvino.profiling import Layers, OpenVinoProfiler
 from crosschip.devices.openvino.requirements import Requirements
 from crosschip.devices.openvino.unchecked import FAILS_OF_NOTHING, UNCHECKED
-from crosschip.hal import Options, Precision, Profiler, Program
+from crosschip.hal import Options, Performance, Precision, Profiler, Program
 from crosschip.hal.sizes import Sizes
 from crosschip.ir import Array, DeviceError, Model
 
@@ -67,7 +68,7 @@ class Engine:
         Raises:
             DeviceError: OpenVINO failed.
         """
-        config = self._config(options)
+        config = self.config(options)
         graph = Graph(model.inputs.values())
         try:
             for operation in model.operations:
@@ -85,7 +86,7 @@ class Engine:
         Raises:
             DeviceError: they are not what `save` returned, or OpenVINO failed.
         """
-        config = self._config(options)
+        config = self.config(options)
         try:
             end = len(saved) - _SIZE.size
             start = end - _SIZE.unpack_from(saved, end)[0]
@@ -115,9 +116,33 @@ class Engine:
         program = OpenVinoProgram(lambda: compiled, graph.requirements, _sizes(model), graph.kept)
         return OpenVinoProfiler(program, layers.executed(compiled), program.mean_seconds)
 
-    def _config(self, options: Options) -> dict[str, Any]:
+    def modes(self) -> Mapping[Performance, Mapping[str, Any]]:
+        """What the processor is told for a performance mode; other chips have no such settings.
+
+        Kinds of cores that a processor does not have are disregarded.
+        """
+        if self._device != "CPU":
+            return {}
+        half = max(1, (os.cpu_count() or 1) // 2)
+        return {
+            Performance.LOW: {
+                "INFERENCE_NUM_THREADS": 1,
+                "SCHEDULING_CORE_TYPE": "ECORE_ONLY",
+                "ENABLE_CPU_PINNING": False,
+            },
+            Performance.MEDIUM: {"INFERENCE_NUM_THREADS": half, "ENABLE_CPU_PINNING": False},
+            Performance.HIGH: {"SCHEDULING_CORE_TYPE": "PCORE_ONLY"},
+            Performance.EXTREME: {
+                "SCHEDULING_CORE_TYPE": "ANY_CORE",
+                "ENABLE_HYPER_THREADING": True,
+                "ENABLE_CPU_PINNING": True,
+            },
+        }
+
+    def config(self, options: Options) -> dict[str, Any]:
         """OpenVINO's own words for the options; a saved program keeps none of them."""
         config: dict[str, Any] = {
+            **self.modes().get(options.performance, {}),
             "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_PRECISION_HINT": _PRECISIONS[options.precision],
         }

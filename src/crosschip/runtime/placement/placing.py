@@ -94,6 +94,8 @@ class Placement:
         problem: the demand of the caller's that is not met, in words; empty if all are.
         choice: how the devices did that `"auto"` means; `None` if the caller named them, or nobody
             has compiled the model for `"auto"` yet.
+        settings: what each engine is told, in its own words, by device; `performance` is `None`
+            where one offers nothing for the mode that the caller wants.
     """
 
     def __init__(
@@ -115,6 +117,7 @@ class Placement:
         self.devices = tuple(devices)
         self.problem = ""
         self.choice: Choice | None = None
+        self.settings: Mapping[str, Mapping[str, str | None]] = {}
         self._assignment = assignment
         self._inside = inside
         self.model, owners, dialects = _placed(given, assignment)

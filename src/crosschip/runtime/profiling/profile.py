@@ -306,9 +306,9 @@ def _steps_in(span: Span, segment: Span | None = None) -> Iterator[tuple[Span, S
     """Each device's segment and each step, with the segment that it is in."""
     if span.kind is SpanKind.SEGMENT:
         segment = span
-    if segment is not None and span.kind in (SpanKind.SEGMENT, SpanKind.STEP):
-        if not _is_control(span):
-            yield segment, span
+    counts = span.kind in (SpanKind.SEGMENT, SpanKind.STEP) and not _is_control(span)
+    if segment is not None and counts:
+        yield segment, span
     for inner in span.inside:
         yield from _steps_in(inner, segment)
 

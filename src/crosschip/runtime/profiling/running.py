@@ -8,8 +8,8 @@ whole, and run in the same way.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from itertools import islice
 from typing import Any
 
@@ -146,12 +146,14 @@ class _Plan:
         values: dict[Operand, Value] = dict(zip(self._inputs, inputs, strict=True))
         for segment, program, told in self._runners:
             read = [values[operand] for operand in segment.inputs]
-            if not program.submits:
-                read = list(self._as_arrays(read))
-            with self._recorder.span(
-                SpanKind.SEGMENT, segment.name, segment.device, segment.operations
-            ) as span:
-                made = self._submit(program, read) if program.submits else program.run(read)
+            if program.submits:
+                buffers = [self._as_buffer(value, program) for value in read]
+                with self._segment(segment) as span:
+                    made: Sequence[Value] = self._submit(program, buffers)
+            else:
+                arrays = [self._as_array(value) for value in read]
+                with self._segment(segment) as span:
+                    made = program.run(arrays)
             if told is not None:
                 told.spans.append(span)
             values.update(zip(segment.outputs, map(self._contiguous, made), strict=True))
@@ -196,21 +198,21 @@ class _Plan:
 
         return execute
 
-    def _submit(self, program: GuardedProgram, read: Sequence[Value]) -> Sequence[Buffer]:
-        inputs = [
-            value
-            if isinstance(value, Buffer) and program.owns(value)
-            else HostBuffer(self._as_array(value))
-            for value in read
-        ]
+    def _segment(self, segment: Segment) -> AbstractContextManager[Span]:
+        kind, operations = SpanKind.SEGMENT, segment.operations
+        return self._recorder.span(kind, segment.name, segment.device, operations)
+
+    def _submit(self, program: GuardedProgram, inputs: Sequence[Buffer]) -> Sequence[Buffer]:
         submission = program.submit(inputs, [], [b.ready for b in inputs if not b.ready.done])
         with self._recorder.span(SpanKind.WAIT, device=program.name):
             call(program.name, "running", submission.event.wait)
         program.check_rules(submission.outputs)
         return submission.outputs
 
-    def _as_arrays(self, values: Sequence[Value]) -> Iterator[Array]:
-        return map(self._as_array, values)
+    def _as_buffer(self, value: Value, program: GuardedProgram) -> Buffer:
+        if isinstance(value, Buffer) and program.owns(value):
+            return value
+        return HostBuffer(self._as_array(value))
 
     def _as_array(self, value: Value) -> Array:
         if not isinstance(value, Buffer):
