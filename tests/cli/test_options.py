@@ -162,7 +162,7 @@ def test_the_version(crosschip: Crosschip) -> None:
 def test_an_operator_that_was_meant(crosschip: Crosschip, given: str, near: str) -> None:
     outcome = crosschip("ops", given)
     assert outcome.status == 1
-    assert f"there is no operator {given!r}; did you mean {near}" in outcome.err
+    assert f"there is no operator {given!r} (did you mean {near!r}" in outcome.err
     assert "did you mean" not in crosschip("ops", "xyzzy").err
 
 
@@ -172,9 +172,7 @@ def test_tables_that_are_piped_are_not_cut(tmp_path: Path) -> None:
         g (float[2] {long}) => (float[2] y) {{ y = Relu({long}) }}""")
     path = tmp_path / "long.onnx"
     path.write_bytes(proto.SerializeToString())
-    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
     command = [str(SCRIPT), "explain", str(path), "--devices", "reference"]
-    widths: list[tuple[dict[str, str], bool]] = [({}, True), ({"COLUMNS": "80"}, False)]
-    for columns, whole in widths:
-        out = subprocess.run(command, env={**environment, **columns}, capture_output=True).stdout
-        assert (long.encode() in out) == whole
+    out = subprocess.run(command, env={**os.environ, "COLUMNS": "80"}, capture_output=True).stdout
+    assert long.encode() in out
+    assert out.isascii()  # no lines are drawn

@@ -11,71 +11,60 @@ from typing import Annotated
 import numpy as np
 import typer
 
-import crosschip
 from crosschip.bench.peers import PeerRun, open_peer
 from crosschip.bench.timing import Timing, interleave
 from crosschip.cli import _options
-from crosschip.cli._show import document, doing, table
-from crosschip.ir import Array
+from crosschip.cli._compiling import Compilation, takes
+from crosschip.cli._show import console, document, doing, table
+from crosschip.ir import Array, ElementType
+from crosschip.ir.types import FLOATS, NARROW_FLOATS
 
 OURS = "crosschip"
+_REAL = FLOATS | NARROW_FLOATS
 
 
+@takes(Compilation)
 def command(
     model: _options.ModelPath,
-    devices: _options.Devices = "auto",
+    compilation: Compilation,
     against: Annotated[str, typer.Option(help="Engines to call directly, as in openvino.")] = "",
     runs: Annotated[int, typer.Option(min=1, help="How often to run each.")] = 50,
-    input: _options.Inputs = None,
-    shape: _options.Shapes = None,
-    seed: _options.Seed = 0,
-    threads: _options.Threads = None,
-    precision: _options.Precision = "float32",
-    use_cache: _options.UseCache = True,
-    property: _options.Properties = None,
-    partition: _options.Partition = None,
-    pin: _options.Pins = None,
-    min_segment: _options.MinSegment = 1,
-    max_segments: _options.MaxSegments = None,
-    strict: _options.Strict = False,
-    budget: _options.Limits = None,
     as_json: _options.Json = False,
 ) -> None:
     """Time a model on devices, in turn with engines that run the same file directly."""
-    threads = threads or os.cpu_count()
-    limits, settings = _options.budget(budget), _options.properties(property)
-    loaded = crosschip.load(model, budget=limits)
-    inputs = _options.inputs(loaded, input, _options.shapes(shape), seed)
+    threads = compilation.configuration().threads or os.cpu_count()
+    loaded = compilation.load(model)
+    inputs = compilation.inputs(loaded)
     peers: dict[str, PeerRun] = {}
     for engine in filter(None, against.split(",")):
         with doing(f"compiling with {engine} directly"):
             peers[engine] = open_peer(engine)(model, inputs, threads)
+    shapes = {name: array.shape for name, array in inputs.items()}
     with (
-        doing(f"compiling for {devices}"),
-        crosschip.compile(
-            loaded,
-            devices,
-            shapes={name: array.shape for name, array in inputs.items()},
-            cache=use_cache,
-            precision=precision,
-            threads=threads,
-            properties=settings,
-            partition=_options.partition(partition),
-            pin=_options.pins(pin),
-            min_segment=min_segment,
-            max_segments=max_segments,
-            strict=strict,
-            budget=limits,
-        ) as compiled,
+        compilation.compile(loaded, shapes, threads=threads) as compiled,
+        doing(f"running {loaded.name}"),
     ):
         seconds = interleave({OURS: lambda: compiled.run(inputs), **peers}, runs)
-        ours = list(compiled.run(inputs).values())
+        outputs = compiled.run(inputs)
+        ours = list(outputs.values())
     report = _report(seconds, {engine: _difference(ours, run()) for engine, run in peers.items()})
-    report.update(model=str(model), runs=runs, threads=threads)
+    report.update(model=str(model), runs=runs, threads=threads, not_finite=_not_finite(outputs))
     if as_json:
         document(report)
     else:
         _print(report)
+
+
+def _not_finite(outputs: Mapping[str, Array]) -> dict[str, dict[str, int]]:
+    """How many elements are NaN and infinite, of each output that has any."""
+    found = {}
+    for name, value in outputs.items():
+        if isinstance(value, np.ndarray) and ElementType.of(value.dtype) in _REAL:
+            real = value.astype(np.float64)
+            counts = {"nan": int(np.isnan(real).sum()), "infinite": int(np.isinf(real).sum())}
+            if any(counts.values()):
+                found[name] = counts | {"elements": value.size}
+    return found
 
 
 def _report(
@@ -136,3 +125,12 @@ def _print(report: Mapping[str, object]) -> None:
         ],
         numbers="median ms,90 % ms,best ms,ratio to ours,largest difference",
     )
+    not_finite = report["not_finite"]
+    assert isinstance(not_finite, dict), "the command made it"
+    for name, counts in not_finite.items():
+        told = ", ".join(f"{counts[kind]} {kind}" for kind in ("nan", "infinite") if counts[kind])
+        console.print(
+            f"output {name!r} holds what is no number: {told} of {counts['elements']} elements; "
+            f"what was timed may not be what you want to time",
+            highlight=False,
+        )
