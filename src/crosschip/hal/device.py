@@ -21,6 +21,7 @@ from crosschip.hal.program import Program
 from crosschip.hal.support import Offer, Support
 from crosschip.ir import DeviceError, ElementType, Model, Operation
 from crosschip.ir.closing import Closing
+from crosschip.ir.suggestion import meant
 
 CONTRACT_VERSION = 1
 
@@ -70,7 +71,8 @@ class Device(Closing, ABC):
         if unknown:
             known = ", ".join(self.known_properties()) or "none"
             raise DeviceError(
-                f"{type(self).__name__} has no property {unknown[0]!r}; it knows: {known}"
+                f"{type(self).__name__} has no property {unknown[0]!r}"
+                f"{meant(unknown[0], self.known_properties())}; it knows: {known}"
             )
 
     def __init_subclass__(cls, **more: Any) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from crosschip.ir import Array, Operation
 from crosschip.ir.closing import Closing
+from crosschip.ir.types import INTEGERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,14 @@ class Step:
     operations: Sequence[Operation] = ()
     start: float | None = None
     inside: Sequence[Step] = ()
+
+
+def computes_data(operation: Operation) -> bool:
+    """Tell an operation on data from one on shapes, of which nothing is left once they are known.
+
+    For profilers: an operation on data that no step is named after was made part of a neighbour's.
+    """
+    return operation.outputs[0].type.element_type not in INTEGERS
 
 
 class Profiler(Closing, ABC):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+_LIKENESS = 0.65
+"""Of 1, how much two names must have in common to be near."""
+
 
 def meant(given: str, known: Iterable[str], most: int = 3) -> str:
     """The question after the nearest names, ` (did you mean 'x'?)`; empty if none is near.
@@ -19,6 +22,6 @@ def meant(given: str, known: Iterable[str], most: int = 3) -> str:
     folded: dict[str, str] = {}
     for name in known:
         folded.setdefault(name.casefold(), name)
-    near = get_close_matches(given.casefold(), folded, most)
+    near = get_close_matches(given.casefold(), folded, most, _LIKENESS)
     told = " or ".join(repr(folded[name]) for name in near)
     return f" (did you mean {told}?)" if told else ""

@@ -14,6 +14,7 @@ import numpy as np
 from crosschip.hal import Buffer, HostBuffer, Sizes
 from crosschip.ir import Array, InputError, Operand
 from crosschip.ir.closing import Closing
+from crosschip.ir.suggestion import meant
 from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.runtime.execution import Plan
 from crosschip.runtime.guard import GuardedDevice, GuardedProgram, call
@@ -191,7 +192,8 @@ class CompiledModel(Closing):
         operand = {**self.outputs, **self.inputs}.get(name)
         if operand is None:
             known = ", ".join([*self.inputs, *self.outputs])
-            raise InputError(f"the model has no input or output {name!r}; there are {known}")
+            near = meant(name, [*self.inputs, *self.outputs])
+            raise InputError(f"the model has no input or output {name!r}{near}; there are {known}")
         device = self._devices[self._home(operand)]
         type_ = operand.type.element_type
         if type_ in PYTHONS_TYPES:
@@ -284,7 +286,8 @@ class CompiledModel(Closing):
         for name in (*outputs, *keep):
             if name not in self.outputs:
                 known = ", ".join(self.outputs)
-                raise InputError(f"the model has no output {name!r}; its outputs are {known}")
+                near = meant(name, self.outputs)
+                raise InputError(f"the model has no output {name!r}{near}; its outputs are {known}")
             if self.outputs[name].type.element_type in PYTHONS_TYPES:
                 raise InputError(
                     f"output {name!r} is of {self.outputs[name].type.element_type}, which no "

@@ -14,6 +14,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from crosschip.hal import CONTRACT_VERSION, Device, Instance, Kind
 from crosschip.ir import DeviceError, InputError
+from crosschip.ir.suggestion import meant
 from crosschip.runtime.guard import GuardedDevice, call, first_line
 
 GROUP = "crosschip.devices"
@@ -71,8 +72,9 @@ def open_device(name: str, properties: Mapping[str, str] | None = None) -> Guard
     if instance:
         present = [found.name for found in _probe(own, device_class)]
         if instance not in present:
-            there = ", ".join(f"{own}:{other}" for other in present if other) or own
-            raise DeviceError(f"there is no device {name!r}; there are: {there}")
+            there = [f"{own}:{other}" for other in present if other] or [own]
+            near = meant(name, there)
+            raise DeviceError(f"there is no device {name!r}{near}; there are: {', '.join(there)}")
     try:
         device = device_class(properties, instance) if instance else device_class(properties)
     except KeyboardInterrupt:
@@ -160,7 +162,8 @@ def _load(name: str) -> type[Device]:
     if not found:
         known = ", ".join(entries())
         raise DeviceError(
-            f"there is no device {name!r}; installed are: {known} (see `crosschip devices`)"
+            f"there is no device {name!r}{meant(name, entries())}; installed are: {known} (see "
+            f"`crosschip devices`)"
         )
     if len(found) > 1:
         packages = " and ".join(sorted(_package(entry) for entry in found))

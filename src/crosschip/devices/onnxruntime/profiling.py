@@ -15,8 +15,8 @@ from onnx import GraphProto, NodeProto
 
 from crosschip.devices.onnxruntime.failures import failure
 from crosschip.hal import Profiler, Program, Step
+from crosschip.hal.profiling import computes_data
 from crosschip.ir import Array, ControlFlow, If, Model, Operation
-from crosschip.ir.types import INTEGERS
 
 _VALUE = re.compile(r"value\d+|extension\d+")
 """What our names of values begin with, which ONNX Runtime's names of new nodes have in them."""
@@ -136,7 +136,7 @@ class _Fused:
         for operation in reversed(model.operations):
             if operation in self.last:
                 for before in pairs[operation]:
-                    if before not in self.place and _is_data(before):
+                    if before not in self.place and computes_data(before):
                         name = self.place[operation]
                         self._put(before, name)
                         if self._written.get(before) != self._executed[name]:
@@ -146,7 +146,7 @@ class _Fused:
             for body in operation.bodies:
                 self.add(body)
             known = [before for before in producers if before in self.place]
-            if operation not in self.place and known and _is_data(operation):
+            if operation not in self.place and known and computes_data(operation):
                 self._put(operation, self.place[max(known, key=order.__getitem__)])
         for members in self.members.values():
             members.sort(key=lambda operation: order.get(operation, 0))
@@ -154,11 +154,6 @@ class _Fused:
     def _put(self, operation: Operation, name: str) -> None:
         self.place[operation] = name
         self.members[name].append(operation)
-
-
-def _is_data(operation: Operation) -> bool:
-    """Tell an operation on data from one on shapes, which is gone once these are known."""
-    return operation.outputs[0].type.element_type not in INTEGERS
 
 
 def _start(name: str) -> str:

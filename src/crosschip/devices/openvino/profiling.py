@@ -11,8 +11,11 @@ import openvino
 
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Profiler, Program, Step
+from crosschip.hal.profiling import computes_data
 from crosschip.ir import Array, Operation
 
+_NOTHING_COMPUTED = ("Input", "Output", "Const", "Reorder")
+"""The types of layers that bring values in or out, or into another layout."""
 _OURS = re.compile(r"operation(\d+)\.\d+")
 
 
@@ -49,23 +52,52 @@ class Layers:
 
     def executed(self, compiled: openvino.CompiledModel) -> Mapping[str, Layer]:
         """The layers that a compiled model executes, by name."""
-        found = {}
+        types: dict[str, str] = {}
+        members: dict[str, set[int]] = {}
         for layer in compiled.get_runtime_model().get_ops():
             facts, name = layer.get_rt_info(), layer.get_friendly_name()
-            parts = facts["originalLayersNames"].astype(str)
-            found[name] = Layer(facts["layerType"].astype(str), self._operations_of(name, parts))
-        return found
+            types[name] = facts["layerType"].astype(str)
+            members[name] = _numbers(name, facts["originalLayersNames"].astype(str))
+        self._add_lost(types, members)
+        return {
+            name: Layer(types[name], tuple([self._operations[n] for n in sorted(numbers)]))
+            for name, numbers in members.items()
+        }
 
-    def _operations_of(self, layer: str, parts: str) -> tuple[Operation, ...]:
-        """The operations that a layer computes.
+    def _add_lost(self, types: Mapping[str, str], members: Mapping[str, set[int]]) -> None:
+        """Add operations that no layer is said to compute to those that compute their readers.
 
-        Args:
-            layer: its name.
-            parts: the names of the layers of the model that went into it; none for a conversion,
-                which counts for what reads its result.
+        OpenVINO puts a layer in the place of two, and tells but of the second.
         """
-        found = _OURS.findall(parts) or _OURS.findall(layer)[-1:]
-        return tuple([self._operations[number] for number in sorted({*map(int, found)})])
+        layer_of: dict[int, str] = {}
+        for name, numbers in members.items():
+            if types[name] not in _NOTHING_COMPUTED:
+                for number in numbers:
+                    layer_of.setdefault(number, name)
+        readers = {
+            operand: number
+            for number, operation in enumerate(self._operations)
+            for operand in operation.inputs
+        }
+        for number in reversed(range(len(self._operations))):
+            operation = self._operations[number]
+            if number not in layer_of and computes_data(operation):
+                read_by = (readers[o] for o in operation.outputs if o in readers)
+                name = next((layer_of[r] for r in read_by if r in layer_of), None)
+                if name is not None:
+                    layer_of[number] = name
+                    members[name].add(number)
+
+
+def _numbers(layer: str, parts: str) -> set[int]:
+    """The numbers of the operations that a layer computes.
+
+    Args:
+        layer: its name.
+        parts: the names of the layers of the model that went into it; none for a conversion, which
+            counts for what reads its result.
+    """
+    return set(map(int, _OURS.findall(parts) or _OURS.findall(layer)[-1:]))
 
 
 @dataclass(frozen=True, slots=True)
