@@ -83,10 +83,10 @@ class Layers:
             operation = self._operations[number]
             if number not in layer_of and computes_data(operation):
                 read_by = (readers[o] for o in operation.outputs if o in readers)
-                name = next((layer_of[r] for r in read_by if r in layer_of), None)
-                if name is not None:
-                    layer_of[number] = name
-                    members[name].add(number)
+                found = next((layer_of[r] for r in read_by if r in layer_of), None)
+                if found is not None:
+                    layer_of[number] = found
+                    members[found].add(number)
 
 
 def _numbers(layer: str, parts: str) -> set[int]:
@@ -150,8 +150,10 @@ class OpenVinoProfiler(Profiler):
         self._seconds = []
 
     def steps(self) -> Sequence[Sequence[Step]]:
-        sums = {name: sum - self._warm.get(name, 0.0) for name, sum in self._sums().items()}
-        sums = {name: seconds for name, seconds in sums.items() if seconds > 0}
+        sums = {
+            name: max(0.0, seconds - self._warm.get(name, 0.0))
+            for name, seconds in self._sums().items()
+        }
         whole = max(sum(self._seconds), sum(sums.values()))
         shares = [seconds / whole for seconds in self._seconds]
         return [

@@ -247,7 +247,10 @@ class Profile:
                 {
                     "operations": [operation.name for operation in s.operations],
                     "types": [operation.type for operation in s.operations],
-                    "origins": [origin._asdict() for origin in s.origins],
+                    "origins": [
+                        {"type": o.type, "inputs": list(o.inputs), "outputs": list(o.outputs)}
+                        for o in s.origins
+                    ],
                     "step": s.step,
                     "segment": s.segment,
                     "device": s.device,

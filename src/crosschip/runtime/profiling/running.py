@@ -167,6 +167,11 @@ class _Plan:
             return self._control(segment, program.program), None
         try:
             profiler = call(program.name, "making a profiler", program.program.profiler)
+            if profiler is not None and not isinstance(profiler, Profiler):
+                raise DeviceError(
+                    f"{program.name}: returned an object of type {type(profiler).__name__}, not a "
+                    f"Profiler; the device breaks the driver contract"
+                )
         except DeviceError as error:
             logger.warning("%s; its segments are timed as a whole", error)
             return program, None
