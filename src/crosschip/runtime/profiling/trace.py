@@ -54,7 +54,7 @@ def _events(
     start = start if span.start is None else span.start
     yield {
         "ph": "X",
-        "name": span.name or span.kind.value,
+        "name": _name(span),
         "cat": span.kind.value,
         "pid": _PROCESS,
         "tid": tracks[track],
@@ -68,17 +68,28 @@ def _events(
             start += inner.seconds
 
 
+def _name(span: Span) -> str:
+    """The words on a span: of a step the operators, if it is not the engine's own."""
+    if span.kind is SpanKind.STEP:
+        return "+".join(dict.fromkeys(o.type for o in span.operations)) or span.name
+    if span.kind is SpanKind.SEGMENT:
+        return f"segment {span.name.rpartition('.')[2]}"
+    return span.name or span.kind.value
+
+
 def _about(span: Span) -> dict[str, Any]:
     about: dict[str, Any] = {}
     if span.kind is SpanKind.STEP:
+        about["step"] = span.name
         about["operations"] = [operation.name for operation in span.operations]
-        about["types"] = [operation.type for operation in span.operations]
+
         about["in the file"] = [
             f"{o.type}:{','.join(o.outputs)}" for op in span.operations for o in op.origins
         ]
         if span.start is None:
             about["start"] = "not told by the engine"
     elif span.kind is SpanKind.SEGMENT:
+        about["segment"] = span.name
         about["operations"] = len(span.operations)
     return about
 
