@@ -41,7 +41,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run a command and return its exit status."""
     try:
-        _app()(arguments, prog_name="crosschip")
+        app()(arguments, prog_name="crosschip")
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else 0
     except Exception as error:
@@ -55,12 +55,13 @@ def run(arguments: list[str]) -> int:
     return 0
 
 
-def _app() -> typer.Typer:
+def app() -> typer.Typer:
+    """The commands, none of which is imported yet."""
     import typer
 
     from crosschip.cli._commands import Commands, general
 
-    app = typer.Typer(
+    made = typer.Typer(
         cls=Commands,
         help="One model, any AI chip: load, place, compile, cache and run, and say why.",
         no_args_is_help=True,
@@ -68,8 +69,8 @@ def _app() -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(general)
-    return app
+    made.callback()(general)
+    return made
 
 
 def _loads_extension(frame: Any) -> bool:

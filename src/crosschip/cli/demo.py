@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
 @takes(Engines)
 def command(
-    engines: Engines,
+    *,
     image: Annotated[Path | None, typer.Option(help="The picture to read.")] = None,
     devices: _options.Devices = "auto",
     save: Annotated[Path, typer.Option(help="Where to write the picture with boxes.")] = Path(
         "crosschip-demo.png"
     ),
     use_cache: _options.UseCache = True,
+    engines: Engines,
     as_json: _options.Json = False,
 ) -> None:
     """Read the text in a picture with PP-OCRv4, and say which device ran what, and why."""

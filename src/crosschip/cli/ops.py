@@ -20,12 +20,12 @@ from crosschip.runtime.guard import GuardedDevice
 
 def _operator_names(incomplete: str) -> list[str]:
     """The operators that may be meant, for the shell."""
-    return [name for name in operators() if name.startswith(incomplete.upper())]
+    return [name for name in operators() if name.startswith(incomplete)]
 
 
 @takes(Engines)
 def command(
-    engines: Engines,
+    *,
     name: Annotated[
         str | None,
         typer.Argument(
@@ -36,6 +36,7 @@ def command(
     devices: Annotated[
         str, typer.Option(help="Devices to ask whether they run it, as in openvino; auto for all.")
     ] = "",
+    engines: Engines,
     as_json: _options.Json = False,
 ) -> None:
     """List the standard operators, or describe one in full; with devices, say who runs what."""

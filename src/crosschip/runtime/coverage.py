@@ -38,10 +38,11 @@ def decide(
 ) -> Decision | str:
     """Placement's decision about an example on one device; its reason if it declines."""
     model = model_of(operator, examples_of(operator)[index])
+    ask = asking(device, options)
     try:
-        return place(model, {device.name: asking(device, options)}).decisions[0]
+        return place(model, {device.name: ask}).decisions[0]
     except UnsupportedError:
-        return device.query(model, options).answers[0].reason
+        return ask(model).answers[0].reason
 
 
 def parts_of(operator: type[Operator]) -> Sequence[str]:

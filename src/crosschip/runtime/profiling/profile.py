@@ -335,7 +335,7 @@ def _origin(step: StepTime) -> str:
     if not step.origins:
         return ""
     first, count = step.origins[0], len(step.origins)
-    more = f" and {count - 1} more" if count > 1 else ""
+    more = f" +{count - 1}" if count > 1 else ""
     return legible(f"{first.type} {first.outputs[0] if first.outputs else ''}") + more
 
 
