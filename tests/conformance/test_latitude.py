@@ -77,6 +77,7 @@ STEPS = use(
 PRODUCTS = use("REDUCE_PROD", [[1e30, 1e30, 0], [2, 3, 4]], axes=(1,), keepdim=False)
 GATE = use("SWISH", [-20])
 LARGE = use("EXP", [88.5, 87.0])
+REMAINDERS = use("MOD", [2**60, 7], [3, 4])
 CHANNELS = use("AVERAGE_POOL_2D", np.zeros((1, 0, 2, 2)), kernel_shape=(1, 1))
 
 POWER = use("CELU", [-0.01], alpha=10.0)
@@ -109,6 +110,7 @@ ALLOWED: list[tuple[Use, Change]] = [
     (PRODUCTS, set_to(NAN, 0)),
     (GATE, set_to(-1e-6, 0)),
     (LARGE, set_to(INF, 0)),
+    (REMAINDERS, set_to(0, 0)),
     (POWER, set_to(-0.0099958, 0)),
     (SCALED_POWER, set_to(-0.0099942, 0)),
     (BOXES, set_to(7, 0, 1)),
@@ -137,6 +139,7 @@ FORBIDDEN: list[tuple[Use, Change]] = [
     (PRODUCTS, set_to(NAN, 1)),
     (GATE, set_to(-1e-5, 0)),
     (LARGE, set_to(INF, 1)),
+    (REMAINDERS, set_to(0, 1)),
     (LARGE, set_to(1e38, 0)),
     (POWER, set_to(-0.010005, 0)),
 ]

@@ -330,6 +330,17 @@ def _products(operation: Operator, arrays: Arrays, expected: Array) -> bool | Ar
     return np.asarray((greatest >= range_.maxexp - 1) | (least <= range_.minexp + 1))
 
 
+def _remainders(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
+    """Those whose quotient has digits that the type does not hold."""
+    if not _is_real(expected):
+        return False
+    dividend, divisor = (arrays[slot][0].astype(np.float64) for slot in ("input0", "input1"))
+    quotient = np.abs(dividend / divisor)
+    return np.asarray(
+        np.isfinite(quotient) & (quotient > 1 / epsilon(ElementType.of(expected.dtype)))
+    )
+
+
 def _quantize(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
     """NaN in an integer type."""
     if "int" not in operation.outputs[0].type.element_type.value:
@@ -352,6 +363,7 @@ _INSTEAD: dict[str, Sequence[float]] = {"SOFTMAX": (0.0,), "LOG_SOFTMAX": (-np.i
 """The numbers that some operators may make of NaN."""
 
 _RULES: dict[str, Rule] = {
+    "MOD": _remainders,
     "QUANTIZE": _quantize,
     "CAST": _cast,
     "CONV_2D": _filters,

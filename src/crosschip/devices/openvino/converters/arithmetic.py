@@ -14,6 +14,7 @@ from crosschip.devices.openvino.converters.table import (
     NUMBERS,
     converts,
     keeping_nan,
+    known_sizes,
     rank_of,
     sizes_only,
 )
@@ -82,9 +83,9 @@ def extreme(function: Callable[..., Node]) -> Callable[[Graph, Broadcast], Node]
     return convert
 
 
-converts(Add, types=NUMBERS, limit=sizes_only)(binary(ops.add))
-converts(Sub, types=NUMBERS, limit=sizes_only)(binary(ops.subtract))
-converts(Mul, types=NUMBERS, limit=sizes_only)(binary(ops.multiply))
+converts(Add, types=NUMBERS, limit=known_sizes)(binary(ops.add))
+converts(Sub, types=NUMBERS, limit=known_sizes)(binary(ops.subtract))
+converts(Mul, types=NUMBERS, limit=known_sizes)(binary(ops.multiply))
 converts(Max, types=NUMBERS, limit=sizes_only)(extreme(ops.maximum))
 converts(Min, types=NUMBERS, limit=sizes_only)(extreme(ops.minimum))
 converts(Div)(binary(ops.divide))

@@ -12,6 +12,7 @@ from crosschip.devices.openvino.converters.table import (
     INTEGER_TYPES,
     MOVABLE,
     converts,
+    known_sizes,
     same,
     sizes_only,
 )
@@ -41,20 +42,10 @@ _OF_BITS: dict[type[Operator], Callable[..., Node]] = {
 }
 
 
-def _known_sizes(op: comparison.Comparison) -> Refusal | None:
-    """The rule for int64: what is compared may be any number, unless it is known to be sizes."""
-    for slot, operand in op.filled():
-        is_wide = operand.type.element_type is ElementType.INT64
-        if is_wide and not operand.is_constant and operand.type.sizes is None:
-            detail = "int64 is computed in int32, which is for sizes of shapes only"
-            return Refusal(slot.name, detail, Rule.COMPUTED)
-    return sizes_only(op)
-
-
-converts(comparison.Equal, types=MOVABLE, limit=_known_sizes)(same(ops.equal))
-converts(comparison.NotEqual, types=MOVABLE, limit=_known_sizes)(same(ops.not_equal))
-converts(comparison.Less, types=_ORDERED, limit=_known_sizes)(same(ops.less))
-converts(comparison.LessEqual, types=_ORDERED, limit=_known_sizes)(same(ops.less_equal))
+converts(comparison.Equal, types=MOVABLE, limit=known_sizes)(same(ops.equal))
+converts(comparison.NotEqual, types=MOVABLE, limit=known_sizes)(same(ops.not_equal))
+converts(comparison.Less, types=_ORDERED, limit=known_sizes)(same(ops.less))
+converts(comparison.LessEqual, types=_ORDERED, limit=known_sizes)(same(ops.less_equal))
 for _operator, _function in _OF_BOOLEANS.items():
     converts(_operator, types=BOOLEANS)(same(_function))
 for _operator, _function in _OF_BITS.items():
@@ -62,12 +53,12 @@ for _operator, _function in _OF_BITS.items():
 
 
 # OpenVINO's own `greater` and `greater_equal` are true of NaN.
-@converts(comparison.Greater, types=_ORDERED, limit=_known_sizes)
+@converts(comparison.Greater, types=_ORDERED, limit=known_sizes)
 def greater(g: Graph, op: comparison.Greater) -> Node:
     return ops.less(g[op.input1], g[op.input0])
 
 
-@converts(comparison.GreaterEqual, types=_ORDERED, limit=_known_sizes)
+@converts(comparison.GreaterEqual, types=_ORDERED, limit=known_sizes)
 def greater_equal(g: Graph, op: comparison.GreaterEqual) -> Node:
     return ops.less_equal(g[op.input1], g[op.input0])
 

@@ -70,6 +70,22 @@ def sizes_only(op: Operator, *, but: str = "") -> Refusal | None:
     return None
 
 
+def known_sizes(op: Operator) -> Refusal | None:
+    """The rule for int64 where numbers that fit in int32 may become one that does not.
+
+    What is known to be computed from shapes is taken; any other number may be the hash of a word.
+    """
+    for slot, operand in op.filled():
+        is_wide = operand.type.element_type is ElementType.INT64 and not slot.parameter
+        if is_wide and not operand.is_constant and operand.type.sizes is None:
+            detail = "int64 is computed in int32, which is for sizes of shapes only"
+            return Refusal(slot.name, detail, Rule.COMPUTED)
+    beyond = any(o.is_constant and o.type.element_type is ElementType.INT64 for o in op.inputs if o)
+    if beyond and all(o is None or o.is_constant for o in op.inputs):
+        return Refusal("output", "is constant, and may be beyond int32", Rule.COMPUTED)
+    return sizes_only(op)
+
+
 def exact_quotient(a: Value, b: Value) -> Node:
     """`a / b`, correctly rounded, where OpenVINO would multiply by the rounded inverse of `b`."""
     quotient = ops.divide(a, b)
