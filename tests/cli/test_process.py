@@ -83,9 +83,11 @@ def test_every_encoding_gets_its_tables(model: Path) -> None:
 
 def test_long_lines_are_whole_in_a_pipe() -> None:
     done = crosschip("devices", COLUMNS="40")
-    head, *rows = done.stdout.decode("ascii").splitlines()[1:]
+    devices, properties = done.stdout.decode("ascii").split("\n\nProperties, for --property\n")
+    head, *rows = devices.splitlines()[1:]
     assert head.split() == ["name", "vendor", "kind", "version", "available"]
     column = head.index("available")
     names = [row.split()[0] for row in rows if row]
     assert names == sorted(names)
     assert all(row[column:].strip() for row in rows if row)
+    assert "\nonnxruntime.spinning  1: idle threads wait for work in a loop" in properties

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -168,6 +169,19 @@ def test_an_output_that_is_an_input_is_copied() -> None:
     with crosschip.compile(model, "reference", cache=False) as compiled:
         profile = compiled.profile(runs=1)
     assert sum(span.kind is SpanKind.COPY for span in spans(profile)) == 1
+
+
+@pytest.mark.parametrize("device", ENGINES)
+def test_nothing_is_left_behind(
+    device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    with crosschip.compile(convolutions(), device, cache=False) as compiled:
+        compiled.profile(runs=1)
+        with pytest.raises(InputError):
+            compiled.profile({"x": "nothing"})
+        assert not list(tmp_path.iterdir())
 
 
 def test_inputs_are_made_up_if_they_are_left_out() -> None:

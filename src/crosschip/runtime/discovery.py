@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 
@@ -36,6 +36,7 @@ class DeviceReport:
         simulated: whether software plays the chip.
         available: whether it can be used.
         reason: why it is not available; empty if it is.
+        properties: the settings that it takes, each with a line that says what it does.
     """
 
     name: str
@@ -47,6 +48,7 @@ class DeviceReport:
     simulated: bool = False
     available: bool = False
     reason: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=1)
@@ -105,6 +107,7 @@ def report(name: str, instance: Instance | None = None) -> DeviceReport:
         return DeviceReport(name, reason=seen.problem)
     try:
         device = open_device(name)
+        properties = dict(call(name, "listing properties", device.device.known_properties))
         call(name, "closing", device.device.close)
     except DeviceError as error:
         return DeviceReport(name, reason=str(error))
@@ -117,6 +120,7 @@ def report(name: str, instance: Instance | None = None) -> DeviceReport:
         seen.memory,
         seen.simulated,
         available=True,
+        properties=properties,
     )
 
 
