@@ -239,6 +239,14 @@ def test_bench_says_what_is_no_number(crosschip: Crosschip, table: Path, tmp_pat
     assert "no number" not in fine.out
 
 
+def test_bench_leaves_the_threads_to_a_performance_mode(crosschip: Crosschip, table: Path) -> None:
+    arguments = ("bench", table, *PLAIN, *SHAPES, "--runs", 2, "--json")
+    assert crosschip(*arguments).document["threads"] == os.cpu_count()
+    mode = ("--performance", "low")
+    assert crosschip(*arguments, *mode).document["threads"] is None
+    assert crosschip(*arguments, *mode, "--threads", 1).document["threads"] == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

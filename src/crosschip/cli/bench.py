@@ -32,7 +32,10 @@ def command(
     as_json: _options.Json = False,
 ) -> None:
     """Time a model on devices, in turn with engines that run the same file directly."""
-    threads = compilation.configuration().threads or os.cpu_count()
+    configuration = compilation.configuration()
+    threads = configuration.threads or os.cpu_count()
+    # A performance mode has a number of threads of its own.
+    ours = threads if configuration.performance == "none" else configuration.threads
     loaded = compilation.load(model)
     inputs = compilation.inputs(loaded)
     peers: dict[str, PeerRun] = {}
@@ -41,14 +44,14 @@ def command(
             peers[engine] = open_peer(engine)(model, inputs, threads)
     shapes = {name: array.shape for name, array in inputs.items()}
     with (
-        compilation.compile(loaded, shapes, threads=threads) as compiled,
+        compilation.compile(loaded, shapes, threads=ours) as compiled,
         doing(f"running {loaded.name}"),
     ):
         seconds = interleave({OURS: lambda: compiled.run(inputs), **peers}, runs)
         outputs = compiled.run(inputs)
-        ours = list(outputs.values())
-    report = _report(seconds, {engine: _difference(ours, run()) for engine, run in peers.items()})
-    report.update(model=str(model), runs=runs, threads=threads, not_finite=_not_finite(outputs))
+    made = list(outputs.values())
+    report = _report(seconds, {engine: _difference(made, run()) for engine, run in peers.items()})
+    report.update(model=str(model), runs=runs, threads=ours, not_finite=_not_finite(outputs))
     if as_json:
         document(report)
     else:
@@ -123,7 +126,8 @@ def _print(report: Mapping[str, object]) -> None:
     ]
     compared = len(columns) if against else 4
     table(
-        f"{report['model']}: {report['runs']} runs each, {report['threads']} threads",
+        f"{report['model']}: {report['runs']} runs each, "
+        + (f"{report['threads']} threads" if report["threads"] else "threads as the mode has them"),
         columns[:compared],
         [row[:compared] for row in rows],
         numbers=",".join(columns[1:]),

@@ -225,7 +225,8 @@ class CompiledModel(Closing):
     ) -> Profile:
         """Where the time of runs goes: a device's segments, an engine's steps, copies, waiting.
 
-        Engines that tell of their steps compile once more for it. Segments run one after the other.
+        Engines that tell of their steps compile once more for it, and take some time to tell.
+        Segments run one after the other.
 
         Args:
             inputs: as for `run`; made up if left out.
