@@ -22,7 +22,7 @@ from crosschip.ops.standard.comparison import (
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.indexing import GatherND
-from crosschip.ops.standard.layout import Expand
+from crosschip.ops.standard.layout import Expand, Squeeze
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.normalization import LRN, GroupNormalization
 from crosschip.ops.standard.padding import Pad, PadMode
@@ -175,6 +175,16 @@ def test_an_empty_batch_does_no_harm(
         model = check.built(build, arrays, check.symbolic)
         with pytest.raises(DeviceError, match="failed while running"):
             check.outputs_of(check.device, model, arrays)
+
+
+@pytest.mark.parametrize("device", ["openvino"], indirect=True)
+def test_constants_of_uint32(check: Checker) -> None:
+    """What is beyond int32 stays what it is in a run, but not in a constant."""
+    wide = np.array([[2**32 - 1, 1]], np.uint32)
+    check(lambda b, x: b.add(Squeeze, x, (0,)), wide, rankless_too=False)
+    check.declines(
+        lambda b, x: b.add(Squeeze, b.constant(wide), (0,)), (1,), why="constant of uint32"
+    )
 
 
 @pytest.mark.parametrize("device", ["openvino"], indirect=True)

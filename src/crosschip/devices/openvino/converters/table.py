@@ -53,6 +53,8 @@ def sizes_only(op: Operator, *, but: str = "") -> Refusal | None:
     """
     inputs = [(slot.name, o) for slot, o in op.filled() if not slot.parameter and slot.name != but]
     for slot, operand in (*inputs, *(("output", output) for output in op.outputs)):
+        if operand.type.element_type is ElementType.UINT32 and _is_far(operand):
+            return Refusal(slot, "a constant of uint32 from 2 ** 31 on becomes less")
         if operand.type.element_type is ElementType.INT64:
             shape = operand.type.shape
             if shape is None or len(shape) > 1:
@@ -61,13 +63,18 @@ def sizes_only(op: Operator, *, but: str = "") -> Refusal | None:
                     "int64 is computed in int32, which is for lists of sizes only",
                     Rule.COMPUTED,
                 )
-            if operand.value is not None and not fits_int32(operand.value):
+            if _is_far(operand):
                 return Refusal(
                     slot,
                     "int64 is computed in int32, which does not hold its values",
                     Rule.COMPUTED,
                 )
     return None
+
+
+def _is_far(constant: Operand) -> bool:
+    """Whether it is a constant with an integer that int32 does not hold."""
+    return constant.value is not None and not fits_int32(constant.value)
 
 
 def known_sizes(op: Operator) -> Refusal | None:
