@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from inspect import getdoc
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from unittest.mock import patch
 
 import typer
@@ -193,21 +193,27 @@ Options of every command that compiles a model, or says how it would. [Options](
 
 def _command_line() -> str:
     """The page of the commands, from what they say of themselves."""
-    group = cast(TyperGroup, typer.main.get_command(cli.app()))
-    context = group.make_context("crosschip", [], resilient_parsing=True)
+    commands = dict(_commands("crosschip", typer.main.get_command(cli.app())))
     shared = {field.name for field in fields(Compilation)}
-    found = {name: group.get_command(context, name) for name in group.list_commands(context)}
-    commands = {name: command for name, command in found.items() if command is not None}
     compiling = next(c for c in commands.values() if shared <= {p.name for p in c.params})
-    common = [p for p in compiling.params if p.name in shared]
-    parts = [_COMMAND_LINE + _parameters(common)]
+    parts = [_COMMAND_LINE + _parameters([p for p in compiling.params if p.name in shared])]
     for name, command in commands.items():
         whole = shared <= {p.name for p in command.params}
         hidden = {"as_json", *(shared if whole else ())}
         left = [p for p in command.params if p.name not in hidden]
-        also = "Besides all options of [compiling](#compiling):\n\n" if whole else ""
-        parts.append(f"## `crosschip {name}`\n\n{command.help}\n\n{also}{_parameters(left)}")
-    return "\n".join(parts)
+        also = "Besides all options of [compiling](#compiling):\n\n" if whole and left else ""
+        parts.append(f"## `{name}`\n\n{command.help}\n\n{also}{_parameters(left)}")
+    return "\n".join(part.rstrip("\n") + "\n" for part in parts)
+
+
+def _commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    """The commands in a group, and in those in it, with what one types for them."""
+    if not isinstance(command, TyperGroup):
+        yield name, command
+        return
+    context = command.make_context(name, [], resilient_parsing=True)
+    for inner in command.list_commands(context):
+        yield from _commands(f"{name} {inner}", command.get_command(context, inner))
 
 
 def _parameters(parameters: Sequence[Any]) -> str:

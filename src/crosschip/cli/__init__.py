@@ -1,8 +1,8 @@
 """The command line: a file a command, found by being here.
 
-A module of this package whose name does not start with `_` is a command of that name; its function
-`command` is it. Importing the package itself imports next to nothing, so that whatever takes time
-is inside `main`, which says what an interruption does.
+A module of this package whose name does not start with `_` is a command of that name: its function
+`command`, or, if it has several, its `app`. Importing the package itself imports next to nothing,
+so that whatever takes time is inside `main`, which says what an interruption does.
 """
 
 from __future__ import annotations

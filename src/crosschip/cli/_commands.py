@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
-from typer.main import get_command_from_info
+from typer.main import get_command, get_command_from_info
 from typer.models import CommandInfo
 
 import crosschip
@@ -24,8 +24,12 @@ class Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in self.list_commands(ctx):
             return None
-        function = import_module(f"{cli.__name__}.{cmd_name}").command
-        info = CommandInfo(name=cmd_name, callback=function)
+        module = import_module(f"{cli.__name__}.{cmd_name}")
+        if hasattr(module, "app"):
+            group = get_command(module.app)
+            group.name = cmd_name
+            return group
+        info = CommandInfo(name=cmd_name, callback=module.command)
         return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
