@@ -166,7 +166,7 @@ def check_count(name: str, value: object) -> None:
 def _chosen(what: str, given: object, kind: type[_Choice]) -> None:
     known = [choice.value for choice in kind]
     if not isinstance(given, str) or given not in known:
-        near = meant(str(given), known)
+        near = meant(str(given), known, most=1)
         raise InputError(f"there is no {what} {given!r}{near}; there are {', '.join(known)}")
 
 
