@@ -22,11 +22,11 @@ ModelPath = Annotated[
 
 def _device_names(incomplete: str) -> list[str]:
     """The lists of devices that may be meant, for the shell."""
-    from crosschip.runtime.discovery import entries
+    from crosschip.runtime.discovery import origins
 
     before, comma, begun = incomplete.rpartition(",")
     named = before.split(",")
-    names = entries() if comma else ["auto", *entries()]
+    names = [*origins()] if comma else ["auto", *origins()]
     return [before + comma + n for n in names if n.startswith(begun) and n not in named]
 
 
