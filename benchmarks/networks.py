@@ -1,4 +1,7 @@
-"""Two networks with random weights, each written twice: for crosschip, and by hand for JAX."""
+"""Two networks with random weights, each written twice: for crosschip, and by hand for JAX.
+
+A third one, a small BERT with a class at its end, is written for crosschip only.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from crosschip.ir import Array, Builder, ElementType, Model, Operand, TensorType
 from crosschip.ops.standard.activation import Gelu, Relu, Softmax
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.layout import Reshape, Transpose
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.normalization import LayerNormalization
@@ -23,7 +27,11 @@ from crosschip.ops.standard.reduction import ReduceMean
 
 _EXACT = lax.Precision.HIGHEST
 _STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))
-_LAYERS, _WIDTH, _HEADS, _INNER, _WORDS = 6, 768, 12, 3072, 128
+_WIDTH, _HEADS, _WORDS = 768, 12, 128
+_LAYERS = 6
+_OF_A_LAYER = 16
+"""How many weights a layer of BERT has."""
+_SMALL_WIDTH, _SMALL_HEADS, _CLASSES = 256, 4, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +60,23 @@ def networks(batch: int) -> Iterator[Network]:
     image = random.normal(size=(batch, 3, 224, 224)).astype(np.float32)
     turned = [w.transpose(2, 3, 1, 0).copy() if w.ndim == 4 else w for w in weights]
     yield Network("ResNet50", _resnet(weights, image.shape), _resnet_by_hand, turned, image)
-    weights = [_random(random, shape) for shape in _bert_shapes()]
+    weights = [_random(random, shape) for shape in _bert_shapes(_WIDTH)]
     words = random.normal(size=(batch, _WORDS, _WIDTH)).astype(np.float32)
-    yield Network("BERT, 6 layers", _bert(weights, words.shape), _bert_by_hand, weights, words)
+    yield Network(
+        "BERT, 6 layers", bert(weights, words.shape, _HEADS), _bert_by_hand, weights, words
+    )
+
+
+def small_bert(words: int) -> Model:
+    """A BERT of 6 layers, 256 wide, that gives one of 8 classes to words, which are vectors."""
+    random = np.random.default_rng(0)
+    shapes = [*_bert_shapes(_SMALL_WIDTH), (_SMALL_WIDTH, _CLASSES), (_CLASSES,)]
+    # The factors of a normalization are near 1, as those of trained networks are.
+    factors = {place + offset for place in range(0, 96, _OF_A_LAYER) for offset in (8, 14)}
+    weights = [
+        _random(random, shape) + np.float32(place in factors) for place, shape in enumerate(shapes)
+    ]
+    return bert(weights, (1, words, _SMALL_WIDTH), _SMALL_HEADS)
 
 
 def _random(random: np.random.Generator, shape: Sequence[int]) -> Array:
@@ -126,36 +148,46 @@ def _resnet_by_hand(weights: Sequence[Any], image: Any) -> Any:
     return jnp.matmul(x.mean((1, 2)), next(taken).T, precision=_EXACT) + next(taken)
 
 
-def _bert_shapes() -> Iterator[Sequence[int]]:
+def _bert_shapes(width: int) -> Iterator[Sequence[int]]:
     for _ in range(_LAYERS):
         for _ in range(4):
-            yield from ((_WIDTH, _WIDTH), (_WIDTH,))
-        yield from ((_WIDTH,), (_WIDTH,), (_WIDTH, _INNER), (_INNER,), (_INNER, _WIDTH), (_WIDTH,))
-        yield from ((_WIDTH,), (_WIDTH,))
+            yield from ((width, width), (width,))
+        yield from ((width,), (width,), (width, 4 * width), (4 * width,))
+        yield from ((4 * width, width), (width,), (width,), (width,))
 
 
-def _bert(weights: Sequence[Array], shape: Sequence[int]) -> Model:
-    b, taken = Builder("bert"), iter(weights)
+def bert(weights: Sequence[Array], shape: Sequence[int], heads: int) -> Model:
+    """A BERT without its table of words.
+
+    Args:
+        weights: sixteen a layer, and two of the classes that the first word gives, if any.
+        shape: of the words: how many sentences, words of each, and numbers of a word.
+        heads: how many parts a word's numbers have where words meet.
+    """
+    b, taken, width = Builder("bert"), iter(weights), shape[-1]
 
     def dense(x: Operand) -> Operand:
         return b.add(Add, b.add(MatMul, x, b.constant(next(taken))), b.constant(next(taken)))
 
-    def heads(x: Operand) -> Operand:
-        parts = b.add(Reshape, x, (0, 0, _HEADS, _WIDTH // _HEADS))
+    def parted(x: Operand) -> Operand:
+        parts = b.add(Reshape, x, (0, 0, heads, width // heads))
         return b.add(Transpose, parts, (0, 2, 1, 3))
 
     def normal(x: Operand) -> Operand:
         return b.add(LayerNormalization, x, b.constant(next(taken)), b.constant(next(taken)))
 
     x = b.input("words", TensorType(ElementType.FLOAT32, tuple(shape)))
-    for _ in range(_LAYERS):
-        query, key, value = (heads(dense(x)) for _ in range(3))
-        marks = b.add(Mul, b.add(MatMul, query, key, transpose_y=True), (_WIDTH // _HEADS) ** -0.5)
+    for _ in range(len(weights) // _OF_A_LAYER):
+        query, key, value = (parted(dense(x)) for _ in range(3))
+        marks = b.add(Mul, b.add(MatMul, query, key, transpose_y=True), (width // heads) ** -0.5)
         mixed = b.add(MatMul, b.add(Softmax, marks, -1), value)
-        mixed = b.add(Reshape, b.add(Transpose, mixed, (0, 2, 1, 3)), (0, 0, _WIDTH))
+        mixed = b.add(Reshape, b.add(Transpose, mixed, (0, 2, 1, 3)), (0, 0, width))
         x = normal(b.add(Add, x, dense(mixed)))
         x = normal(b.add(Add, x, dense(b.add(Gelu, dense(x)))))
-    b.output("words", x)
+    if len(weights) % _OF_A_LAYER:
+        b.output("classes", dense(b.add(Gather, x, np.array(0), 1)))
+    else:
+        b.output("words", x)
     return b.build()
 
 

@@ -22,6 +22,7 @@ import crosschip
 from crosschip import cli
 from crosschip.cli._compiling import Compilation
 from crosschip.hal import Performance
+from crosschip.hal.onnx.converters import converters
 from crosschip.ops import operators
 from crosschip.runtime.catalog import describe, documentation
 from crosschip.runtime.discovery import open_device
@@ -30,6 +31,20 @@ from crosschip.runtime.guard import GuardedDevice
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "operators"
 OPTIONS = ROOT / "docs" / "options.md"
+SOURCE = ROOT / "src" / "crosschip"
+
+_ONNX = SOURCE / "hal" / "onnx"
+_TOOLCHAIN = (_ONNX, SOURCE / "hal" / "toolchain", SOURCE / "hal" / "worker")
+_DRIVERS: Mapping[str, tuple[Sequence[Path], str, str, str]] = {
+    "xla": ((), "`nvidia_tensorrt`", "7500", "44"),
+    "openvino": ((), "`intel_openvino`", "4300", "62"),
+    "onnxruntime": ((_ONNX,), "`google_xnnpack`", "1600", "6"),
+    "qualcomm": (_TOOLCHAIN, "`qualcomm_qnn`", "not published", ""),
+    "rockchip": (_TOOLCHAIN, "`rockchip_npu`", "1900", "18"),
+}
+"""For each device: the rooms that it shares, and NNAdapter's driver for such chips, its lines of
+C++ and the operators that it registers (Paddle-Lite, lite/backends/nnadapter/nnadapter/src/driver).
+"""
 
 Description = Mapping[str, Any]
 """What `describe` says about an operator."""
@@ -39,9 +54,10 @@ def main() -> int:
     """Write or check every generated page; the exit status."""
     devices = [open_device(report.name) for report in crosschip.list_devices() if report.available]
     described = [describe(operator, devices) for operator in operators().values()]
-    readme = ROOT / "README.md"
+    readme, chips = ROOT / "README.md", ROOT / "docs" / "chips.md"
     pages = {
         readme: _filled(readme.read_text("utf-8"), "devices", _device_table(devices, described)),
+        chips: _filled(chips.read_text("utf-8"), "lines", _line_table(described)),
         ROOT / "docs" / "operators.md": _index(described),
         ROOT / "docs" / "command-line.md": _command_line(),
         OPTIONS: _filled(OPTIONS.read_text("utf-8"), "modes", _mode_table(devices)),
@@ -80,6 +96,28 @@ def _device_table(devices: Sequence[GuardedDevice], described: Sequence[Descript
         )
     head = ("device", "kind", "what does the work", "operators", "and decomposed", "install")
     return _table(head, rows)
+
+
+def _line_table(described: Sequence[Description]) -> str:
+    """The lines that devices took, beside those of NNAdapter's drivers, both in whole hundreds."""
+    rows = []
+    for name, (shared, *theirs) in _DRIVERS.items():
+        own = _lines(SOURCE / "devices" / name)
+        ways = [op["devices"].get(name) for op in described]
+        count = ways.count("yes") or len(converters.operators)
+        common = f"{sum(map(_lines, shared))} in {', '.join(map(_named, shared))}"
+        rows.append((f"`{name}`", str(own), common if shared else "", str(count), *theirs))
+    ours = ("device", "its own lines", "and shared", "operators")
+    head = (*ours, "NNAdapter's driver", "its lines", "its operators")
+    return _table(head, rows)
+
+
+def _lines(room: Path) -> int:
+    return round(sum(len(file.read_text("utf-8").splitlines()) for file in room.rglob("*.py")), -2)
+
+
+def _named(room: Path) -> str:
+    return f"`{room.relative_to(SOURCE).as_posix().replace('/', '.')}`"
 
 
 def _index(described: Sequence[Description]) -> str:
@@ -135,7 +173,7 @@ def _slot(slot: Mapping[str, Any]) -> tuple[str, str, str, str]:
 def _elsewhere(op: Description) -> str:
     rows = []
     if nnadapter := op["faces"]["nnadapter"]:
-        order = ", ".join(nnadapter["operands"]) or "the slots in order"
+        order = ", ".join(nnadapter["operands"])
         rows.append(("NNAdapter", op["name"], nnadapter["code"], order, nnadapter["translation"]))
     for face in op["faces"]["nnrt"]:
         parameters = [f"{name} → {slot or '*'}" for name, slot in face["parameters"].items()]

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from crosschip.ir import Builder as Builder
     from crosschip.ir import Error as Error
     from crosschip.ir import Model as Model
+    from crosschip.runtime.cache.store import Memory as Memory
     from crosschip.runtime.compiled import CompiledModel as CompiledModel
     from crosschip.runtime.compiler import compile as compile
     from crosschip.runtime.compiler import explain as explain
     from crosschip.runtime.configuration import Configuration as Configuration
     from crosschip.runtime.discovery import list_devices as list_devices
     from crosschip.runtime.requests import Priority as Priority
+    from crosschip.runtime.saving.loading import load_compiled as load_compiled
 
 _HOMES = {
     "Budget": "crosschip.ir",
@@ -33,12 +35,14 @@ _HOMES = {
     "CompiledModel": "crosschip.runtime.compiled",
     "Configuration": "crosschip.runtime.configuration",
     "Error": "crosschip.ir",
+    "Memory": "crosschip.runtime.cache.store",
     "Model": "crosschip.ir",
     "Priority": "crosschip.runtime.requests",
     "compile": "crosschip.runtime.compiler",
     "list_devices": "crosschip.runtime.discovery",
     "explain": "crosschip.runtime.compiler",
     "load": "crosschip.importers",
+    "load_compiled": "crosschip.runtime.saving.loading",
 }
 
 __all__ = sorted([*_HOMES, "__version__"])

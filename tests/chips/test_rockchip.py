@@ -147,10 +147,16 @@ def test_what_ends_the_compiler_is_refused_and_the_device_goes_on(device: Rockch
 
 def test_what_the_compiler_never_ends_with_is_refused_at_once(device: RockchipDevice) -> None:
     sides = [TensorType(ElementType.INT8, s, Quantization((0.03,))) for s in ((3, 4), (4, 5))]
-    model = one(MatMul, *sides, quantization=Quantization((0.1,)))
-    (answer,) = device.query(model, Options()).answers
-    assert not answer
-    assert "both matrices are quantized and computed" in answer.reason
+    made = Quantization((0.1,))
+    b = Builder()
+    x, y = (b.input(name, side) for name, side in zip("xy", sides, strict=True))
+    b.output("computed", b.add(MatMul, x, y, quantization=made))
+    b.output("turned", b.add(MatMul, y, x, True, True, quantization=made))
+    stored = b.constant(np.ones((4, 5), np.int8), quantization=made)
+    b.output("stored", b.add(MatMul, x, stored, quantization=made))
+    for answer in device.query(b.build(), Options()).answers:
+        assert not answer
+        assert "both matrices are quantized, and it never ends" in answer.reason
 
 
 def test_the_reason_of_a_refusal_is_the_compilers_last_word(device: RockchipDevice) -> None:

@@ -156,70 +156,139 @@ def filled(tmp_path: Path) -> Path:
 
 
 def test_the_cache_is_listed(crosschip: Crosschip, filled: Path) -> None:
-    outcome = crosschip("cache", "--cache-dir", filled, "--json")
+    outcome = crosschip("cache", "list", "--cache-dir", filled, "--json")
     assert (outcome.status, outcome.err) == (0, "")
     report = outcome.document
     assert report["folder"] == str(filled)
-    assert report["removed"] == 0
     assert len(report["entries"]) == 4
     good = [entry for entry in report["entries"] if not entry["problem"]]
     assert [entry["model"] for entry in good] == ["model [2]", "model [1]", "model [0]"]
     assert all(entry["bytes"] > 100_000 and entry["device"] == "npu" for entry in good)
-    shown = crosschip("cache", "--cache-dir", filled).out
+    shown = crosschip("cache", "list", "--cache-dir", filled).out
     for text in ("model [1]", "npu 1.0", "0.1", "good", "is cut", "4 entries", "2048.0 MB"):
         assert text in shown
 
 
-def test_the_cache_is_pruned(crosschip: Crosschip, filled: Path) -> None:
+def test_whole_models_are_listed_with_their_tokens(crosschip: Crosschip, tmp_path: Path) -> None:
+    Cache(tmp_path).write(Entry("mine", "npu,gpu", "0.3", "net", 7, whole=True), b"...")
+    shown = crosschip("cache", "list", "--cache-dir", tmp_path).out
+    assert "token mine" in shown
+    assert "npu,gpu" in shown
+    (entry,) = crosschip("cache", "list", "--cache-dir", tmp_path, "--json").document["entries"]
+    assert (entry["key"], entry["whole"]) == ("mine", True)
+
+
+def test_the_cache_is_verified(crosschip: Crosschip, filled: Path) -> None:
+    """To the last byte, which a listing does not look at."""
+    path = filled / f"{1:064}.chip"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + b"!")
+    listed = crosschip("cache", "list", "--cache-dir", filled, "--json").document["entries"]
+    assert sum(bool(entry["problem"]) for entry in listed) == 1
+    outcome = crosschip("cache", "verify", "--cache-dir", filled, "--json")
+    assert outcome.status == 1
+    assert outcome.document["good"] == 2
+    problems = [entry["problem"] for entry in outcome.document["damaged"]]
+    assert sorted(problems) == ["has damaged bytes in block 0", "is cut off in its first bytes"]
+    shown = crosschip("cache", "verify", "--cache-dir", filled)
+    assert shown.status == 1
+    for text in ("2 of 4 entries are good", "damaged bytes", "clear --damaged"):
+        assert text in shown.out
+    assert crosschip("cache", "clear", "--damaged", "--cache-dir", filled).status == 0
+    outcome = crosschip("cache", "verify", "--cache-dir", filled)
+    assert (outcome.status, outcome.err) == (0, "")
+    assert "2 of 2 entries are good" in outcome.out
+
+
+def test_the_cache_is_cleared(crosschip: Crosschip, filled: Path) -> None:
     def left(*arguments: object) -> tuple[int, int]:
-        report = crosschip("cache", "--cache-dir", filled, *arguments, "--json").document
-        return report["removed"], len(report["entries"])
+        report = crosschip("cache", "clear", "--cache-dir", filled, *arguments, "--json").document
+        return report["removed"], report["left"]
 
     assert left("--max-mb", "0.2") == (2, 2)
     assert left("--max-mb", "inf") == (0, 2)
-    assert left("--clear") == (2, 0)
+    assert left("--damaged") == (0, 2)
+    assert "2 entries removed, 0 left" in crosschip("cache", "clear", "--cache-dir", filled).out
     assert not list(filled.glob("*.chip"))
 
 
-def test_what_killed_writers_left_is_shown_and_removed(crosschip: Crosschip, filled: Path) -> None:
-    left = filled / ".unfinished" / "x.part"
-    left.write_bytes(bytes(3 * 2**20))
-    assert crosschip("cache", "--cache-dir", filled, "--json").document["leftovers"] == 3 * 2**20
-    assert "3.0 MB left over" in crosschip("cache", "--cache-dir", filled).out
-    os.utime(left, (0, 0))
-    crosschip("cache", "--cache-dir", filled, "--max-mb", "100")
-    assert crosschip("cache", "--cache-dir", filled, "--json").document["leftovers"] == 0
+def test_what_killed_writers_left_is_removed(crosschip: Crosschip, filled: Path) -> None:
+    (filled / ".unfinished" / "x.part").write_bytes(bytes(3 * 2**20))
+    assert crosschip("cache", "list", "--cache-dir", filled, "--json").document["unfinished"] == 0
+    assert not list((filled / ".unfinished").iterdir())
+
+
+def test_the_path_of_the_cache_is_told(crosschip: Crosschip, tmp_path: Path) -> None:
+    """Also of one that cannot be used, and nothing is made."""
+    folder = tmp_path / "not there"
+    assert crosschip("cache", "path", "--cache-dir", folder).out == f"{folder}\n"
+    told = crosschip("cache", "path", "--json").document
+    assert told["folder"] == "/dev/null/no cache in tests"
+    assert told["secret"] == os.environ["CROSSCHIP_CACHE_SECRET"]
+    assert not folder.exists()
+
+
+def test_a_cache_goes_to_another_user(
+    crosschip: Crosschip, filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has another secret: exported, and imported as his own."""
+    Cache(filled).write(Entry("mine", "npu", "0.3", "net", 7, whole=True), b"...")
+    file, other = tmp_path / "file", tmp_path / "other"
+    exported = crosschip("cache", "export", file, "--cache-dir", filled, "--json")
+    assert (exported.status, exported.err) == (0, "")
+    digest = exported.document["digest"]
+    assert exported.document["entries"] == 4
+    assert digest in crosschip("cache", "export", file, "--cache-dir", filled).out
+    monkeypatch.setenv("CROSSCHIP_CACHE_SECRET", str(tmp_path / "secret"))
+    wrong = crosschip("cache", "import", file, "--cache-dir", other, "--digest", "0" * 64)
+    assert (wrong.status, wrong.out) == (1, "")
+    assert "another file than the one that was asked for" in wrong.err
+    right = crosschip("cache", "import", file, "--cache-dir", other, "--digest", digest, "--json")
+    assert right.document["imported"] == 4
+    listing = {listed.entry.key: listed.entry for listed in Cache(other).listing() if listed.entry}
+    assert set(listing) == {"mine", *(f"{i:064}" for i in range(3))}
+    assert Cache(other).read(listing[f"{1:064}"]) == bytes(100_000)
+
+
+def test_an_import_of_something_else_is_an_error(crosschip: Crosschip, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"something else")
+    outcome = crosschip("cache", "import", file, "--cache-dir", tmp_path / "cache")
+    assert outcome.status == 1
+    assert "is no file that crosschip has saved" in outcome.err
 
 
 def test_names_that_cannot_be_printed_are_escaped(crosschip: Crosschip, tmp_path: Path) -> None:
     name = "net\ud800\x1b[31m\n"
     Cache(tmp_path).write(Entry("0" * 64, f"npu{name}", "1.0", name, 1), b"")
-    outcome = crosschip("cache", "--cache-dir", tmp_path)
+    outcome = crosschip("cache", "list", "--cache-dir", tmp_path)
     assert (outcome.status, outcome.err) == (0, "")
     assert "\x1b" not in outcome.out
     assert r"net\ud800\x1b[31m\n" in outcome.out
-    (entry,) = crosschip("cache", "--cache-dir", tmp_path, "--json").document["entries"]
+    (entry,) = crosschip("cache", "list", "--cache-dir", tmp_path, "--json").document["entries"]
     assert entry["model"] == name
 
 
 def test_a_folder_that_is_only_read_is_not_pruned(crosschip: Crosschip, filled: Path) -> None:
     filled.chmod(0o777)
-    assert len(crosschip("cache", "--cache-dir", filled, "--json").document["entries"]) == 4
-    outcome = crosschip("cache", "--cache-dir", filled, "--clear")
-    assert outcome.status == 1
-    assert "error: cache folder" in outcome.err
-    assert "nothing is removed" in outcome.err
+    assert len(crosschip("cache", "list", "--cache-dir", filled, "--json").document["entries"]) == 4
+    (filled.parent / "file").touch()
+    for command in (["clear"], ["import", filled.parent / "file"]):
+        outcome = crosschip("cache", *command, "--cache-dir", filled)
+        assert outcome.status == 1
+        assert "error: cache folder" in outcome.err
+        assert "nothing is changed" in outcome.err
 
 
 def test_the_default_cache_is_listed(
     crosschip: Crosschip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CROSSCHIP_CACHE_DIR", str(tmp_path / "mine"))
-    assert crosschip("cache", "--json").document["folder"] == str(tmp_path / "mine")
+    assert crosschip("cache", "list", "--json").document["folder"] == str(tmp_path / "mine")
 
 
 def test_a_cache_that_cannot_be_used_is_an_error(crosschip: Crosschip) -> None:
-    outcome = crosschip("cache")
+    outcome = crosschip("cache", "list")
     assert outcome.status == 1
     assert "error: cache folder /dev/null/no cache in tests: cannot be written to" in outcome.err
 

@@ -236,7 +236,10 @@ def test_a_model_file_that_is_none_is_an_error(
         ["run", "m.onnx", "--shape", "=1x3"],
         ["run", "m.onnx", "--shape", "image=-1x3"],
         ["run", "m.onnx", "--shape", "image=1.5"],
-        ["cache", "--max-mb", "-1"],
+        ["cache"],
+        ["cache", "nosuch"],
+        ["cache", "clear", "--max-mb", "-1"],
+        ["compile", "m.onnx"],
         ["bench", "m.onnx", "--runs", "0"],
         ["explain"],
         ["nosuch"],
@@ -257,11 +260,17 @@ def test_an_input_must_have_a_name_and_a_file(
     assert crosschip("run", model, "--input", argument).status == 2
 
 
-@pytest.mark.parametrize("command", ["run", "explain", "bench", "devices", "cache", "demo"])
+CACHE = [f"cache {name}" for name in ("list", "verify", "clear", "path", "export", "import")]
+
+
+@pytest.mark.parametrize(
+    "command", ["run", "explain", "bench", "compile", "devices", "demo", *CACHE]
+)
 def test_every_command_explains_itself(crosschip: Crosschip, command: str) -> None:
+    *group, name = command.split()
     for flag in ("-h", "--help"):
-        outcome = crosschip(command, flag)
+        outcome = crosschip(*group, name, flag)
         assert (outcome.status, outcome.err) == (0, "")
         assert f"Usage: crosschip {command}" in outcome.out
         assert "--json" in outcome.out
-        assert f"  {command} " in crosschip("--help").out
+        assert f"  {name} " in crosschip(*group, "--help").out

@@ -104,7 +104,7 @@ def test_commands_are_there(document: Path) -> None:
 
 def test_formats_page_has_the_versions_of_the_code() -> None:
     from crosschip.ops.definition import serialization
-    from crosschip.runtime.cache import entry, folder
+    from crosschip.runtime.cache import container, entry, folder
 
     page = (ROOT / "docs" / "formats.md").read_text("utf-8")
     assert f"`{folder.SUFFIX}`" in page or f"<key>{folder.SUFFIX}" in page
@@ -113,3 +113,6 @@ def test_formats_page_has_the_versions_of_the_code() -> None:
     first, second = re.findall(r"\| 8 \| 4 \| format version, unsigned: (\d+) \|", page)
     assert (int(first), int(second)) == (entry.FORMAT_VERSION, serialization.FORMAT_VERSION)
     assert serialization.MAGIC.hex(" ").upper() in page
+    assert f"A file of parts, format version {container.FORMAT_VERSION}" in page
+    assert f"format version of the file, unsigned: {container.FORMAT_VERSION} |" in page
+    assert container.MAGIC.hex(" ").upper() in page

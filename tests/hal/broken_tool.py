@@ -22,6 +22,11 @@ def echo(value: Any) -> Any:
     return value
 
 
+def number() -> int:
+    """The number of the process."""
+    return os.getpid()
+
+
 def where() -> str:
     """The working directory."""
     return os.getcwd()

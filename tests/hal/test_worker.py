@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -118,3 +121,35 @@ def test_the_other_side_needs_numpy_and_nothing_of_ours() -> None:
     folder = Path(sys.modules["crosschip.hal.worker"].__file__ or "").parent
     for name in ("child.py", "wire.py"):
         assert "crosschip." not in (folder / name).read_text()
+
+
+def test_a_worker_ends_with_the_process_that_started_it() -> None:
+    """It may be in the middle of work that never ends, and then reads nothing any more."""
+    script = (
+        "import sys; from pathlib import Path; from crosschip.hal.worker import Worker\n"
+        "worker = Worker('chip', Path(sys.argv[1]))\n"
+        "print(worker.call('number').result, flush=True)\n"
+        "worker.call('hang')\n"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", script, str(TOOL)], stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None
+    with parent, parent.stdout:
+        number = int(parent.stdout.readline())
+        parent.kill()
+    assert ends(number)
+
+
+def ends(process: int) -> bool:
+    """Wait until a process is no more."""
+    about = Path(f"/proc/{process}/stat")
+    for _ in range(600):
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return True
+        if about.exists() and ") Z " in about.read_text():  # nobody has asked how it ended
+            return True
+        time.sleep(0.1)
+    return False

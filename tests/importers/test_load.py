@@ -191,7 +191,7 @@ def test_a_size_by_its_name(path: Path, size: Any) -> None:
     ("shapes", "reason"),
     [
         ({"n": 3}, "has no input 'n'; its inputs are x, its open sizes batch"),
-        ({"x": 3}, "3 is not a shape for input 'x'; give one like"),
+        ({"x": 3}, "3 is not a shape for 'x'; give one like"),
         ({"batch": [3, 2]}, r"\[3, 2\] is not the size 'batch'; give one like 3"),
         ({"batch": -1}, r"\[-1\] is not the size 'batch'"),
         ({"batch": "3"}, "'3' is not the size 'batch'"),
@@ -213,7 +213,7 @@ def test_a_size_and_a_shape_together(path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({"threads": "2"}, "threads is '2', but must be at least 1"),
+        ({"threads": "2"}, "threads is '2', but must be an integer of at least 1"),
         ({"threads": 1.5}, "threads is 1.5"),
         ({"threads": True}, "threads is True"),
         ({"precision": 3}, "there is no precision 3; there are float32"),

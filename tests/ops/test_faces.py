@@ -6,6 +6,8 @@ from collections import Counter
 
 from crosschip.ops import examples_of, faces_of, operators
 from crosschip.ops.definition.faces import NodeType
+from crosschip.ops.definition.translation import row_of
+from crosschip.ops.faces.common import NNADAPTER_CODES
 
 # In the order of their codes, from 0: nnadapter.h of Paddle Lite.
 NNADAPTER = """
@@ -41,7 +43,9 @@ def test_nnadapter() -> None:
     faces = {name: face for name, op in operators().items() if (face := faces_of(op).nnadapter)}
     assert {face.code: name for name, face in faces.items()} == dict(enumerate(NNADAPTER.split()))
     for name, face in faces.items():
-        assert set(face.operands) <= {slot.name for slot in operators()[name].slots}, name
+        slots = {slot.name for slot in operators()[name].slots}
+        row = row_of(operators()[name], face.operands, face.given, NNADAPTER_CODES)
+        assert {rule.slot for rule in row.operands} <= slots
 
 
 def test_nnrt() -> None:

@@ -12,17 +12,31 @@ from tests.modelling import float32
 
 import crosschip
 from crosschip.hal import Options
-from crosschip.ir import Array, Builder, If, Loop, Model, Operand, Scan
+from crosschip.ir import (
+    Array,
+    Builder,
+    ElementType,
+    If,
+    InputError,
+    Loop,
+    Model,
+    Operand,
+    Scan,
+    TensorType,
+    symbol,
+)
 from crosschip.ir.bodies import every_operation
 from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.ops.standard.activation import Tanh
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.comparison import Less
 from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.layout import Reshape, Squeeze
 from crosschip.ops.standard.reduction import ReduceSum
 from crosschip.ops.standard.unary import Exp, Neg
-from crosschip.passes import ResolveControlFlow, simplify
-from crosschip.runtime.building import build_all
+from crosschip.passes import FoldConstants, ResolveControlFlow, Specialize, simplify
+from crosschip.runtime.building import Compiling, build_all
 from crosschip.runtime.discovery import open_device
 from crosschip.runtime.execution import Plan
 from crosschip.runtime.placement.asking import asking
@@ -40,7 +54,7 @@ def computed(model: Model, **inputs: Array) -> dict[str, Array]:
     options = Options()
     with open_device("reference") as device:
         placement = place(model, {"reference": asking(device, options)})
-        built = build_all(placement, {"reference": device}, options, None)
+        built = build_all(placement, Compiling({"reference": device}, options))
         plan = Plan(placement, [one.program for one in built])
         made = plan.execute([inputs[name] for name in model.inputs])
     return dict(zip(model.outputs, made, strict=True))
@@ -219,6 +233,65 @@ def test_a_scan_of_known_length_is_unrolled() -> None:
     expected = computed(model, s=X, x=ROWS)
     for name, array in computed(simple, s=X, x=ROWS).items():
         np.testing.assert_array_equal(array, expected[name], strict=True)
+
+
+FIVE = np.arange(5, dtype=np.float32)
+
+GUARDED: dict[str, Callable[[Builder, Operand, Operand], Operand]] = {
+    "a size that was open": lambda b, x, _: b.add(Squeeze, x, (0,)),
+    "a constant that becomes the body's own": lambda b, x, sizes: b.add(Reshape, FIVE, sizes),
+}
+
+
+def guarded(make: Callable[[Builder, Operand, Operand], Operand]) -> Model:
+    """A branch on `float32[N, 3]` that not every N can run, or one that all can."""
+    type_ = float32(symbol("N"), 3)
+    bodies = []
+    for each in (make, lambda b, x, _: b.add(Neg, x)):
+        body = Builder("body")
+        given = body.input("x", type_), body.input("sizes", TensorType(ElementType.INT64, (2,)))
+        body.output("y", each(body, *given))
+        bodies.append(body.build())
+    b = Builder("outer")
+    x, c = b.input("x", type_), b.input("c", CONDITION)
+    b.output("y", b.insert(If.of("if", c, [x, b.add(ShapeOf, x)], bodies))[0])
+    return b.build()
+
+
+@pytest.mark.parametrize("make", GUARDED.values(), ids=GUARDED)
+@pytest.mark.parametrize("devices", ["reference", "onnxruntime,reference", "openvino,reference"])
+def test_a_branch_that_sizes_rule_out_is_an_error_only_if_it_runs(
+    make: Callable[[Builder, Operand, Operand], Operand], devices: str
+) -> None:
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    model = guarded(make)
+    shapes = {"x": x.shape}
+    with crosschip.compile(model, devices.split(","), shapes=shapes, cache=False) as compiled:
+        np.testing.assert_array_equal(compiled(x, np.array(False)), -x)
+        with pytest.raises(crosschip.Error):
+            compiled(x, np.array(True))
+
+
+def test_sizes_that_a_body_reads_stay_known_as_they_become_constants() -> None:
+    model = guarded(lambda b, x, sizes: b.add(Reshape, b.add(Exp, x), sizes))
+    fixed = Specialize({"x": (4, 3)})(model)
+    folded = FoldConstants()(fixed)
+    (constant,) = folded.constants
+    assert constant in folded.operations[0].inputs
+    assert folded.outputs["y"].type == fixed.outputs["y"].type == float32(4, 3)
+
+
+def test_a_branch_of_which_no_body_can_run_is_refused() -> None:
+    b = Builder("outer")
+    x, c = b.input("x", float32(symbol("N"), 3)), b.input("c", CONDITION)
+    bodies = []
+    for name in ("then", "else"):
+        body = Builder(name)
+        body.output("y", body.add(Squeeze, body.input("x", x.type), (0,)))
+        bodies.append(body.build())
+    b.output("y", b.insert(If.of("if", c, [x], bodies))[0])
+    with pytest.raises(InputError, match=r"SQUEEZE\.axes: axis 0 has size 4, not 1"):
+        Specialize({"x": (4, 3)})(b.build())
 
 
 def test_models_without_control_flow_are_left_as_they_are() -> None:

@@ -104,7 +104,7 @@ REFUSED: list[tuple[Mapping[str, Any], str]] = [
     ({"x0": (2, 4)}, r"input 'x0' has shape \[2, 4\], but the model takes float32\[N, 3\]"),
     ({"x0": (2, 3), "x1": (3, 4)}, r"input 'x1' has shape \[3, 4\].* where \{'N': 2\}"),
     ({"x0": (2, 3), "x1": (2, 5)}, r"input 'x1' has shape \[2, 5\].* where \{'N': 2\}"),
-    ({"x0": (-1, 3)}, r"\(-1, 3\) is not a shape for input 'x0'; give one like"),
+    ({"x0": (-1, 3)}, r"\(-1, 3\) is not a shape for 'x0'; give one like"),
     ({"x0": (2.0, 3)}, r"\(2.0, 3\) is not a shape"),
     ({"x0": "2x3"}, "'2x3' is not a shape"),
     ({"x0": 3}, "3 is not a shape"),

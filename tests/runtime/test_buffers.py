@@ -393,6 +393,17 @@ def test_a_range_that_is_none_is_refused(bounds: Any) -> None:
         crosschip.compile(OPEN, "reference", cache=False, ranges={"N": bounds})
 
 
+@pytest.mark.parametrize("shape", [3, "ab", (-1, 3), None])
+def test_what_is_no_shape_is_refused(shape: Any) -> None:
+    with crosschip.compile(OPEN, "reference", cache=False) as model:
+        with pytest.raises(InputError, match="is not a shape for 'x0'"):
+            model.allocate("x0", shape)
+        with pytest.raises(InputError, match="is not a shape for 'x0'"):
+            model.prepare({"x0": shape})
+        with pytest.raises(InputError, match="shapes is 3, but must be like"):
+            model.prepare(3)  # type: ignore[arg-type]
+
+
 def test_inputs_are_aligned_as_a_device_asks() -> None:
     addresses: list[int] = []
 

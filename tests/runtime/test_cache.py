@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 from hypothesis import given
@@ -28,8 +28,8 @@ from crosschip.runtime.cache.folder import (
     SUFFIX,
     Cache,
     default_limit,
-    open_cache,
 )
+from crosschip.runtime.cache.store import open_store
 
 ENTRY = Entry("0" * 64, "npu", "1.0", "model.0", 3)
 PROGRAM = bytes(range(256)) * 3
@@ -387,33 +387,49 @@ def test_a_program_beyond_the_limit_is_not_kept(cache: Cache, filled: list[Entry
     assert len(small.listing()) == 4
 
 
-def leave_behind(cache: Cache, name: str, size: int, age: float) -> Path:
-    """What a writer that was killed some time ago leaves."""
-    path = cache.folder / ".unfinished" / f"{name}.part"
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(bytes(size))
-    os.utime(path, (time.time() - age,) * 2)
-    return path
+def begin(cache: Cache, name: str, size: int) -> BinaryIO:
+    """A file that is being written, as long as it is open."""
+    folder = cache.folder / ".unfinished"
+    folder.mkdir(exist_ok=True)
+    file = (folder / f".{name}.part").open("wb")
+    fcntl.flock(file, fcntl.LOCK_EX)
+    file.write(bytes(size))
+    file.flush()
+    return file
 
 
-@pytest.mark.parametrize("clean", [lambda c: c.write(ENTRY, PROGRAM), lambda c: c.prune(2**40)])
-def test_what_killed_writers_left_is_counted_and_removed(
+@pytest.mark.parametrize(
+    "clean",
+    [lambda c: c.write(ENTRY, PROGRAM), lambda c: c.prune(2**40), lambda c: Cache(c.folder)],
+)
+def test_what_killed_writers_left_is_removed(
     cache: Cache, clean: Callable[[Cache], object]
 ) -> None:
-    old, new = leave_behind(cache, "old", 1000, 3600), leave_behind(cache, "new", 100, 5)
-    assert cache.leftovers() == 1100
-    clean(cache)
-    assert cache.leftovers() == 100
-    assert not old.exists()
-    assert new.exists()
+    """At once, and whoever still writes is left alone."""
+    begin(cache, "killed", 1000).close()
+    with begin(cache, "writing", 100):
+        assert cache.leftovers() == 1100
+        clean(cache)
+        assert unfinished_in(cache.folder) == [".writing.part"]
+        assert cache.leftovers() == 100
 
 
-def test_what_killed_writers_left_counts_toward_the_limit(cache: Cache) -> None:
-    leave_behind(cache, "new", 3_000, 5)
-    small = Cache(cache.folder, limit=5_000)
-    for number in range(5):
-        small.write(numbered(number), bytes(500))
-    assert 0 < total_of(small) <= 2_000
+def test_what_is_being_written_counts_toward_the_limit(cache: Cache) -> None:
+    with begin(cache, "writing", 3_000):
+        small = Cache(cache.folder, limit=5_000)
+        for number in range(5):
+            small.write(numbered(number), bytes(500))
+        assert 0 < total_of(small) <= 2_000
+
+
+def test_what_is_no_file_among_unfinished_ones_is_no_problem(cache: Cache) -> None:
+    folder = cache.folder / ".unfinished"
+    (folder / "a.part").mkdir(parents=True)
+    os.mkfifo(folder / "pipe.part")
+    (folder / "link.part").symlink_to("/etc/passwd")
+    Cache(cache.folder).write(ENTRY, PROGRAM)
+    assert cache.read(ENTRY) == PROGRAM
+    assert Path("/etc/passwd").exists()
 
 
 FILLING = """
@@ -471,8 +487,6 @@ def test_a_writer_that_is_killed_leaves_no_half_of_an_entry(cache: Cache) -> Non
     writer.communicate()
     with Warnings() as warnings:
         assert cache.read(ENTRY) in (None, bytes(20_000_000))
-        for path in (cache.folder / ".unfinished").iterdir():
-            os.utime(path, (0, 0))
         cache.write(ENTRY, PROGRAM)
         assert cache.read(ENTRY) == PROGRAM
     assert warnings == []
@@ -582,8 +596,8 @@ class Bytes:
         (123, "123"),
         (1, "1"),
         (0.5, "0.5"),
-        (b"", "b''"),
-        (b"folder", "b'folder'"),
+        (b"", "a buffer without the token that it is of"),
+        (b"folder", "a buffer without the token that it is of"),
         ("", "''"),
         ([], "a list"),
         (Raising(), "a Raising"),
@@ -592,17 +606,17 @@ class Bytes:
 )
 def test_an_argument_that_names_no_folder_is_refused(argument: Any, shown: str) -> None:
     with pytest.raises(InputError) as caught:
-        open_cache(argument)
+        open_store(argument)
     assert str(caught.value) == (
-        f"cache is {shown}, but must be True for the default folder, the path of a folder, "
-        f"or False for no cache"
+        f"cache is {shown}, but must be True for the default folder, the path of a folder, a "
+        f"buffer (with a token), a store, or False for no cache"
     )
 
 
 @pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
 def test_a_folder_that_no_system_can_name_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(CacheError, match=r"cannot be written to .*; pass another folder") as caught:
-        open_cache(str(tmp_path / name))
+        open_store(str(tmp_path / name))
     assert str(caught.value).isprintable()
 
 
@@ -614,16 +628,16 @@ def test_arguments_that_name_a_folder(tmp_path: Path, monkeypatch: pytest.Monkey
         tmp_path / "path": tmp_path / "path",
     }
     for argument, folder in arguments.items():
-        cache = open_cache(argument, 5)
-        assert cache is not None
+        cache = open_store(argument, 5)
+        assert isinstance(cache, Cache)
         assert (cache.folder, cache.limit) == (folder, 5)
-    assert open_cache(False) is None
+    assert open_store(False) is None
 
 
 @pytest.mark.parametrize("limit", [-1, True, 0.5, "2G"])
 def test_a_limit_that_is_no_size_is_refused(limit: Any) -> None:
     with pytest.raises(InputError, match=r"^cache_size is .*, but must be a number of bytes"):
-        open_cache(False, limit)
+        open_store(False, limit)
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,8 @@ def test_a_file(tmp_path: Path) -> None:
     [
         ("threads = ", "it is not TOML: "),
         ("thread = 2", "there is no option 'thread' (did you mean 'threads'?); there are "),
-        ("threads = 0", "threads is 0, but must be at least 1"),
-        ("threads = true", "threads is True, but must be at least 1"),
+        ("threads = 0", "threads is 0, but must be an integer of at least 1"),
+        ("threads = true", "threads is True, but must be an integer of at least 1"),
         ('precision = "float23"', "there is no precision 'float23' (did you mean "),
         ("precision = 16", "there is no precision 16; there are float32, bfloat16, float16"),
         ('performance = "hihg"', "there is no performance mode 'hihg' (did you mean 'high'?); "),

@@ -353,5 +353,5 @@ def test_a_pin_that_pins_nothing_is_refused(pin: dict[str, str], told: str) -> N
 )
 def test_limits_that_are_none_are_refused(limits: dict[str, int]) -> None:
     (name,) = limits
-    with pytest.raises(InputError, match=f"{name} is .*, but must be at least 1"):
+    with pytest.raises(InputError, match=f"{name} is .*, but must be an integer of at least 1"):
         placed(chain(Relu), None, **limits)

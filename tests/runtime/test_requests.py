@@ -166,8 +166,6 @@ def test_failures_come_out_of_the_request(gated: Gated, compiled: CompiledModel)
         compiled.submit({})
     with pytest.raises(InputError, match="no output 'z'"):
         compiled.submit(given(1), keep=["z"])
-    with pytest.raises(ValueError, match="7 is not a valid Priority"):
-        compiled.submit(given(1), priority=7)  # type: ignore[arg-type]
 
 
 def test_outputs_are_written_where_the_caller_wants_them(compiled: CompiledModel) -> None:
@@ -216,14 +214,51 @@ def test_a_model_that_nobody_closed_leaves_no_threads(gated: Gated) -> None:
         assert not thread.is_alive()
 
 
-def test_the_end_of_the_process_waits_for_runs() -> None:
-    program = """
+def test_a_deadline_that_no_system_can_wait_for_is_none(busy: CompiledModel, gated: Gated) -> None:
+    endless = [busy.submit(given(1), deadline=seconds) for seconds in (float("inf"), 1e300)]
+    late = busy.submit(given(2), deadline=0.01)
+    with pytest.raises(DeadlineError):
+        late.result(LONG)
+    gated.gate.set()
+    for request in endless:
+        request.result(LONG)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"deadline": "1"}, "a deadline is '1', but must be a number of seconds, or None"),
+        ({"deadline": float("nan")}, "a deadline is nan"),
+        ({"deadline": True}, "a deadline is True"),
+        ({"priority": 99}, "there is no priority 99; there are NONE, LOW, MEDIUM, HIGH"),
+        ({"priority": "HIGH"}, "there is no priority 'HIGH'"),
+        ({"outputs": 3}, "outputs is 3, but must be arrays or buffers by name"),
+        ({"outputs": np.zeros(2)}, "outputs is .*, but must be arrays or buffers by name"),
+        ({"keep": 3}, "keep is 3, but must be a list of names of outputs"),
+        ({"keep": "y0"}, "keep is 'y0', but must be a list"),
+    ],
+    ids=str,
+)
+def test_wishes_that_are_none_are_refused(
+    compiled: CompiledModel, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        compiled.submit(given(0), **arguments)
+    if "priority" not in arguments:
+        renamed = {"timeout" if name == "deadline" else name: v for name, v in arguments.items()}
+        with pytest.raises(InputError, match=message):
+            compiled.run(given(0), **renamed)
+
+
+@pytest.mark.parametrize("device", ["openvino"])
+def test_the_end_of_the_process_waits_for_runs(device: str) -> None:
+    program = f"""
 import crosschip, numpy as np
 from tests.modelling import chain
 from crosschip.ops.standard.unary import Exp
-compiled = crosschip.compile(chain(*[Exp] * 50), ["openvino"], cache=False)
+compiled = crosschip.compile(chain(*[Exp] * 50), ["{device}"], cache=False)
 for value in range(50):
-    compiled.submit({"x0": np.zeros(2, np.float32)})
+    compiled.submit({{"x0": np.zeros(2, np.float32)}})
 print("submitted")
 """
     result = subprocess.run(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
-from typer.main import get_command, get_command_from_info
-from typer.models import CommandInfo
+from typer.main import get_command_from_info, get_group_from_info
+from typer.models import CommandInfo, TyperInfo
 
 import crosschip
 from crosschip import cli
+
+_PLAIN: Mapping[str, Any] = {"pretty_exceptions_short": False, "rich_markup_mode": None}
+"""Errors and help without frames."""
 
 
 class Commands(TyperGroup):
@@ -26,11 +30,10 @@ class Commands(TyperGroup):
             return None
         module = import_module(f"{cli.__name__}.{cmd_name}")
         if hasattr(module, "app"):
-            group = get_command(module.app)
-            group.name = cmd_name
-            return group
+            group = TyperInfo(module.app, name=cmd_name)
+            return get_group_from_info(group, suggest_commands=True, **_PLAIN)
         info = CommandInfo(name=cmd_name, callback=module.command)
-        return get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None)
+        return get_command_from_info(info, **_PLAIN)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         names = self.list_commands(ctx)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
+import typer
+
 import crosschip
-from crosschip.cli import _options
+from crosschip.cli import _compiled, _options
 from crosschip.cli._show import doing
 from crosschip.ir import Model
 from crosschip.runtime.compiled import CompiledModel
@@ -86,6 +88,23 @@ class Compilation(Engines):
             arguments["shapes"] = shapes
         with doing(f"compiling {model.name} for {self.devices}"):
             return crosschip.compile(model, self.devices, **arguments)
+
+    def ready(
+        self, path: Path, context: typer.Context, meaningful: Collection[str]
+    ) -> tuple[CompiledModel, dict[str, Any]]:
+        """The compiled model of a file, which may hold one already, and inputs for it.
+
+        Args:
+            path: of the file.
+            context: of the command.
+            meaningful: the parameters that mean something for what is compiled already.
+        """
+        if _compiled.is_compiled(path):
+            compiled = _compiled.load(path, context, meaningful)
+            return compiled, self.inputs(compiled.placement.model)
+        model = self.load(path)
+        inputs = self.inputs(model)
+        return self.compile(model), inputs
 
     def explain(self, model: Model) -> Placement:
         """Who would run what."""

@@ -114,6 +114,9 @@ CacheFolder = Annotated[
 UseCache = Annotated[
     bool, typer.Option("--cache/--no-cache", help="Whether to keep and use compiled programs.")
 ]
+Digest = Annotated[
+    str | None, typer.Option(help="The digest that the file must have; see docs/caching.md.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 

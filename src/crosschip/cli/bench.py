@@ -13,7 +13,7 @@ import typer
 
 from crosschip.bench.peers import PeerRun, open_peer
 from crosschip.bench.timing import Timing, interleave
-from crosschip.cli import _options
+from crosschip.cli import _compiled, _options
 from crosschip.cli._compiling import Compilation, takes
 from crosschip.cli._show import console, document, doing, table
 from crosschip.ir import Array, ElementType
@@ -22,31 +22,41 @@ from crosschip.ir.types import FLOATS, NARROW_FLOATS
 OURS = "crosschip"
 _REAL = FLOATS | NARROW_FLOATS
 
+_MEANINGFUL = ("model", "runs", "input", "shape", "seed", "as_json")
+"""The parameters that mean something for a model that is compiled already."""
+
 
 @takes(Compilation)
 def command(
+    context: typer.Context,
     model: _options.ModelPath,
     compilation: Compilation,
     against: Annotated[str, typer.Option(help="Engines to call directly, as in openvino.")] = "",
     runs: Annotated[int, typer.Option(min=1, help="How often to run each.")] = 50,
     as_json: _options.Json = False,
 ) -> None:
-    """Time a model on devices, in turn with engines that run the same file directly."""
-    configuration = compilation.configuration()
-    threads = configuration.threads or os.cpu_count()
-    # A performance mode has a number of threads of its own.
-    ours = threads if configuration.performance == "none" else configuration.threads
-    loaded = compilation.load(model)
-    inputs = compilation.inputs(loaded)
+    """Time a model on devices, in turn with engines that run the same file directly.
+
+    A file that `crosschip compile` wrote is timed as it is, with no engine beside it.
+    """
     peers: dict[str, PeerRun] = {}
-    for engine in filter(None, against.split(",")):
-        with doing(f"compiling with {engine} directly"):
-            peers[engine] = open_peer(engine)(model, inputs, threads)
-    shapes = {name: array.shape for name, array in inputs.items()}
-    with (
-        compilation.compile(loaded, shapes, threads=ours) as compiled,
-        doing(f"running {loaded.name}"),
-    ):
+    if _compiled.is_compiled(model):
+        compiled = _compiled.load(model, context, _MEANINGFUL)
+        inputs = compilation.inputs(compiled.placement.model)
+        ours = compiled.options.threads
+    else:
+        configuration = compilation.configuration()
+        threads = configuration.threads or os.cpu_count()
+        # A performance mode has a number of threads of its own.
+        ours = threads if configuration.performance == "none" else configuration.threads
+        loaded = compilation.load(model)
+        inputs = compilation.inputs(loaded)
+        for engine in filter(None, against.split(",")):
+            with doing(f"compiling with {engine} directly"):
+                peers[engine] = open_peer(engine)(model, inputs, threads)
+        shapes = {name: array.shape for name, array in inputs.items()}
+        compiled = compilation.compile(loaded, shapes, threads=ours)
+    with compiled, doing(f"running {compiled.placement.model.name}"):
         seconds = interleave({OURS: lambda: compiled.run(inputs), **peers}, runs)
         outputs = compiled.run(inputs)
     made = list(outputs.values())
@@ -127,7 +137,7 @@ def _print(report: Mapping[str, object]) -> None:
     compared = len(columns) if against else 4
     table(
         f"{report['model']}: {report['runs']} runs each, "
-        + (f"{report['threads']} threads" if report["threads"] else "threads as the mode has them"),
+        + (f"{report['threads']} threads" if report["threads"] else "threads left to the devices"),
         columns[:compared],
         [row[:compared] for row in rows],
         numbers=",".join(columns[1:]),

@@ -119,7 +119,8 @@ def _print(op: dict[str, Any], operator: type[Operator]) -> None:
 def _elsewhere(op: dict[str, Any]) -> Iterator[tuple[str, str]]:
     faces = op["faces"]
     if faces["nnadapter"]:
-        yield "NNAdapter", f"{op['name']} ({faces['nnadapter']['code']})"
+        face = faces["nnadapter"]
+        yield "NNAdapter", f"{op['name']} ({face['code']}) {face['translation']}".rstrip()
     for face in faces["nnrt"]:
         yield "NNRt", f"{face['name']} ({face['code']}) {face['translation']}".rstrip()
     for node, code in faces["hdi"].items():

@@ -9,9 +9,13 @@ from crosschip.cli._compiling import Compilation, takes
 from crosschip.cli._options import Json, ModelPath
 from crosschip.cli._show import console, document, doing, table
 
+_MEANINGFUL = ("model", "input", "shape", "seed", "runs", "warm_up", "top", "trace", "as_json")
+"""The parameters that mean something for a model that is compiled already."""
+
 
 @takes(Compilation)
 def command(
+    context: typer.Context,
     model: ModelPath,
     compilation: Compilation,
     runs: Annotated[int, typer.Option(min=1, help="How many runs count.")] = 10,
@@ -23,10 +27,12 @@ def command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say where the time of a run goes: segments, steps of engines, copies, waiting."""
-    loaded = compilation.load(model)
-    inputs = compilation.inputs(loaded)
-    with compilation.compile(loaded) as compiled, doing(f"profiling {loaded.name}"):
+    """Say where the time of a run goes: segments, steps of engines, copies, waiting.
+
+    A file that `crosschip compile` wrote is profiled as it is.
+    """
+    compiled, inputs = compilation.ready(model, context, _MEANINGFUL)
+    with compiled, doing(f"profiling {compiled.placement.model.name}"):
         profile = compiled.profile(inputs, runs=runs, warm_up=warm_up)
     if trace:
         profile.write_trace(trace)

@@ -17,9 +17,13 @@ from crosschip.runtime.inputs import write_value
 
 _MAX_NAME = 50  # of an output in a file name: no file system takes them at any length
 
+_MEANINGFUL = ("model", "input", "shape", "save", "seed", "as_json")
+"""The parameters that mean something for a model that is compiled already."""
+
 
 @takes(Compilation)
 def command(
+    context: typer.Context,
     model: _options.ModelPath,
     compilation: Compilation,
     save: Annotated[
@@ -27,10 +31,12 @@ def command(
     ] = None,
     as_json: _options.Json = False,
 ) -> None:
-    """Compile a model, run it once on given or random inputs, and say where it ran."""
-    loaded = compilation.load(model)
-    inputs = compilation.inputs(loaded)
-    with compilation.compile(loaded) as compiled:
+    """Compile a model, run it once on given or random inputs, and say where it ran.
+
+    A file that `crosschip compile` wrote is run as it is.
+    """
+    compiled, inputs = compilation.ready(model, context, _MEANINGFUL)
+    with compiled:
         start = time.perf_counter()
         outputs = compiled.run(inputs)
         latency = (time.perf_counter() - start) * 1e3
@@ -105,8 +111,9 @@ def _print(
     )
     console.print(compiled.placement.summary(), highlight=False)
     report = compiled.report
+    how = "loaded" if report.cache == "file" else "compiled"
     console.print(
-        f"compiled in {report.milliseconds:.0f} ms (cache: {report.cache}), "
+        f"{how} in {report.milliseconds:.0f} ms (cache: {report.cache}), "
         f"first run took {latency:.2f} ms"
     )
     if compiled.placement.choice:

@@ -74,6 +74,9 @@ class Capabilities:
         alignment: the number of bytes to a multiple of which the memory of inputs is aligned.
         tied_to: what else than the device's version must be the same where a saved program is
             loaded: the processor, unless the device says otherwise.
+        holds_weights: whether a saved program holds all that it needs of large constants of floats
+            or quantized integers. The model that `Device.load` gets may then lack those, which
+            makes files of compiled models smaller; asking for one is an error.
     """
 
     precisions: frozenset[Precision] = frozenset({Precision.FLOAT32})
@@ -86,6 +89,7 @@ class Capabilities:
     concurrency: int | None = None
     alignment: int = 1
     tied_to: tuple[str, ...] = field(default_factory=lambda: (processor(),))
+    holds_weights: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

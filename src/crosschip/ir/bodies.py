@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from crosschip.ir.errors import ModelError
 from crosschip.ir.model import Model, Operand, Operation
-from crosschip.ir.types import TensorType
+from crosschip.ir.types import MAX_RANK, ElementType, TensorType
 from crosschip.ir.widening import names_in, widened
 
 
@@ -25,6 +28,21 @@ def every_constant(model: Model) -> Iterator[Operand]:
     for operation in model.operations:
         for body in operation.bodies:
             yield from every_constant(body)
+
+
+def inner_type(operand: Operand) -> TensorType:
+    """The type of what a body takes for an operand; of a constant with what it holds."""
+    type_ = operand.type
+    if (
+        operand.content is None
+        or type_.element_type not in _INTEGERS
+        or math.prod(operand.content.shape) > MAX_RANK
+    ):
+        return type_
+    return replace(type_, shape_value=tuple(np.asarray(operand.value).ravel().tolist()))
+
+
+_INTEGERS = (ElementType.INT32, ElementType.INT64)
 
 
 def retyped(model: Model, types: Sequence[TensorType], widening: bool = False) -> Model:
@@ -110,7 +128,7 @@ def settled(
         skipped: how many values it makes before the next state.
         widening: whether the state's types may only become wider than they are.
     """
-    after = [*slices, *(operand.type for operand in captures)]
+    after = [*slices, *map(inner_type, captures)]
     types = [replace(operand.type, shape_value=None) for operand in state]
     outer = names_in([*types, *after])
     carried = list(body.inputs.items())[len(before) :][: len(types)]

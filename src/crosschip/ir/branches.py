@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
 
-from crosschip.ir.bodies import retyped
+from crosschip.ir.bodies import inner_type, retyped
 from crosschip.ir.control import ControlFlow
 from crosschip.ir.errors import ModelError
 from crosschip.ir.model import Model, Operand
@@ -57,8 +57,9 @@ class If(ControlFlow):
         yield from zip(self.bodies[0].inputs, self.captures, strict=False)
 
     def fitted(self, widening: bool) -> Sequence[Model]:
-        types = [operand.type for operand in self.captures]
-        return [retyped(body, types, widening) for body in self.bodies]
+        types = [inner_type(operand) for operand in self.captures]
+        narrower = all(_takes(body, types) for body in self.bodies)
+        return where_possible(self.bodies, lambda body: retyped(body, types, widening), narrower)
 
     def infer(self) -> tuple[TensorType, ...]:
         self._check_one("condition", self.condition, ElementType.BOOL)
@@ -75,6 +76,49 @@ class If(ControlFlow):
         for (name, one), (_, other) in zip(first, second, strict=True):
             made.append(_joined(f"{self.type}.{name}", one.type, other.type, outer))
         return tuple(made)
+
+
+def where_possible(
+    bodies: Sequence[Model], change: Callable[[Model], Model], narrower: bool = True
+) -> list[Model]:
+    """Bodies of which one runs, each changed; those that can then never run stay as they were.
+
+    Args:
+        bodies: not changed.
+        change: what is done to each.
+        narrower: whether bodies still hold for what they get if they stay as they were.
+
+    Raises:
+        ModelError: none of them can run, or one that cannot must not stay as it was.
+    """
+    changed, errors = [], []
+    for body in bodies:
+        try:
+            changed.append(change(body))
+        except ModelError as error:
+            if not narrower:
+                raise
+            changed.append(body)
+            errors.append(error)
+    if len(errors) == len(bodies):
+        raise errors[0]
+    return changed
+
+
+def _takes(body: Model, types: Sequence[TensorType]) -> bool:
+    """Whether whatever is of these types is what a body is made for."""
+    held = [operand.type for operand in body.inputs.values()]
+    return len(held) == len(types) and all(map(_is_within, types, held))
+
+
+def _is_within(type_: TensorType, other: TensorType) -> bool:
+    """Whether a type says all that another does."""
+    if not type_.fits(other) or other.shape is None:
+        return type_.fits(other)
+    return type_.shape is not None and all(
+        size == own or not isinstance(size, int)
+        for own, size in zip(type_.shape, other.shape, strict=True)
+    )
 
 
 def _joined(where: str, one: TensorType, other: TensorType, outer: frozenset[str]) -> TensorType:

@@ -231,6 +231,32 @@ class Stored:
         return array
 
 
+class Absent(Stored):
+    """Elements that were left out where a model was saved; only their type is known."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+        self._name = name
+        self.dtype = dtype
+        self.shape = shape
+
+    def reshape(self, shape: tuple[int, ...]) -> Stored:
+        """The same lack as an array of another shape."""
+        return Absent(self._name, self.dtype, shape)
+
+    def read(self) -> NDArray[Any]:
+        """Always an error.
+
+        Raises:
+            ModelFileError: the elements are not there.
+        """
+        raise ModelFileError(
+            f"the elements of {self._name!r} were left out where the model was saved, since the "
+            f"compiled programs hold them"
+        )
+
+
 @cache
 def _low_first(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype.newbyteorder("<")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from crosschip.ir import ControlFlow, Loop, Model, Operand, Scan
+from crosschip.ir import ControlFlow, If, Loop, Model, ModelError, Operand, Scan
 from crosschip.ir.bodies import substituted
+from crosschip.ir.branches import where_possible
 from crosschip.passes.base import Pass
 from crosschip.passes.rewriter import Rewriter
 
@@ -53,7 +55,7 @@ class SimplifyBodies(Pass):
         parts.own_constants()
         unused = {o for o, read in zip(operation.outputs, used, strict=True) if not read}
         parts.drop_unused_outputs(unused)
-        parts.bodies = [self.simplify(body) for body in parts.bodies]
+        parts.simplify(self.simplify)
         parts.drop_unread_captures()
         return parts.rebuilt()
 
@@ -92,11 +94,19 @@ class _Parts:
             self.bodies = [Model(body.name, dict([*inputs, own]), operations, dict(outputs))]
 
     def own_constants(self) -> None:
-        """Give the bodies the constants that they capture."""
+        """Give the bodies the constants that they capture, but for branches that refuse them."""
         for place in reversed(range(len(self.captures))):
             value = self.captures[place]
             if value.is_constant:
-                self._remove_capture(place, value)
+                with suppress(ModelError) if isinstance(self.operation, If) else nullcontext():
+                    self._remove_capture(place, value)
+
+    def simplify(self, simplify: Callable[[Model], Model]) -> None:
+        """Simplify the bodies; of branches, those that show they can never run stay as they are."""
+        if isinstance(self.operation, If):
+            self.bodies = where_possible(self.bodies, simplify)
+        else:
+            self.bodies = [simplify(body) for body in self.bodies]
 
     def drop_unread_captures(self) -> None:
         """Hand in nothing that no body reads."""

@@ -120,7 +120,7 @@ def concrete(name: str, shape: Sequence[int] | int, rank: int | None = None) -> 
     except TypeError:
         sizes = (-1,)
     if any(size < 0 for size in sizes) or rank not in (None, len(sizes)):
-        wanted = "a shape for input" if rank is None else "the size"
+        wanted = "a shape for" if rank is None else "the size"
         like = "[1, 3, 224]" if rank is None else "3"
         raise InputError(f"{shape!r} is not {wanted} {name!r}; give one like {like}")
     return sizes

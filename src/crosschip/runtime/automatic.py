@@ -10,8 +10,8 @@ from importlib.metadata import version
 from crosschip.hal import Options
 from crosschip.ir import BudgetError, Error, InputError, Model, UnsupportedError
 from crosschip.runtime.cache.entry import Entry
-from crosschip.runtime.cache.folder import Cache
-from crosschip.runtime.cache.key import automatic_key
+from crosschip.runtime.cache.key import Fingerprints, automatic_key
+from crosschip.runtime.cache.store import Store
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.guard import GuardedDevice
 from crosschip.runtime.measuring import Choice, Trial, measure, typical_inputs
@@ -31,7 +31,8 @@ class Automatic:
         model: what is to be compiled.
         devices: all that are available, the most promising first.
         options: how it is to be compiled.
-        cache: where choices are kept; `None` for nowhere.
+        store: where choices are kept; `None` for nowhere.
+        fingerprints: of the model's constants.
     """
 
     def __init__(
@@ -39,14 +40,17 @@ class Automatic:
         model: Model,
         devices: Mapping[str, GuardedDevice],
         options: Options,
-        cache: Cache | None,
+        store: Store | None,
+        fingerprints: Fingerprints | None = None,
     ) -> None:
         self._model = model
         self._options = options
         self._names = list(devices)
-        self._cache = cache
+        self._store = store
         self._entry = Entry(
-            automatic_key(model, list(devices.values()), options, os.cpu_count() or 1),
+            automatic_key(
+                model, list(devices.values()), options, os.cpu_count() or 1, fingerprints
+            ),
             "auto",
             version("crosschip"),
             model.name,
@@ -55,13 +59,13 @@ class Automatic:
 
     def remembered(self) -> Choice | None:
         """The choice that this or another process has made before; `None` if there is none."""
-        saved = None if self._cache is None else self._cache.read(self._entry)
-        if saved is None or self._cache is None:
+        saved = None if self._store is None else self._store.read(self._entry)
+        if saved is None or self._store is None:
             return None
         try:
             choice = Choice.from_bytes(saved)
         except ValueError as error:
-            self._cache.discard(self._entry, str(error))
+            self._store.discard(self._entry, str(error))
             return None
         return choice if sorted(choice.order) == sorted(self._names) else None
 
@@ -88,8 +92,8 @@ class Automatic:
             except Error as error:
                 logger.warning("%s: %s; measuring again", self._model.name, error)
         choice, compiled = self._measured(build, count)
-        if self._cache is not None:
-            self._cache.write(self._entry, choice.to_bytes())
+        if self._store is not None:
+            self._store.write(self._entry, choice.to_bytes())
         return choice, compiled
 
     def _measured(

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
 from crosschip.hal import CompileError, Options
 from crosschip.ir import ControlFlow, DeviceError
 from crosschip.runtime.cache.entry import Entry
-from crosschip.runtime.cache.folder import Cache
-from crosschip.runtime.cache.key import cache_key
+from crosschip.runtime.cache.key import Fingerprints, cache_key
+from crosschip.runtime.cache.store import Store
 from crosschip.runtime.control import RUNTIME, program_for
 from crosschip.runtime.execution import Execute, Plan
 from crosschip.runtime.guard import GuardedDevice, GuardedProgram
@@ -43,22 +43,18 @@ class Failed(Exception):
         self.error = error
 
 
-def build_all(
-    placement: Placement,
-    devices: Mapping[str, GuardedDevice],
-    options: Options,
-    cache: Cache | None,
-) -> list[Built]:
-    """Compile every segment, in parallel; they do not depend on each other until they run."""
+Make = Callable[[Segment], Built]
+"""Makes the program of a segment that a device runs."""
+
+
+def build_all(placement: Placement, make: Make) -> list[Built]:
+    """Make the program of every segment, in parallel: until they run, none needs another."""
     segments = placement.segments
 
     def build(segment: Segment) -> Built:
         if segment.device == RUNTIME:
-            return _build_control(segment, placement, devices, options, cache)
-        try:
-            return _build(segment, devices[segment.device], options, cache)
-        except CompileError as error:
-            raise Failed(segment, error) from error
+            return _build_control(segment, placement, make)
+        return make(segment)
 
     if len(segments) < 2:
         return [build(segment) for segment in segments]
@@ -74,21 +70,15 @@ def build_all(
     return built
 
 
-def _build_control(
-    segment: Segment,
-    placement: Placement,
-    devices: Mapping[str, GuardedDevice],
-    options: Options,
-    cache: Cache | None,
-) -> Built:
-    """Compile the bodies of control flow that the runtime runs itself."""
+def _build_control(segment: Segment, placement: Placement, make: Make) -> Built:
+    """The bodies of control flow that the runtime runs itself, and the program around them."""
     (operation,) = segment.model.operations
     assert isinstance(operation, ControlFlow), "nothing else goes to the runtime"
     built: list[Built] = []
     bodies: list[Execute] = []
     with ExitStack() as failing:
         for body in placement.bodies(operation):
-            parts = build_all(body, devices, options, cache)
+            parts = build_all(body, make)
             for part in parts:
                 failing.callback(part.program.close)
             built += parts
@@ -99,32 +89,65 @@ def _build_control(
     return Built(GuardedProgram(RUNTIME, None, program, segment.model, 1), cache_word(built))
 
 
-def _build(segment: Segment, device: GuardedDevice, options: Options, cache: Cache | None) -> Built:
-    if cache is None:
-        return Built(_prepared(device.compile(segment.model, options), segment, options), "off")
-    store = _Store(segment, device, options, cache)
-    program = store.load()
-    if program is not None:
-        program.changed = partial(store.save, program)
-        return Built(_prepared(program, segment, options), "hit")
-    program = _prepared(device.compile(segment.model, options), segment, options)
-    kept = store.save(program)
-    program.changed = partial(store.save, program)
-    return Built(program, "miss" if kept else "off")
+@dataclass(frozen=True, slots=True)
+class Compiling:
+    """Makes programs by compiling them, unless they are kept from an earlier time.
+
+    Attributes:
+        devices: the devices, by name.
+        options: how to compile.
+        store: where programs are kept; `None` for nowhere.
+        fingerprints: of the model's constants.
+    """
+
+    devices: Mapping[str, GuardedDevice]
+    options: Options
+    store: Store | None = None
+    fingerprints: Fingerprints = field(default_factory=Fingerprints)
+
+    def __call__(self, segment: Segment) -> Built:
+        """The program of a segment.
+
+        Raises:
+            Failed: its device fails to compile it.
+        """
+        try:
+            return self._build(segment)
+        except CompileError as error:
+            raise Failed(segment, error) from error
+
+    def _build(self, segment: Segment) -> Built:
+        device, options = self.devices[segment.device], self.options
+        if self.store is None:
+            return Built(_prepared(device.compile(segment.model, options), segment, options), "off")
+        kept = _Kept(segment, device, options, self.store, self.fingerprints)
+        program = kept.load()
+        if program is not None:
+            program.changed = partial(kept.save, program)
+            return Built(_prepared(program, segment, options), "hit")
+        program = _prepared(device.compile(segment.model, options), segment, options)
+        saved = kept.save(program)
+        program.changed = partial(kept.save, program)
+        return Built(program, "miss" if saved else "off")
 
 
-class _Store:
+class _Kept:
     """The place of one program in the cache."""
 
     def __init__(
-        self, segment: Segment, device: GuardedDevice, options: Options, cache: Cache
+        self,
+        segment: Segment,
+        device: GuardedDevice,
+        options: Options,
+        store: Store,
+        fingerprints: Fingerprints,
     ) -> None:
         self._model = segment.model
         self._device = device
         self._options = options
-        self._cache = cache
+        self._store = store
         self._entry = Entry(
-            cache_key(segment.model, device, options),
+            cache_key(segment.model, device, options, fingerprints),
             segment.device,
             device.version,
             segment.model.name,
@@ -133,13 +156,13 @@ class _Store:
 
     def load(self) -> GuardedProgram | None:
         """The program that is kept; `None` if there is none that the device loads."""
-        saved = self._cache.read(self._entry)
+        saved = self._store.read(self._entry)
         if saved is None:
             return None
         try:
             return self._device.load(saved, self._model, self._options)
         except DeviceError as error:
-            self._cache.discard(self._entry, str(error))
+            self._store.discard(self._entry, str(error))
             return None
 
     def save(self, program: GuardedProgram) -> bool:
@@ -154,7 +177,7 @@ class _Store:
             return False
         if saved is None:
             return False
-        self._cache.write(self._entry, bytes(saved))
+        self._store.write(self._entry, bytes(saved))
         return True
 
 

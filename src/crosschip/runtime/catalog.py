@@ -11,7 +11,10 @@ from typing import Any
 
 from crosschip.hal import Options
 from crosschip.ops import Operator, faces_of
+from crosschip.ops.definition.faces import NNAdapter
 from crosschip.ops.definition.slots import Parameter, Slot
+from crosschip.ops.definition.translation import row_of
+from crosschip.ops.faces.common import NNADAPTER_CODES
 from crosschip.runtime.coverage import coverage, parts_of
 from crosschip.runtime.guard import GuardedDevice
 
@@ -36,7 +39,7 @@ def describe(
         "hdi": [node_type.name for node_type in faces.hdi],
         "onnx": list(faces.onnx),
         "faces": {
-            "nnadapter": faces.nnadapter and asdict(faces.nnadapter),
+            "nnadapter": faces.nnadapter and _row(operator, faces.nnadapter),
             "nnrt": [asdict(face) for face in faces.nnrt],
             "hdi": {node_type.name: node_type.value for node_type in faces.hdi},
         },
@@ -58,6 +61,12 @@ def documentation(operator: type[Operator]) -> str:
         # The first paragraph says what the base is for.
         parts += (cleandoc(base.__doc__ or "")).split("\n\n")[1:]
     return "\n\n".join(parts)
+
+
+def _row(operator: type[Operator], face: NNAdapter) -> dict[str, Any]:
+    row = row_of(operator, face.operands, face.given, NNADAPTER_CODES)
+    operands = [rule.slot for rule in row.operands]
+    return {"code": face.code, "operands": operands, "translation": row.text}
 
 
 def _slot(slot: Slot) -> dict[str, Any]:

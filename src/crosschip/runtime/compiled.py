@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import finalize
+from weakref import finalize, ref
 
 import numpy as np
 
-from crosschip.hal import Buffer, HostBuffer, Sizes
+from crosschip.hal import Buffer, HostBuffer, Options
 from crosschip.ir import Array, InputError, Operand
 from crosschip.ir.closing import Closing
 from crosschip.ir.suggestion import meant
+from crosschip.ir.text import legible
 from crosschip.ir.types import PYTHONS_TYPES
+from crosschip.passes.specialize import concrete
+from crosschip.runtime.cache.whole import remove_abandoned, write_whole
 from crosschip.runtime.execution import Plan
 from crosschip.runtime.guard import GuardedDevice, GuardedProgram, call
 from crosschip.runtime.measuring import typical_inputs
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.requests import Priority, Request, RequestQueue
+from crosschip.runtime.saving.form import Identity, assembled
+from crosschip.runtime.saving.placements import programs_by_segment
 from crosschip.runtime.signature import Signature
 
 if TYPE_CHECKING:
@@ -36,7 +43,7 @@ class CompileReport:
     Attributes:
         milliseconds: from the call to the compiled model.
         cache: `hit` if every program came from the cache, `miss` if one did not, `off` if it was
-            not used or no device saves its programs.
+            not used or no device saves its programs; `file` if all came from a saved file.
     """
 
     milliseconds: float
@@ -49,6 +56,7 @@ class CompiledModel(Closing):
     Attributes:
         placement: who runs what, and why.
         report: what compiling took.
+        options: how it was compiled.
     """
 
     def __init__(
@@ -56,8 +64,9 @@ class CompiledModel(Closing):
         placement: Placement,
         programs: Sequence[GuardedProgram],
         devices: Mapping[str, GuardedDevice],
-        sizes: Sizes,
+        options: Options,
         report: CompileReport,
+        identify: Callable[[], Identity],
         in_flight: int = 2,
         queue_size: int = 64,
     ) -> None:
@@ -67,8 +76,9 @@ class CompiledModel(Closing):
             placement: what the programs were compiled from.
             programs: one for each segment, in order.
             devices: the devices, by name.
-            sizes: the ranges that open sizes must keep to.
+            options: how they were compiled.
             report: what compiling took.
+            identify: tells by what the compiled model is known, which may take time.
             in_flight: how many requests run at once.
             queue_size: how many wait besides.
         """
@@ -76,9 +86,10 @@ class CompiledModel(Closing):
         self.report = report
         self._programs = tuple(programs)
         self._devices = dict(devices)
+        self.options = options
+        self._identify = identify
         self._owned: tuple[GuardedDevice, ...] = ()
-        self._sizes = sizes
-        self._signature = Signature(placement.model, sizes)
+        self._signature = Signature(placement.model, options.sizes)
         self._output_names = tuple(placement.model.outputs)
         self._plan = Plan(placement, programs)
         self._execute = self._plan.execute
@@ -98,6 +109,17 @@ class CompiledModel(Closing):
     def outputs(self) -> Mapping[str, Operand]:
         """The operands that the caller gets back, by name."""
         return self.placement.model.outputs
+
+    def when_changed(self, act: Callable[[CompiledModel], object]) -> None:
+        """Have something done whenever a program has compiled more, for other shapes."""
+        compiled = ref(self)  # programs do not keep alive what they are a part of
+
+        def changed() -> None:
+            if (held := compiled()) is not None:
+                act(held)
+
+        for _, program in programs_by_segment(self.placement, self._programs):
+            program.changed = changed
 
     def own(self, devices: Iterable[GuardedDevice]) -> None:
         """Close these devices, too, when the model is closed."""
@@ -138,9 +160,9 @@ class CompiledModel(Closing):
         self._running.append(None)
         try:
             arrays = self._signature.arrange(inputs)
-            if outputs or keep or (self._plan.submits and _holds_buffers(inputs)):
-                self._check_places(outputs or {}, keep)
-                return self._run_in_place(arrays, outputs or {}, keep)
+            if outputs is not None or keep or (self._plan.submits and _holds_buffers(inputs)):
+                places = self._places(outputs, keep)
+                return self._run_in_place(arrays, places, keep)
             return dict(zip(self._output_names, self._execute(arrays), strict=True))
         finally:
             self._running.pop()
@@ -166,12 +188,13 @@ class CompiledModel(Closing):
             wait: whether to wait while the queue is full, at most until the deadline.
 
         Raises:
-            InputError: the inputs do not fit the model, or there is no such output.
+            InputError: the inputs do not fit the model, there is no such output or priority, or the
+                deadline is no number.
             QueueFullError: the queue is full, and waiting was not allowed or was of no use.
         """
-        self._check_places(outputs or {}, keep)
-        work = partial(self._answer, self._signature.arrange(inputs), outputs or {}, keep)
-        return self._requests.put(work, Priority(priority), deadline, wait=wait)
+        places = self._places(outputs, keep)
+        work = partial(self._answer, self._signature.arrange(inputs), places, keep)
+        return self._requests.put(work, Priority.of(priority), deadline, wait=wait)
 
     def __call__(self, /, *inputs: Any, **named: Any) -> Any:
         """Compute the outputs from inputs in order or by name; a single output comes back bare."""
@@ -186,7 +209,8 @@ class CompiledModel(Closing):
             shape: the sizes, all known.
 
         Raises:
-            InputError: there is no such input or output, or it is of text or no tensor.
+            InputError: there is no such input or output, it is of text or no tensor, or `shape` is
+                no shape.
             DeviceError: the device does not have so much memory.
         """
         operand = {**self.outputs, **self.inputs}.get(name)
@@ -199,7 +223,7 @@ class CompiledModel(Closing):
         if type_ in PYTHONS_TYPES:
             raise InputError(f"{name!r} is of {type_}, which no device's memory holds")
         doing = "allocating memory"
-        return call(device.name, doing, device.device.allocate, type_, tuple(shape))
+        return call(device.name, doing, device.device.allocate, type_, concrete(name, shape))
 
     def prepare(self, shapes: Mapping[str, Sequence[int]]) -> None:
         """Compile for shapes of the inputs, where a device compiles again for each.
@@ -213,7 +237,10 @@ class CompiledModel(Closing):
             InputError: the shapes do not fit the model.
             CompileError: a device failed to compile for them.
         """
-        sizes = self._signature.sizes(shapes)
+        if not isinstance(shapes, Mapping):
+            raise InputError(f'shapes is {shapes!r}, but must be like {{"x": [1, 3, 224]}}')
+        given = {name: concrete(name, shape) for name, shape in shapes.items()}
+        sizes = self._signature.sizes(given)
         for segment, program in zip(self.placement.segments, self._programs, strict=True):
             types = [operand.type.substitute(sizes) for operand in segment.inputs]
             known = [type_.static_shape for type_ in types]
@@ -242,7 +269,9 @@ class CompiledModel(Closing):
 
         if runs < 1 or warm_up < 0:
             raise InputError(f"there must be a run that counts: runs={runs}, warm_up={warm_up}")
-        given = typical_inputs(self.placement.model, self._sizes) if inputs is None else inputs
+        given = (
+            typical_inputs(self.placement.model, self.options.sizes) if inputs is None else inputs
+        )
         self._running.append(None)
         try:
             if self._closed:
@@ -251,6 +280,50 @@ class CompiledModel(Closing):
             return profiled(self.placement, self._programs, arrange, runs, warm_up)
         finally:
             self._running.pop()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the compiled model to a file, which `crosschip.load_compiled` loads.
+
+        It holds the programs, placement and options, and what the devices need of the weights, all
+        as it is now: shapes that a device has compiled for are compiled. The file is there whole or
+        not at all; one that was there is replaced.
+
+        Args:
+            path: of the file.
+
+        Raises:
+            InputError: it cannot be written there, or the model has been closed.
+            UnsupportedError: a device does not save its programs.
+            DeviceError: a device fails to save one.
+            ModelFileError: a file that the weights are in has changed since they were loaded.
+        """
+        target = Path(path)
+        try:
+            if target.exists() and not target.is_file():
+                raise InputError(f"{legible(str(path))}: is there already, and is no file")
+            remove_abandoned(target.parent, target.name)
+            write_whole(target, self._saved(), target.parent, mode=0o666)
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise InputError(f"{legible(str(path))}: cannot be written: {why}") from None
+
+    def to_bytes(self) -> bytes:
+        """The content of the file that `save` writes, which `crosschip.load_compiled` takes too.
+
+        Raises:
+            InputError, UnsupportedError, DeviceError, ModelFileError: as for `save`.
+        """
+        return b"".join(self._saved())
+
+    @property
+    def token(self) -> str:
+        """The name of the compiled model: that which the caller gave, or one made from the content.
+
+        The latter is of 32 hexadecimal digits, as NNAdapter's is, and depends on the model with its
+        weights, the devices, and how it was compiled. It takes time where there is no cache, as the
+        weights are read for it.
+        """
+        return self._identify().token
 
     def close(self) -> None:
         """Release programs and devices, once runs and requests that were taken on have ended.
@@ -272,6 +345,17 @@ class CompiledModel(Closing):
     def __repr__(self) -> str:
         return f"<CompiledModel {self.placement.model.name}: {self.placement.summary()}>"
 
+    def _saved(self) -> Iterator[bytes]:
+        """The content of the model's file."""
+        self._running.append(None)
+        try:
+            if self._closed:
+                raise InputError("this compiled model has been closed; save it before")
+            identity = self._identify()
+            return assembled(self.placement, self._programs, self._devices, self.options, identity)
+        finally:
+            self._running.pop()
+
     def _answer(
         self,
         values: Sequence[Array],
@@ -283,7 +367,15 @@ class CompiledModel(Closing):
             return self._run_in_place(values, outputs, keep)
         return dict(zip(self._output_names, self._plan.execute(values), strict=True))
 
-    def _check_places(self, outputs: Mapping[str, Array | Buffer], keep: Collection[str]) -> None:
+    def _places(
+        self, given: Mapping[str, Array | Buffer] | None, keep: Collection[str]
+    ) -> Mapping[str, Array | Buffer]:
+        """Where the caller wants outputs, none if it says nothing; refuses what is no place."""
+        outputs = {} if given is None else given
+        if not isinstance(outputs, Mapping):
+            raise InputError(f"outputs is {outputs!r}, but must be arrays or buffers by name")
+        if isinstance(keep, str) or not isinstance(keep, Collection):
+            raise InputError(f"keep is {keep!r}, but must be a list of names of outputs")
         for name in (*outputs, *keep):
             if name not in self.outputs:
                 known = ", ".join(self.outputs)
@@ -294,6 +386,7 @@ class CompiledModel(Closing):
                     f"output {name!r} is of {self.outputs[name].type.element_type}, which no "
                     f"device's memory holds; leave it out of outputs and keep"
                 )
+        return outputs
 
     def _run_in_place(
         self,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cache as cached
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -26,8 +29,10 @@ from crosschip.passes import Specialize, simplify
 from crosschip.passes.specialize import shapes_and_sizes
 from crosschip.runtime.automatic import SLOWEST, Automatic
 from crosschip.runtime.blaming import culprits
-from crosschip.runtime.building import Built, Failed, build_all, cache_word
-from crosschip.runtime.cache.folder import Cache, CacheArgument, open_cache
+from crosschip.runtime.building import Built, Compiling, Failed, build_all, cache_word
+from crosschip.runtime.cache.container import recognizes
+from crosschip.runtime.cache.key import Fingerprints, model_key, request_key
+from crosschip.runtime.cache.store import CacheArgument, Store, open_store
 from crosschip.runtime.compiled import CompiledModel, CompileReport
 from crosschip.runtime.configuration import Configuration, Properties, check_count
 from crosschip.runtime.control import RUNTIME
@@ -39,6 +44,9 @@ from crosschip.runtime.placement.choosing import Refusals
 from crosschip.runtime.placement.constraints import Constraints
 from crosschip.runtime.placement.directives import Directives
 from crosschip.runtime.placement.placing import Placement, place
+from crosschip.runtime.profiles import check_names
+from crosschip.runtime.saving.form import Identity
+from crosschip.runtime.saving.kept import Kept
 
 Devices = Literal["auto"] | str | Sequence[str | Device]
 
@@ -52,6 +60,7 @@ def compile(
     shapes: Mapping[str, Sequence[int] | int] | None = None,
     cache: CacheArgument = True,
     cache_size: int | None = None,
+    token: str | bool = False,
     precision: str | None = None,
     threads: int | None = None,
     performance: str | None = None,
@@ -80,9 +89,16 @@ def compile(
             as below. A name is `openvino`, or `openvino:GPU` for one of several chips.
         shapes: fixed shapes for inputs, by name, where the model leaves sizes open; or single
             sizes, by the names that the inputs' types have for them.
-        cache: `True` for the default folder, a folder, or `False` for none.
+        cache: where compiled programs are kept, each found again by the content of what it
+            computes: `True` for the default folder, a folder, a `crosschip.Memory`, or `False` for
+            nowhere. With a token, also a buffer with what `CompiledModel.to_bytes` returned.
         cache_size: how many bytes the cache folder may take; `None` for `CROSSCHIP_CACHE_SIZE`,
             or 2 GiB.
+        token: a name under which the compiled model is kept as a whole, as `<token>.nnc` in a
+            folder, instead of its programs one by one; `True` for one made from the content of the
+            model (`CompiledModel.token`). What is kept under it but of another model, or compiled
+            for other devices or with other options, is not used: a warning says so, and the model
+            is compiled.
         precision: the arithmetic for float32 operations: `float32`, `bfloat16` or `float16`.
         threads: how many processor threads a run may use; otherwise that is left to the devices.
         performance: the balance between speed and power, NNRt's performance modes: `none`, `low`,
@@ -128,32 +144,15 @@ def compile(
     check_count("queue_size", queue_size)
     directives = Directives(partition, pin, min_segment, max_segments, strict)
     directives.check()
-    store = open_cache(cache, cache_size)
-    given, model = _prepared(model, shapes, budget)
-    constraints = Constraints()
-
-    def build(devices: Mapping[str, GuardedDevice]) -> CompiledModel:
-        placement, built = _place_and_build(model, devices, options, constraints, store, budget)
-        report = CompileReport((time.perf_counter() - start) * 1e3, cache_word(built))
-        programs = [one.program for one in built]
-        return CompiledModel(
-            placement, programs, devices, options.sizes, report, in_flight, queue_size
-        )
-
+    store = open_store(cache, cache_size, token)
+    given, model = _prepared(model, shapes, options.sizes, budget)
     with ExitStack() as owned:
         opened = _open(devices, settings.properties, properties or {}, owned)
-        automatic = None
-        if devices == "auto" and len(opened) > 1:
-            automatic = Automatic(model, opened, options, store)
-        ordered: Mapping[str, GuardedDevice] = opened
-        if automatic is not None and directives.moves:
-            ordered = _in_order(opened, automatic.remembered())
-        with _limited(model, budget):
-            constraints = directives.constraints(model, given, _kinds(ordered))
-        if automatic is None or directives.moves:
-            compiled = build(ordered)
-        else:
-            compiled = _automatic(model, opened, options, automatic, budget, build)
+        task = _Task(
+            model, given, opened, options, directives, token, store, budget, in_flight, queue_size,
+            automatic=devices == "auto",
+        )  # fmt: skip
+        compiled = task.kept_or_compiled()
         owned.pop_all()
     theirs = _instances(devices)
     compiled.own(device for device in opened.values() if device.device not in theirs)
@@ -161,6 +160,105 @@ def compile(
     compiled.report = replace(compiled.report, milliseconds=taken)
     _tell(compiled.placement)
     return compiled
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """The task of one call of `compile`: its arguments, checked and opened.
+
+    Attributes:
+        model: the model, simplified.
+        given: the model before that.
+        devices: those that it may go to, by name.
+        automatic: whether the order of the devices is to be found.
+        fingerprints: of the model's constants, for all keys.
+    """
+
+    model: Model
+    given: Model
+    devices: Mapping[str, GuardedDevice]
+    options: Options
+    directives: Directives
+    token: str | bool
+    store: Store | None
+    budget: Budget | None
+    in_flight: int
+    queue_size: int
+    automatic: bool
+    fingerprints: Fingerprints = field(default_factory=Fingerprints)
+
+    def kept_or_compiled(self) -> CompiledModel:
+        """The compiled model, as a whole from the store if a token says so and it is there."""
+        if not self.token or self.store is None:
+            return self._compiled(self.store)
+        kept = Kept(self.store, self._identify(), self.model, self.devices)
+        compiled, word = kept.load(self.in_flight, self.queue_size), "hit"
+        if compiled is None:
+            compiled = self._compiled(None)
+            word = "miss" if kept.save(compiled) else "off"
+        compiled.report = CompileReport(0.0, word)
+        return compiled
+
+    def _compiled(self, store: Store | None) -> CompiledModel:
+        """The compiled model, whose programs come one by one from a store if they are there."""
+        auto = None
+        if self.automatic and len(self.devices) > 1:
+            auto = Automatic(self.model, self.devices, self.options, store, self.fingerprints)
+        devices = self.devices
+        if auto is not None and self.directives.moves:
+            devices = _in_order(devices, auto.remembered())
+        with _limited(self.model, self.budget):
+            constraints = self.directives.constraints(self.model, self.given, _kinds(devices))
+
+        def build(devices: Mapping[str, GuardedDevice]) -> CompiledModel:
+            make = Compiling(devices, self.options, store, self.fingerprints)
+            placement, built = _place_and_build(self.model, make, constraints, self.budget)
+            return self._joined(placement, built, devices)
+
+        if auto is None or self.directives.moves:
+            return build(devices)
+        return _automatic(self.model, devices, self.options, auto, self.budget, build)
+
+    def _joined(
+        self, placement: Placement, built: Sequence[Built], devices: Mapping[str, GuardedDevice]
+    ) -> CompiledModel:
+        return CompiledModel(
+            placement,
+            [one.program for one in built],
+            devices,
+            self.options,
+            CompileReport(0.0, cache_word(built)),
+            self._identify,
+            self.in_flight,
+            self.queue_size,
+        )
+
+    @property
+    def _identify(self) -> Callable[[], Identity]:
+        """Tells the marks of what the call asks for, and holds nothing else of the task."""
+        wishes = self.directives.words(), os.cpu_count() if self.automatic else None
+        token = self.token if isinstance(self.token, str) else ""
+        devices = list(self.devices.values())
+        return cached(
+            partial(_identity, self.model, devices, self.options, wishes, token, self.fingerprints)
+        )
+
+
+def _identity(
+    model: Model,
+    devices: Sequence[GuardedDevice],
+    options: Options,
+    wishes: object,
+    token: str,
+    fingerprints: Fingerprints,
+) -> Identity:
+    """The marks of a compiled model; the token is made of the others unless there is one."""
+    key = model_key(model, fingerprints)
+    request = request_key(key, devices, options, wishes)
+    return Identity(token or request[:_TOKEN_DIGITS], key, request)
+
+
+_TOKEN_DIGITS = 32
 
 
 def _automatic(
@@ -252,12 +350,12 @@ def explain(
     options = settings.options(_sizes(ranges or {}, ()))
     directives = Directives(partition, pin, min_segment, max_segments, strict)
     directives.check()
-    given, model = _prepared(model, shapes, budget)
+    given, model = _prepared(model, shapes, options.sizes, budget)
     with ExitStack() as owned:
         opened = _open(devices, settings.properties, properties or {}, owned)
         choice = None
         if devices == "auto":
-            choice = Automatic(model, opened, options, open_cache(cache)).remembered()
+            choice = Automatic(model, opened, options, open_store(cache)).remembered()
         ordered = _in_order(opened, choice)
         with _limited(model, budget):
             constraints = directives.constraints(model, given, _kinds(ordered))
@@ -269,18 +367,30 @@ def explain(
 
 
 def _prepared(
-    model: Model | Any, shapes: Mapping[str, Sequence[int] | int] | None, budget: Budget | None
+    model: Model | Any,
+    shapes: Mapping[str, Sequence[int] | int] | None,
+    sizes: Sizes,
+    budget: Budget | None,
 ) -> tuple[Model, Model]:
     """The model, loaded if it is not yet, with the shapes fixed; and that simplified."""
     if not isinstance(model, Model):
+        _check_uncompiled(model)
         # Importers are found where users find them: the runtime itself knows none.
         model = cast(Model, import_module("crosschip").load(model, budget=budget))
     with _limited(model, budget):
+        check_names(model, sizes)
         if shapes is not None:
             types = {name: operand.type for name, operand in model.inputs.items()}
             model = Specialize(*shapes_and_sizes(types, shapes))(model)
         check_sizes(model)
         return model, simplify(model)
+
+
+def _check_uncompiled(source: object) -> None:
+    """Refuse a file that holds a compiled model, where a model is wanted."""
+    if isinstance(source, str | os.PathLike | bytes) and recognizes(source):
+        where = "the content" if isinstance(source, bytes) else source
+        raise InputError(f"{where}: is compiled already; load it with crosschip.load_compiled")
 
 
 @contextmanager
@@ -294,15 +404,11 @@ def _limited(model: Model, budget: Budget | None) -> Iterator[None]:
 
 
 def _place_and_build(
-    model: Model,
-    devices: Mapping[str, GuardedDevice],
-    options: Options,
-    constraints: Constraints,
-    cache: Cache | None,
-    budget: Budget | None,
+    model: Model, make: Compiling, constraints: Constraints, budget: Budget | None
 ) -> tuple[Placement, list[Built]]:
     """Place and compile; what a device said yes to but fails to compile is placed anew."""
     refusals: Refusals = {}
+    devices, options = make.devices, make.options
     asks = _asks(devices, options)
     while True:
         try:
@@ -314,7 +420,7 @@ def _place_and_build(
             raise DeviceError(str(error)) from error
         try:
             placement.settings = _given(devices, options)
-            return placement, build_all(placement, devices, options, cache)
+            return placement, build_all(placement, make)
         except Failed as failed:
             if len(devices) == 1 or constraints.strict:
                 raise failed.error from failed.error.__cause__
@@ -419,6 +525,10 @@ def _sizes(
     profiles: Sequence[Mapping[str, int]],
     specializations: int = 16,
 ) -> Sizes:
+    if not isinstance(ranges, Mapping) or not all(isinstance(name, str) for name in ranges):
+        raise InputError(f"ranges is {ranges!r}, but must be like {{'N': (1, 8)}}")
+    if not isinstance(profiles, Sequence):
+        raise InputError(f"profiles is {profiles!r}, but must be like [{{'N': 8}}]")
     for name, bounds in ranges.items():
         fits = isinstance(bounds, Sequence) and len(bounds) == 2
         if not fits or not all(map(_is_size, bounds)) or bounds[0] > bounds[1]:
@@ -426,5 +536,8 @@ def _sizes(
     for profile in profiles:
         if not isinstance(profile, Mapping) or not all(map(_is_size, profile.values())):
             raise InputError(f"profiles has {profile!r}; give sizes by name, like {{'N': 8}}")
+        for name, (least, most) in ranges.items():
+            if not least <= profile.get(name, least) <= most:
+                raise InputError(f"profiles has {profile!r}, but {name} is to be {least} to {most}")
     check_count("specializations", specializations)
     return Sizes.of(ranges, profiles, specializations)

@@ -160,7 +160,7 @@ def check_count(name: str, value: object) -> None:
         InputError: it is none.
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InputError(f"{name} is {value!r}, but must be at least 1")
+        raise InputError(f"{name} is {value!r}, but must be an integer of at least 1")
 
 
 def _chosen(what: str, given: object, kind: type[_Choice]) -> None:

@@ -49,7 +49,7 @@ class ControlProgram(Program):
     """An operation of control flow, with its bodies compiled.
 
     Attributes:
-        programs: what the bodies run, in the order of their segments.
+        programs: what the bodies run, one body's after the other's.
     """
 
     def __init__(

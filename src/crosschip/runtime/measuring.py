@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import median
 
 from crosschip.hal import Sizes
 from crosschip.ir import Array, Dim, Error, InputError, Model, Operand
 from crosschip.ir.dimension import name_of
 from crosschip.runtime.inputs import random_inputs
+from crosschip.runtime.plain import from_plain, to_plain
 
 TURNS = 2
 """How often each device has its turn."""
@@ -78,7 +79,7 @@ class Choice:
 
     def to_bytes(self) -> bytes:
         """The choice as JSON."""
-        return json.dumps(asdict(self)).encode()
+        return json.dumps(to_plain(self)).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Choice:
@@ -88,10 +89,8 @@ class Choice:
             ValueError: it is not what `to_bytes` writes.
         """
         try:
-            read = json.loads(data)
-            trials = tuple(Trial(**trial) for trial in read["trials"])
-            return cls(trials, {name: tuple(shape) for name, shape in read["shapes"].items()})
-        except (KeyError, TypeError, AttributeError) as error:
+            return from_plain(cls, json.loads(data))
+        except ValueError as error:
             raise ValueError(f"no choice of devices: {error}") from None
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import atexit
+import math
 import threading
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, InvalidStateError
 from enum import IntEnum
 from heapq import heapify, heappop, heappush
+from numbers import Real
 from typing import Any
 from weakref import WeakSet
 
@@ -31,6 +33,15 @@ class Priority(IntEnum):
     LOW = 1
     MEDIUM = 2
     HIGH = 3
+
+    @classmethod
+    def of(cls, value: object) -> Priority:
+        """The priority that is one already, or is its number; `InputError` if there is none."""
+        try:
+            return cls(value)  # type: ignore[arg-type]  # what it raises is caught
+        except ValueError:
+            known = ", ".join(cls.__members__)
+            raise InputError(f"there is no priority {value!r}; there are {known}") from None
 
 
 class Request(Future[dict[str, Any]]):
@@ -107,8 +118,9 @@ class RequestQueue:
 
         Raises:
             QueueFullError: the queue is full, and waiting was not allowed or was of no use.
-            InputError: the queue has been closed.
+            InputError: the queue has been closed, or `seconds` is no number.
         """
+        seconds = _limit(seconds)
         deadline = None if seconds is None else time.monotonic() + seconds
         request = Request(self, work, priority, deadline)
         with self._lock:
@@ -238,6 +250,15 @@ class RequestQueue:
                 waited = self._drop(request)
             state = "it was still waiting" if waited else "its run is left to end by itself"
             _settle(request.set_exception, DeadlineError(f"the deadline has passed; {state}"))
+
+
+def _limit(seconds: object) -> float | None:
+    """A number of seconds to wait; `None` if it is longer than any system can wait."""
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, Real) or math.isnan(seconds):
+        raise InputError(f"a deadline is {seconds!r}, but must be a number of seconds, or None")
+    return float(seconds) if seconds <= threading.TIMEOUT_MAX else None
 
 
 def _settle(set_: Callable[[Any], None], value: Any) -> None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto
+from onnxruntime import InferenceSession
+
+import crosschip
 
 RNG = np.random.default_rng(6)
 X = (RNG.standard_normal((2, 3, 4)) * 20).astype(np.float32)
@@ -49,3 +53,33 @@ def test_dequantize_along_an_axis(agree: Agree) -> None:
 
 def test_dequantize_to_the_type_of_the_scale(agree: Agree) -> None:
     agree("DequantizeLinear", BYTES, np.float16(0.25), np.uint8(3), opsets=[19, 26])
+
+
+OPEN = """
+<ir_version: 8, opset_import: ["": 18]>
+quantized (float[N, C, 4] x, float[S] scale, uint8[S] zero) => (uint8[N, C, 4] q, float[N, C, 4] y)
+{
+    q = QuantizeLinear (x, scale, zero)
+    y = DequantizeLinear (q, scale, zero)
+}
+"""
+
+
+@pytest.mark.parametrize("size", ["S", "C"])
+@pytest.mark.parametrize("device", ["reference", "onnxruntime"])
+def test_scales_of_open_size(device: str, size: str) -> None:
+    proto = onnx.parser.parse_model(OPEN.replace("S]", f"{size}]"))
+    feed = {
+        "x": X,
+        "scale": np.array([0.1, 0.4, 2.0], np.float32),
+        "zero": np.array([1, 2, 130], np.uint8),
+    }
+    session = InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    expected = session.run(None, feed)
+    with crosschip.compile(crosschip.load(proto), device, cache=False) as compiled:
+        for found, wanted in zip(compiled.run(feed).values(), expected, strict=True):
+            assert found.dtype == wanted.dtype
+            np.testing.assert_allclose(found, wanted, rtol=1e-6)
+        one = {**feed, "x": X[:, :1]}
+        with pytest.raises(crosschip.Error):
+            compiled.run(one)

@@ -10,9 +10,21 @@ import numpy as np
 import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
+from tests.modelling import DelegatingDevice, float32, model_of
 from tests.ops.oracle import functional, of_torch
 
-from crosschip.ir import Array, Builder, ElementType, ModelError, TensorType
+import crosschip
+from crosschip.devices.reference import ReferenceProgram
+from crosschip.ir import (
+    Array,
+    Builder,
+    DeviceError,
+    Dim,
+    ElementType,
+    ModelError,
+    TensorType,
+    symbol,
+)
 from crosschip.ops.standard.normalization import (
     LRN,
     BatchNormalization,
@@ -265,3 +277,67 @@ def test_layer_normalization(check: Checker, axis: int) -> None:
         of_torch(lambda x, w, b: functional.layer_norm(x, normalized, w, b, 0.1)),
         *(shape, normalized, normalized),
     )
+
+
+Call = Callable[..., Any]
+Shapes = list[tuple[int, ...]]
+
+C, D, K = symbol("C"), symbol("D"), symbol("K")
+LARGER: dict[str, tuple[Call, list[tuple[Dim, ...]], list[Shapes], Shapes]] = {
+    "RMS": (
+        lambda b, *xs: b.add(RMSNormalization, *xs),
+        [(2, K), (C,)],
+        [[(2, 1), (3,)], [(2, 3), (2,)]],
+        [(2, 3), (3,)],
+    ),
+    "LAYER": (
+        lambda b, *xs: b.add(LayerNormalization, *xs),
+        [(2, K), (C,), (D,)],
+        [[(2, 1), (3,), (3,)], [(2, 1), (1,), (3,)]],
+        [(2, 3), (3,), (1,)],
+    ),
+    "INSTANCE": (
+        lambda b, *xs: b.add(InstanceNormalization, *xs),
+        [(2, K, 4), (C,), (C,)],
+        [[(2, 1, 4), (3,), (3,)], [(2, 3, 4), (1,), (1,)]],
+        [(2, 3, 4), (3,), (3,)],
+    ),
+    "INSTANCE, known channels": (
+        lambda b, *xs: b.add(InstanceNormalization, *xs),
+        [(2, 3, 4), (C,), (D,)],
+        [[(2, 3, 4), (1,), (1,)], [(2, 3, 4), (3,), (1,)]],
+        [(2, 3, 4), (3,), (3,)],
+    ),
+    "GROUP": (
+        lambda b, *xs: b.add(GroupNormalization, *xs, groups=2),
+        [(2, K, 4), (C,), (C,)],
+        [[(2, 3, 4), (3,), (3,)], [(2, 4, 4), (1,), (1,)]],
+        [(2, 4, 4), (4,), (4,)],
+    ),
+    "BATCH": (
+        lambda b, *xs: b.add(BatchNormalization, *xs),
+        [(2, K, 4), (C,), (C,), (D,), (C,)],
+        [[(2, 1, 4), *[(3,)] * 4], [(2, 3, 4), (3,), (3,), (1,), (3,)]],
+        [(2, 3, 4), *[(3,)] * 4],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LARGER.values(), ids=LARGER)
+def test_decompositions_refuse_the_sizes_that_definitions_do(
+    case: tuple[Call, list[tuple[Dim, ...]], list[Shapes], Shapes],
+) -> None:
+    make, types, refused, taken = case
+    model = model_of(make, *(float32(*shape) for shape in types))
+    (operation,) = model.operations
+    device = DelegatingDevice(declines=[operation.type])
+
+    def arrays(shapes: Shapes) -> list[Array]:
+        return [np.linspace(1, 2, math.prod(s), dtype=np.float32).reshape(s) for s in shapes]
+
+    with crosschip.compile(model, [device], cache=False) as compiled:
+        expected = ReferenceProgram(model).run(arrays(taken))[0]
+        np.testing.assert_allclose(compiled(*arrays(taken)), expected, rtol=1e-5, atol=1e-6)
+        for shapes in refused:
+            with pytest.raises(DeviceError, match=r"RESHAPE|shapes .* do not broadcast"):
+                compiled(*arrays(shapes))

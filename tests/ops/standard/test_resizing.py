@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from tests.modelling import float32, model_of
 from tests.ops.oracle import functional, of_onnx, torch
 
+from crosschip.devices.reference import ReferenceProgram
 from crosschip.ir import Array, Builder, ElementType, ModelError, TensorType
 from crosschip.ops import Operator
 from crosschip.ops.numerics.resampling import AlignMode, Rounding
@@ -285,3 +287,13 @@ def test_nearest_with_aligned_corners(check: Checker) -> None:
             lambda x, rows=rows, columns=columns: x[:, :, rows][..., columns],
             (2, 3, 5, 7),
         )
+
+
+@pytest.mark.parametrize("operator", [ResizeLinear, ResizeCubic])
+def test_a_scale_that_leaves_nothing(operator: type[Operator]) -> None:
+    image = np.ones((1, 1, 4, 6), np.float32)
+    model = model_of(
+        lambda b, x: b.add(operator, x, scales=(1e-30, 1.5), antialias=True), float32(1, 1, 4, 6)
+    )
+    (made,) = ReferenceProgram(model).run([image])
+    assert made.shape == (1, 1, 0, 9)

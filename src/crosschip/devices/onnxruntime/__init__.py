@@ -80,8 +80,8 @@ class OnnxRuntimeDevice(Device):
 
     def capabilities(self) -> Capabilities:
         if self._provider is None:
-            return Capabilities(threads=True)
-        return Capabilities(tied_to=(processor(), self._provider.name))
+            return Capabilities(threads=True, holds_weights=True)
+        return Capabilities(tied_to=(processor(), self._provider.name), holds_weights=True)
 
     def modes(self) -> Mapping[Performance, Mapping[str, str]]:
         return modes.modes() if self._provider is None else {}

@@ -91,6 +91,7 @@ class OpenVinoDevice(Device):
 
     def capabilities(self) -> Capabilities:
         return Capabilities(
+            holds_weights=True,
             precisions=self._engine.precisions,
             threads=self.instance in ("", "CPU"),
             tied_to=(processor(), self._engine.chip),

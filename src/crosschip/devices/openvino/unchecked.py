@@ -11,6 +11,7 @@ from crosschip.ops.standard.normalization import (
     GroupNormalization,
     InstanceNormalization,
     LayerNormalization,
+    RMSNormalization,
 )
 from crosschip.ops.standard.pooling import (
     AdaptiveAveragePool2D,
@@ -31,7 +32,8 @@ FAILS_OF_NOTHING = (
 """Operators that OpenVINO fails to compute, or ends the process of, where inputs are empty."""
 
 UNCHECKED = (
-    *(BatchNormalization, GroupNormalization, InstanceNormalization, LayerNormalization, PRelu),
+    *(BatchNormalization, GroupNormalization, InstanceNormalization, LayerNormalization),
+    *(PRelu, RMSNormalization),
     *(Conv2D, Conv2DTranspose, DeformableConv2D, FullyConnected),
     *(Dequantize, Quantize),
     *(GRU, LSTM, RNN),

@@ -44,7 +44,7 @@ class ReferenceDevice(Device):
         return version("crosschip")
 
     def capabilities(self) -> Capabilities:
-        return Capabilities(threads=True, tied_to=())
+        return Capabilities(threads=True, tied_to=(), holds_weights=True)
 
     def supports(self, operation: Operation, options: Options) -> Support:
         if isinstance(operation, Operator):

@@ -59,7 +59,6 @@ class XlaDevice(Device):
     def capabilities(self) -> Capabilities:
         return Capabilities(
             precisions=frozenset(Precision),
-            types=self._support.TYPES,
             tied_to=(processor(), self._engine.chip),
         )
 

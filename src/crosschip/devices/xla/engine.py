@@ -15,6 +15,7 @@ from crosschip.devices.xla.converters import converters
 from crosschip.devices.xla.fixing import fixed
 from crosschip.devices.xla.graph import Graph
 from crosschip.devices.xla.memory import XlaBuffer, failure, on_chip
+from crosschip.devices.xla.narrow import entering
 from crosschip.devices.xla.program import XlaProgram
 from crosschip.devices.xla.saved import read
 from crosschip.devices.xla.support import unresolved
@@ -140,14 +141,17 @@ class Engine:
         rules: list[str] = []
 
         def compute(constants: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
-            values = dict(zip(static.inputs.values(), inputs, strict=True))
+            values = dict(zip(static.inputs.values(), map(entering, inputs), strict=True))
             filters: dict[Operand, Any] = {}
             for weight, constant in zip(weights, constants, strict=True):
-                (filters if weight.is_filter else values)[weight.operand] = constant
+                (filters if weight.is_filter else values)[weight.operand] = entering(constant)
             graph = Graph(values, filters, precision, on_processor=self._on_processor)
             for operation in static.operations:
                 graph.define(operation, converters.convert(graph, operation))
-            outputs = [graph[operand] for operand in static.outputs.values()]
+            outputs = [
+                graph[operand].astype(operand.type.element_type.dtype)
+                for operand in static.outputs.values()
+            ]
             rules[:] = graph.rules
             return [*outputs, jnp.stack(graph.flags)] if graph.flags else outputs
 

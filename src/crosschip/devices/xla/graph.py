@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import jax.numpy as jnp
 from jax import lax
 
+from crosschip.devices.xla.narrow import entering, inner
 from crosschip.hal import Precision
 from crosschip.ir import Operand, Operation
 
@@ -78,7 +79,7 @@ class Graph:
             else:
                 elements = operand.value
                 assert elements is not None, "an operation stands after those that it reads"
-                value = jnp.asarray(elements)
+                value = jnp.asarray(entering(elements))
             self._values[operand] = value
         return value
 
@@ -106,7 +107,8 @@ class Graph:
             last = isinstance(value, ChannelsLast)
             found = jnp.asarray(value.value if isinstance(value, ChannelsLast) else value)
             shape = tuple(found.shape[axis] for axis in LAST) if last else found.shape
-            if (found.dtype, shape) != (output.type.element_type.dtype, output.type.shape):
+            wanted = inner(output.type.element_type.dtype)
+            if (found.dtype, shape) != (wanted, output.type.shape):
                 raise TypeError(f"made {found.dtype}{shape} where {output.type} belongs")
             (self._last if last else self._values)[output] = found
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from crosschip.devices.xla.converters import converters
-from crosschip.devices.xla.converters.table import TYPES, sizing
+from crosschip.devices.xla.converters.table import sizing
 from crosschip.devices.xla.fixing import describes_sizes
 from crosschip.hal import Rule, Support
 from crosschip.ir import Model, Operand, Operation
 from crosschip.ops import Operator
 from crosschip.ops.standard.searching import NonZero, Unique
 from crosschip.ops.standard.suppression import NonMaxSuppression, NonMaxSuppressionIndices
-
-__all__ = ["TYPES", "answers", "operators", "unresolved"]
 
 _OF_DATA = (NonMaxSuppression, NonMaxSuppressionIndices, NonZero, Unique)
 

@@ -137,6 +137,7 @@ class Toolchain(Device):
             sizing=Sizing.FIXED,
             max_rank=self.dialect.max_rank,
             concurrency=1,
+            holds_weights=True,
         )
 
     def operators(self) -> Collection[str]:

@@ -9,10 +9,14 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import Any
+
+_LOOK_SECONDS = 2.0
 
 
 def load(path: str) -> ModuleType:
@@ -33,6 +37,7 @@ def main() -> None:
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     script: list[ModuleType] = []
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
 
     def start() -> tuple[Any, Any]:
         script.append(load(sys.argv[1]))
@@ -46,6 +51,13 @@ def main() -> None:
         if message is None or not script:
             break
         answer = _answer(functools.partial(_call, script[0], *message))
+
+
+def _end_with(parent: int) -> None:
+    """End in the middle of any work, once the process that asked for it is no more."""
+    while os.getppid() == parent:
+        time.sleep(_LOOK_SECONDS)
+    os._exit(1)
 
 
 def _call(script: ModuleType, request: Any, arrays: list[Any]) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from onnx import FunctionProto, NodeProto
+from onnx import NodeProto
 
 from crosschip.importers.onnx.functions import all_nodes
 from crosschip.importers.onnx.opaque import free_names
@@ -35,18 +35,14 @@ Unit = tuple[int, ...]
 """The numbers of nodes that are imported together, in order."""
 
 
-def makes_no_tensor(nodes: Iterable[NodeProto], functions: Iterable[FunctionProto]) -> bool:
-    """Tell whether a node, also one in a graph or function, may make else than a tensor."""
-    bodies = [nodes, *(function.node for function in functions)]
-    return any(_makes_no_tensor(node) for body in bodies for node in all_nodes(body))
+def makes_no_tensor(nodes: Iterable[NodeProto]) -> bool:
+    """Tell whether a node, also one in a graph that a node holds, may make else than a tensor."""
+    return any(map(_makes_no_tensor, all_nodes(nodes)))
 
 
-def has_foreign(nodes: Iterable[NodeProto], functions: Iterable[FunctionProto]) -> bool:
-    """Tell whether a node is of a domain that ONNX has not, and calls none of these functions."""
-    known = {(function.domain, function.name) for function in functions}
-    return any(
-        node.domain not in _DOMAINS and (node.domain, node.op_type) not in known for node in nodes
-    )
+def has_foreign(nodes: Iterable[NodeProto], calls: Callable[[NodeProto], object]) -> bool:
+    """Tell whether a node is of a domain that ONNX has not, and calls no function of the model."""
+    return any(node.domain not in _DOMAINS and not calls(node) for node in nodes)
 
 
 def _makes_no_tensor(node: NodeProto) -> bool:

@@ -109,9 +109,9 @@ class Scope(Names):
             wanted: the names of the graph's outputs.
             where: the file that messages name.
         """
-        functions = self._shared.functions.values()
-        foreign = has_foreign(nodes, functions)
-        if foreign or self._shared.containers or makes_no_tensor(nodes, functions):
+        shared = self._shared
+        others = shared.containers or shared.functions_make_others or makes_no_tensor(nodes)
+        if others or has_foreign(nodes, shared.function):
             self._run_units(nodes, set(wanted), where)
             return
         for number, node in enumerate(nodes):
@@ -184,7 +184,7 @@ class Scope(Names):
             UnsupportedError: something else than tensors passes through it.
         """
         takes_none = any(type_ == CONTAINER for type_ in types)
-        if takes_none or makes_no_tensor(graph.node, self._shared.functions.values()):
+        if takes_none or self._shared.functions_make_others or makes_no_tensor(graph.node):
             raise UnsupportedError("hands on what is no tensor")
         captures = Captures()
         builder = Builder(text(graph.name), taken=self._shared.taken)

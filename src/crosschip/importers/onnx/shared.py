@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from onnx import FunctionProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto
 
 from crosschip.importers.body import OpenAxes
+from crosschip.importers.onnx.grouping import makes_no_tensor
 from crosschip.importers.onnx.schemas import STANDARD_DOMAINS, domain_of
 from crosschip.importers.onnx.sizes import Sizes
 from crosschip.importers.onnx.tensors import TensorReader, text, texts
@@ -27,6 +28,7 @@ class Shared:
         sizes: the named sizes of the model.
         strings: the tensors of strings that operands stand for. Strings are no constants of a
             model: what reads them are extension operations, and those bring them along.
+        functions_make_others: whether a node of theirs may make else than a tensor.
         containers: the types of operands that are no tensors.
         settled: operands whose names stay, whatever else they become results of.
         unrolling: keeps account of loops that are unrolled.
@@ -48,6 +50,8 @@ class Shared:
             key = text(function.domain), text(function.name), text(function.overload)
             if self.functions.setdefault(key, function) is not function:
                 raise ModelFileError(f"has two functions called {'.'.join(filter(None, key))!r}")
+        bodies = (function.node for function in self.functions.values())
+        self.functions_make_others = any(map(makes_no_tensor, bodies))
         self.sizes = Sizes()
         self.strings: dict[Operand, TensorProto] = {}
         self.containers: dict[Operand, TypeProto] = {}

@@ -17,22 +17,25 @@ from crosschip.ops.definition.families import import_family
 
 if TYPE_CHECKING:
     from crosschip.ops.definition.operator import Operator
+    from crosschip.ops.definition.translation import Rule
 
 
 @dataclass(frozen=True, slots=True)
 class NNAdapter:
-    """NNAdapter's operator of the same name.
+    """NNAdapter's operator of the same name; `crosschip.ops.definition.translation` reads it.
 
     Attributes:
         code: its `NNAdapterOperationCode`.
-        operands: the slots in the order of its input operands, where this is not the slots' own
-            order, or not all of them.
-        translation: what a face must do beyond passing operands on; empty if nothing.
+        operands: its input operands in order: the slot that each fills as it is, or the rule for
+            it; empty if they are the operator's slots in their own order.
+        given: the rules for what no input operand tells.
+        optional_outputs: how many of its last output operands may be there without being made.
     """
 
     code: int
-    operands: tuple[str, ...] = ()
-    translation: str = ""
+    operands: tuple[str | Rule, ...] = ()
+    given: tuple[Rule, ...] = ()
+    optional_outputs: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import struct
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import xxhash
@@ -33,7 +33,10 @@ from crosschip.ir import (
     unknown,
 )
 from crosschip.ir.dimension import from_terms, is_unknown, terms_of
+from crosschip.ir.files import Absent
 from crosschip.ops.definition.operator import operator_named
+
+T = TypeVar("T")
 
 FORMAT_VERSION = 3
 MAGIC = b"\x93CHIPM\r\n"
@@ -46,11 +49,7 @@ _CONTROL_FLOW: Mapping[str, type[ControlFlow]] = {kind.type: kind for kind in (I
 def to_bytes(model: Model) -> bytes:
     """The model in the saved form."""
     writer = _Writer()
-    header = json.dumps(writer.model(model), separators=(",", ":")).encode()
-    start = _PREAMBLE.size + len(header)
-    body = header + bytes(-start % _ALIGNMENT) + writer.data
-    digest = xxhash.xxh3_64_intdigest(body)
-    return _PREAMBLE.pack(MAGIC, FORMAT_VERSION, len(header), len(writer.data), digest) + body
+    return _assembled(writer.model(model), writer)
 
 
 def from_bytes(saved: bytes | memoryview, where: str = "saved model") -> Model:
@@ -63,10 +62,48 @@ def from_bytes(saved: bytes | memoryview, where: str = "saved model") -> Model:
     Raises:
         ModelFileError: the bytes are not a saved model, or are damaged.
     """
-    view = memoryview(saved)
+    return _read(saved, where, lambda header, data: _Reader(header, data).model())
+
+
+def many_to_bytes(models: Sequence[Model], left_out: Collection[int] = ()) -> bytes:
+    """Models in the saved form; constants that they share are saved once.
+
+    Args:
+        models: in order.
+        left_out: constants whose elements are not saved, by the `id` of their content.
+    """
+    writer = _Writer(left_out)
+    return _assembled([writer.model(model) for model in models], writer)
+
+
+def many_from_bytes(saved: bytes | memoryview, where: str = "saved models") -> list[Model]:
+    """The models that were saved; asking for elements that were left out is an error.
+
+    The arguments are those of `from_bytes`.
+
+    Raises:
+        ModelFileError: the bytes are not saved models, or are damaged.
+    """
+
+    def models(headers: Any, data: memoryview) -> list[Model]:
+        if not isinstance(headers, list):
+            raise TypeError("it is one model, not several")
+        return [_Reader(header, data).model() for header in headers]
+
+    return _read(saved, where, models)
+
+
+def _assembled(header: object, writer: _Writer) -> bytes:
+    described = json.dumps(header, separators=(",", ":")).encode()
+    start = _PREAMBLE.size + len(described)
+    body = described + bytes(-start % _ALIGNMENT) + writer.data
+    digest = xxhash.xxh3_64_intdigest(body)
+    return _PREAMBLE.pack(MAGIC, FORMAT_VERSION, len(described), len(writer.data), digest) + body
+
+
+def _read(saved: bytes | memoryview, where: str, read: Callable[[Any, memoryview], T]) -> T:
     try:
-        header, data = _sections(view)
-        return _Reader(header, data).model()
+        return read(*_sections(memoryview(saved)))
     except ModelError as error:
         raise ModelFileError(f"{where}: {error}") from None
     except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
@@ -74,7 +111,7 @@ def from_bytes(saved: bytes | memoryview, where: str = "saved model") -> Model:
         raise ModelFileError(f"{where}: is not laid out as a saved model: {error!r}") from None
 
 
-def _sections(view: memoryview) -> tuple[Mapping[str, Any], memoryview]:
+def _sections(view: memoryview) -> tuple[Any, memoryview]:
     if len(view) < _PREAMBLE.size:
         raise ModelError("is cut off in its first bytes")
     magic, version, header_size, data_size, digest = _PREAMBLE.unpack_from(view)
@@ -94,8 +131,9 @@ def _sections(view: memoryview) -> tuple[Mapping[str, Any], memoryview]:
 class _Writer:
     """Describes models; the elements of constants gather in one place, each array once."""
 
-    def __init__(self) -> None:
+    def __init__(self, left_out: Collection[int] = ()) -> None:
         self.data = bytearray()
+        self._left_out = left_out
         self._offsets: dict[int, int] = {}
 
     def model(self, model: Model) -> dict[str, object]:
@@ -136,9 +174,11 @@ class _Writer:
             return [[bodies, dict(operation.attributes)]]
         return []
 
-    def _add(self, constant: Operand) -> int:
-        """The offset of the elements of a constant."""
+    def _add(self, constant: Operand) -> int | None:
+        """The offset of the elements of a constant; `None` if they are left out."""
         key = id(constant.content)  # the model holds it, so no other gets its number meanwhile
+        if key in self._left_out:
+            return None
         if key not in self._offsets:
             self.data.extend(bytes(-len(self.data) % _ALIGNMENT))
             self._offsets[key] = len(self.data)
@@ -164,11 +204,13 @@ class _Reader:
         outputs = {name: self.operands[index] for name, index in self.header["outputs"]}
         return Model(self.header["name"], inputs, operations, outputs)
 
-    def _constant(self, name: str, type_: TensorType, offset: int) -> Operand:
+    def _constant(self, name: str, type_: TensorType, offset: int | None) -> Operand:
         shape = type_.static_shape
         if shape is None:
             raise ModelError(f"constant {name!r} has no fixed shape")
         dtype = type_.element_type.dtype
+        if offset is None:
+            return Operand(name, type_, Absent(name, dtype, shape))
         size = int(np.prod(shape, dtype=object)) * dtype.itemsize
         if offset < 0 or offset + size > len(self.data):
             raise ModelError(f"constant {name!r} lies outside the data")

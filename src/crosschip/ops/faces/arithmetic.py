@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
+
+from crosschip.ir import ElementType, ModelError, Operand, constant
+from crosschip.ops.definition import quantized
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal
 from crosschip.ops.faces.common import PROMOTED
 from crosschip.ops.standard.arithmetic import (
     Add,
@@ -20,6 +27,55 @@ from crosschip.ops.standard.arithmetic import (
     Sub,
     Sum,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Bound(Rule):
+    """A bound that has the type of the input, and so is quantized where that is.
+
+    Args:
+        slot: the slot.
+    """
+
+    slot: str
+
+    @property
+    def text(self) -> str:
+        return f"`{self.slot}` has the type of the input, quantized if that is"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        scales = operand.type.quantization if operand is not None else None
+        if operand is not None and scales is not None:
+            if operand.value is None:
+                raise ModelError(f"{self.slot}: is quantized, and so must be constant")
+            real = quantized.reals(operand.value, scales).astype(np.float32)
+            operand = constant(real, operand.name)
+        Passed(self.slot).inward(operand, use)
+
+    def outward(self, use: Outward) -> Operand | None:
+        assert isinstance(use.operation, Clip), "its row has this rule"
+        operand, type_ = use.operation.operand(self.slot), use.operation.input.type
+        if operand is not None and operand.value is None:
+            return operand
+        number = getattr(use.operation, self.slot)
+        if type_.quantization is not None:
+            reals = np.array([number], np.float32)
+            held = quantized.stored(reals, type_.quantization, type_.element_type)
+            back = quantized.reals(held, type_.quantization).astype(np.float32)
+            if np.isfinite(number) and back != reals:
+                raise refusal(use, self.slot, f"no integer of the input's stands for {number:g}")
+        elif type_.element_type.dtype.kind in "iu":
+            held = np.array([bounded(number, type_.element_type)], type_.element_type.dtype)
+        else:
+            held = np.array([number]).astype(type_.element_type.dtype)
+        return constant(held, f"{use.operation.name}.{self.slot}", type_.quantization)
+
+
+def bounded(number: float, element_type: ElementType) -> int:
+    """A bound of integers as one of them."""
+    low, high = quantized.limits(element_type)
+    return low if number <= low else high if number >= high else int(number)
+
 
 FUSED = f"the activation is an OH_NN_FuseType, where RELU6 is 2; {PROMOTED}"
 
@@ -106,7 +162,7 @@ faces(
 
 faces(
     Clip,
-    nnadapter=NNAdapter(12, translation="bounds have the type of the input, quantized ones too"),
+    nnadapter=NNAdapter(12, ("input", Bound("min"), Bound("max"))),
     nnrt=(NNRt(76, "CLIP", parameters={"MIN": "min", "MAX": "max"}),),
     hdi=(NodeType.ACTIVATION,),
     onnx=("Clip",),

@@ -14,7 +14,7 @@ faces(
 
 faces(
     Cast,
-    nnadapter=NNAdapter(10),
+    nnadapter=NNAdapter(10, ("input", "dtype")),
     nnrt=(
         NNRt(6, "CAST", ("input", "dtype")),
         NNRt(

@@ -48,7 +48,7 @@ faces(
 
 faces(
     Conv2DTranspose,
-    nnadapter=NNAdapter(15, translation="the filter is [C_in, C_out / group, …] in use"),
+    nnadapter=NNAdapter(15),
     nnrt=(
         NNRt(
             9,
@@ -64,8 +64,6 @@ faces(
 
 faces(
     DeformableConv2D,
-    nnadapter=NNAdapter(
-        18, translation="offset and mask have the output's height and width, as in Paddle"
-    ),
+    nnadapter=NNAdapter(18),
     onnx=("DeformConv",),
 )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from crosschip.ir import ElementType
 from crosschip.ops.definition.faces import NNAdapter, faces
+from crosschip.ops.definition.translation import TypeOfOutput, Written
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 
 faces(
     Quantize,
     nnadapter=NNAdapter(
-        *(60, ("input", "axis", "scale", "zero_point")),
-        translation="`dtype` is the element type of the output operand.",
+        60,
+        ("input", "axis", "scale", Written("zero_point", ElementType.INT32)),
+        given=(TypeOfOutput("dtype"),),
     ),
     onnx=("QuantizeLinear",),
 )

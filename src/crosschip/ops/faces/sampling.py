@@ -13,6 +13,12 @@ faces(
 
 faces(
     RoiAlign,
-    nnadapter=NNAdapter(70),
+    nnadapter=NNAdapter(
+        70,
+        (
+            *("input", "rois", "batch_indices", "output_height", "output_width"),
+            *("sampling_ratio", "spatial_scale", "aligned"),
+        ),
+    ),
     onnx=("RoiAlign",),
 )

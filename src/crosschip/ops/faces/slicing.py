@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from crosschip.ir import ElementType
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.translation import Written
 from crosschip.ops.standard.slicing import Crop, Slice, StridedSlice
+
+_PLACES = (
+    # No axis is as long as the places that stand for its end.
+    Written("starts", ElementType.INT32),
+    Written("ends", ElementType.INT32),
+)
 
 faces(
     Slice,
-    nnadapter=NNAdapter(76),
+    nnadapter=NNAdapter(76, ("input", "axes", *_PLACES, "steps")),
     nnrt=(
         NNRt(
             *(29, "SLICE", ("input", "starts", "ends")),

@@ -48,6 +48,12 @@ _POLYNOMIALS: dict[Kernel, dict[int, list[float]]] = {
 the place from that one."""
 
 
+def type_of_places(operand: Operand) -> ElementType:
+    """The type in which the places that a tensor names are computed: float32 at least."""
+    own = operand.type.element_type
+    return own if own is ElementType.FLOAT64 else ElementType.FLOAT32
+
+
 @dataclass(frozen=True, slots=True)
 class Sampler:
     """Picks values of images at places.
@@ -76,7 +82,7 @@ class Sampler:
         return values
 
     def build(self, b: Builder, images: Operand, rows: Operand, columns: Operand) -> Operand:
-        """Like `sample`, from operators; places are float32."""
+        """Like `sample`, from operators; places are float32 or float64."""
         pixels = b.add(Transpose, images, (0, 2, 1))
         dtype = images.type.element_type
         axes = [self._build_weighted_pixels(b, rows, 0), self._build_weighted_pixels(b, columns, 1)]
@@ -113,7 +119,7 @@ class Sampler:
         self, b: Builder, places: Operand, axis: int
     ) -> list[tuple[Operand, Operand]]:
         """Like `_weighted_pixels`, from operators."""
-        size = self.image[axis]
+        size, dtype = self.image[axis], places.type.element_type.dtype
         clipped = b.add(Min, b.add(Max, places, -_FAR), _FAR)
         first = b.add(Round if self.kernel is Kernel.NEAREST else Floor, clipped)
         part = b.add(Sub, clipped, first)
@@ -121,13 +127,13 @@ class Sampler:
         weighted = []
         for offset, (leading, *polynomial) in _POLYNOMIALS[self.kernel].items():
             wanted = b.add(Add, start, np.array(offset))
-            weight = b.constant(np.array(leading, np.float32))
+            weight = b.constant(np.array(leading, dtype))
             for coefficient in polynomial:
                 weight = b.add(Add, b.add(Mul, weight, part), coefficient)
             if self._cuts:
                 low, high = b.constant(np.array(-1)), b.constant(np.array(size))
                 inside = b.add(And, b.add(Less, low, wanted), b.add(Less, wanted, high))
-                weight = b.add(Where, inside, weight, b.constant(np.array(0, np.float32)))
+                weight = b.add(Where, inside, weight, b.constant(np.array(0, dtype)))
             elif self.border is PadMode.REFLECT:
                 last, period = self._mirror(size)
                 wanted = b.add(Mod, wanted, np.array(period))

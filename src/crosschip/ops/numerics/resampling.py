@@ -190,7 +190,9 @@ def neighbours(
         antialias: whether the distance is measured in pixels of a smaller target.
         exclude_outside: whether pixels beyond the border count nothing.
     """
-    stretch = max(1.0, 1 / axis.scale) if antialias and axis.scale else 1.0
+    # Where there is no target, no distance is asked for, and it could be any.
+    shrinks = antialias and len(axis.places) > 0
+    stretch = max(1.0, 1 / axis.scale) if shrinks else 1.0
     count = int(np.ceil(radius * stretch))
     places = axis.places.astype(np.float64)[:, None]
     pixels = np.floor(places).astype(np.int64) + np.arange(1 - count, count + 1)

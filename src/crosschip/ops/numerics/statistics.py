@@ -11,8 +11,10 @@ from crosschip.ops.definition.operator import shape_of
 from crosschip.ops.definition.shapes import same
 from crosschip.ops.standard.arithmetic import Add, Div, Mul, Sub
 from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.reduction import ReduceMean
+from crosschip.ops.standard.slicing import Slice
 from crosschip.ops.standard.unary import Sqrt
 
 
@@ -79,19 +81,54 @@ def normal(b: Builder, operand: Operand, axes: Sequence[int], epsilon: float) ->
 
 
 def affine(
-    b: Builder,
-    operand: Operand,
-    scale: Operand | None,
-    bias: Operand | None,
-    along: Sequence[int] | None = None,
+    b: Builder, operand: Operand, scale: Operand | None, bias: Operand | None, *, channels: bool
 ) -> Operand:
-    """`scaled`, as operations; what has another element type is converted to the operand's."""
+    """`scaled`, as operations; what has another element type is converted to the operand's.
+
+    Where sizes are open, they refuse what the definition does.
+
+    Args:
+        b: takes the operations.
+        operand: what is scaled and shifted.
+        scale: what it is multiplied by, if anything.
+        bias: what is added then, if anything.
+        channels: whether these have one number a channel, instead of broadcasting to the operand.
+    """
     dtype = operand.type.element_type
+    whole = operand
     for combine, factor in ((Mul, scale), (Add, bias)):
         if factor is not None:
             if factor.type.element_type is not dtype:
                 factor = b.add(Cast, factor, dtype)
-            if along is not None:
-                factor = b.add(Reshape, factor, tuple(along))
-            operand = b.add(combine, operand, factor)
-    return operand
+            if channels:
+                along = (-1, *(1,) * (rank(operand) - 2))
+                factor = b.add(Reshape, of_channels(b, factor, operand), along)
+            whole = b.add(combine, whole, factor)
+    if channels or all(_fits(factor, operand) for factor in (scale, bias)):
+        return whole
+    # A factor that made it larger leaves too many elements for the shape.
+    return b.add(Reshape, whole, b.add(ShapeOf, operand))
+
+
+def of_channels(b: Builder, factor: Operand, operand: Operand) -> Operand:
+    """One number a channel; refused when it runs unless there are as many as channels."""
+    channels = shape_of(operand)[1]
+    if factor.type.shape == (channels,):
+        return factor
+    count = (channels,) if isinstance(channels, int) else channel_count(b, operand)
+    return b.add(Reshape, factor, count)
+
+
+def channel_count(b: Builder, operand: Operand) -> Operand:
+    """The size of axis 1, as a list of one integer."""
+    return b.add(Slice, b.add(ShapeOf, operand), (0,), (1,), (2,))
+
+
+def _fits(factor: Operand | None, operand: Operand) -> bool:
+    """Whether a factor is known to broadcast without making the operand larger."""
+    if factor is None:
+        return True
+    own, wanted = factor.type.shape, shape_of(operand)
+    return own is not None and all(
+        size in (1, other) for size, other in zip(reversed(own), reversed(wanted), strict=False)
+    )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape, unknown
+from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.bias import check_bias, check_quantized_bias
 from crosschip.ops.definition.operator import Operator, operator, shape_of
@@ -30,7 +30,7 @@ from crosschip.ops.definition.windows import (
     sliding_windows,
     static,
 )
-from crosschip.ops.numerics.bilinear import Sampler
+from crosschip.ops.numerics.bilinear import Sampler, type_of_places
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.indexing import Gather
@@ -369,8 +369,9 @@ class DeformableConv2D(Operator):
         count, pixels = batch * self.deformable_group, size[0] * size[1]
         elements = kernel[0] * kernel[1]
         shifts = b.add(Reshape, self.offset, (count, elements, 2, pixels))
-        undeformed = self._undeformed(kernel, size).astype(np.float32)
-        places = b.add(Add, b.add(Cast, shifts, ElementType.FLOAT32), undeformed)
+        wide = type_of_places(self.offset)
+        undeformed = self._undeformed(kernel, size).astype(wide.dtype)
+        places = b.add(Add, b.add(Cast, shifts, wide), undeformed)
         y, x = (
             b.add(
                 Reshape, b.add(Gather, places, np.array(axis), axis=2), (count, elements * pixels)

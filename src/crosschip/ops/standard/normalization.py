@@ -18,12 +18,14 @@ from crosschip.ops.numerics.statistics import (
     mean,
     normal,
     normalized,
+    of_channels,
     rank,
     scaled,
 )
-from crosschip.ops.standard.arithmetic import Add, Div, Mul, Pow, Sub, Sum
+from crosschip.ops.standard.arithmetic import Add, Div, FloorDiv, Mul, Pow, Sub, Sum
 from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.padding import Pad
@@ -67,9 +69,11 @@ class BatchNormalization(Elementwise):
         return input * factor.reshape(along) + (bias - mean * factor).reshape(along)
 
     def decompose(self, b: Builder) -> Operand:
-        factor = b.add(Div, self.scale, deviation(b, self.variance, self.epsilon))
-        shift = b.add(Sub, self.bias, b.add(Mul, self.mean, factor))
-        return affine(b, self.input, factor, shift, (-1,) + (1,) * (rank(self.input) - 2))
+        given = (self.scale, self.bias, self.mean, self.variance)
+        scale, bias, mean, variance = (of_channels(b, one, self.input) for one in given)
+        factor = b.add(Div, scale, deviation(b, variance, self.epsilon))
+        shift = b.add(Sub, bias, b.add(Mul, mean, factor))
+        return affine(b, self.input, factor, shift, channels=True)
 
 
 @operator("LAYER_NORMALIZATION")
@@ -106,7 +110,8 @@ class LayerNormalization(Elementwise):
     def decompose(self, b: Builder) -> Operand:
         count = rank(self.input)
         axes = range(self.begin_norm_axis % count, count)
-        return affine(b, normal(b, self.input, axes, self.epsilon), self.scale, self.bias)
+        whole = normal(b, self.input, axes, self.epsilon)
+        return affine(b, whole, self.scale, self.bias, channels=False)
 
 
 @operator("GROUP_NORMALIZATION")
@@ -147,10 +152,21 @@ class GroupNormalization(Elementwise):
         return scaled(whole, scale, bias, (-1,) + (1,) * (input.ndim - 2))
 
     def decompose(self, b: Builder) -> Operand:
-        grouped = b.add(Reshape, self.input, (0, self.groups, -1))
+        image = self.input
+        if not isinstance(shape_of(image)[1], int):
+            image = b.add(Reshape, image, self._divided(b))
+        grouped = b.add(Reshape, image, (0, self.groups, -1))
         each = normal(b, grouped, (2,), self.epsilon)
         whole = b.add(Reshape, each, b.add(ShapeOf, self.input))
-        return affine(b, whole, self.scale, self.bias, (-1,) + (1,) * (rank(self.input) - 2))
+        return affine(b, whole, self.scale, self.bias, channels=True)
+
+    def _divided(self, b: Builder) -> Operand:
+        """[N, groups, C // groups, …], which the input does not fill if the groups do not fit."""
+        shape = b.add(ShapeOf, self.input)
+        groups = b.constant(np.array([self.groups]))
+        each = b.add(FloorDiv, b.add(Slice, shape, (0,), (1,), (2,)), groups)
+        image = b.add(Slice, shape, (0,), (2,), (2**31 - 1,))
+        return b.add(Concat, [b.add(Slice, shape, (0,), (0,), (1,)), groups, each, image], 0)
 
 
 @operator("INSTANCE_NORMALIZATION")
@@ -186,7 +202,7 @@ class InstanceNormalization(Elementwise):
     def decompose(self, b: Builder) -> Operand:
         count = rank(self.input)
         whole = normal(b, self.input, range(2, count), self.epsilon)
-        return affine(b, whole, self.scale, self.bias, (-1,) + (1,) * (count - 2))
+        return affine(b, whole, self.scale, self.bias, channels=True)
 
 
 @operator("RMS_NORMALIZATION")
@@ -221,7 +237,7 @@ class RMSNormalization(Elementwise):
         axes = tuple(range(self.begin_norm_axis % count, count))
         squares = b.add(ReduceMean, b.add(Mul, self.input, self.input), axes)
         divided = b.add(Div, self.input, deviation(b, squares, self.epsilon))
-        return affine(b, divided, self.scale, None)
+        return affine(b, divided, self.scale, None, channels=False)
 
 
 @operator("LP_NORMALIZATION")

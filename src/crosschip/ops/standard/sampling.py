@@ -7,13 +7,13 @@ from enum import IntEnum
 
 import numpy as np
 
-from crosschip.ir import Array, Builder, ElementType, Operand, Shape
+from crosschip.ir import Array, Builder, Operand, Shape
 from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, operator, shape_of
 from crosschip.ops.definition.shapes import of_rank, same
 from crosschip.ops.definition.slots import choice, flag, integer, real, tensor
 from crosschip.ops.definition.windows import static
-from crosschip.ops.numerics.bilinear import Kernel, Sampler
+from crosschip.ops.numerics.bilinear import Kernel, Sampler, type_of_places
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.indexing import Gather
@@ -79,9 +79,9 @@ class GridSample(Operator):
         image, target = static(shape_of(self.input)[2:]), static(shape_of(self.grid)[1:3])
         sampler = Sampler(image, self.mode, self.pad_mode, self.align_corners)
         factor, shift = self._scale(image)
-        points = b.add(
-            Cast, b.add(Reshape, self.grid, (0, target[0] * target[1], 2)), ElementType.FLOAT32
-        )
+        wide = type_of_places(self.grid)
+        points = b.add(Cast, b.add(Reshape, self.grid, (0, target[0] * target[1], 2)), wide)
+        factor, shift = factor.astype(wide.dtype), shift.astype(wide.dtype)
         places = b.add(Add, b.add(Mul, points, factor), shift)
         x, y = (b.add(Gather, places, np.array(axis), axis=2) for axis in range(2))
         pixels = b.add(Reshape, self.input, (0, 0, image[0] * image[1]))

@@ -1,7 +1,8 @@
 """The file of a cache entry, as docs/formats.md specifies it: authenticated, checked by block.
 
-Nothing in a file is interpreted before the user's secret has authenticated it, and nothing in it
-is executed or unpickled.
+An entry is for a program, or for a whole compiled model that was kept under a token. Nothing in a
+file is interpreted before the user's secret has authenticated it, and nothing in it is executed or
+unpickled.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import hmac
 import json
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from io import BufferedReader
@@ -20,13 +22,15 @@ from typing import Any, BinaryIO
 from crosschip.ir.files import open_regular
 from crosschip.runtime.cache.hashing import block_digests
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 _MAGIC = b"\x93CHIP\r\n\x1a"
 _NAME_SIZE = 16
 _PREAMBLE = struct.Struct(f"<8sII{_NAME_SIZE}s")
 _TAG_SIZE = 32
 _MAX_HEADER = 2**24
+_OTHER_LAYOUT = "has a header that is not laid out as it should be"
+"""The user's own secret wrote it, but not this code."""
 
 
 class Damaged(Exception):
@@ -38,11 +42,12 @@ class Entry:
     """The model, device and options that an entry is for.
 
     Attributes:
-        key: what it is found by (see `crosschip.runtime.cache.key`).
-        device: who compiled the program.
-        device_version: the version of the device that did.
+        key: what it is found by (see `crosschip.runtime.cache.key`), or the token of a whole model.
+        device: who compiled the program; several with commas between them, for a whole model.
+        device_version: the version of the device that did; of crosschip, for a whole model.
         model: the name of the model that the program is a part of.
         operations: how many operations it runs.
+        whole: whether it is a whole compiled model.
     """
 
     key: str
@@ -50,6 +55,7 @@ class Entry:
     device_version: str
     model: str
     operations: int
+    whole: bool = False
 
 
 def head(entry: Entry, program: bytes, secret: bytes) -> bytes:
@@ -72,20 +78,52 @@ def read(path: Path, secret: bytes) -> tuple[Entry, bytes]:
         Damaged: the file is not an entry that was written with this secret.
         FileNotFoundError: there is no file.
     """
+    with _opened(path) as file:
+        entry, fields = _described(_authenticated_header(file, secret))
+        try:
+            return entry, _checked_program(file, fields)
+        except (KeyError, TypeError, ValueError):
+            raise Damaged(_OTHER_LAYOUT) from None
+
+
+def read_head(path: Path, secret: bytes) -> Entry:
+    """An entry by its authenticated header alone; its program is not looked at.
+
+    Raises:
+        Damaged: the file does not begin as an entry that was written with this secret.
+        FileNotFoundError: there is no file.
+    """
+    with _opened(path) as file:
+        return _described(_authenticated_header(file, secret))[0]
+
+
+def is_entry(path: Path) -> bool:
+    """Tell whether a file says of itself that it is an entry, whoever wrote it."""
     try:
         with BufferedReader(open_regular(path, follow=False)) as file:
-            header = _authenticated_header(file, secret)
-            try:
-                fields = json.loads(header)
-                entry = Entry(**{name: fields[name] for name in Entry.__dataclass_fields__})
-                return entry, _checked_program(file, fields)
-            except (KeyError, TypeError, ValueError):
-                # The user's own secret wrote this, but not this code.
-                raise Damaged("has a header that is not laid out as it should be") from None
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with BufferedReader(open_regular(path, follow=False)) as file:
+            yield file
     except FileNotFoundError:
         raise
     except OSError as error:
         raise Damaged(f"cannot be read ({error.strerror})") from None
+
+
+def _described(header: bytes) -> tuple[Entry, Mapping[str, Any]]:
+    """An entry, and all that its header says."""
+    try:
+        fields = json.loads(header)
+        return Entry(**{name: fields[name] for name in Entry.__dataclass_fields__}), fields
+    except (KeyError, TypeError, ValueError):
+        raise Damaged(_OTHER_LAYOUT) from None
 
 
 def _authenticated_header(file: BinaryIO, secret: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""The cache of compiled programs: a folder with a file an entry, bounded in size.
+"""The cache of compiled programs in a folder, with a file an entry, bounded in size.
 
 A program is handed out only if the user's own secret authenticates it, whoever can write to the
 folder; programs are kept only in a folder that nobody else can write to. The folder, the files and
@@ -13,31 +13,29 @@ import os
 import re
 import stat
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from crosschip.hal.folders import cache_folder
-from crosschip.ir import CacheError, InputError
+from crosschip.ir import CacheError
 from crosschip.ir.text import legible
 from crosschip.runtime.cache import entry as entry_file
 from crosschip.runtime.cache.entry import Damaged, Entry
 from crosschip.runtime.cache.secret import secret
+from crosschip.runtime.cache.whole import remove_abandoned, unfinished, write_whole
 
 SUFFIX = ".chip"
+MODEL_SUFFIX = ".nnc"
+"""Of whole models, which are named by their token; the suffix is that of NNAdapter."""
+
 DEFAULT_LIMIT = 2 * 2**30
 
-CacheArgument = bool | str | os.PathLike[str]
-
-_ENTRY = re.compile(rf"[0-9a-f]{{64}}{re.escape(SUFFIX)}")
-_PART = re.compile(r".+\.part")
+_ENTRY = re.compile(rf"[0-9a-f]{{64}}{re.escape(SUFFIX)}|[^.].*{re.escape(MODEL_SUFFIX)}")
 _UNFINISHED = ".unfinished"
 _LEDGER = ".ledger"
 _LEDGER_UNIT = 2**16
-_ABANDONED_SECONDS = 600
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _ADVICE = "pass another folder, set CROSSCHIP_CACHE_DIR, or turn the cache off (cache=False)"
 
@@ -67,7 +65,8 @@ class Cache:
     """A folder of entries. Any number of threads and processes may use it at once.
 
     A folder that cannot be written to, that belongs to another user or that others can write to is
-    only read.
+    only read. What a process left that was killed while it wrote is removed by the next that opens
+    the folder.
 
     Attributes:
         folder: where the entries are.
@@ -90,6 +89,8 @@ class Cache:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._only_read = _why_only_read(folder)
+            if not self._only_read:
+                remove_abandoned(folder / _UNFINISHED)
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
             raise CacheError(
@@ -103,7 +104,7 @@ class Cache:
         A file that is damaged, does not authenticate, or is of another key, version or device, is
         removed.
         """
-        path = self._path(entry.key)
+        path = self.path(entry)
         try:
             found, program = entry_file.read(path, self._secret)
             _compare(found, entry)
@@ -123,7 +124,7 @@ class Cache:
         Entries that have not been used for longest go, where there is no room for it. A program
         that cannot be stored is worth a warning.
         """
-        path = self._path(entry.key)
+        path = self.path(entry)
         if self._only_read:
             _warn_only_read(self.folder, self._only_read)
             return
@@ -137,9 +138,10 @@ class Cache:
             )  # fmt: skip
             return
         try:
-            self._remove_abandoned()
+            remove_abandoned(self.folder / _UNFINISHED)
             self._make_room(size)
-            self._store(path, head, program)
+            (self.folder / _UNFINISHED).mkdir(mode=0o700, exist_ok=True)
+            write_whole(path, (head, program), self.folder / _UNFINISHED)
         except OSError as error:
             logger.warning(
                 "cache entry %s: could not be written (%s)", legible(str(path)), error.strerror
@@ -147,18 +149,25 @@ class Cache:
 
     def discard(self, entry: Entry, why: str) -> None:
         """Warn about an entry that cannot be used, and remove it."""
-        path = self._path(entry.key)
+        path = self.path(entry)
         logger.warning("cache entry %s: %s; compiling again", legible(str(path)), legible(why))
         if not self._only_read:
             _remove(path)
 
-    def listing(self) -> list[Listed]:
-        """Every entry, the most recently used first; all are read and checked."""
+    def listing(self, *, whole: bool = True) -> list[Listed]:
+        """Every entry, the most recently used first.
+
+        Args:
+            whole: read and check all of each; else only the beginning, which says what it is.
+        """
         found = []
-        for path, about in _files(self.folder, _ENTRY):
+        for path, about in self._entries():
             entry, problem = None, ""
             try:
-                entry = entry_file.read(path, self._secret)[0]
+                if whole:
+                    entry = entry_file.read(path, self._secret)[0]
+                else:
+                    entry = entry_file.read_head(path, self._secret)
             except FileNotFoundError:  # removed meanwhile
                 continue
             except Damaged as error:
@@ -167,13 +176,13 @@ class Cache:
         return sorted(found, key=lambda listed: -listed.used)
 
     def leftovers(self) -> int:
-        """Bytes in files that are being written, or were when their writer was killed."""
-        return sum(about.st_size for _, about in _files(self.folder / _UNFINISHED, _PART))
+        """Bytes in files that are being written."""
+        return sum(about.st_size for _, about in unfinished(self.folder / _UNFINISHED))
 
     def prune(self, limit: float) -> int:
         """Remove damaged entries, and the least recently used until the rest fit.
 
-        What a process that died while writing left behind goes too, once it is ten minutes old.
+        What a process left that was killed while it wrote goes too.
 
         Args:
             limit: how many bytes the entries may take together.
@@ -184,11 +193,8 @@ class Cache:
         Raises:
             CacheError: the folder is only read.
         """
-        if self._only_read:
-            raise CacheError(
-                f"cache folder {legible(str(self.folder))}: {self._only_read}; nothing is removed"
-            )
-        self._remove_abandoned()
+        self.check_writable()
+        remove_abandoned(self.folder / _UNFINISHED)
         removed = total = 0
         for listed in self.listing():
             total += listed.size if listed.entry else 0
@@ -196,22 +202,26 @@ class Cache:
                 removed += _remove(listed.path)
         return removed
 
-    def _path(self, key: str) -> Path:
-        return self.folder / f"{key}{SUFFIX}"
+    def check_writable(self) -> None:
+        """Make sure that entries can be added and removed.
 
-    def _store(self, path: Path, head: bytes, program: bytes) -> None:
-        """Write under a temporary name, then rename, so that no reader sees half an entry."""
-        unfinished = self.folder / _UNFINISHED
-        unfinished.mkdir(mode=0o700, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=unfinished, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(head)
-                file.write(program)
-            os.replace(temporary, path)
-        except BaseException:
-            _remove(Path(temporary))
-            raise
+        Raises:
+            CacheError: the folder is only read.
+        """
+        if self._only_read:
+            raise CacheError(
+                f"cache folder {legible(str(self.folder))}: {self._only_read}; nothing is changed"
+            )
+
+    def path(self, entry: Entry) -> Path:
+        """The file of an entry, whether it is there or not."""
+        return self.folder / f"{entry.key}{MODEL_SUFFIX if entry.whole else SUFFIX}"
+
+    def _entries(self) -> Iterator[tuple[Path, os.stat_result]]:
+        """The files of entries; what another program keeps in the folder is none of them."""
+        for path, about in _files(self.folder, _ENTRY):
+            if path.suffix == SUFFIX or entry_file.is_entry(path):
+                yield path, about
 
     def _make_room(self, size: int) -> None:
         """Remove what has not been used for longest, if with `size` more the limit is passed.
@@ -223,7 +233,7 @@ class Cache:
         if _add_to_ledger(ledger, size) <= self.limit:
             return
         ledger.unlink(missing_ok=True)  # whoever writes meanwhile looks at the entries too
-        entries = list(_files(self.folder, _ENTRY))
+        entries = list(self._entries())
         total = sum(about.st_size for _, about in entries) + self.leftovers()
         room = max(0, self.limit - self.limit // 8 - size)
         for path, about in sorted(entries, key=lambda found: found[1].st_mtime):
@@ -233,38 +243,6 @@ class Cache:
                 total -= about.st_size
         with ledger.open("ab") as file:
             file.write(bytes(_units(total + size)))
-
-    def _remove_abandoned(self) -> None:
-        for path, about in _files(self.folder / _UNFINISHED, _PART):
-            if time.time() - about.st_mtime > _ABANDONED_SECONDS:
-                _remove(path)
-
-
-def open_cache(argument: CacheArgument, limit: int | None = None) -> Cache | None:
-    """The cache that a caller asks for.
-
-    Args:
-        argument: `True` for the default folder, a folder, or `False` for none.
-        limit: as for `Cache`.
-
-    Raises:
-        InputError: an argument is something else.
-        CacheError: as for `Cache`.
-    """
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
-        raise InputError(f"cache_size is {limit!r}, but must be a number of bytes, or None")
-    if isinstance(argument, bool):
-        return Cache(cache_folder(), limit) if argument else None
-    try:
-        folder = os.fspath(argument)
-    except Exception:  # a foreign object's own method, or none
-        folder = ""
-    if not isinstance(folder, str) or not folder:
-        raise InputError(
-            f"cache is {_shown(argument)}, but must be True for the default folder, "
-            f"the path of a folder, or False for no cache"
-        )
-    return Cache(Path(folder), limit)
 
 
 def default_limit() -> int:
@@ -359,17 +337,13 @@ def _remove(path: Path) -> bool:
 
 
 def _compare(found: Entry, wanted: Entry) -> None:
+    """`Damaged` if an entry is not the wanted one; a whole model says itself what it is for."""
+    if found.whole and wanted.whole and found.key == wanted.key:
+        return
     if found.device_version != wanted.device_version or found.device != wanted.device:
         raise Damaged(
             f"was made by {found.device} {found.device_version}, "
             f"not {wanted.device} {wanted.device_version}"
         )
-    if found.key != wanted.key:
+    if (found.key, found.whole) != (wanted.key, wanted.whole):
         raise Damaged(f"is for another model ({found.model})")
-
-
-def _shown(argument: object) -> str:
-    """A value in an error message: its text if that is harmless, else its type."""
-    if argument is None or isinstance(argument, int | float | str | bytes):
-        return repr(argument)
-    return f"a {type(argument).__name__}"

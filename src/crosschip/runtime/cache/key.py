@@ -1,4 +1,4 @@
-"""Keys of cache entries: everything that the compiled program depends on."""
+"""Keys of what is kept: all that a compiled program, a choice or a whole model depends on."""
 
 from __future__ import annotations
 
@@ -12,17 +12,49 @@ import numpy as np
 
 from crosschip.hal import Options
 from crosschip.ir import Array, ControlFlow, Extension, Model, Operand, Operation
+from crosschip.ir.bodies import every_operation
 from crosschip.runtime.cache.entry import FORMAT_VERSION
 from crosschip.runtime.cache.hashing import block_digests
 from crosschip.runtime.guard import GuardedDevice
 
 
-def cache_key(model: Model, device: GuardedDevice, options: Options) -> str:
+class Fingerprints:
+    """SHA-256 of the constants of models, each computed once however many models share it.
+
+    The weights of a model are hashed for the choice among devices, for the program of each, and for
+    the compiled model as a whole: whoever makes several keys hands the same fingerprints to all.
+    """
+
+    def __init__(self) -> None:
+        # The content is held, so that no other object gets its number meanwhile.
+        self._known: dict[int, tuple[object, bytes]] = {}
+
+    def of(self, constant: Operand) -> bytes:
+        """The digests of a constant's blocks, one behind the other.
+
+        Raises:
+            ModelFileError: the file that it is in has changed since the model was loaded.
+        """
+        found = self._known.get(id(constant.content))
+        if found is None:
+            elements = constant.value
+            assert elements is not None, "constants have values"
+            found = constant.content, b"".join(block_digests(_bytes(elements)))
+            self._known[id(constant.content)] = found
+        return found[1]
+
+
+def cache_key(
+    model: Model,
+    device: GuardedDevice,
+    options: Options,
+    fingerprints: Fingerprints | None = None,
+) -> str:
     """SHA-256, in hexadecimal, over the model with its weights and all that compiles it.
 
     Names of operands and operations do not count; order, types and values do.
     """
-    content = _Content()
+    content = _Content(fingerprints)
     content.add("crosschip", version("crosschip"), FORMAT_VERSION)
     content.add_device(device)
     content.add(canonical(options))
@@ -31,10 +63,14 @@ def cache_key(model: Model, device: GuardedDevice, options: Options) -> str:
 
 
 def automatic_key(
-    model: Model, devices: Sequence[GuardedDevice], options: Options, processors: int
+    model: Model,
+    devices: Sequence[GuardedDevice],
+    options: Options,
+    processors: int,
+    fingerprints: Fingerprints | None = None,
 ) -> str:
     """The same over a model and all that bears on which of several devices runs it fastest."""
-    content = _Content()
+    content = _Content(fingerprints)
     content.add("auto", version("crosschip"), FORMAT_VERSION, processors)
     for device in devices:
         content.add_device(device)
@@ -43,11 +79,40 @@ def automatic_key(
     return content.digest.hexdigest()
 
 
+def model_key(model: Model, fingerprints: Fingerprints | None = None) -> str:
+    """SHA-256, in hexadecimal, over a model with its weights, and with all names in it."""
+    content = _Content(fingerprints)
+    content.add("model", model.name, *model.inputs, "outputs", *model.outputs)
+    content.add(*(operation.name for operation in every_operation(model)))
+    content.add_model(model)
+    return content.digest.hexdigest()
+
+
+def request_key(
+    model: str, devices: Sequence[GuardedDevice], options: Options, wishes: object
+) -> str:
+    """SHA-256, in hexadecimal, over all that a caller asks for by one call of `compile`.
+
+    Args:
+        model: the model's key.
+        devices: those that it may go to, in the order of preference.
+        options: how it is compiled.
+        wishes: whatever else bears on where operations go.
+    """
+    content = _Content()
+    content.add("request", version("crosschip"), model)
+    for device in devices:
+        content.add_device(device)
+    content.add(canonical(options), canonical(wishes))
+    return content.digest.hexdigest()
+
+
 class _Content:
     """A SHA-256 over parts, each with its length."""
 
-    def __init__(self) -> None:
+    def __init__(self, fingerprints: Fingerprints | None = None) -> None:
         self.digest = hashlib.sha256()
+        self._fingerprints = fingerprints or Fingerprints()
 
     def add(self, *parts: object) -> None:
         """Add parts as their texts."""
@@ -73,10 +138,7 @@ class _Content:
             number[operand] = len(number)
             self.add("constant")
             self.add_type(operand)
-            elements = operand.value  # once: it may be read from a file each time
-            assert elements is not None, "constants have values"
-            for block in block_digests(_bytes(elements)):
-                self.digest.update(block)
+            self.digest.update(self._fingerprints.of(operand))
         for operation in model.operations:
             self._add_operation(operation, number)
             for output in operation.outputs:

@@ -7,6 +7,7 @@ import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 import platformdirs
 
@@ -50,16 +51,41 @@ def secret() -> bytes:
 def _make(path: Path) -> None:
     """Write a new secret, unless another process is first: all then read the same one."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if _make_unnamed(path):
+        return
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".cache.secret.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(os.urandom(SIZE))
-            file.flush()
-            os.fsync(file.fileno())
+            _fill(file)
         with suppress(FileExistsError):
             os.link(temporary, path)
     finally:
         os.unlink(temporary)
+
+
+def _make_unnamed(path: Path) -> bool:
+    """Write it to a file that has no name until it is whole; whether the system has such files."""
+    try:
+        handle = os.open(path.parent, os.O_TMPFILE | os.O_WRONLY, 0o600)
+    except (AttributeError, OSError):
+        return False
+    with os.fdopen(handle, "wb") as file:
+        _fill(file)
+        try:
+            # Only with a folder given, though it is not used, is the link itself followed.
+            os.link(f"/proc/self/fd/{handle}", path, src_dir_fd=handle)
+        except FileExistsError:
+            return True
+        except OSError:
+            return False
+    return True
+
+
+def _fill(file: BinaryIO) -> None:
+    """Write a new secret."""
+    file.write(os.urandom(SIZE))
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _read(path: Path) -> bytes:

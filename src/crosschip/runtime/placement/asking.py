@@ -186,7 +186,7 @@ def _decomposed(operation: Operator, ask: Ask, taken: set[str]) -> Sequence[Oper
     if results is None:
         return None
     simpler = _making(operation.outputs, results, builder)
-    offer = ask(_model_of(operation, simpler))
+    offer = ask(model_of_parts(operation, simpler))
     if offer.groups or any(answer.dialect for answer in offer.answers):
         return None
     parts: list[Operation] = []
@@ -201,7 +201,7 @@ def _decomposed(operation: Operator, ask: Ask, taken: set[str]) -> Sequence[Oper
     return parts
 
 
-def _model_of(operation: Operation, parts: Sequence[Operation]) -> Model:
+def model_of_parts(operation: Operation, parts: Sequence[Operation]) -> Model:
     """The parts of an operation as a model that reads and makes what the operation does."""
     read = dict.fromkeys(o for o in operation.inputs if o is not None and not o.is_constant)
     return Model(

@@ -45,6 +45,17 @@ class Directives:
         limits = self.min_segment > 1 or self.max_segments is not None
         return self.partition is not None or bool(self.pin) or limits
 
+    def words(self) -> tuple[object, ...]:
+        """The directives as plain values, with the content of a configuration in a file.
+
+        Raises:
+            InputError: a configuration is not of its form, or cannot be read.
+        """
+        entries = () if self.partition is None else parse(self.partition)
+        listed = [entry.text for entry in entries]
+        pins = [*(self.pin or {}).items()]
+        return listed, pins, self.min_segment, self.max_segments, self.strict
+
     def check(self) -> None:
         """Refuse values that are none.
 
@@ -54,7 +65,9 @@ class Directives:
         for name, value in (("min_segment", self.min_segment), ("max_segments", self.max_segments)):
             number = isinstance(value, int) and not isinstance(value, bool) and value >= 1
             if not number and not (value is None and name == "max_segments"):
-                raise InputError(f"{name} is {value!r}, but must be at least 1")
+                raise InputError(f"{name} is {value!r}, but must be an integer of at least 1")
+        if not isinstance(self.strict, bool):
+            raise InputError(f"strict is {self.strict!r}, but must be True or False")
         pin = {} if self.pin is None else self.pin
         if not isinstance(pin, Mapping) or not all(
             isinstance(text, str) for pair in pin.items() for text in pair

@@ -24,6 +24,9 @@ from crosschip.runtime.placement.constraints import Constraints
 from crosschip.runtime.placement.joining import joined
 from crosschip.runtime.placement.segments import Segment, segments_of
 
+EngineSettings = Mapping[str, Mapping[str, str | None]]
+"""Settings in the engines' own words, by device."""
+
 _NOBODY = ""  # no device has this name
 
 
@@ -96,6 +99,8 @@ class Placement:
             has compiled the model for `"auto"` yet.
         settings: what each engine is told, in its own words, by device; `performance` is `None`
             where one offers nothing for the mode that the caller wants.
+        assignment: who was chosen to run what.
+        inside: the bodies of control flow, as they would be placed, by its index.
     """
 
     def __init__(
@@ -117,9 +122,9 @@ class Placement:
         self.devices = tuple(devices)
         self.problem = ""
         self.choice: Choice | None = None
-        self.settings: Mapping[str, Mapping[str, str | None]] = {}
-        self._assignment = assignment
-        self._inside = inside
+        self.settings: EngineSettings = {}
+        self.assignment = assignment
+        self.inside = inside
         self.model, owners, dialects = _placed(given, assignment)
         every = segments_of(self.model, owners, dialects, _groups(given, self.model, assignment))
         self.segments = tuple([segment for segment in every if segment.device != _NOBODY])
@@ -127,7 +132,7 @@ class Placement:
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:
         """The decisions about each operation of the model as it was given."""
-        asked, owners = self._assignment.asked, self._assignment.owners
+        asked, owners = self.assignment.asked, self.assignment.owners
         alike: dict[tuple[tuple[int, int], ...], dict[str, Verdict]] = {}
         decisions = []
         for index, operation in enumerate(self.given.operations):
@@ -136,7 +141,7 @@ class Placement:
             about = alike.get(key)
             if about is None:
                 about = alike[key] = _verdicts(asked, index)
-            owner, bodies = owners[index], self._inside.get(index)
+            owner, bodies = owners[index], self.inside.get(index)
             if bodies is not None:
                 about = {**about, **bodies.verdict(operation, owner)}
             placed = bodies.bodies if bodies is not None and owner == RUNTIME else ()
@@ -146,15 +151,15 @@ class Placement:
     @property
     def unplaced(self) -> Sequence[Decision]:
         """The decisions about operations that no device runs."""
-        if None not in self._assignment.owners:
+        if None not in self.assignment.owners:
             return []
         return [decision for decision in self.decisions if decision.device is None]
 
     @property
     def fallbacks(self) -> Sequence[Decision]:
         """The decisions about operations, those in bodies too, that devices before declined."""
-        if not self._inside and self._assignment.owners.count(self.devices[0]) == len(
-            self._assignment.owners
+        if not self.inside and self.assignment.owners.count(self.devices[0]) == len(
+            self.assignment.owners
         ):
             return []
         return [decision for decision in self.every_decision() if decision.falls_back]
@@ -195,7 +200,7 @@ class Placement:
     def bodies(self, operation: Operation) -> Sequence[Placement]:
         """The placements of an operation's bodies that the runtime runs."""
         operations = self.given.operations
-        return next(i.bodies for index, i in self._inside.items() if operations[index] is operation)
+        return next(i.bodies for index, i in self.inside.items() if operations[index] is operation)
 
     def summary(self) -> str:
         """One line: how much went where, and the main reason why not all to the first device."""
@@ -216,15 +221,15 @@ class Placement:
 
     def _counts(self) -> Counter[str]:
         """The number of operations that each device runs, those of bodies too."""
-        counts = Counter(owner or "nobody" for owner in self._assignment.owners)
+        counts = Counter(owner or "nobody" for owner in self.assignment.owners)
         for body in self._run_bodies():
             counts += body._counts()
         return counts
 
     def _run_bodies(self) -> Iterator[Placement]:
         """The placements of bodies that the runtime runs."""
-        for index, inside in self._inside.items():
-            if self._assignment.owners[index] == RUNTIME:
+        for index, inside in self.inside.items():
+            if self.assignment.owners[index] == RUNTIME:
                 yield from inside.bodies
 
 
@@ -376,7 +381,7 @@ def _joined(
     """The placement with segments joined as the caller asks, and the reasons for that."""
     owners = joined(model, assignment.asked, assignment.owners, constraints)
     other = Placement(model, Assignment(assignment.asked, owners), inside, placement.devices)
-    if _split_groups(other._assignment, other.segments, model):
+    if _split_groups(other.assignment, other.segments, model):
         return placement
     for index, operation in enumerate(model.operations):
         device = assignment.owners[index]

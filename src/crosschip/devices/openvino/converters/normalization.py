@@ -18,6 +18,7 @@ from crosschip.ops.standard.normalization import (
     GroupNormalization,
     InstanceNormalization,
     LayerNormalization,
+    RMSNormalization,
 )
 
 
@@ -51,6 +52,15 @@ def instance_normalization(g: Graph, op: InstanceNormalization) -> Value:
     normal = _normal(g, op.input, range(2, rank), op.epsilon)
     scaled = ops.multiply(normal, g.reshaped(op.scale, along)) if op.scale else normal
     return ops.add(scaled, g.reshaped(op.bias, along)) if op.bias else scaled
+
+
+@converts(RMSNormalization, limit=one_type, nonempty=True)
+def rms_normalization(g: Graph, op: RMSNormalization) -> Node:
+    x, rank = g[op.input], rank_of(op.input)
+    axes = g.int64(range(op.begin_norm_axis % rank, rank))
+    squares = ops.reduce_mean(ops.multiply(x, x), axes, True)
+    epsilon = ops.constant(op.epsilon, squares.get_element_type())
+    return ops.multiply(ops.divide(x, ops.sqrt(ops.add(squares, epsilon))), g[op.scale])
 
 
 def _normal(g: Graph, operand: Operand, axes: Sequence[int], epsilon: float) -> Node:

@@ -41,7 +41,8 @@ def one_hot(g: Graph, op: creation.OneHot) -> Value:
     indices = g[op.indices]
     whole = indices.astype(jnp.int64)
     if jnp.issubdtype(indices.dtype, jnp.floating):
-        whole = jnp.trunc(indices.astype(jnp.float64)).astype(jnp.int64)
+        reals = jnp.where(jnp.isnan(indices), op.depth, indices.astype(jnp.float64))
+        whole = jnp.trunc(reals).astype(jnp.int64)
     places = jnp.where(whole < 0, whole + op.depth, whole)
     hot = jnp.moveaxis(places[..., None] == jnp.arange(op.depth), -1, op.axis)
     on, off = (g[value].reshape(()) for value in (op.on_value, op.off_value))

@@ -2,7 +2,105 @@
 
 from __future__ import annotations
 
-from crosschip.devices.xla.converters.table import converts, decomposed
-from crosschip.ops.standard.detection import PriorBox, YoloBox
+from collections.abc import Sequence
+from typing import Any
 
-converts(PriorBox, YoloBox)(decomposed)
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from crosschip.devices.xla.converters.table import (
+    converts,
+    decomposed,
+    decomposed_unless_empty,
+)
+from crosschip.devices.xla.graph import Graph, Value
+from crosschip.ops.standard.detection import DetectionPostProcess, PriorBox, YoloBox
+
+converts(PriorBox)(decomposed)
+converts(YoloBox)(decomposed_unless_empty)
+
+
+@converts(DetectionPostProcess)
+def detection_post_process(g: Graph, op: DetectionPostProcess) -> Sequence[Value]:
+    boxes = _boxes(op, g[op.bbox][0], g[op.anchors])
+    marks = g[op.scores][0]
+    marks = marks[:, marks.shape[1] - op.num_classes :]
+    if not marks.size or not op.max_detections:
+        return [jnp.zeros(output.type.static_shape or ()) for output in op.outputs]
+    choose = _of_each_class if op.use_regular_nms else _of_all_classes
+    places, labels, there, count = choose(op, boxes, marks)
+    outputs = []
+    for values in (boxes[places], labels, marks[places, labels]):
+        shown = jnp.where(there.reshape(-1, *(1,) * (values.ndim - 1)), values, 0)
+        wanted = op.max_detections * op.max_classes_per_detection
+        rest = [(0, wanted - shown.shape[0]), *((0, 0) for _ in shown.shape[1:])]
+        outputs.append(jnp.pad(shown, rest)[None])
+    return [*outputs, count[None]]
+
+
+def _boxes(op: DetectionPostProcess, encoded: Value, anchors: Value) -> Value:
+    """Two corners of each candidate, as [M, 4]."""
+    numbers = encoded / jnp.asarray(op.scale, encoded.dtype)
+    centre = numbers[:, :2] * anchors[:, 2:] + anchors[:, :2]
+    half = jnp.exp(numbers[:, 2:]) * anchors[:, 2:] / 2
+    return jnp.concatenate([centre - half, centre + half], 1)
+
+
+def _of_all_classes(
+    op: DetectionPostProcess, boxes: Value, marks: Value
+) -> tuple[Value, Value, Value, Value]:
+    """Candidates and classes, whether there is one at each place, and how many candidates."""
+    kept, count = _kept(op, boxes, jnp.max(marks, 1), op.max_detections)
+    order = jnp.argsort(-marks, 1, stable=True)[:, : op.max_classes_per_detection]
+    spare = op.max_classes_per_detection - order.shape[1]
+    labels = jnp.pad(order[kept], [(0, 0), (0, spare)])
+    there = (jnp.arange(op.max_detections) < count)[:, None]
+    there = there & (jnp.arange(op.max_classes_per_detection) < order.shape[1])
+    places = jnp.repeat(kept, op.max_classes_per_detection)
+    return places, labels.reshape(-1), there.reshape(-1), count
+
+
+def _of_each_class(
+    op: DetectionPostProcess, boxes: Value, marks: Value
+) -> tuple[Value, Value, Value, Value]:
+    """The same, of the best of what is kept for each class by itself."""
+    most = max(0, min(op.detections_per_class, op.max_detections))
+    kept, counts = jax.vmap(lambda scores: _kept(op, boxes, scores, most))(marks.T)
+    labels = jnp.broadcast_to(jnp.arange(op.num_classes)[:, None], kept.shape)
+    missing = jnp.arange(most) >= counts[:, None]
+    places, labels, missing = (each.reshape(-1) for each in (kept, labels, missing))
+    best = jnp.lexsort((-marks[places, labels], missing))[: op.max_detections]
+    there = ~missing[best]
+    return places[best], labels[best], there, jnp.sum(there)
+
+
+def _kept(op: DetectionPostProcess, boxes: Value, scores: Value, most: int) -> tuple[Value, Value]:
+    """The best candidates that do not overlap a better one of them, and how many there are."""
+    threshold = jnp.asarray(op.nms_score_threshold, scores.dtype)
+    order = jnp.argsort(-scores, stable=True)
+    rank = jnp.zeros_like(order).at[order].set(jnp.arange(order.size))
+
+    def keep(place: Any, state: tuple[Value, Value, Value]) -> tuple[Value, Value, Value]:
+        left, kept, count = state
+        best = jnp.argmin(jnp.where(left, rank, rank.size))
+        overlapping = _overlaps(boxes, boxes[best]) > op.nms_iou_threshold
+        count = count + left[best]
+        return left & ~overlapping & (rank != rank[best]), kept.at[place].set(best), count
+
+    first = scores >= threshold, jnp.zeros(most, order.dtype), jnp.zeros((), order.dtype)
+    _, kept, count = lax.fori_loop(0, most, keep, first)
+    return kept, count
+
+
+def _overlaps(boxes: Value, box: Value) -> Value:
+    """The area that each box has in common with one, over the area of either."""
+    sides = jnp.minimum(boxes[:, 2:], box[2:]) - jnp.maximum(boxes[:, :2], box[:2])
+    common = _area(sides)
+    either = _area(boxes[:, 2:] - boxes[:, :2]) + _area(box[2:] - box[:2]) - common
+    met = (common > 0) & (either > 0)
+    return jnp.where(met, common / jnp.where(met, either, 1), 0)
+
+
+def _area(sides: Value) -> Value:
+    return jnp.where((sides < 0).any(-1), 0, sides.prod(-1))

@@ -59,9 +59,13 @@ def gather_nd(g: Graph, op: indexing.GatherND) -> Value:
 
 @converts(indexing.ScatterND)
 def scatter_nd(g: Graph, op: indexing.ScatterND) -> Value:
-    data = g[op.input]
+    data, updates = g[op.input], g[op.updates]
     parts = _parts(g, op, op.indices, data.shape)
-    return _written(data, tuple(parts), g[op.updates], op.reduction)
+    if not parts:  # each update is of the whole tensor
+        updates = updates.reshape(math.prod(g[op.indices].shape[:-1]), *data.shape)
+        first = jnp.zeros(updates.shape[:1], jnp.int64)
+        return _written(data[None], (first,), updates, op.reduction)[0]
+    return _written(data, tuple(parts), updates, op.reduction)
 
 
 @converts(indexing.ScatterElements)
@@ -91,7 +95,7 @@ def _around(places: Value, axis: int) -> tuple[Value, ...]:
 def _written(data: Value, places: tuple[Value, ...], updates: Value, reduction: Scatter) -> Value:
     if not updates.size or not data.size:
         return data
-    target = data.at[places if places else ...]
+    target = data.at[places]
     write = {
         Scatter.NONE: target.set,
         Scatter.ADD: target.add,

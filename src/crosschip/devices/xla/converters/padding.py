@@ -26,7 +26,8 @@ def pad(g: Graph, op: Pad) -> Value:
     data = g[op.input]
     sides = list(zip(op.pads[::2], op.pads[1::2], strict=True))
     if op.mode not in _MODES:
-        value = jnp.zeros((), data.dtype) if op.value is None else g[op.value].reshape(())
+        zero = np.zeros((), data.dtype)  # which stands for no 0 in float8_e8m0
+        value = jnp.asarray(zero) if op.value is None else g[op.value].reshape(())
         return lax.pad(data, value, [(before, after, 0) for before, after in sides])
     box = tuple(
         slice(max(0, -before), size - max(0, -after))

@@ -13,7 +13,30 @@ from crosschip.devices.xla.graph import ChannelsLast, Graph, Value
 from crosschip.ops.definition.windows import Windows, sliding_windows, static
 from crosschip.ops.standard import pooling
 
-converts(pooling.AdaptiveAveragePool2D, pooling.AdaptiveMaxPool2D)(decomposed)
+converts(pooling.AdaptiveMaxPool2D)(decomposed)
+
+
+@converts(pooling.AdaptiveAveragePool2D)
+def adaptive_average_pool(g: Graph, op: pooling.AdaptiveAveragePool2D) -> Value | Sequence[Value]:
+    if op.output_shape == (1, 1) or op.even_windows() is not None:
+        return decomposed(g, op)
+    image = g[op.input]
+    for axis, count in zip((2, 3), op.output_shape, strict=True):
+        image = _averaged(image, axis, count)
+    return image
+
+
+def _averaged(image: Value, axis: int, count: int) -> Value:
+    """The means of cells of rows or columns; what is NaN in one is so in no other."""
+    cells = pooling.cells(image.shape[axis], count)
+    sizes = np.array([cell.stop - cell.start for cell in cells])
+    places = np.arange(sizes.max(initial=0))
+    starts = np.array([cell.start for cell in cells])
+    pixels = jnp.take(image, starts[:, None] + places, axis, mode="clip")
+    along = (-1, *(1,) * (3 - axis))
+    inside = (places < sizes[:, None]).reshape(count, *along)
+    total = jnp.sum(jnp.where(inside, pixels, 0), axis + 1, dtype=image.dtype)
+    return total / sizes.astype(image.dtype).reshape(along)
 
 
 @converts(pooling.AveragePool2D)

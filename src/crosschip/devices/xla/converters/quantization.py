@@ -8,27 +8,27 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from crosschip.devices.xla.converters.table import converts
+from crosschip.devices.xla.converters.table import converts, narrow_float
 from crosschip.devices.xla.graph import Graph, Value
 from crosschip.ir import ElementType, Operand, Quantization
-from crosschip.ir.types import FLOATS, NARROW_TYPES, QUANTIZABLE
+from crosschip.ir.types import NARROW_FLOATS
+from crosschip.ops.definition.quantized import limits
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 
-_INTEGERS = QUANTIZABLE - NARROW_TYPES
 
-
-@converts(Quantize, types=FLOATS | _INTEGERS)
+@converts(Quantize)
 def quantize(g: Graph, op: Quantize) -> Value:
-    quantized = op.outputs[0]
-    limits = np.iinfo(quantized.type.element_type.dtype)
-    reals = g[op.input]
-    steps = jnp.round(reals / _along(quantized, _of(quantized).scale, reals.dtype))
+    quantized, reals = op.outputs[0], g[op.input]
+    steps = reals / _along(quantized, _of(quantized).scale, reals.dtype)
+    if op.dtype in NARROW_FLOATS:
+        zero_point = _along(quantized, _of(quantized).zero_point, reals.dtype)
+        return narrow_float(steps + zero_point, op.dtype)
     # Wide enough for every int32.
-    shifted = steps.astype(jnp.float64) + _along(quantized, _of(quantized).zero_point, np.float64)
-    return jnp.clip(shifted, limits.min, limits.max).astype(limits.dtype)
+    zero_point = _along(quantized, _of(quantized).zero_point, np.float64)
+    return jnp.clip(jnp.round(steps).astype(jnp.float64) + zero_point, *limits(op.dtype))
 
 
-@converts(Dequantize, types={ElementType.FLOAT32} | _INTEGERS)
+@converts(Dequantize)
 def dequantize(g: Graph, op: Dequantize) -> Value:
     # Integers of 16 bits and their products with a float32 lose nothing but in one rounding.
     wide = np.float64 if op.input.type.element_type is ElementType.INT32 else np.float32

@@ -10,14 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from crosschip.devices.xla.graph import ChannelsLast, Graph, Turned, Value, Widened
+from crosschip.devices.xla.narrow import as_type
 from crosschip.hal import Converters, Refusal
 from crosschip.ir import Builder, ElementType, Operation
-from crosschip.ir.types import BOOLEANS, NUMBERS
+from crosschip.ir.types import ALL_TYPES
 from crosschip.ops import Operator
 from crosschip.ops.definition.slots import Fuse
 
-TYPES = NUMBERS | BOOLEANS
-converters = Converters[Graph, Value](TYPES, fuses=True)
+converters = Converters[Graph, Value](ALL_TYPES, fuses=True)
 _sizing: dict[type[Operation], frozenset[str]] = {}
 
 Convert = Callable[[Graph, Any], Any]
@@ -25,7 +25,7 @@ Convert = Callable[[Graph, Any], Any]
 
 def converts(
     *operators: type[Operator],
-    types: Collection[ElementType] = TYPES,
+    types: Collection[ElementType] = ALL_TYPES,
     limit: Callable[[Any], Refusal | None] | None = None,
     sizing: Collection[str] = (),
     narrow: bool = False,
@@ -72,6 +72,13 @@ def decomposed(g: Graph, op: Operator) -> Sequence[Value]:
     return [g[result] for result in results]
 
 
+def decomposed_unless_empty(g: Graph, op: Operator) -> Sequence[Value]:
+    """Like `decomposed`, where RESHAPE would take the size 0 of what is made for one to be kept."""
+    if any(0 not in shape_of(op, place) for place in range(len(op.outputs))):
+        return decomposed(g, op)
+    return [jnp.zeros(output.type.static_shape or ()) for output in op.outputs]
+
+
 def same(function: Callable[..., Value]) -> Callable[[Graph, Operator], Value]:
     """The converter to a JAX function that takes the same tensors, and does the same."""
 
@@ -86,6 +93,15 @@ def bounded(value: Value, low: float, high: float) -> Value:
     if low > -np.inf:
         value = jnp.maximum(value, as_element(low, value))
     return jnp.minimum(value, as_element(high, value)) if high < np.inf else value
+
+
+def narrow_float(value: Value, element_type: ElementType, *, saturate: bool = True) -> Value:
+    """A value as floats of 8 bits or fewer; beyond their range the greatest, if it saturates."""
+    limits = jnp.finfo(element_type.dtype)
+    reals = value if value.dtype == jnp.float32 else value.astype(jnp.float64)
+    if saturate:
+        reals = bounded(reals, float(limits.min), float(limits.max))
+    return reals.astype(element_type.dtype)
 
 
 def as_element(number: float, like: Value) -> Value:
@@ -132,7 +148,7 @@ def _is_last(g: Graph, op: Operator) -> bool:
 
 
 def _as_type(value: Value, dtype: np.dtype[Any]) -> Value:
-    return jnp.asarray(value).astype(dtype)
+    return as_type(jnp.asarray(value), dtype)
 
 
 def _mapped(value: Value | ChannelsLast, function: Callable[[Value], Value]) -> Any:

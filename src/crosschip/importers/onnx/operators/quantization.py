@@ -23,9 +23,11 @@ from crosschip.ir import (
     constant,
 )
 from crosschip.ir.types import QUANTIZABLE
+from crosschip.ops.definition.operator import shape_of
 from crosschip.ops.definition.quantized import limits
 from crosschip.ops.standard.arithmetic import Add, Clip, Div, Mul, Sub
 from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.quantization import Dequantize, Quantize
@@ -171,16 +173,30 @@ class _Along:
         """The numbers in a shape that broadcasts to the input's."""
         node, shape = self._node, operand.type.static_shape
         if shape is None:
-            raise UnsupportedError(f"the shape of {operand.name!r} must be known")
+            return self._along_axis(self._counted(operand))
         if self._block:
             return self._repeated(operand, shape)
         if len(shape) == 0 or shape == (1,):
             return node.add(Reshape, operand, ()) if shape else operand
         if len(shape) != 1:
             raise ModelError(f"{operand.name!r} has {len(shape)} axes, but no block_size is given")
-        rank = rank_of(node[0])
+        return self._along_axis(operand)
+
+    def _along_axis(self, operand: Operand) -> Operand:
+        rank = rank_of(self._node[0])
         axis = axis_from_front(self._axis, rank)
-        return node.add(Reshape, operand, (-1,) + (1,) * (rank - 1 - axis))
+        return self._node.add(Reshape, operand, (-1,) + (1,) * (rank - 1 - axis))
+
+    def _counted(self, operand: Operand) -> Operand:
+        """A list of open size; refused when it runs unless it is as long as the axis."""
+        node, shape = self._node, operand.type.shape
+        if self._block or shape is None or len(shape) != 1:
+            raise UnsupportedError(f"the shape of {operand.name!r} must be known")
+        axis = axis_from_front(self._axis, rank_of(node[0]))
+        if shape == (shape_of(node[0])[axis],):
+            return operand
+        size = node.add(Slice, node.add(ShapeOf, node[0]), (0,), (axis,), (axis + 1,))
+        return node.add(Reshape, operand, size)
 
     def _repeated(self, operand: Operand, shape: tuple[int, ...]) -> Operand:
         """Each number as often as a block is long."""

@@ -1,0 +1,103 @@
+"""Inputs and outputs of a model that has been built, as NNAdapter has them.
+
+The model alone tells them, so that one that was compiled earlier is used as it was then: layouts
+and listed shapes are parts of the names of inputs and outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from crosschip.apis.nnadapter.enumerations import NNAdapterOperandLayoutCode as Layout
+from crosschip.apis.nnadapter.enumerations import NNAdapterOperandLifetimeCode as Lifetime
+from crosschip.apis.nnadapter.operands import operand_type
+from crosschip.apis.nnadapter.types import NNAdapterOperandType
+from crosschip.ir import Operand, TensorType
+from crosschip.ir.dimension import name_of as size_name
+
+_PREFIX = "NNADAPTER_"
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The inputs and outputs of a model, in their order.
+
+    Attributes:
+        inputs: their types, with the shapes that they may have.
+        outputs: their types, with the shapes that they have for these.
+    """
+
+    inputs: tuple[NNAdapterOperandType, ...]
+    outputs: tuple[NNAdapterOperandType, ...]
+
+    @classmethod
+    def of(cls, inputs: Mapping[str, Operand], outputs: Mapping[str, Operand]) -> Self:
+        """The signature of a model with these inputs and outputs, by name."""
+        profiles = _profiles(inputs)
+        return cls(
+            _types(inputs, profiles, Lifetime.NNADAPTER_MODEL_INPUT),
+            _types(outputs, profiles, Lifetime.NNADAPTER_MODEL_OUTPUT),
+        )
+
+    def allows(self, shapes: Sequence[Sequence[int]]) -> bool:
+        """Tell whether the inputs may have these shapes together, each of which fits its type."""
+        rows = [
+            (type_.dimensions.dynamic_data, list(shape))
+            for type_, shape in zip(self.inputs, shapes, strict=True)
+            if type_.dimensions.dynamic_count
+        ]
+        return not rows or any(
+            all(data[index] == shape for data, shape in rows) for index in range(len(rows[0][0]))
+        )
+
+
+def name_of(kind: str, index: int, type_: NNAdapterOperandType) -> str:
+    """The name of an input or output of a model: `input0`, `input0:NHWC:1x8x8x3,4x8x8x3`."""
+    shapes = ",".join("x".join(map(str, shape)) for shape in type_.dimensions.dynamic_data)
+    layout = Layout(type_.layout).name.removeprefix(_PREFIX)
+    told = ":".join([layout, shapes] if shapes else [layout])
+    return f"{kind}{index}" if told == "NCHW" else f"{kind}{index}:{told}"
+
+
+def _profiles(inputs: Mapping[str, Operand]) -> Sequence[Mapping[str, int]]:
+    """The values of open sizes in each of the shapes that the names of inputs list."""
+    found: list[dict[str, int]] = []
+    for name, operand in inputs.items():
+        for row, shape in enumerate(_listed(name)):
+            found += [{}] if row == len(found) else []
+            sizes = map(size_name, operand.type.shape or ())
+            found[row].update({s: n for s, n in zip(sizes, shape, strict=True) if s is not None})
+    return found
+
+
+def _listed(name: str) -> Sequence[Sequence[int]]:
+    shapes = name.partition(":")[2].partition(":")[2]
+    return [list(map(int, shape.split("x"))) for shape in shapes.split(",") if shape]
+
+
+def _types(
+    operands: Mapping[str, Operand], profiles: Sequence[Mapping[str, int]], lifetime: Lifetime
+) -> tuple[NNAdapterOperandType, ...]:
+    types = []
+    for name, operand in operands.items():
+        type_ = with_shapes(operand.type, profiles)
+        layout = name.partition(":")[2].partition(":")[0] or "NCHW"
+        type_.layout, type_.lifetime = Layout[_PREFIX + layout], lifetime
+        types.append(type_)
+    return tuple(types)
+
+
+def with_shapes(type_: TensorType, profiles: Sequence[Mapping[str, int]]) -> NNAdapterOperandType:
+    """A tensor's type as NNAdapter has it, with its shape for each of the given sizes.
+
+    Raises:
+        UnsupportedError: NNAdapter has no such type.
+    """
+    found = operand_type(type_)
+    if type_.static_shape is None:
+        shapes = [type_.substitute(profile).static_shape for profile in profiles]
+        if all(shape is not None for shape in shapes):
+            found.dimensions.dynamic_data = [list(shape or ()) for shape in shapes]
+    return found

@@ -1,0 +1,41 @@
+"""Files of compiled models, where commands take them in the place of models."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+import typer
+
+import crosschip
+from crosschip.cli._show import doing
+from crosschip.runtime.cache.container import recognizes
+from crosschip.runtime.compiled import CompiledModel
+
+
+def is_compiled(path: Path) -> bool:
+    """Tell whether a file holds a compiled model."""
+    return recognizes(path)
+
+
+def load(path: Path, context: typer.Context, meaningful: Collection[str]) -> CompiledModel:
+    """The compiled model in a file.
+
+    Args:
+        path: of the file.
+        context: of the command.
+        meaningful: the parameters of the command that mean something for a compiled model.
+
+    Raises:
+        typer.BadParameter: another one was given.
+    """
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        given = source is not None and source.name == "COMMANDLINE"
+        if given and parameter.name not in meaningful:
+            raise typer.BadParameter(
+                f"{path} holds a compiled model, for which this means nothing",
+                param_hint=parameter.opts[0],
+            )
+    with doing(f"loading {path}"):
+        return crosschip.load_compiled(path)

@@ -1,0 +1,56 @@
+"""`crosschip compile`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from crosschip.cli import _options
+from crosschip.cli._compiling import Compilation, takes
+from crosschip.cli._show import console, document
+from crosschip.ir.text import legible
+from crosschip.runtime.cache.container import Container
+from crosschip.runtime.saving.form import read_header
+
+
+@takes(Compilation)
+def command(
+    model: _options.ModelPath,
+    compilation: Compilation,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The file to write, such as model.chips.")
+    ],
+    as_json: _options.Json = False,
+) -> None:
+    """Compile a model to a file that `run`, `bench` and `profile` take.
+
+    It runs where the same versions of the devices are, and, where that matters, the same processor.
+    `crosschip.load_compiled` loads it in Python.
+    """
+    with compilation.compile(compilation.load(model)) as compiled:
+        compiled.save(output)
+    with Container(output) as file:
+        header, digest = read_header(file), file.digest
+    needed = [f"{needs.name} {needs.version}" for needs in header.devices]
+    size = output.stat().st_size
+    if as_json:
+        document(
+            {
+                "file": str(output),
+                "bytes": size,
+                "digest": digest,
+                "token": header.identity.token,
+                "devices": [
+                    {"name": needs.name, "version": needs.version} for needs in header.devices
+                ],
+                "placement": compiled.placement.summary(),
+                "compile_ms": compiled.report.milliseconds,
+                "cache": compiled.report.cache,
+            }
+        )
+        return
+    console.print(
+        f"{legible(str(output))}: {size / 2**20:.1f} MB for crosschip {header.crosschip} with "
+        f"{', '.join(needed)}\n{compiled.placement.summary()}\ndigest: {digest}",
+        highlight=False,
+    )

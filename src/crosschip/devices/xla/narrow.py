@@ -1,0 +1,39 @@
+"""Integers of fewer than 8 bits: inside of a function, each is one of 8.
+
+XLA moves the smaller ones in some of its functions, and ends the process in others: to join two
+tensors of int4 is one of those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from crosschip.ir.types import NARROW_INTEGERS
+
+_WIDER: Mapping[np.dtype[Any], np.dtype[Any]] = {
+    element_type.dtype: np.dtype(np.uint8 if element_type.value.startswith("u") else np.int8)
+    for element_type in NARROW_INTEGERS
+}
+
+
+def inner(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that elements of a type have inside of a function."""
+    return _WIDER.get(dtype, dtype)
+
+
+def entering(value: Any) -> Any:
+    """A tensor as it is inside of a function."""
+    return value.astype(inner(value.dtype))
+
+
+def as_type(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A tensor's elements as another type, as they are inside: of integers, the low bits."""
+    wide = _WIDER.get(dtype)
+    if wide is None:
+        return value.astype(dtype)
+    spare = np.array(8 - jnp.iinfo(dtype).bits, wide)
+    return jnp.right_shift(jnp.left_shift(value.astype(wide), spare), spare)

@@ -1,0 +1,134 @@
+"""Where compiled programs are kept: in a folder, in memory, or nowhere.
+
+The same three places serve NNAdapter's cache (a token with a folder, a token with a buffer, none)
+and crosschip's own, where what an entry holds depends on the content of the model alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from crosschip.hal.folders import cache_folder
+from crosschip.ir import InputError
+from crosschip.ir.text import legible
+from crosschip.runtime.cache.entry import Entry
+from crosschip.runtime.cache.folder import Cache
+
+logger = logging.getLogger("crosschip.cache")
+
+_TOKEN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
+
+
+@runtime_checkable
+class Store(Protocol):
+    """A place for what has been compiled; any number of threads may use it at once."""
+
+    def read(self, entry: Entry) -> bytes | None:
+        """The bytes that are kept; `None`, after a warning if there is cause, if there are none."""
+
+    def write(self, entry: Entry, content: bytes) -> None:
+        """Keep bytes in the place of what is there; a warning tells if they cannot be."""
+
+    def discard(self, entry: Entry, why: str) -> None:
+        """Warn about bytes that cannot be used, and drop them."""
+
+
+class Memory:
+    """A store in the memory of the process.
+
+    What is in it is trusted as the process itself is: nothing is authenticated.
+
+    Args:
+        models: whole compiled models, as `CompiledModel.to_bytes` gives them, by token.
+    """
+
+    def __init__(self, models: Mapping[str, bytes] | None = None) -> None:
+        self._held = {(True, token): bytes(model) for token, model in (models or {}).items()}
+
+    @property
+    def models(self) -> Mapping[str, bytes]:
+        """The whole compiled models, by token."""
+        return {key: held for (whole, key), held in list(self._held.items()) if whole}
+
+    def read(self, entry: Entry) -> bytes | None:
+        """The bytes that are kept; `None` if there are none."""
+        return self._held.get((entry.whole, entry.key))
+
+    def write(self, entry: Entry, content: bytes) -> None:
+        """Keep bytes in the place of what is there."""
+        self._held[entry.whole, entry.key] = bytes(content)
+
+    def discard(self, entry: Entry, why: str) -> None:
+        """Warn about bytes that cannot be used, and drop them."""
+        logger.warning("cache entry %s: %s; compiling again", entry.key, legible(why))
+        self._held.pop((entry.whole, entry.key), None)
+
+
+CacheArgument = bool | str | os.PathLike[str] | bytes | bytearray | memoryview | Store
+"""What callers may say about the cache; see `open_store`."""
+
+
+def open_store(
+    argument: CacheArgument, limit: int | None = None, token: str | bool = False
+) -> Store | None:
+    """The place that a caller asks for.
+
+    Args:
+        argument: `True` for the default folder, a folder, `False` for none, a store; or, with a
+            token, a buffer that holds a whole compiled model.
+        limit: how many bytes a folder may take, as for `Cache`.
+        token: the name under which a whole model is kept; `True` if it is made from the content.
+
+    Raises:
+        InputError: an argument is something else, or is not of use with the others.
+        CacheError: as for `Cache`.
+    """
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+        raise InputError(f"cache_size is {limit!r}, but must be a number of bytes, or None")
+    if not isinstance(token, bool):
+        check_token(token)
+    if token and argument is False:
+        raise InputError("there is a token, but no cache; pass a folder or a buffer as cache")
+    if isinstance(argument, bool):
+        return Cache(cache_folder(), limit) if argument else None
+    if isinstance(argument, Store):
+        return argument
+    if isinstance(token, str) and isinstance(argument, bytes | bytearray | memoryview):
+        return Memory({token: bytes(argument)})
+    try:
+        folder = os.fspath(argument)  # type: ignore[arg-type]  # whatever it is
+    except Exception:  # a foreign object's own method, or none
+        folder = ""
+    if not isinstance(folder, str) or not folder:
+        raise InputError(
+            f"cache is {_shown(argument)}, but must be True for the default folder, the path of a "
+            f"folder, a buffer (with a token), a store, or False for no cache"
+        )
+    return Cache(Path(folder), limit)
+
+
+def check_token(token: object) -> None:
+    """Refuse what cannot be the name of a file anywhere.
+
+    Raises:
+        InputError: it is no such text.
+    """
+    if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+        raise InputError(
+            f"token is {token!r}, but must be 1 to 128 letters, digits, dots, underscores and "
+            f"hyphens, the first of them no dot"
+        )
+
+
+def _shown(argument: object) -> str:
+    """A value in an error message: its text if that is harmless, else its type."""
+    if argument is None or isinstance(argument, int | float | str):
+        return repr(argument)
+    if isinstance(argument, bytes | bytearray | memoryview):
+        return "a buffer without the token that it is of"
+    return f"a {type(argument).__name__}"

@@ -1,0 +1,134 @@
+"""Files that are there whole or not at all, at whatever moment their writer is killed.
+
+A file is written under a temporary name, and renamed once it is whole. While it is written it is
+locked, and the lock goes with the process: a temporary file that nobody has locked is what a killed
+writer left, and the next one who comes removes it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import sys
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+_SUFFIX = ".part"
+_ABANDONED_SECONDS = 600
+"""The age of what a killed writer left, where files cannot be locked."""
+
+if sys.platform == "win32":
+
+    def _lock(descriptor: int) -> bool | None:
+        return None
+
+    _RENAMED_OPEN = False
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> bool | None:
+        """Take the lock of a file; `None` if the file system has none."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return None
+        return True
+
+    _RENAMED_OPEN = True
+
+
+def write_whole(path: Path, parts: Iterable[bytes], folder: Path, mode: int = 0o600) -> None:
+    """Put a file in the place of what is there, whole or not at all.
+
+    Args:
+        path: the file.
+        parts: its content.
+        folder: where it is written first, on the same file system; see `remove_abandoned`.
+        mode: who may do what with it, as far as the process's own mask allows.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    temporary, descriptor = _temporary(path, folder, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            if _RENAMED_OPEN:  # nobody takes it for abandoned in between
+                os.replace(temporary, path)
+        if not _RENAMED_OPEN:
+            os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def unfinished(folder: Path, name: str = "") -> list[tuple[Path, os.stat_result]]:
+    """The files in a folder that are being written, or were when their writer was killed.
+
+    Args:
+        folder: what `write_whole` was given; it need not be there.
+        name: of the file that they are to become; any if empty.
+
+    Raises:
+        OSError: the folder cannot be listed.
+    """
+    begin = re.escape(_prefix(name)) if name else ""
+    ours = re.compile(rf"{begin}.+{re.escape(_SUFFIX)}", re.DOTALL)
+    found = []
+    try:
+        files = list(os.scandir(folder))
+    except FileNotFoundError:
+        return []
+    for file in files:
+        if ours.fullmatch(file.name):
+            with suppress(FileNotFoundError):  # finished meanwhile
+                found.append((Path(file.path), file.stat(follow_symlinks=False)))
+    return found
+
+
+def remove_abandoned(folder: Path, name: str = "") -> None:
+    """Remove what killed writers left; what cannot be removed stays.
+
+    The arguments are those of `unfinished`.
+
+    Raises:
+        OSError: the folder cannot be listed.
+    """
+    for path, about in unfinished(folder, name):
+        with suppress(OSError):
+            descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+            try:
+                alone = _lock(descriptor)
+                if alone is None:
+                    alone = time.time() - about.st_mtime > _ABANDONED_SECONDS
+                if alone and _RENAMED_OPEN:
+                    os.unlink(path)
+            finally:
+                os.close(descriptor)
+            if alone and not _RENAMED_OPEN:
+                os.unlink(path)
+
+
+def _temporary(path: Path, folder: Path, mode: int) -> tuple[str, int]:
+    """A new file that is locked, and its descriptor."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    while True:
+        name = os.path.join(folder, f"{_prefix(path.name)}{secrets.token_hex(8)}{_SUFFIX}")
+        descriptor = os.open(name, flags, mode)
+        # Whoever cleans up may have been between its making and its lock, and have removed it.
+        if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
+            return name, descriptor
+        os.close(descriptor)
+
+
+def _prefix(name: str) -> str:
+    """The beginning of the temporary names of a file; no file system takes names at any length."""
+    return f".{name[:40]}."

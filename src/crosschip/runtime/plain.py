@@ -1,0 +1,85 @@
+"""Dataclasses as what JSON holds, and back, checked field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+
+def to_plain(value: object) -> Any:
+    """A value as lists, dictionaries, texts and numbers; a dataclass with all its fields.
+
+    Raises:
+        TypeError: there is something in it that has no such form.
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(each) for key, each in value.items()}
+    if isinstance(value, Sequence):
+        return [to_plain(each) for each in value]
+    raise TypeError(f"a {type(value).__name__} has no plain form")
+
+
+def from_plain(kind: type[T], plain: object) -> T:
+    """The value of a type that `to_plain` made plain.
+
+    Args:
+        kind: a dataclass, or a type that its fields have: numbers, texts, enumerations, tuples,
+            mappings, unions of them.
+        plain: what JSON held, from whomever.
+
+    Raises:
+        ValueError: it is not of that form.
+    """
+    return cast(T, _made(kind, plain))
+
+
+def _made(kind: Any, plain: object) -> object:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return _made_one_of(arguments, plain)
+    if kind in (None, NoneType) and plain is None:
+        return None
+    if kind is float and type(plain) in (int, float):
+        return plain
+    if kind in (int, str, bool) and type(plain) is kind:
+        return plain
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind(plain)
+    if is_dataclass(kind) and isinstance(plain, Mapping):
+        hints = _hints(cast(type, kind))
+        if set(plain) == set(hints):
+            return cast(Any, kind)(**{n: _made(hint, plain[n]) for n, hint in hints.items()})
+    if origin is tuple and isinstance(plain, list):
+        if len(arguments) == 2 and arguments[1] is ...:
+            return tuple([_made(arguments[0], each) for each in plain])
+        return tuple([_made(k, each) for k, each in zip(arguments, plain, strict=True)])
+    if origin is Mapping and isinstance(plain, Mapping):
+        return {_made(arguments[0], key): _made(arguments[1], v) for key, v in plain.items()}
+    raise ValueError(f"{str(plain)[:50]!r} is no {getattr(kind, '__name__', kind)}")
+
+
+def _made_one_of(kinds: Sequence[Any], plain: object) -> object:
+    for kind in kinds:
+        try:
+            return _made(kind, plain)
+        except ValueError:
+            continue
+    raise ValueError(f"{str(plain)[:50]!r} is none of {', '.join(map(str, kinds))}")
+
+
+@cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind)}

@@ -1,0 +1,102 @@
+"""A whole compiled model in a store, under a token: NNAdapter's way to cache.
+
+What is kept under a token is used only if it is of the very model, devices and options that are
+asked for, whatever the token is: whoever chooses tokens may err, and no model runs as another.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from importlib.metadata import version
+
+from crosschip.ir import CacheError, DeviceError, Model, ModelFileError, UnsupportedError
+from crosschip.runtime.cache.container import Container
+from crosschip.runtime.cache.entry import Entry
+from crosschip.runtime.cache.store import Store
+from crosschip.runtime.compiled import CompiledModel
+from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.saving.form import Header, Identity, check_fit, read_header
+from crosschip.runtime.saving.loading import load_file
+
+logger = logging.getLogger("crosschip.cache")
+
+
+class Kept:
+    """The place of a compiled model.
+
+    Args:
+        store: where it is kept.
+        identity: what it is known by, if it is the right one.
+        model: what is to be compiled.
+        devices: those that it may have been compiled for.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        identity: Identity,
+        model: Model,
+        devices: Mapping[str, GuardedDevice],
+    ) -> None:
+        self._store = store
+        self._identity = identity
+        self._devices = devices
+        self._entry = Entry(
+            identity.token,
+            ",".join(devices),
+            version("crosschip"),
+            model.name,
+            len(model.operations),
+            whole=True,
+        )
+
+    def load(self, in_flight: int, queue_size: int) -> CompiledModel | None:
+        """The compiled model; `None`, after a warning if there is cause, if there is none."""
+        saved = self._store.read(self._entry)
+        if saved is None:
+            return None
+        try:
+            with Container(saved) as file:
+                header = read_header(file)
+                self._check(file, header)
+                compiled = load_file(file, header, self._devices, in_flight, queue_size)
+        except (CacheError, DeviceError, ModelFileError) as error:
+            self._store.discard(self._entry, str(error))
+            return None
+        compiled.when_changed(self._write)
+        return compiled
+
+    def save(self, compiled: CompiledModel) -> bool:
+        """Keep a compiled model, now and whenever a program of it has compiled more.
+
+        Returns:
+            Whether all of its devices save their programs; if not, a warning says so.
+        """
+        compiled.when_changed(self._write)
+        return self._write(compiled)
+
+    def _write(self, compiled: CompiledModel) -> bool:
+        try:
+            content = compiled.to_bytes()
+        except (DeviceError, UnsupportedError) as error:
+            logger.warning("token %s: %s", self._entry.key, error)
+            return False
+        self._store.write(self._entry, content)
+        return True
+
+    def _check(self, file: Container, header: Header) -> None:
+        """Refuse what is of something else.
+
+        Raises:
+            CacheError: it is; the message says of what.
+            DeviceError: a device is another than the one that compiled it.
+        """
+        wanted, found = self._identity, header.identity
+        if found.token != wanted.token:
+            raise CacheError(f"{file.where}: was kept under another token, {found.token}")
+        if found.model != wanted.model:
+            raise CacheError(f"{file.where}: is of another model ({header.name})")
+        check_fit(file, header, self._devices)
+        if found.request != wanted.request:
+            raise CacheError(f"{file.where}: was compiled for other devices, or with other options")

@@ -1,0 +1,159 @@
+"""From a file of a compiled model to one that runs: nothing is asked, placed or compiled."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from crosschip.hal import Device, Options
+from crosschip.ir import CacheError, DeviceError, InputError
+from crosschip.ir.text import legible
+from crosschip.runtime.building import Built, build_all
+from crosschip.runtime.cache.container import Container
+from crosschip.runtime.cache.entry import Entry
+from crosschip.runtime.cache.folder import Cache
+from crosschip.runtime.cache.store import check_token
+from crosschip.runtime.compiled import CompiledModel, CompileReport
+from crosschip.runtime.discovery import open_device
+from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.placement.segments import Segment
+from crosschip.runtime.saving.form import (
+    Header,
+    Needs,
+    check_fit,
+    read_header,
+    read_placement,
+    read_programs,
+)
+
+
+def load_compiled(
+    source: str | os.PathLike[str] | bytes | BinaryIO,
+    *,
+    token: str | None = None,
+    digest: str | None = None,
+    devices: Sequence[Device] = (),
+    in_flight: int = 2,
+    queue_size: int = 64,
+) -> CompiledModel:
+    """Load a compiled model that `CompiledModel.save` wrote; nothing is compiled.
+
+    The devices are opened that it was compiled by, and must be the same in version, settings and,
+    where it matters, machine. A file holds programs, which vendors' code runs with the rights of
+    the user, and crosschip cannot tell good ones from bad: load a file only if you trust whom it is
+    from, and if others could have changed it on its way, only with its `digest`.
+
+    Args:
+        source: the path of the file, its content, or the file, open for reading bytes. With a
+            token, also the cache folder that holds it under the token.
+        token: the token that the compiled model must have; any if `None`.
+        digest: the digest that the file must have, as `crosschip compile` prints it; any if `None`.
+        devices: instances to use in place of those that would be opened by the same names; they
+            stay the caller's to close.
+        in_flight: as for `compile`.
+        queue_size: as for `compile`.
+
+    Raises:
+        InputError: an argument does not fit.
+        ModelFileError: it is no such file, is damaged, or has another digest.
+        CacheError: the folder holds none under the token, or its token is another.
+        DeviceError: a device is not there, is another than the one that compiled a program, or does
+            not load it.
+    """
+    start = time.perf_counter()
+    if token is not None:
+        check_token(token)
+        if isinstance(source, str | os.PathLike) and Path(source).is_dir():
+            source = _kept(Path(source), token)
+    given = {device.name: GuardedDevice(device, device.name) for device in devices}
+    with Container(source, digest) as file, ExitStack() as owned:
+        header = read_header(file)
+        if token is not None and header.identity.token != token:
+            raise CacheError(f"{file.where}: has the token {header.identity.token}, not {token}")
+        opened = dict(given)
+        for needs in header.devices:
+            if needs.name not in given:
+                opened[needs.name] = owned.enter_context(_opened(file, needs))
+        compiled = load_file(file, header, opened, in_flight, queue_size)
+        owned.pop_all()
+    compiled.own(device for name, device in opened.items() if name not in given)
+    taken = (time.perf_counter() - start) * 1e3
+    compiled.report = CompileReport(taken, "file")
+    return compiled
+
+
+def load_file(
+    file: Container,
+    header: Header,
+    devices: Mapping[str, GuardedDevice],
+    in_flight: int = 2,
+    queue_size: int = 64,
+) -> CompiledModel:
+    """The compiled model of a file whose header has been read.
+
+    Raises:
+        ModelFileError: the file is damaged, or not laid out as it should be.
+        DeviceError: the devices are others than those that compiled it, or do not load it.
+    """
+    check_fit(file, header, devices)
+    placement = read_placement(file, header)
+    numbers = read_programs(file, placement)
+    loading = _Loading(
+        file, {needs.name: devices[needs.name] for needs in header.devices}, header.options, numbers
+    )
+    programs = [one.program for one in build_all(placement, loading)]
+    return CompiledModel(
+        placement,
+        programs,
+        {name: devices[name] for name in placement.devices if name in devices},
+        header.options,
+        CompileReport(0.0, "file"),
+        lambda: header.identity,
+        in_flight,
+        queue_size,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Loading:
+    """Makes programs by loading them from a file."""
+
+    file: Container
+    devices: Mapping[str, GuardedDevice]
+    options: Options
+    numbers: Mapping[Segment, int]
+
+    def __call__(self, segment: Segment) -> Built:
+        device = self.devices.get(segment.device)
+        if device is None:
+            raise self.file.error(f"has a program for {segment.device}, but does not say so")
+        saved = self.file.part(self.numbers[segment])
+        try:
+            return Built(device.load(saved, segment.model, self.options), "hit")
+        except DeviceError as error:
+            raise DeviceError(f"{self.file.where}: {error}") from error
+
+
+def _opened(file: Container, needs: Needs) -> GuardedDevice:
+    try:
+        return open_device(needs.name, needs.properties or None)
+    except (DeviceError, InputError) as error:
+        raise DeviceError(f"{file.where}: needs the device {needs.name!r}: {error}") from error
+
+
+def _kept(folder: Path, token: str) -> bytes:
+    """What a folder holds under a token."""
+    entry = Entry(token, "", "", "", 0, whole=True)
+    cache = Cache(folder)
+    found: Any = cache.read(entry)
+    if found is None:
+        raise CacheError(
+            f"{legible(str(cache.path(entry)))}: there is no compiled model under the token; "
+            f"compile the model with cache= and token= first"
+        )
+    return bytes(found)

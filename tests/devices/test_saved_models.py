@@ -1,0 +1,81 @@
+"""Real models on the engines, saved as files and loaded: they answer bit for bit as before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import parser
+
+import crosschip
+from crosschip.hal import Sizes
+from crosschip.importers import load
+from crosschip.ir import Extension
+from crosschip.ir.bodies import every_operation
+from crosschip.runtime.measuring import typical_inputs
+
+MODELS = [
+    "onnx/mobilenet_v3_small.onnx",
+    "ocr-paddle/ch_PP-OCRv4_rec_infer",
+    "control/pdmodel/branch_in_loop",
+    "control/pdmodel/loop_in_loop",
+    "control/pdmodel/growing",
+]
+DEVICES = ["onnxruntime", "openvino,onnxruntime", "xla,reference", "openvino,reference"]
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_loaded_answers_as_what_was_saved(
+    models: Path, tmp_path: Path, name: str, devices: str
+) -> None:
+    """And the file is hardly larger than the weights: they are in it once."""
+    model = load(models / name)
+    inputs = typical_inputs(model, Sizes())
+    path = tmp_path / "model.chips"
+    with crosschip.compile(model, devices, cache=False, threads=1) as compiled:
+        expected = compiled.run(inputs)
+        compiled.save(path)
+    with crosschip.load_compiled(path) as loaded:
+        assert loaded.placement.summary() == compiled.placement.summary()
+        actual = loaded.run(inputs)
+    for output, array in expected.items():
+        np.testing.assert_array_equal(actual[output], array, strict=True)
+    weights = sum(o.content.nbytes for o in model.constants if o.content is not None)
+    assert path.stat().st_size < 1.25 * weights + 1_000_000
+
+
+@pytest.mark.parametrize("device", ["openvino", "xla"])
+def test_the_precision_is_the_one_that_was_asked_for(models: Path, device: str) -> None:
+    model = load(models / "control/pdmodel/growing")
+    tokens = set()
+    for precision in ("float32", "bfloat16"):
+        devices = [device, "reference"]
+        with crosschip.compile(model, devices, cache=False, precision=precision) as compiled:
+            content, token = compiled.to_bytes(), compiled.token
+        with crosschip.load_compiled(content) as loaded:
+            assert loaded.options.precision.value == precision
+            assert loaded.token == token
+        tokens.add(token)
+    assert len(tokens) == 2
+
+
+def test_extensions_survive(tmp_path: Path) -> None:
+    """Operations that only ONNX Runtime knows, with strings as inputs and outputs."""
+    text = """<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 3]>
+    g (string[N] s) => (string[N] t, int64[N] n) {
+        t = ai.onnx.ml.LabelEncoder <keys_strings = ["a", "b"], values_strings = ["A", "B"],
+            default_string = "?"> (s)
+        n = ai.onnx.ml.LabelEncoder <keys_strings = ["A", "B"], values_int64s = [1, 2]> (t)
+    }"""
+    model = load(parser.parse_model(text))
+    assert any(isinstance(operation, Extension) for operation in every_operation(model))
+    words = {"s": np.array(["a", "b", "c"], object)}
+    path = tmp_path / "words.chips"
+    with crosschip.compile(model, "onnxruntime", cache=False) as compiled:
+        compiled.save(path)
+    with crosschip.load_compiled(path) as loaded:
+        outputs = loaded.run(words)
+    assert outputs["t"].tolist() == ["A", "B", "?"]
+    assert outputs["n"].tolist() == [1, 2, -1]
