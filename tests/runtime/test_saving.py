@@ -72,6 +72,7 @@ def told(placement: Placement) -> list[object]:
         [(s.device, s.name, [o.name for o in s.operations]) for s in placement.every_segment()],
         [decision.name for decision in placement.fallbacks],
         placement.choice,
+        placement.settings,
     ]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from crosschip.hal.buffers import COMPLETED, Buffer, Event, HostBuffer, Submission
+from crosschip.hal.profiling import Profiler
 from crosschip.ir import Array
 
 
@@ -85,6 +86,17 @@ class Program:
 
     def save(self) -> bytes | None:
         """The bytes from which `Device.load` makes the same program; `None` if there are none."""
+        return None
+
+    def profiler(self) -> Profiler | None:
+        """The program once more, made to tell how long its steps take; `None` if it cannot be.
+
+        It is asked for when somebody wants to know, is closed before the program, and may cost
+        another compilation. What the program itself does is none the slower for it.
+
+        Raises:
+            DeviceError: the device failed.
+        """
         return None
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 import numpy as np
@@ -17,18 +17,23 @@ import numpy as np
 from crosschip.hal import Buffer, HostBuffer, Options
 from crosschip.ir import Array, InputError, Operand
 from crosschip.ir.closing import Closing
+from crosschip.ir.suggestion import meant
 from crosschip.ir.text import legible
 from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.passes.specialize import concrete
 from crosschip.runtime.cache.whole import remove_abandoned, write_whole
 from crosschip.runtime.execution import Plan
 from crosschip.runtime.guard import GuardedDevice, call
+from crosschip.runtime.measuring import typical_inputs
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.requests import Priority, Request, RequestQueue
 from crosschip.runtime.saving.form import Identity, assembled
 from crosschip.runtime.signature import Signature
 from crosschip.runtime.statistics import PENDING, Histogram, Statistics
+
+if TYPE_CHECKING:
+    from crosschip.runtime.profiling.profile import Profile
 
 _CLOSING_LOOK_SECONDS = 0.001
 
@@ -211,7 +216,8 @@ class CompiledModel(Closing):
         operand = {**self.outputs, **self.inputs}.get(name)
         if operand is None:
             known = ", ".join([*self.inputs, *self.outputs])
-            raise InputError(f"the model has no input or output {name!r}; there are {known}")
+            near = meant(name, [*self.inputs, *self.outputs])
+            raise InputError(f"the model has no input or output {name!r}{near}; there are {known}")
         device = self._devices[self._home(operand)]
         type_ = operand.type.element_type
         if type_ in PYTHONS_TYPES:
@@ -246,6 +252,40 @@ class CompiledModel(Closing):
         calls, latency = self._times.latency()
         segments = [found for program in self._programs for found in program.statistics()]
         return Statistics(calls, latency, segments)
+
+    def profile(
+        self, inputs: Mapping[str, Any] | None = None, *, runs: int = 10, warm_up: int = 2
+    ) -> Profile:
+        """Where the time of runs goes: a device's segments, an engine's steps, copies, waiting.
+
+        Engines that tell of their steps compile once more for it, and take some time to tell.
+        Segments run one after the other.
+
+        Args:
+            inputs: as for `run`; made up if left out.
+            runs: how many runs count.
+            warm_up: how many come before them, in which engines allocate and wake up.
+
+        Raises:
+            InputError: the inputs do not fit the model, or cannot be made up.
+            DeviceError: a device failed.
+        """
+        # Seldom needed: importing the runtime is to take no longer for it.
+        from crosschip.runtime.profiling.running import profiled
+
+        if runs < 1 or warm_up < 0:
+            raise InputError(f"there must be a run that counts: runs={runs}, warm_up={warm_up}")
+        given = (
+            typical_inputs(self.placement.model, self.options.sizes) if inputs is None else inputs
+        )
+        self._running.append(None)
+        try:
+            if self._closed:
+                self._execute([])
+            arrange = partial(self._signature.arrange, given)
+            return profiled(self.placement, self._programs, arrange, runs, warm_up)
+        finally:
+            self._running.pop()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the compiled model to a file, which `crosschip.load_compiled` loads.
@@ -352,7 +392,8 @@ class CompiledModel(Closing):
         for name in (*outputs, *keep):
             if name not in self.outputs:
                 known = ", ".join(self.outputs)
-                raise InputError(f"the model has no output {name!r}; its outputs are {known}")
+                near = meant(name, self.outputs)
+                raise InputError(f"the model has no output {name!r}{near}; its outputs are {known}")
             if self.outputs[name].type.element_type in PYTHONS_TYPES:
                 raise InputError(
                     f"output {name!r} is of {self.outputs[name].type.element_type}, which no "

@@ -14,9 +14,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from crosschip.hal import Device, Kind, Options, Precision, Sizes
+from crosschip.hal import Device, Kind, Options, Performance
 from crosschip.ir import Budget, InputError, Model
 from crosschip.ir.budget import check_sizes
+from crosschip.ir.suggestion import meant
 from crosschip.passes import Specialize, simplify
 from crosschip.passes.specialize import shapes_and_sizes
 from crosschip.runtime.automatic import SLOWEST, Automatic
@@ -32,6 +33,7 @@ from crosschip.runtime.cache.container import recognizes
 from crosschip.runtime.cache.key import Fingerprints, model_key, request_key
 from crosschip.runtime.cache.store import CacheArgument, Store, open_store
 from crosschip.runtime.compiled import CompiledModel, CompileReport
+from crosschip.runtime.configuration import Configuration, Properties, check_count
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.discovery import open_automatic, open_device
 from crosschip.runtime.guard import GuardedDevice
@@ -56,9 +58,11 @@ def compile(
     cache: CacheArgument = True,
     cache_size: int | None = None,
     token: str | bool = False,
-    precision: str = "float32",
+    precision: str | None = None,
     threads: int | None = None,
-    properties: Mapping[str, Mapping[str, str]] | None = None,
+    performance: str | None = None,
+    properties: Properties | None = None,
+    configuration: Configuration | str | Path | None = None,
     ranges: Ranges | None = None,
     profiles: Profiles = (),
     buckets: Mapping[str, Sequence[int]] | None = None,
@@ -94,8 +98,11 @@ def compile(
             for other devices or with other options, is not used: a warning says so, and the model
             is compiled.
         precision: the arithmetic for float32 operations: `float32`, `bfloat16` or `float16`.
-        threads: how many processor threads a run may use; `None` leaves it to the devices.
+        threads: how many processor threads a run may use; otherwise that is left to the devices.
+        performance: the balance between speed and power, NNRt's performance modes: `none`, `low`,
+            `medium`, `high` or `extreme`; devices keep it as far as they can.
         properties: settings for devices, by device name.
+        configuration: what holds where the four above are left out; or the path of a file of it.
         ranges: the least and the greatest value of open sizes, by the size's name, with the usual
             one between them if you like; or two or three such shapes by the name of an input. Some
             devices compile once for a range; inputs outside of it are refused.
@@ -131,18 +138,21 @@ def compile(
         CacheError: the cache folder cannot be made, or the user's secret for it not be used.
     """
     start = time.perf_counter()
-    _check_count("specializations", specializations)
-    _check_count("in_flight", in_flight)
-    _check_count("queue_size", queue_size)
+    settings = Configuration.of(configuration).overridden(
+        precision, threads, performance, properties
+    )
+    check_count("specializations", specializations)
+    check_count("in_flight", in_flight)
+    check_count("queue_size", queue_size)
     directives = Directives(partition, pin, min_segment, max_segments, strict)
     directives.check()
     store = open_store(cache, cache_size, token)
     given, model = _prepared(model, shapes, budget)
     types = {name: operand.type for name, operand in model.inputs.items()}
     sizes = sizes_from(types, ranges, profiles, specializations)
-    options, padded = _options(precision, threads, sizes), buckets_from(buckets)
+    options, padded = settings.options(sizes), buckets_from(buckets)
     with ExitStack() as owned:
-        opened = _open(devices, {} if properties is None else properties, owned)
+        opened = _open(devices, settings.properties, properties or {}, owned)
         task = _Task(
             model, given, opened, options, padded, directives, token, store, budget, in_flight,
             queue_size, automatic=devices == "auto",
@@ -214,6 +224,7 @@ class _Task:
             )  # fmt: skip
             placement, built = place_and_build(self.model, compilation)
             tell_ways(placement, compilation)
+            placement.settings = _given(devices, self.options)
             return self._joined(placement, built, devices)
 
         if auto is None or self.directives.moves:
@@ -320,9 +331,11 @@ def explain(
     devices: Devices = "auto",
     *,
     shapes: Mapping[str, Sequence[int] | int] | None = None,
-    precision: str = "float32",
+    precision: str | None = None,
     threads: int | None = None,
-    properties: Mapping[str, Mapping[str, str]] | None = None,
+    performance: str | None = None,
+    properties: Properties | None = None,
+    configuration: Configuration | str | Path | None = None,
     ranges: Ranges | None = None,
     profiles: Profiles = (),
     buckets: Mapping[str, Sequence[int]] | None = None,
@@ -347,14 +360,17 @@ def explain(
         InputError: an argument does not fit.
         DeviceError: a device is unknown or fails to load.
     """
+    settings = Configuration.of(configuration).overridden(
+        precision, threads, performance, properties
+    )
     directives = Directives(partition, pin, min_segment, max_segments, strict)
     directives.check()
     given, model = _prepared(model, shapes, budget)
     types = {name: operand.type for name, operand in model.inputs.items()}
     sizes = sizes_from(types, ranges, profiles, specializations)
-    options, padded = _options(precision, threads, sizes), buckets_from(buckets)
+    options, padded = settings.options(sizes), buckets_from(buckets)
     with ExitStack() as owned:
-        opened = _open(devices, {} if properties is None else properties, owned)
+        opened = _open(devices, settings.properties, properties or {}, owned)
         choice = None
         if devices == "auto":
             choice = Automatic(model, opened, options, open_store(cache)).remembered()
@@ -367,6 +383,7 @@ def explain(
             )
             tell_ways(placement, asked)
         placement.choice = choice
+        placement.settings = _given(opened, options)
         return placement
 
 
@@ -393,11 +410,30 @@ def _check_uncompiled(source: object) -> None:
         raise InputError(f"{where}: is compiled already; load it with crosschip.load_compiled")
 
 
+def _given(
+    devices: Mapping[str, GuardedDevice], options: Options
+) -> dict[str, dict[str, str | None]]:
+    """What each engine is told; `performance` is `None` where it offers nothing for the mode."""
+    given: dict[str, dict[str, str | None]] = {}
+    for name, device in devices.items():
+        given[name] = {**device.engine_settings(options)}
+        wish = options.performance
+        if wish is not Performance.NONE and wish not in device.modes():
+            given[name]["performance"] = None
+    return given
+
+
 def _open(
-    devices: Devices, properties: Mapping[str, Mapping[str, str]], owned: ExitStack
+    devices: Devices, properties: Properties, demanded: Properties, owned: ExitStack
 ) -> dict[str, GuardedDevice]:
-    """The devices by name, in order; those made here are closed when `owned` is left."""
-    _check_properties(properties)
+    """The devices by name, in order; those made here are closed when `owned` is left.
+
+    Args:
+        devices: what the caller named.
+        properties: settings for them, and perhaps for others.
+        demanded: those among them that must be for devices which are made here.
+        owned: closes these.
+    """
     opened: dict[str, GuardedDevice] = {}
     if devices == "auto":
         for device in open_automatic(properties):
@@ -412,7 +448,7 @@ def _open(
     for given in devices:
         if isinstance(given, Device):
             device = GuardedDevice(given, given.name)
-            if device.name in properties:
+            if device.name in demanded:
                 raise InputError(
                     f"device {device.name!r} was made with its properties; there are others"
                 )
@@ -425,43 +461,14 @@ def _open(
         opened[device.name] = device
     if not opened:
         raise InputError("no devices were given; name at least one (see `crosschip devices`)")
-    for name in properties:
+    for name in demanded:
         if name not in opened:
-            raise InputError(f"there are properties for {name!r}, which is not among the devices")
+            near = meant(name, opened)
+            raise InputError(
+                f"there are properties for {name!r}, which is not among the devices{near}"
+            )
     return opened
-
-
-def _check_properties(properties: object) -> None:
-    sound = isinstance(properties, Mapping) and all(
-        isinstance(device, str) and _is_texts(settings) for device, settings in properties.items()
-    )
-    if not sound:
-        raise InputError(
-            f"properties is {properties!r}, but must be texts by name, by device: "
-            f'like {{"mychip": {{"cores": "2"}}}}'
-        )
-
-
-def _is_texts(settings: object) -> bool:
-    return isinstance(settings, Mapping) and all(
-        isinstance(text, str) for pair in settings.items() for text in pair
-    )
 
 
 def _instances(devices: Devices) -> list[Device]:
     return [] if isinstance(devices, str) else [d for d in devices if isinstance(d, Device)]
-
-
-def _options(precision: str, threads: int | None, sizes: Sizes) -> Options:
-    if threads is not None:
-        _check_count("threads", threads)
-    try:
-        return Options(Precision(precision), threads, sizes)
-    except ValueError:
-        known = ", ".join(precision.value for precision in Precision)
-        raise InputError(f"there is no precision {precision!r}; there are {known}") from None
-
-
-def _check_count(name: str, value: object) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InputError(f"{name} is {value!r}, but must be an integer of at least 1")

@@ -24,6 +24,7 @@ from crosschip.hal import (
     Kind,
     Offer,
     Options,
+    Performance,
     Program,
     Rule,
     Submission,
@@ -165,12 +166,27 @@ class GuardedDevice(Closing):
         except (DeviceError, TypeError):
             return frozenset()
 
+    def modes(self) -> Mapping[Performance, Mapping[str, str]]:
+        """The engine's settings that performance modes stand for; none if it fails to say."""
+        return self._told(self.device.modes)
+
+    def engine_settings(self, options: Options) -> Mapping[str, str]:
+        """What the engine is told for these options; nothing if it fails to say."""
+        return self._told(self.device.engine_settings, options)
+
     def close(self) -> None:
         """Close the device; if it fails to, that is a warning."""
         try:
             call(self.name, "closing", self.device.close)
         except DeviceError as error:
             logger.warning("%s", error)
+
+    def _told(self, tell: Callable[..., Mapping[Any, Any]], *arguments: Options) -> dict[Any, Any]:
+        try:
+            return dict(call(self.name, "telling its settings", tell, *arguments))
+        except (DeviceError, TypeError, ValueError) as error:
+            logger.warning("%s", error)
+            return {}
 
     def _offer(self, model: Model, options: Options) -> Offer:
         offer = call(self.name, "answering", self.device.query, model, options)
@@ -244,6 +260,7 @@ class GuardedProgram(SegmentProgram):
         self.name = name
         self.device = device
         self.program = program
+        self._model = model
         types = [operand.type for operand in (*model.inputs.values(), *model.outputs.values())]
         in_python = any(type_.element_type in PYTHONS_TYPES for type_ in types)
         self.submits = type(program).submit is not Program.submit and not in_python
@@ -275,6 +292,10 @@ class GuardedProgram(SegmentProgram):
         except BaseException as error:  # foreign code: whatever it raises is its failure
             raise failure(self.name, "running", error) from error
         return self._checked(inputs, made)
+
+    def around(self, program: Program) -> GuardedProgram:
+        """The same guard around another program for the same model on the same device."""
+        return GuardedProgram(self.name, self.device, program, self._model, self._alignment)
 
     def owns(self, buffer: Buffer) -> bool:
         return buffer.device is self.device

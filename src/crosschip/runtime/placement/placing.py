@@ -24,6 +24,9 @@ from crosschip.runtime.placement.constraints import Constraints
 from crosschip.runtime.placement.joining import joined
 from crosschip.runtime.placement.segments import Segment, segments_of
 
+EngineSettings = Mapping[str, Mapping[str, str | None]]
+"""Settings in the engines' own words, by device."""
+
 _NOBODY = ""  # no device has this name
 
 
@@ -96,6 +99,8 @@ class Placement:
             the placements of these.
         choice: how the devices did that `"auto"` means; `None` if the caller named them, or nobody
             has compiled the model for `"auto"` yet.
+        settings: what each engine is told, in its own words, by device; `performance` is `None`
+            where one offers nothing for the mode that the caller wants.
         assignment: who was chosen to run what.
         inside: the bodies of control flow, as they would be placed, by its index.
     """
@@ -120,6 +125,7 @@ class Placement:
         self.problem = ""
         self.ways: tuple[str, ...] = ()
         self.choice: Choice | None = None
+        self.settings: EngineSettings = {}
         self.assignment = assignment
         self.inside = inside
         self.model, owners, dialects = _placed(given, assignment)

@@ -13,7 +13,7 @@ from crosschip.runtime.guard import GuardedDevice, GuardedProgram
 from crosschip.runtime.measuring import Choice
 from crosschip.runtime.placement.asking import Answers, model_of_parts
 from crosschip.runtime.placement.choosing import Assignment
-from crosschip.runtime.placement.placing import Inside, Placement
+from crosschip.runtime.placement.placing import EngineSettings, Inside, Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.plain import from_plain, to_plain
 from crosschip.runtime.programs import SegmentProgram
@@ -44,6 +44,7 @@ def describe(placement: Placement, models: list[Model]) -> dict[str, Any]:
         ],
         "problem": placement.problem,
         "choice": to_plain(placement.choice),
+        "settings": to_plain(placement.settings),
     }
 
 
@@ -79,6 +80,7 @@ def restore(plain: Mapping[str, Any], given: Model, models: Sequence[Model]) -> 
     placement = Placement(given, assignment, inside, list(map(str, plain["devices"])))
     placement.problem = str(plain["problem"])
     placement.choice = from_plain(Choice | None, plain["choice"])  # type: ignore[arg-type]
+    placement.settings = from_plain(EngineSettings, plain["settings"])  # type: ignore[type-abstract]
     placement.check()
     if any(answers.simpler for answers in asked.values()):
         placement.model.verify()
