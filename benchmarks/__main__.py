@@ -22,6 +22,7 @@ from benchmarks import (
     placement,
     report,
     scaling,
+    throughput,
     xla,
 )
 from benchmarks.models import FOLDER, ROOT
@@ -29,6 +30,7 @@ from benchmarks.subject import Row, Subject
 
 SUBJECTS: Mapping[str, Subject] = {
     "overhead": overhead,
+    "throughput": throughput,
     "latency": latency,
     "loading": loading,
     "memory": memory,

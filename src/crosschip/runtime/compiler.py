@@ -40,6 +40,9 @@ from crosschip.runtime.placement.placing import Placement, place
 
 Devices = Literal["auto"] | str | Sequence[str | Device]
 
+_AT_ONCE = 2
+"""How many requests run at once if the caller does not say."""
+
 logger = logging.getLogger("crosschip")
 
 
@@ -61,7 +64,7 @@ def compile(
     min_segment: int = 1,
     max_segments: int | None = None,
     strict: bool = False,
-    in_flight: int = 2,
+    in_flight: int | None = None,
     queue_size: int = 64,
     budget: Budget | None = None,
 ) -> CompiledModel:
@@ -97,7 +100,10 @@ def compile(
         max_segments: how many segments there may be at most; they are joined until it is so.
         strict: whether it is an error if a device declines or fails to compile an operation that
             it would have been the first to run.
-        in_flight: how many requests of `CompiledModel.submit` run at once.
+        in_flight: how many runs there will be at once, from threads of the caller's or through
+            `CompiledModel.submit`. Devices on the processor divide its cores among them, for the
+            highest throughput. With `None`, each run may have all cores, for the lowest latency,
+            and `submit` runs two at once.
         queue_size: how many of them wait besides.
         budget: what compiling may cost besides the devices' own work; `None` for the default.
 
@@ -113,8 +119,9 @@ def compile(
         CacheError: the cache folder cannot be made, or the user's secret for it not be used.
     """
     start = time.perf_counter()
-    options = _options(precision, threads, _sizes(ranges or {}, profiles, specializations))
-    _check_count("in_flight", in_flight)
+    options = _options(
+        precision, threads, _sizes(ranges or {}, profiles, specializations), in_flight
+    )
     _check_count("queue_size", queue_size)
     directives = Directives(partition, pin, min_segment, max_segments, strict)
     directives.check()
@@ -127,7 +134,7 @@ def compile(
         report = CompileReport((time.perf_counter() - start) * 1e3, cache_word(built))
         programs = [one.program for one in built]
         return CompiledModel(
-            placement, programs, devices, options.sizes, report, in_flight, queue_size
+            placement, programs, devices, options.sizes, report, in_flight or _AT_ONCE, queue_size
         )
 
     with ExitStack() as owned:
@@ -388,11 +395,14 @@ def _instances(devices: Devices) -> list[Device]:
     return [] if isinstance(devices, str) else [d for d in devices if isinstance(d, Device)]
 
 
-def _options(precision: str, threads: int | None, sizes: Sizes) -> Options:
-    if threads is not None:
-        _check_count("threads", threads)
+def _options(
+    precision: str, threads: int | None, sizes: Sizes, in_flight: int | None = None
+) -> Options:
+    for name, count in (("threads", threads), ("in_flight", in_flight)):
+        if count is not None:
+            _check_count(name, count)
     try:
-        return Options(Precision(precision), threads, sizes)
+        return Options(Precision(precision), threads, in_flight or 1, sizes)
     except ValueError:
         known = ", ".join(precision.value for precision in Precision)
         raise InputError(f"there is no precision {precision!r}; there are {known}") from None

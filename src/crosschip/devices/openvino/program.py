@@ -98,13 +98,14 @@ class Engine:
     def _config(self, options: Options) -> dict[str, Any]:
         """OpenVINO's own words for the options; a saved program keeps none of them."""
         config: dict[str, Any] = {
-            "PERFORMANCE_HINT": "LATENCY",
+            "PERFORMANCE_HINT": "LATENCY" if options.in_flight == 1 else "THROUGHPUT",
+            "NUM_STREAMS": options.in_flight,
             "INFERENCE_PRECISION_HINT": _PRECISIONS[options.precision],
         }
         if options.precision is Precision.FLOAT32:
             config["EXECUTION_MODE_HINT"] = "ACCURACY"
         if options.threads is not None:
-            config["INFERENCE_NUM_THREADS"] = options.threads
+            config["INFERENCE_NUM_THREADS"] = options.threads * options.in_flight
         return config
 
 
@@ -180,7 +181,8 @@ class _Request:
     With a single thread, `infer` swallows what goes wrong: it leaves outputs as they were, and what
     was left undone ends the process later. Started and waited for, a request reports it, at the
     price of some 10 microseconds. Where all sizes are known, only the first run needs that, which
-    allocates the memory.
+    allocates the memory. Where there are several streams, requests are always started: `infer`
+    may put two callers into one stream, while another has nothing to do.
 
     Args:
         compiled: what OpenVINO compiled.
@@ -189,9 +191,10 @@ class _Request:
 
     def __init__(self, compiled: openvino.CompiledModel, open_sizes: bool) -> None:
         self._request = compiled.create_infer_request()
+        several = compiled.get_property("NUM_STREAMS") > 1
         single = compiled.get_property("INFERENCE_NUM_THREADS") == 1
-        self._waits_always = single and open_sizes
-        self._waits = single
+        self._waits_always = several or (single and open_sizes)
+        self._waits = several or single
         self._own_inputs = [
             self._request.get_input_tensor(index) for index in range(len(compiled.inputs))
         ]
