@@ -9,15 +9,15 @@ from functools import partial
 from typing import Any
 from weakref import finalize
 
-import numpy as np
-
-from crosschip.hal import Buffer, HostBuffer, Sizes
+from crosschip.hal import Buffer, Sizes
 from crosschip.ir import Array, InputError, Operand
 from crosschip.ir.closing import Closing
 from crosschip.ir.types import PYTHONS_TYPES
+from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan
 from crosschip.runtime.guard import GuardedDevice, GuardedProgram, call
 from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.places import check_places, placed
 from crosschip.runtime.requests import Priority, Request, RequestQueue
 from crosschip.runtime.signature import Signature
 
@@ -44,6 +44,7 @@ class CompiledModel(Closing):
     Attributes:
         placement: who runs what, and why.
         report: what compiling took.
+        copies: what was copied in its runs, of what could have stayed where it was.
     """
 
     def __init__(
@@ -72,9 +73,10 @@ class CompiledModel(Closing):
         self._programs = tuple(programs)
         self._devices = dict(devices)
         self._owned: tuple[GuardedDevice, ...] = ()
-        self._signature = Signature(placement.model, sizes)
+        self.copies = Copies()
         self._output_names = tuple(placement.model.outputs)
-        self._plan = Plan(placement, programs)
+        self._plan = Plan(placement, programs, self.copies)
+        self._signature = Signature(placement.model, sizes, self.copies, buffers=self._plan.submits)
         self._execute = self._plan.execute
         # An entry for each run that is under way: adding and removing one takes no lock.
         self._running: list[None] = []
@@ -112,7 +114,10 @@ class CompiledModel(Closing):
                 its device; only read. See `crosschip.runtime.arrays.as_array` for what is taken
                 for an array. For what is no tensor, the value itself: a list for a sequence, a
                 dictionary for a map, and for an optional value what it holds or `None`.
-            outputs: arrays, or buffers of `allocate`, to write outputs into, by name.
+            outputs: arrays, or buffers of `allocate`, to write outputs into, by name; writable, and
+                of an output's type and shape. Where sizes are known, a device on the processor
+                writes straight into an array in C order that shares no memory with an input. If
+                the run fails, they may hold anything.
             keep: the names of outputs to leave on the device that made them, as buffers.
             timeout: seconds after which the caller no longer waits; the run, which no engine can
                 be stopped in, ends by itself. `None` waits for its end.
@@ -133,7 +138,7 @@ class CompiledModel(Closing):
         try:
             arrays = self._signature.arrange(inputs)
             if outputs or keep or (self._plan.submits and _holds_buffers(inputs)):
-                self._check_places(outputs or {}, keep)
+                check_places(self.outputs, outputs or {}, keep)
                 return self._run_in_place(arrays, outputs or {}, keep)
             return dict(zip(self._output_names, self._execute(arrays), strict=True))
         finally:
@@ -163,7 +168,7 @@ class CompiledModel(Closing):
             InputError: the inputs do not fit the model, or there is no such output.
             QueueFullError: the queue is full, and waiting was not allowed or was of no use.
         """
-        self._check_places(outputs or {}, keep)
+        check_places(self.outputs, outputs or {}, keep)
         work = partial(self._answer, self._signature.arrange(inputs), outputs or {}, keep)
         return self._requests.put(work, Priority(priority), deadline, wait=wait)
 
@@ -244,17 +249,6 @@ class CompiledModel(Closing):
             return self._run_in_place(values, outputs, keep)
         return dict(zip(self._output_names, self._plan.execute(values), strict=True))
 
-    def _check_places(self, outputs: Mapping[str, Array | Buffer], keep: Collection[str]) -> None:
-        for name in (*outputs, *keep):
-            if name not in self.outputs:
-                known = ", ".join(self.outputs)
-                raise InputError(f"the model has no output {name!r}; its outputs are {known}")
-            if self.outputs[name].type.element_type in PYTHONS_TYPES:
-                raise InputError(
-                    f"output {name!r} is of {self.outputs[name].type.element_type}, which no "
-                    f"device's memory holds; leave it out of outputs and keep"
-                )
-
     def _run_in_place(
         self,
         values: Sequence[Array],
@@ -265,12 +259,12 @@ class CompiledModel(Closing):
         if self._closed:
             self._execute(values)
         places = {index: outputs.get(name) for index, name in enumerate(self._output_names)}
-        targets = {index: b for index, b in places.items() if isinstance(b, Buffer)}
+        targets = {index: place for index, place in places.items() if place is not None}
         made = dict(
             zip(self._output_names, self._plan.execute_values(values, targets), strict=True)
         )
         return {
-            name: _placed(name, value, outputs.get(name), kept=name in keep)
+            name: placed(name, value, outputs.get(name), self.copies, kept=name in keep)
             for name, value in made.items()
         }
 
@@ -290,36 +284,6 @@ class CompiledModel(Closing):
 
 def _holds_buffers(inputs: Mapping[str, Any]) -> bool:
     return any(isinstance(value, Buffer) for value in inputs.values())
-
-
-def _placed(
-    name: str, value: Array | Buffer, place: Array | Buffer | None, *, kept: bool
-) -> Array | Buffer:
-    """An output where the caller wants it."""
-    if place is None and kept:
-        return value if isinstance(value, Buffer) else HostBuffer(value)
-    array = value.array() if isinstance(value, Buffer) else value
-    if place is None:
-        return array
-    if place is value:
-        return place
-    if place.shape != array.shape or _dtype(place) != array.dtype:
-        raise InputError(
-            f"output {name!r} is {array.dtype}{list(array.shape)}, which does not fit the "
-            f"{_dtype(place)}{list(place.shape)} that it is to be written into"
-        )
-    if isinstance(place, Buffer):
-        place.write(array)
-    else:
-        try:
-            np.copyto(place, array)
-        except ValueError as error:
-            raise InputError(f"output {name!r} cannot be written: {error}") from None
-    return place
-
-
-def _dtype(place: Array | Buffer) -> np.dtype[Any]:
-    return place.element_type.dtype if isinstance(place, Buffer) else place.dtype
 
 
 def _closed(arrays: Sequence[Array]) -> Sequence[Array]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import threading
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, InvalidStateError
 from enum import IntEnum
+from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import Any
 from weakref import WeakSet
@@ -15,6 +17,8 @@ from weakref import WeakSet
 from crosschip.ir import DeadlineError, InputError, QueueFullError
 
 Work = Callable[[], dict[str, Any]]
+
+logger = logging.getLogger("crosschip")
 
 _EXIT_SECONDS = 5.0
 """How long the end of the process waits for runs that are under way."""
@@ -59,6 +63,15 @@ class Request(Future[dict[str, Any]]):
             return False
         self._queue.forget(self)
         return True
+
+    def add_done_callback(self, fn: Callable[[Any], object]) -> None:
+        """Have a function called with the request once it has ended, however it did.
+
+        It is called in the thread that ends the request, or at once if that has happened; what it
+        raises is logged and harms nobody. From within it, `CompiledModel.submit` does not wait
+        while the queue is full, since the thread that would make room is the one that waits.
+        """
+        super().add_done_callback(partial(_contained, fn))
 
     def __await__(self) -> Generator[Any, None, dict[str, Any]]:
         # Loaded by those who await, and not by every import of crosschip.
@@ -106,7 +119,8 @@ class RequestQueue:
             wait: whether to wait while the queue is full, at most until the deadline.
 
         Raises:
-            QueueFullError: the queue is full, and waiting was not allowed or was of no use.
+            QueueFullError: the queue is full, and waiting was not allowed or was of no use, or it
+                is one of its own threads that asks, in a callback.
             InputError: the queue has been closed.
         """
         deadline = None if seconds is None else time.monotonic() + seconds
@@ -153,10 +167,12 @@ class RequestQueue:
         return self._waiting >= self._capacity and not self._closed
 
     def _await_space(self, wait: bool, seconds: float | None) -> None:
-        if not wait or not self._not_full.wait_for(lambda: not self._is_full(), seconds):
+        own = threading.current_thread() in self._threads
+        if own or not wait or not self._not_full.wait_for(lambda: not self._is_full(), seconds):
+            first = "submit less in callbacks" if own else "wait for results first"
             raise QueueFullError(
                 f"{self._waiting} requests wait already, and no more may (queue_size="
-                f"{self._capacity}); wait for results first, or compile with a longer queue"
+                f"{self._capacity}); {first}, or compile with a longer queue"
             )
 
     def _start_worker(self) -> None:
@@ -238,6 +254,14 @@ class RequestQueue:
                 waited = self._drop(request)
             state = "it was still waiting" if waited else "its run is left to end by itself"
             _settle(request.set_exception, DeadlineError(f"the deadline has passed; {state}"))
+
+
+def _contained(fn: Callable[[Any], object], request: Request) -> None:
+    """Call a callback; the thread that does so has other requests to see to."""
+    try:
+        fn(request)
+    except BaseException:  # foreign code: whatever it raises is its failure
+        logger.exception("a callback of a request failed")
 
 
 def _settle(set_: Callable[[Any], None], value: Any) -> None:

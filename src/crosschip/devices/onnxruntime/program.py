@@ -11,6 +11,7 @@ So is one that another provider than the processor's runs: what is optimized is 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 import onnxruntime
 from onnxruntime import InferenceSession
@@ -87,16 +88,20 @@ class OnnxRuntimeProgram(Program):
         self._is_plain = all_known([*inputs, *made])
         self._tensors_in = [is_tensor(value) for value in inputs]
         self._tensors_out = [is_tensor(value) for value in made]
+        self._all_tensors = all(self._tensors_in) and all(self._tensors_out)
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        return self.run_into(inputs, ())
+
+    def run_into(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> Sequence[Array]:
         if self._sizes is not None:
             nothing = self._sizes.check(inputs)
             if nothing is not None:
                 return nothing
         if self._idle is None:
-            outputs = self._run(self._session, inputs)
+            outputs = self._run(self._session, inputs, places)
         else:
-            outputs = self._run_on_idle(self._idle, inputs)
+            outputs = self._run_on_idle(self._idle, inputs, places)
         if self._declared:
             found = [(outputs[place].dtype, outputs[place].shape) for place in self._places]
             if found != self._accepted:
@@ -106,22 +111,32 @@ class OnnxRuntimeProgram(Program):
         return outputs if len(outputs) == self._count else outputs[: self._count]
 
     def _run_on_idle(
-        self, idle: list[InferenceSession], inputs: Sequence[Array]
+        self,
+        idle: list[InferenceSession],
+        inputs: Sequence[Array],
+        places: Sequence[Array | None],
     ) -> Sequence[Array]:
         try:
             session = idle.pop()
         except IndexError:  # there are more runs at once than there should be
-            return self._run(self._session, inputs)
+            return self._run(self._session, inputs, places)
         try:
-            return self._run(session, inputs)
+            return self._run(session, inputs, places)
         finally:
             idle.append(session)
 
-    def _run(self, session: InferenceSession, inputs: Sequence[Array]) -> Sequence[Array]:
+    def _run(
+        self,
+        session: InferenceSession,
+        inputs: Sequence[Array],
+        places: Sequence[Array | None],
+    ) -> Sequence[Array]:
         try:
+            if places and self._is_plain and self._all_tensors:
+                return self._run_into_places(session, inputs, places)
             if self._is_plain:
                 return self._run_arrays(session, inputs)
-            if all(self._tensors_in) and all(self._tensors_out):
+            if self._all_tensors:
                 return self._run_values(session, inputs)
             return self._run_objects(session, inputs)
         except Exception as error:
@@ -131,6 +146,24 @@ class OnnxRuntimeProgram(Program):
         feed = dict(zip(self._inputs, inputs, strict=True))
         outputs: Sequence[Array] = session.run(self._outputs, feed)
         return outputs
+
+    def _run_into_places(
+        self,
+        session: InferenceSession,
+        inputs: Sequence[Array],
+        places: Sequence[Array | None],
+    ) -> Sequence[Array]:
+        binding = session.io_binding()
+        for name, array in zip(self._inputs, inputs, strict=True):
+            binding.bind_ortvalue_input(name, ortvalue(array))
+        for name, place in zip_longest(self._outputs, places):
+            if place is None:
+                binding.bind_output(name)
+            else:
+                binding.bind_ortvalue_output(name, ortvalue(place))
+        session.run_with_iobinding(binding)
+        made = zip_longest(binding.get_outputs(), places)
+        return [array_of(value) if place is None else place for value, place in made]
 
     def _run_values(self, session: InferenceSession, inputs: Sequence[Array]) -> Sequence[Array]:
         feed = dict(zip(self._inputs, map(ortvalue, inputs), strict=True))

@@ -137,6 +137,9 @@ class OpenVinoProgram(Program):
         self._idle: list[_Request] = []
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        return self.run_into(inputs, ())
+
+    def run_into(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> Sequence[Array]:
         self._requirements.check_inputs(inputs)
         if self._sizes is not None:
             nothing = self._sizes.check(inputs)
@@ -147,7 +150,7 @@ class OpenVinoProgram(Program):
         except IndexError:
             request = _Request(self._compiled, self._requirements.open_sizes)
         try:
-            outputs = request.run(inputs)
+            outputs = request.run(inputs, places)
         except (RuntimeError, ValueError) as error:  # of NumPy, where sizes came out negative
             self._renew()
             raise failure("failed while running", error) from error
@@ -202,9 +205,12 @@ class _Request:
             (port.element_type, _initial_shape(port.partial_shape)) for port in compiled.outputs
         ]
 
-    def run(self, inputs: Sequence[Array]) -> list[Array]:
+    def run(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> list[Array]:
         request = self._request
         outputs = [openvino.Tensor(type, shape) for type, shape in self._outputs]
+        for index, place in enumerate(places):
+            if place is not None:
+                outputs[index] = shared_tensor(place)
         for index, array in enumerate(inputs):
             request.set_input_tensor(index, shared_tensor(array))
         for index, tensor in enumerate(outputs):
@@ -217,7 +223,12 @@ class _Request:
             request.infer(share_outputs=True)
         for index, tensor in enumerate(self._own_inputs):
             request.set_input_tensor(index, tensor)
-        return [array_of(tensor) for tensor in outputs]
+        made = [array_of(tensor) for tensor in outputs]
+        for index, place in enumerate(places):
+            if place is not None:
+                made[index] = place
+                request.set_output_tensor(index, openvino.Tensor(*self._outputs[index]))
+        return made
 
 
 def failure(what: str, error: Exception) -> DeviceError:
