@@ -13,6 +13,7 @@ from benchmarks import (
     backend,
     caching,
     conformance,
+    endurance,
     latency,
     loading,
     machine,
@@ -31,6 +32,7 @@ from benchmarks.subject import Row, Subject
 SUBJECTS: Mapping[str, Subject] = {
     "overhead": overhead,
     "throughput": throughput,
+    "endurance": endurance,
     "latency": latency,
     "loading": loading,
     "memory": memory,

@@ -168,9 +168,12 @@ class CompiledModel(Closing):
             InputError: the inputs do not fit the model, or there is no such output.
             QueueFullError: the queue is full, and waiting was not allowed or was of no use.
         """
-        check_places(self.outputs, outputs or {}, keep)
+        if outputs or keep:
+            check_places(self.outputs, outputs or {}, keep)
         work = partial(self._answer, self._signature.arrange(inputs), outputs or {}, keep)
-        return self._requests.put(work, Priority(priority), deadline, wait=wait)
+        if type(priority) is not Priority:
+            priority = Priority(priority)
+        return self._requests.put(work, priority, deadline, wait=wait)
 
     def __call__(self, /, *inputs: Any, **named: Any) -> Any:
         """Compute the outputs from inputs in order or by name; a single output comes back bare."""
