@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks import (
     accuracy,
+    automatic,
     backend,
     caching,
     conformance,
@@ -39,6 +40,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "caching": caching,
     "scaling": scaling,
     "placement": placement,
+    "automatic": automatic,
     "accuracy": accuracy,
     "operators": operators,
     "backend": backend,

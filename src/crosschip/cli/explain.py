@@ -22,6 +22,7 @@ def command(
     shape: _options.Shapes = None,
     property: _options.Properties = None,
     partition: _options.Partition = None,
+    mixed_precision: _options.MixedPrecision = None,
     pin: _options.Pins = None,
     min_segment: _options.MinSegment = 1,
     max_segments: _options.MaxSegments = None,
@@ -52,7 +53,8 @@ def command(
         devices,
         shapes=_options.shapes(shape),
         properties=settings,
-        partition=_options.partition(partition),
+        partition=_options.configuration(partition),
+        mixed_precision=_options.configuration(mixed_precision),
         pin=_options.pins(pin),
         min_segment=min_segment,
         max_segments=max_segments,
@@ -95,6 +97,7 @@ def _report(placement: Placement) -> dict[str, object]:
             }
             for decision in placement.every_decision()
         ],
+        "in_float": list(placement.in_float),
         "choice": asdict(placement.choice) if placement.choice else None,
     }
 
@@ -129,6 +132,9 @@ def _print(placement: Placement) -> None:
         numbers="count",
     )
     console.print(placement.summary(), highlight=False)
+    if placement.in_float:
+        told = ", ".join(placement.in_float)
+        console.print(f"in float32, by the mixed precision: {told}", highlight=False)
     if placement.choice:
         console.print(f"measured: {placement.choice}", highlight=False)
 

@@ -36,6 +36,7 @@ from crosschip.runtime.placement.asking import Ask, asking
 from crosschip.runtime.placement.choosing import Refusals
 from crosschip.runtime.placement.constraints import Constraints
 from crosschip.runtime.placement.directives import Directives
+from crosschip.runtime.placement.mixed_precision import in_float
 from crosschip.runtime.placement.placing import Placement, place
 
 Devices = Literal["auto"] | str | Sequence[str | Device]
@@ -60,6 +61,7 @@ def compile(
     profiles: Sequence[Mapping[str, int]] = (),
     specializations: int = 16,
     partition: str | bytes | Path | None = None,
+    mixed_precision: str | bytes | Path | None = None,
     pin: Mapping[str, str] | None = None,
     min_segment: int = 1,
     max_segments: int | None = None,
@@ -92,6 +94,9 @@ def compile(
             keeps programs.
         partition: operators that are kept off the first device and go to processors behind it: the
             path of a configuration of NNAdapter's form, or its content as text or bytes.
+        mixed_precision: operators of a quantized model that compute in float32, in a configuration
+            of the same form: their quantized inputs are what the integers stand for, and what they
+            make is rounded only for those that read it quantized.
         pin: the device that alone may run what a pattern names, by pattern: `type:inputs:outputs`
             as in a configuration, or the name of an operation; the type may have wildcards. Of
             several that fit, the last holds; a pin holds before a configuration.
@@ -127,6 +132,10 @@ def compile(
     directives.check()
     store = open_cache(cache, cache_size)
     given, model = _prepared(model, shapes, budget)
+    real: tuple[str, ...] = ()
+    if mixed_precision is not None:
+        with _limited(model, budget):
+            model, real = in_float(mixed_precision, model, given)
     constraints = Constraints()
 
     def build(devices: Mapping[str, GuardedDevice]) -> CompiledModel:
@@ -153,6 +162,7 @@ def compile(
             compiled = _automatic(model, opened, options, automatic, budget, build)
         owned.pop_all()
     theirs = _instances(devices)
+    compiled.placement.in_float = real
     compiled.own(device for device in opened.values() if device.device not in theirs)
     taken = (time.perf_counter() - start) * 1e3
     compiled.report = replace(compiled.report, milliseconds=taken)
@@ -222,6 +232,7 @@ def explain(
     properties: Mapping[str, Mapping[str, str]] | None = None,
     ranges: Mapping[str, tuple[int, int]] | None = None,
     partition: str | bytes | Path | None = None,
+    mixed_precision: str | bytes | Path | None = None,
     pin: Mapping[str, str] | None = None,
     min_segment: int = 1,
     max_segments: int | None = None,
@@ -245,6 +256,10 @@ def explain(
     directives = Directives(partition, pin, min_segment, max_segments, strict)
     directives.check()
     given, model = _prepared(model, shapes, budget)
+    real: tuple[str, ...] = ()
+    if mixed_precision is not None:
+        with _limited(model, budget):
+            model, real = in_float(mixed_precision, model, given)
     with ExitStack() as owned:
         opened = _open(devices, {} if properties is None else properties, owned)
         choice = None
@@ -256,6 +271,7 @@ def explain(
             asks = _asks(ordered, options)
             placement = place(model, asks, constraints=constraints, ask_all=True, partial=True)
         placement.choice = choice
+        placement.in_float = real
         return placement
 
 

@@ -94,6 +94,8 @@ class Placement:
         problem: the demand of the caller's that is not met, in words; empty if all are.
         choice: how the devices did that `"auto"` means; `None` if the caller named them, or nobody
             has compiled the model for `"auto"` yet.
+        in_float: the names of the operations of a quantized model that compute in float32 because
+            the caller's configuration of mixed precision lists them.
     """
 
     def __init__(
@@ -115,6 +117,7 @@ class Placement:
         self.devices = tuple(devices)
         self.problem = ""
         self.choice: Choice | None = None
+        self.in_float: Sequence[str] = ()
         self._assignment = assignment
         self._inside = inside
         self.model, owners, dialects = _placed(given, assignment)
