@@ -7,6 +7,7 @@ import gc
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, wait
 from random import Random
@@ -151,6 +152,28 @@ def test_a_deadline_passes_for_those_that_wait_and_those_that_run(
     np.testing.assert_allclose(compiled(given(0)["x0"]), 1)
     compiled.close()
     assert sorted(gated.seen) == [0, 1]
+
+
+def test_no_deadline_passes_in_silence_while_the_watch_sleeps(
+    gated: Gated, busy: CompiledModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer that comes too late is none, and what is late before it has begun is not run."""
+    monkeypatch.setattr(type(busy._requests), "_watch_deadline", lambda *_: None)
+    late = [busy.submit(given(number), deadline=0.001) for number in (1, 2)]
+    while not late[-1].is_late:
+        time.sleep(0.001)
+    gated.gate.set()
+    for request in late:
+        with pytest.raises(DeadlineError, match="it was still waiting"):
+            request.result(LONG)
+    gated.gate.clear()
+    running = busy.submit(given(3), deadline=LONG)
+    assert gated.entered.acquire(timeout=LONG)
+    running.deadline = 0.0
+    gated.gate.set()
+    with pytest.raises(DeadlineError, match="its run is left to end by itself"):
+        running.result(LONG)
+    assert gated.seen == [0, 3]
 
 
 def test_a_run_within_its_time_is_a_run(compiled: CompiledModel, gated: Gated) -> None:

@@ -58,6 +58,11 @@ class Request(Future[dict[str, Any]]):
         self._queue = queue
         self._work: Work | None = work
 
+    @property
+    def is_late(self) -> bool:
+        """Tell whether the deadline has passed."""
+        return self.deadline is not None and time.monotonic() > self.deadline
+
     def cancel(self) -> bool:
         """Take the request out of the queue; whether it was still there."""
         if not super().cancel():
@@ -225,12 +230,10 @@ class RequestQueue:
         """The life of a worker."""
         while taken := self._take():
             request, work = taken
-            try:
-                result = work()
-            except BaseException as error:  # whoever waits for the answer is told, whatever it is
-                _settle(request.set_exception, error)
+            if request.is_late:
+                _settle(request.set_exception, _too_late(began=False))
             else:
-                _settle(request.set_result, result)
+                _answer(request, work)
             del request, work, taken
 
     def _take(self) -> tuple[Request, Work] | None:
@@ -268,9 +271,26 @@ class RequestQueue:
                 request = heappop(self._deadlines)[2]()
                 waited = request is not None and self._drop(request)
             if request is not None:
-                state = "it was still waiting" if waited else "its run is left to end by itself"
-                _settle(request.set_exception, DeadlineError(f"the deadline has passed; {state}"))
+                _settle(request.set_exception, _too_late(began=not waited))
             del request
+
+
+def _answer(request: Request, work: Work) -> None:
+    """Run a request, and tell whoever waits for it; in time, or that it was too late."""
+    try:
+        result = work()
+    except BaseException as error:  # whatever it is, it is told
+        _settle(request.set_exception, error)
+    else:
+        if request.is_late:
+            _settle(request.set_exception, _too_late(began=True))
+        else:
+            _settle(request.set_result, result)
+
+
+def _too_late(*, began: bool) -> DeadlineError:
+    state = "its run is left to end by itself" if began else "it was still waiting"
+    return DeadlineError(f"the deadline has passed; {state}")
 
 
 def _is_open(request: Request | None) -> bool:
