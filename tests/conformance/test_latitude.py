@@ -68,11 +68,16 @@ TURNED = use("CONV_2D_TRANSPOSE", np.ones((1, 1, 2, 2)), np.array([1, INF]).resh
 IMAGES = use("RESIZE_LINEAR", [[[[1, 2]], [[NAN, 1]]]], shape=(1, 3))
 MATRICES = use("DET", [[[1, INF], [0, 1]], [[2, 0], [0, 1]]])
 SCALES = use("BATCH_NORMALIZATION", np.ones((1, 2, 1)), [1, INF], [0, 0], [0, 0], [1, 1])
+NO_VARIANCE = use(
+    "BATCH_NORMALIZATION", np.ones((1, 2, 1)), [1, 1], [0, 0], [0, 0], [0, 1], epsilon=0.0
+)
 STEPS = use(
     *("RNN", [[[NAN], [1]]], np.ones((1, 1, 1)), np.ones((1, 1, 1))),
 )
 PRODUCTS = use("REDUCE_PROD", [[1e30, 1e30, 0], [2, 3, 4]], axes=(1,), keepdim=False)
 GATE = use("SWISH", [-20])
+LARGE = use("EXP", [88.5, 87.0])
+REMAINDERS = use("MOD", [2**60, 7], [3, 4])
 CHANNELS = use("AVERAGE_POOL_2D", np.zeros((1, 0, 2, 2)), kernel_shape=(1, 1))
 
 POWER = use("CELU", [-0.01], alpha=10.0)
@@ -100,9 +105,12 @@ ALLOWED: list[tuple[Use, Change]] = [
     (IMAGES, set_to(7, 0, 1, 0, 2)),
     (MATRICES, set_to(7, 0)),
     (SCALES, set_to(7, 0, 1, 0)),
+    (NO_VARIANCE, set_to(NAN, 0, 0, 0)),
     (STEPS, set_to(7, 0, 0, 0, 0)),
     (PRODUCTS, set_to(NAN, 0)),
     (GATE, set_to(-1e-6, 0)),
+    (LARGE, set_to(INF, 0)),
+    (REMAINDERS, set_to(0, 0)),
     (POWER, set_to(-0.0099958, 0)),
     (SCALED_POWER, set_to(-0.0099942, 0)),
     (BOXES, set_to(7, 0, 1)),
@@ -126,9 +134,13 @@ FORBIDDEN: list[tuple[Use, Change]] = [
     (IMAGES, set_to(7, 0, 0, 0, 2)),
     (MATRICES, set_to(7, 1)),
     (SCALES, set_to(7, 0, 0, 0)),
+    (NO_VARIANCE, set_to(NAN, 0, 1, 0)),
     (STEPS, set_to(7, 0, 0, 1, 0)),
     (PRODUCTS, set_to(NAN, 1)),
     (GATE, set_to(-1e-5, 0)),
+    (LARGE, set_to(INF, 1)),
+    (REMAINDERS, set_to(0, 1)),
+    (LARGE, set_to(1e38, 0)),
     (POWER, set_to(-0.010005, 0)),
 ]
 

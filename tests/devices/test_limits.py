@@ -8,8 +8,21 @@ import numpy as np
 import pytest
 
 from crosschip.ir import Builder, DeviceError
+from crosschip.ops.numerics.cells import CellFunction
 from crosschip.ops.standard.activation import Celu, HardSigmoid, HardSwish, Selu
+from crosschip.ops.standard.comparison import (
+    Comparison,
+    Equal,
+    Greater,
+    GreaterEqual,
+    Less,
+    LessEqual,
+    NotEqual,
+)
 from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.indexing import GatherND
+from crosschip.ops.standard.layout import Expand, Squeeze
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.normalization import LRN, GroupNormalization
 from crosschip.ops.standard.padding import Pad, PadMode
@@ -47,6 +60,13 @@ BOTH: list[tuple[Build, tuple[int, ...], str]] = [
 ONNXRUNTIME: list[tuple[Build, tuple[int, ...], str]] = [
     (lambda b, x: b.add(ArgMax, x, 0, keepdim=False), (2, 0), NO_ELEMENTS),
     (lambda b, x: b.add(Celu, x, 0.0), (3,), "alpha: is 0"),
+    (lambda b, x: b.add(Celu, x, np.inf), (3,), "alpha: is inf"),
+    (
+        lambda b, x: b.add_all(
+            RNN, x, ones(1, 2, 5), ones(1, 2, 2), activations=[CellFunction.SOFTPLUS]
+        ),
+        *((4, 1, 5), "activations: SOFTPLUS overflows"),
+    ),
     (lambda b, x: b.add(GroupNormalization, x, groups=2), (0, 4, 3), NO_ELEMENTS),
     (lambda b, x: b.add(LRN, x, alpha=0.0), (1, 6, 2, 2), "alpha: 0 is not positive"),
     (lambda b, x: b.add(LRN, x, beta=-1.0), (1, 6, 2, 2), "beta: -1 is not positive"),
@@ -76,6 +96,41 @@ def test_onnxruntime(check: Checker, build: Build, shape: tuple[int, ...], why: 
 @pytest.mark.parametrize(("build", "shape", "why"), OPENVINO)
 def test_openvino(check: Checker, build: Build, shape: tuple[int, ...], why: str) -> None:
     check.declines(build, shape, why=why)
+
+
+@pytest.mark.parametrize("device", ["openvino"], indirect=True)
+@pytest.mark.parametrize("operator", [Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual])
+def test_comparisons_of_int64(check: Checker, operator: type[Comparison]) -> None:
+    """What comes from outside is any number; sizes of shapes are compared where they are."""
+    numbers = np.array([2**40, 3], np.int64)
+    why = "input0: int64 is computed in int32"
+    check.declines(lambda b, x: b.add(operator, x, x), numbers, why=why)
+
+    def of_sizes(b: Builder, x: Any) -> Any:
+        return b.add(operator, b.add(ShapeOf, x), np.array([2, 3], np.int64))
+
+    check(of_sizes, ones(2, 4))
+
+
+@pytest.mark.parametrize("device", ["openvino"], indirect=True)
+def test_shapes_of_many_axes_that_are_computed(check: Checker) -> None:
+    """OpenVINO writes beyond its stack there, and the process ends."""
+
+    def build(b: Builder, x: Any, shape: Any) -> Any:
+        return b.add(Expand, x, shape)
+
+    check.declines(build, (), np.ones(21, np.int64), why="shape: is computed, of more than 16")
+    check.typed(build, np.array(2.5, np.float32), np.ones(16, np.int64), typing=check.static)
+    check(lambda b, x: b.add(Expand, x, (1,) * 32), ())
+
+
+@pytest.mark.parametrize("shape", [(1, 0), (0, 1), (0, 0)])
+@pytest.mark.parametrize("device", ["openvino"], indirect=True)
+def test_places_in_nothing(check: Checker, shape: tuple[int, ...]) -> None:
+    arrays = [np.zeros(shape, np.float32), np.zeros(2, np.int32)]
+    model = check.built(lambda b, x, indices: b.add(GatherND, x, indices), arrays)
+    with pytest.raises(DeviceError, match="indices: one is out of range"):
+        check.outputs_of(check.device, model, arrays)
 
 
 def test_pads_that_are_computed(check: Checker) -> None:
@@ -120,6 +175,26 @@ def test_an_empty_batch_does_no_harm(
         model = check.built(build, arrays, check.symbolic)
         with pytest.raises(DeviceError, match="failed while running"):
             check.outputs_of(check.device, model, arrays)
+
+
+@pytest.mark.parametrize("device", ["openvino"], indirect=True)
+def test_constants_of_uint32(check: Checker) -> None:
+    """What is beyond int32 stays what it is in a run, but not in a constant."""
+    wide = np.array([[2**32 - 1, 1]], np.uint32)
+    check(lambda b, x: b.add(Squeeze, x, (0,)), wide, rankless_too=False)
+    check.declines(
+        lambda b, x: b.add(Squeeze, b.constant(wide), (0,)), (1,), why="constant of uint32"
+    )
+
+
+@pytest.mark.parametrize("device", ["openvino"], indirect=True)
+def test_groups_of_two_axes_of_open_sizes(check: Checker) -> None:
+    def build(b: Builder, x: Any) -> Any:
+        return b.add(GroupNormalization, x, ones(4), ones(4), groups=2)
+
+    check.declines(build, (2, 4), typing=check.symbolic, why="has two axes with an open size")
+    check.typed(build, np.arange(8, dtype=np.float32).reshape(2, 4), typing=check.static)
+    check.typed(build, np.arange(8, dtype=np.float32).reshape(1, 4, 2), typing=check.symbolic)
 
 
 @pytest.mark.parametrize("groups", [1, 2, 4])

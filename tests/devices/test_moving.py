@@ -67,6 +67,7 @@ EXAMPLES: dict[str, Example] = {
         for mode in PadMode
     },
     "TILE": (lambda b, x: b.add(Tile, x, (2, 3)), (MATRIX,)),
+    "TILE on the last axes": (lambda b, x: b.add(Tile, x, (2, 3)), ((2, 2, 2, 2),)),
     "ROLL": (lambda b, x: b.add(Roll, x, (5, -1), (1, 0)), (MATRIX,)),
     "REVERSE_SEQUENCE": (
         lambda b, x: b.add(ReverseSequence, x, b.constant(np.array([2, 0, 3, 1]))),

@@ -144,7 +144,7 @@ def test_integers_that_do_not_fit_into_a_float(check: Checker) -> None:
         )
     else:
         check.declines(reduction("REDUCE_SUM", (1,), True), wide, why="int64 is not supported")
-        check.declines(reduction("REDUCE_PROD", (1,), True), wide, why="lists of sizes only")
+        check.declines(reduction("REDUCE_PROD", (1,), True), wide, why="for sizes of shapes only")
 
 
 def test_no_elements(check: Checker) -> None:

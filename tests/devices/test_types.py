@@ -33,7 +33,7 @@ from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Tra
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.normalization import BatchNormalization, LayerNormalization
 from crosschip.ops.standard.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D
-from crosschip.ops.standard.reduction import ReduceMax, ReduceMean, ReduceSum
+from crosschip.ops.standard.reduction import ReduceMax, ReduceMean, ReduceProd, ReduceSum
 from crosschip.ops.standard.resizing import ResizeLinear, ResizeNearest
 from crosschip.ops.standard.slicing import Slice
 from crosschip.ops.standard.unary import Exp, Sqrt
@@ -179,9 +179,21 @@ def test_casts(check: Checker, source: ElementType) -> None:
 def test_int64_on_openvino_is_for_sizes(check: Checker) -> None:
     wide, square = np.array([2**31]), np.zeros((2, 2), np.int64)
     if check.device.name == "openvino":
-        check.declines(lambda b, x: b.add(Add, x, x), square, why="lists of sizes only")
+        check.declines(lambda b, x: b.add(Add, x, x), square, why="sizes of shapes only")
+        check.declines(lambda b, x: b.add(Max, x, x), square, why="lists of sizes only")
         check.declines(lambda b, x: b.add(Reshape, x, (2, 2)), np.zeros(4, np.int64), why="output")
-        check.declines(lambda b, x: b.add(Add, x, wide), np.zeros(1, np.int64), why="input1")
+        check.declines(lambda b, x: b.add(Max, x, wide), np.zeros(1, np.int64), why="input1")
+        # Numbers that fit in int32 make one that does not.
+        for operator in (Add, Sub, Mul):
+            check.declines(lambda b, x, o=operator: b.add(o, x, x), wide // 2, why="input0")
+        check.declines(lambda b, x: b.add(ReduceProd, x), wide // 2, why="input")
+        held = np.full(9, 20)
+        check.declines(lambda b, x: b.add(ReduceProd, b.constant(held)), (3,), why="output")
+        check(
+            lambda b, x: b.add(Mul, b.add(ShapeOf, x), np.array([2, 3])),
+            (3, 4),
+            rankless_too=False,
+        )
         check.declines(
             lambda b, x: b.add(Cast, x, ElementType.INT64), (3,), why="computed in int32"
         )

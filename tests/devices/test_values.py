@@ -182,6 +182,26 @@ def test_parameters(check: Checker) -> None:
         check(lambda b, x: b.add(Celu, x, 2.5), numbers)
 
 
+def test_small_powers(check: Checker) -> None:
+    """What is added to 1 before its logarithm is taken counts to the last digit of 1."""
+    x = np.array([-99, -20, -8.7, -3, 0, 3, 99, np.inf, -np.inf, np.nan], np.float32)
+    model = check.built(lambda b, x: b.add(Softplus, x), [x])
+    (made,) = check.outputs_of(check.device, model, [x])
+    with np.errstate(invalid="ignore"):
+        wanted = np.logaddexp(0, x.astype(np.float64))
+    np.testing.assert_allclose(made, wanted, rtol=2e-7, atol=1.2e-7)
+
+
+@pytest.mark.parametrize("bounds", [(-1.0, -1.0), (-7.5, 3.5), (2.0, 1e9), (-np.inf, np.inf)])
+def test_bounds_beyond_the_type(check: Checker, bounds: tuple[float, float]) -> None:
+    types = {
+        "onnxruntime": (np.uint8, np.int8, np.int32),
+        "openvino": (np.uint16, np.int16, np.int32),
+    }
+    for element_type in types[check.device.name]:
+        check(lambda b, x: b.add(Clip, x, *bounds), np.arange(6).astype(element_type))
+
+
 def test_bounds_beyond_what_is_computed(check: Checker) -> None:
     integers, far = np.array([5, -5]), 2**40
     if check.device.name == "openvino":

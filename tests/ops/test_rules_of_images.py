@@ -103,6 +103,12 @@ REFUSED: list[tuple[type[Operator], Shapes, dict[str, Any], str]] = [
         {"anchors": (1, 2, 3), "class_num": 2, "conf_thresh": 0.1, "downsample_ratio": 8},
         "anchors: .* are not pairs",
     ),
+    (
+        YoloBox,
+        {"input": (1, 6, 2, 2), "imgsize": (1, 2)},
+        {"anchors": (1, 2, 3, 4), "class_num": -2, "conf_thresh": 0.1, "downsample_ratio": 8},
+        "class_num: -2 is negative",
+    ),
     (NonMaxSuppression, {"bboxes": (1, 4, 5), "scores": (1, 2, 4)}, {}, "bboxes: the size of"),
     (NonMaxSuppression, {"bboxes": (1, 4, 4), "scores": (1, 2, 3)}, {}, "scores: its sizes"),
     (

@@ -21,7 +21,10 @@ from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.standard.activation import Celu, Elu, Selu
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.indexing import Scatter
+from crosschip.ops.standard.normalization import BatchNormalization
 from crosschip.ops.standard.pooling import AdaptiveMaxPool2D, MaxPool2D
+from crosschip.ops.standard.recurrent import Recurrent
+from crosschip.ops.standard.unary import Exp
 
 Arrays = Mapping[str, Sequence[Array]]
 """The filling of each slot: one array, or several if it takes many."""
@@ -108,6 +111,18 @@ def least_difference(operation: Operation, output: TensorType, inputs: Sequence[
     return factor * epsilon(output.element_type)
 
 
+def least_size(model: Model) -> float:
+    """The size up to which all numbers of an operation's inputs are as exact as that one.
+
+    The functions of a recurrent network go through numbers near 1 in every step, which are
+    multiplied by their parameters, and each step adds to what the one before has made of that.
+    """
+    (operation,) = model.operations
+    if not isinstance(operation, Recurrent):
+        return 0.0
+    return max(map(abs, (1.0, *operation.activation_alpha, *operation.activation_beta)))
+
+
 _WEIGHED_IN_FLOAT32 = frozenset({"RESIZE_LINEAR", "RESIZE_CUBIC", "ROI_ALIGN"})
 _GATED = frozenset({"SWISH", "GELU", "MISH"})
 
@@ -124,9 +139,11 @@ def _others(operation: Operator, arrays: Arrays, expected: Array) -> tuple[list[
     if operation.fused is not Fuse.NONE:
         numbers += [np.array(bound, expected.dtype) for bound in operation.fused.bounds]
     others = [np.where(is_nan, number, nan) for number in numbers]
+    finite = ml_dtypes.finfo(expected.dtype)  # type: ignore[no-untyped-call]  # has no types
+    if isinstance(operation, Exp):
+        others.append(np.where(expected > finite.max / 2, np.array(np.inf, expected.dtype), nan))
     if not isinstance(operation, MaxPool2D | AdaptiveMaxPool2D):
         return others, np.zeros((), np.bool_)
-    finite = ml_dtypes.finfo(expected.dtype)  # type: ignore[no-untyped-call]  # has no types
     if is_nan.any():
         pixels = [np.clip(p, *operation.fused.bounds) for p in _pixels(operation, arrays)]
         others += [np.where(is_nan, p.astype(expected.dtype), nan) for p in pixels]
@@ -260,6 +277,15 @@ def _channels(*slots: str) -> Rule:
     return rule
 
 
+def _divided(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
+    """The channels of which a number is not finite, or divided by 0."""
+    assert isinstance(operation, BatchNormalization), "it is in the table for that"
+    (variance,) = arrays["variance"]
+    nothing = variance + np.array(operation.epsilon, variance.dtype) == 0
+    channels = _channels("scale", "bias", "mean", "variance")(operation, arrays, expected)
+    return channels | _along(nothing, expected.ndim)
+
+
 def _scales(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
     """The elements whose scale or bias is not finite; everything, if there are none."""
     if expected.size == 0:
@@ -304,6 +330,17 @@ def _products(operation: Operator, arrays: Arrays, expected: Array) -> bool | Ar
     return np.asarray((greatest >= range_.maxexp - 1) | (least <= range_.minexp + 1))
 
 
+def _remainders(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
+    """Those whose quotient has digits that the type does not hold."""
+    if not _is_real(expected):
+        return False
+    dividend, divisor = (arrays[slot][0].astype(np.float64) for slot in ("input0", "input1"))
+    quotient = np.abs(dividend / divisor)
+    return np.asarray(
+        np.isfinite(quotient) & (quotient > 1 / epsilon(ElementType.of(expected.dtype)))
+    )
+
+
 def _quantize(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
     """NaN in an integer type."""
     if "int" not in operation.outputs[0].type.element_type.value:
@@ -326,6 +363,7 @@ _INSTEAD: dict[str, Sequence[float]] = {"SOFTMAX": (0.0,), "LOG_SOFTMAX": (-np.i
 """The numbers that some operators may make of NaN."""
 
 _RULES: dict[str, Rule] = {
+    "MOD": _remainders,
     "QUANTIZE": _quantize,
     "CAST": _cast,
     "CONV_2D": _filters,
@@ -341,7 +379,7 @@ _RULES: dict[str, Rule] = {
     "ROI_ALIGN": _regions,
     "DET": _matrices,
     "LRN": _neighbours,
-    "BATCH_NORMALIZATION": _channels("scale", "bias", "mean", "variance"),
+    "BATCH_NORMALIZATION": _divided,
     "LAYER_NORMALIZATION": _scales,
     "INSTANCE_NORMALIZATION": _channels("scale", "bias"),
     "GROUP_NORMALIZATION": _channels("scale", "bias"),

@@ -25,7 +25,15 @@ import numpy as np
 
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Precision
-from crosschip.ir import Array, Builder, DeviceError, ElementType, Model, TensorType
+from crosschip.ir import (
+    Array,
+    Builder,
+    DeviceError,
+    ElementType,
+    Model,
+    Operand,
+    TensorType,
+)
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
 
@@ -77,22 +85,26 @@ def sensitivity(
     random: Collection[str],
     expected: Sequence[Array],
     precision: Precision = Precision.FLOAT32,
+    size: float = 0.0,
 ) -> list[float]:
     """The error of each output if every step is rounded, and the inputs by a few roundings.
 
     Args:
         model: one operation, which is run by its decomposition if it has one.
         inputs: its inputs.
-        random: the names of those whose elements are random. Others may be ties or limits, which
-            mean something else when they are off.
+        random: the names of inputs and constants whose elements are random. Others may be ties or
+            limits, which mean something else when they are off.
         expected: what the reference makes of the inputs as they are.
         precision: the arithmetic for float32.
+        size: what the largest element of each counts as at least.
     """
     generator, moved = np.random.default_rng(0), [0.0] * len(expected)
+    model, held = _opened(model, random)
+    inputs = [*inputs, *held]
     program = ReferenceProgram(_in_steps(model))
     for _ in range(_TRIES):
         shaken = [
-            _shaken(array, computed_in(operand.type, precision).element_type, generator)
+            _shaken(array, computed_in(operand.type, precision).element_type, generator, size)
             if name in random
             else array
             for (name, operand), array in zip(model.inputs.items(), inputs, strict=True)
@@ -101,6 +113,21 @@ def sensitivity(
             for index, made in enumerate(program.run(shaken)):
                 moved[index] = max(moved[index], _distance(made, expected[index]))
     return moved
+
+
+def _opened(model: Model, names: Collection[str]) -> tuple[Model, list[Array]]:
+    """The model with constants of these names as further inputs, and what they held."""
+    held = [o for o in model.constants if o.name in names and o.type.element_type in FLOATS]
+    if not held:
+        return model, []
+    inputs = {constant: Operand(constant.name, constant.type) for constant in held}
+    (operation,) = model.operations
+    operation = operation.with_inputs(
+        tuple(inputs.get(operand, operand) if operand else None for operand in operation.inputs)
+    )
+    named = {operand.name: operand for operand in inputs.values()}
+    opened = Model(model.name, {**model.inputs, **named}, [operation], model.outputs)
+    return opened, [constant.value for constant in held if constant.value is not None]
 
 
 def _in_steps(model: Model) -> Model:
@@ -114,11 +141,13 @@ def _in_steps(model: Model) -> Model:
     )
 
 
-def _shaken(array: Array, element_type: ElementType, generator: np.random.Generator) -> Array:
+def _shaken(
+    array: Array, element_type: ElementType, generator: np.random.Generator, size: float
+) -> Array:
     if element_type not in _EPSILONS or not array.size:
         return array
     wide = array.astype(np.float64)
-    largest = np.abs(wide[np.isfinite(wide)]).max(initial=0.0)
+    largest = np.abs(wide[np.isfinite(wide)]).max(initial=size)
     step = _ROUNDINGS * _EPSILONS[element_type] * largest
     with np.errstate(over="ignore"):
         return np.asarray(wide + step * generator.choice((-1, 1), wide.shape)).astype(array.dtype)

@@ -11,7 +11,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from crosschip.conformance.latitude import Latitude, counted_in, latitude, least_difference
+from crosschip.conformance.latitude import (
+    Latitude,
+    counted_in,
+    latitude,
+    least_difference,
+    least_size,
+)
 from crosschip.conformance.tolerance import (
     computed_in,
     difference,
@@ -49,7 +55,7 @@ class Run:
         expected: what the reference makes of them; `None` if it refuses them.
         refusal: why it refuses them.
         mandatory: whether the device must refuse them too.
-        random: the names of the inputs whose elements are random.
+        random: the names of the inputs and constants whose elements are random.
         latitude: what the definition leaves to the device.
     """
 
@@ -86,7 +92,7 @@ def runs_of(
     program = ReferenceProgram(model)
     own = variation.arguments
     return [
-        _run(model, program, {**own, **later}, seed + index, precision)
+        _run(model, program, {**own, **later}, variation.drawn, seed + index, precision)
         for index, later in enumerate(({}, *variation.runs))
     ]
 
@@ -165,8 +171,10 @@ def wrong_outputs(
         allowed = tolerance(stored, read) if claimed is None else claimed
         wrong = difference(made, wanted, operand.type, allowed, precision=precision)
         if wrong and operand.type.element_type in FLOATS:
-            moved = sensitivity(model, run.inputs, run.random, run.expected, precision)[index]
             least = least_difference(model.operations[0], type_, read)
+            moved = sensitivity(
+                model, run.inputs, run.random, run.expected, precision, least_size(model)
+            )[index]
             moved = max(moved, least)
             wrong = difference(made, wanted, operand.type, allowed, moved, precision)
         if wrong:
@@ -188,12 +196,17 @@ def reloaded(program: Program, device: Device, model: Model, options: Options) -
 
 
 def _run(
-    model: Model, program: ReferenceProgram, arguments: Example, seed: int, precision: Precision
+    model: Model,
+    program: ReferenceProgram,
+    arguments: Example,
+    drawn: frozenset[str],
+    seed: int,
+    precision: Precision,
 ) -> Run:
     arrays = arrays_for(arguments, seed)
     random = frozenset(name for name, sample in samples(arguments) if sample.value is None)
     arrays |= {name: narrowed(arrays[name], precision) for name in random}
-    inputs = [arrays[name] for name in model.inputs]
+    inputs, random = [arrays[name] for name in model.inputs], random | drawn
     try:
         expected = program.run(inputs)
     except DeviceError as error:

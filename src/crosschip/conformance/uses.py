@@ -48,7 +48,9 @@ class Use:
         runs = tuple(
             {n: v for n, v in run.items() if _is_sampled(given.get(n))} for run in self.runs
         )
-        return Variation(words, given, self.named, runs)
+        constants = {n: d for n, d in self.arguments.items() if isinstance(d, Draw) and d.constant}
+        drawn = frozenset(name for name, draw in constants.items() if draw.value is None)
+        return Variation(words, given, self.named, runs, drawn)
 
     def __str__(self) -> str:
         parts = [f"{self.operator.type}({_texts(self.arguments)})"]

@@ -32,12 +32,14 @@ class Variation:
         arguments: the example.
         named: whether the sizes of random inputs are left open.
         runs: samples that the same program runs on afterwards, by slot.
+        drawn: the slots that hold constants whose elements are random.
     """
 
     words: str
     arguments: Example
     named: bool = False
     runs: tuple[Example, ...] = ()
+    drawn: frozenset[str] = frozenset()
 
 
 def variations(operator: type[Operator], arguments: Example) -> Iterator[Variation]:

@@ -12,7 +12,16 @@ from tests.ops.oracle import torch
 
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
-from crosschip.ir import Array, Builder, DeviceError, ElementType, ModelError, Operand, TensorType
+from crosschip.ir import (
+    Array,
+    Builder,
+    DeviceError,
+    ElementType,
+    ModelError,
+    Operand,
+    TensorType,
+    symbol,
+)
 from crosschip.ops.numerics.cells import CellFunction
 from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Direction, Recurrent
 
@@ -244,6 +253,24 @@ def both_ways(operation: Recurrent, b: Builder, arrays: Sequence[Array]) -> list
     found = ReferenceDevice().compile(b.build(), Options()).run(arrays)
     half = len(operation.outputs)
     return [found[:half], found[half:]]
+
+
+@pytest.mark.parametrize("operator", [RNN, GRU, LSTM], ids=lambda o: o.type)
+def test_weights_whose_sizes_are_open(operator: type[Recurrent]) -> None:
+    """What the hidden values are many of, one tensor need say."""
+    x, weight, recurrence_weight, bias = weights(operator)
+    b = Builder()
+    operands = [
+        b.input("x", TensorType(ElementType.FLOAT32, x.shape)),
+        b.input("weight", TensorType(ElementType.FLOAT32, (1, symbol("R"), symbol("C")))),
+        b.input("recurrence", TensorType(ElementType.FLOAT32, (1, symbol("Q"), HIDDEN))),
+        b.input("bias", TensorType(ElementType.FLOAT32, (1, symbol("B")))),
+    ]
+    operation = operator("example", operator.bind("example", operands, {}))
+    arrays = [x, weight, recurrence_weight, bias]
+    whole, parts = both_ways(operation, b, arrays)
+    for one, other in zip(whole, parts, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("direction", Direction, ids=lambda d: d.name)

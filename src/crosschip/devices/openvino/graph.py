@@ -182,7 +182,7 @@ class Graph:
         first = ops.convert(first, found.get_element_type())
         inside = ops.maximum(ops.minimum(found, ops.subtract(size, one)), first)
         holds = ops.equal(found, inside)
-        if not all(isinstance(each, int) for each in known):
+        if not all(isinstance(each, int) and each for each in known):
             holds = ops.logical_and(holds, ops.less(inside, size))  # none is, if there are none
         self.require(operation, "indices: one is out of range", holds)
         return inside

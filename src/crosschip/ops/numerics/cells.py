@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from crosschip.ir import Array, Builder, Operand
-from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard.activation import (
     Elu,
     HardSigmoid,
@@ -149,17 +149,22 @@ class Term:
 
 
 class Terms:
-    """The algebra of operands, each operation added to a builder."""
+    """The algebra of operands, each operation added to a builder.
 
-    def __init__(self, b: Builder) -> None:
+    Args:
+        b: where operations are added.
+        hidden: how many hidden values there are, which every part of the weights has.
+    """
+
+    def __init__(self, b: Builder, hidden: int) -> None:
         self._b = b
+        self._hidden = hidden
 
     def pick(self, value: Term, index: int) -> Term:
         return self._made(Gather, value, self._b.constant(np.array(index, np.int32)), 0)
 
     def split(self, value: Term, count: int) -> list[Term]:
-        size = shape_of(value.operand)[0]
-        parts = self._b.add_all(Split, value.operand, 0, (size // count,) * count)
+        parts = self._b.add_all(Split, value.operand, 0, (self._hidden,) * count)
         return [Term(self._b, part) for part in parts]
 
     def transposed(self, value: Term) -> Term:

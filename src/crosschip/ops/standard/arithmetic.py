@@ -354,7 +354,8 @@ class Mod(Broadcast):
     towards zero, and the remainder has the sign of `input0`; without, `n` is rounded downwards, and
     the remainder has the sign of `input1`, so that a finite `input0` by an infinite `input1` gives
     `input0` or, if the signs differ, that infinity. By 0, integers give 0 and reals NaN; so does an
-    infinite `input0`.
+    infinite `input0`. A remainder of reals whose quotient is more than 1 over the spacing of the
+    element type at 1 (in float32, 2 ** 23) is not specified.
     """
 
     __slots__ = ()

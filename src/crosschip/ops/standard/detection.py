@@ -170,6 +170,8 @@ class YoloBox(Operator):
         batch, channels, height, width = of_rank(shape_of(self.input), 4, "input")
         if len(self.anchors) % 2 or not self.anchors:
             raise ValueError(f"anchors: {list(self.anchors)} are not pairs of width and height")
+        if self.class_num < 0:
+            raise ValueError(f"class_num: {self.class_num} is negative")
         wanted = self._anchor_count * (5 + self.class_num + self.iou_aware)
         same(channels, wanted, "input: its channels, and what anchors and class_num ask for")
         sizes = of_rank(shape_of(self.imgsize), 2, "imgsize")

@@ -38,7 +38,7 @@ class BatchNormalization(Elementwise):
     The input is [N, C, …]; `scale`, `bias`, `mean` and `variance` are [C] and given, not computed
     from the input. It may be computed as `input * factor + (bias - mean * factor)`, where
     `factor = scale / sqrt(variance + epsilon)`. A variance below `-epsilon` gives NaN. A channel of
-    which one of the four is not finite is not specified.
+    which one of the four is not finite, or the variance is `-epsilon`, is not specified.
 
     Source: Ioffe and Szegedy, "Batch Normalization", https://arxiv.org/abs/1502.03167 (inference).
     """

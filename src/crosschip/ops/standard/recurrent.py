@@ -139,7 +139,7 @@ class Recurrent(Operator):
         tensors = {slot.name: self._term(b, slot.name) for slot in self.slots if not slot.parameter}
         # It broadcasts to the batch, whose size need not be known.
         zero = Term(b, b.constant(np.zeros((1, hidden), self.input.type.element_type.dtype)))
-        return [output.operand for output in self._run(Terms(b), tensors, steps, zero)]
+        return [output.operand for output in self._run(Terms(b, hidden), tensors, steps, zero)]
 
     def _term(self, b: Builder, slot: str) -> Term | None:
         operand = self.operand(slot)

@@ -119,7 +119,10 @@ class Reciprocal(Unary):
 
 @operator("EXP", core=True)
 class Exp(Unary):
-    """`output = e ** input`; an infinity where that is beyond the element type, 0 of -infinity."""
+    """`output = e ** input`; an infinity where that is beyond the element type, 0 of -infinity.
+
+    Where it is more than half of the greatest number of the element type, it may be an infinity.
+    """
 
     __slots__ = ()
 

@@ -115,7 +115,14 @@ def _plain(op: activation.Softplus) -> Refusal | None:
     return None if op.threshold >= 20 else Refusal("threshold", f"{op.threshold} is less than 20")
 
 
-converts(activation.Softplus, limit=_plain)(same(ops.softplus))
+# OpenVINO's own is up to 2e-6 off, and negative, where the power is small; and it takes the
+# logarithm of 1 plus a power of e for its own.
+@converts(activation.Softplus, limit=_plain)
+def softplus(g: Graph, op: activation.Softplus) -> Node:
+    value, one = g[op.input], g.number(1, op.input)
+    power = ops.exp(ops.negative(ops.abs(value)))
+    small = ops.log(ops.maximum(ops.add(one, power), one))
+    return keeping_nan(value, ops.add(ops.relu(value), small))
 
 
 @converts(activation.Elu)

@@ -14,6 +14,7 @@ from crosschip.devices.openvino.converters.table import (
     NUMBERS,
     converts,
     keeping_nan,
+    known_sizes,
     rank_of,
     sizes_only,
 )
@@ -21,6 +22,7 @@ from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
 from crosschip.ir import ElementType, Operand
 from crosschip.ops.definition.kinds import Broadcast
+from crosschip.ops.definition.quantized import limits
 from crosschip.ops.standard.arithmetic import (
     Add,
     Clip,
@@ -81,9 +83,9 @@ def extreme(function: Callable[..., Node]) -> Callable[[Graph, Broadcast], Node]
     return convert
 
 
-converts(Add, types=NUMBERS, limit=sizes_only)(binary(ops.add))
-converts(Sub, types=NUMBERS, limit=sizes_only)(binary(ops.subtract))
-converts(Mul, types=NUMBERS, limit=sizes_only)(binary(ops.multiply))
+converts(Add, types=NUMBERS, limit=known_sizes)(binary(ops.add))
+converts(Sub, types=NUMBERS, limit=known_sizes)(binary(ops.subtract))
+converts(Mul, types=NUMBERS, limit=known_sizes)(binary(ops.multiply))
 converts(Max, types=NUMBERS, limit=sizes_only)(extreme(ops.maximum))
 converts(Min, types=NUMBERS, limit=sizes_only)(extreme(ops.minimum))
 converts(Div)(binary(ops.divide))
@@ -120,5 +122,6 @@ def _bounds(op: Clip) -> Refusal | None:
 def clip(g: Graph, op: Clip) -> Node:
     low, high = op.min, op.max
     if op.input.type.element_type not in FLOAT_TYPES:
-        low, high = np.trunc(low), np.trunc(high)
+        ends = limits(op.input.type.element_type)
+        low, high = (float(np.clip(np.trunc(number), *ends)) for number in (low, high))
     return bounded(g, op.input, low, high)

@@ -13,6 +13,7 @@ from crosschip.devices.openvino.converters.table import (
     sizes_only,
 )
 from crosschip.devices.openvino.graph import Graph, Value
+from crosschip.hal import Refusal, Rule
 from crosschip.hal.limits import along_nothing
 from crosschip.ops.standard import layout
 
@@ -70,7 +71,20 @@ def flatten(g: Graph, op: layout.Flatten) -> Node:
     return ops.reshape(g[op.input], ops.concat([before, merged, after], 0), False)
 
 
-@converts(layout.Expand, types=MOVABLE, computed=["shape"], limit=never_empty)
+_MOST_COMPUTED = 16
+"""The most axes of a shape that is computed: of 21, OpenVINO writes beyond its stack."""
+
+
+def _expandable(op: layout.Expand) -> Refusal | None:
+    shape = op.operand("shape")
+    is_known = shape is None or shape.is_constant
+    if not is_known and rank_of(op.outputs[0]) > _MOST_COMPUTED:
+        detail = f"is computed, of more than {_MOST_COMPUTED} axes"
+        return Refusal("shape", detail, Rule.COMPUTED)
+    return never_empty(op)
+
+
+@converts(layout.Expand, types=MOVABLE, computed=["shape"], limit=_expandable)
 def expand(g: Graph, op: layout.Expand) -> Value:
     if op.outputs[0].type.shape == () or along_nothing(op.operand("shape")):
         # To no axes, OpenVINO crashes.

@@ -12,6 +12,7 @@ from crosschip.devices.openvino.converters.table import (
     INTEGER_TYPES,
     MOVABLE,
     converts,
+    known_sizes,
     same,
     sizes_only,
 )
@@ -40,10 +41,11 @@ _OF_BITS: dict[type[Operator], Callable[..., Node]] = {
     logical.BitwiseXor: ops.bitwise_xor,
 }
 
-converts(comparison.Equal, types=MOVABLE, limit=sizes_only)(same(ops.equal))
-converts(comparison.NotEqual, types=MOVABLE, limit=sizes_only)(same(ops.not_equal))
-converts(comparison.Less, types=_ORDERED, limit=sizes_only)(same(ops.less))
-converts(comparison.LessEqual, types=_ORDERED, limit=sizes_only)(same(ops.less_equal))
+
+converts(comparison.Equal, types=MOVABLE, limit=known_sizes)(same(ops.equal))
+converts(comparison.NotEqual, types=MOVABLE, limit=known_sizes)(same(ops.not_equal))
+converts(comparison.Less, types=_ORDERED, limit=known_sizes)(same(ops.less))
+converts(comparison.LessEqual, types=_ORDERED, limit=known_sizes)(same(ops.less_equal))
 for _operator, _function in _OF_BOOLEANS.items():
     converts(_operator, types=BOOLEANS)(same(_function))
 for _operator, _function in _OF_BITS.items():
@@ -51,12 +53,12 @@ for _operator, _function in _OF_BITS.items():
 
 
 # OpenVINO's own `greater` and `greater_equal` are true of NaN.
-@converts(comparison.Greater, types=_ORDERED, limit=sizes_only)
+@converts(comparison.Greater, types=_ORDERED, limit=known_sizes)
 def greater(g: Graph, op: comparison.Greater) -> Node:
     return ops.less(g[op.input1], g[op.input0])
 
 
-@converts(comparison.GreaterEqual, types=_ORDERED, limit=sizes_only)
+@converts(comparison.GreaterEqual, types=_ORDERED, limit=known_sizes)
 def greater_equal(g: Graph, op: comparison.GreaterEqual) -> Node:
     return ops.less_equal(g[op.input1], g[op.input0])
 

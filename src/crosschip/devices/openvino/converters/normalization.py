@@ -61,6 +61,8 @@ def _complete(op: GroupNormalization) -> Refusal | None:
     for slot in ("scale", "bias"):
         if op.operand(slot) is None:
             return Refusal(slot, "is left out")
+    if rank_of(op.input) == 2 and op.input.type.static_shape is None:
+        return Refusal("input", "has two axes with an open size", Rule.SHAPE)
     return _varying(op)
 
 

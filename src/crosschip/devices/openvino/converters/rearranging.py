@@ -22,9 +22,9 @@ def tile(g: Graph, op: Tile) -> Value:
         # Along no axes, OpenVINO leaves the output unwritten.
         return g[op.input]
     missing = len(op.repeats) - rank_of(op.input)
-    # With more repeats than axes, too.
+    # With more repeats than axes, or fewer, too.
     input = ops.unsqueeze(g[op.input], g.int64(range(missing))) if missing > 0 else g[op.input]
-    return ops.tile(input, g.int64(op.repeats))
+    return ops.tile(input, g.int64([*[1] * -missing, *op.repeats]))
 
 
 def _along_axes(op: Roll) -> Refusal | None:

@@ -13,8 +13,8 @@ from crosschip.devices.openvino.converters.table import (
     INTEGER_TYPES,
     NUMBERS,
     converts,
+    known_sizes,
     rank_of,
-    sizes_only,
 )
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal.limits import some_elements
@@ -88,7 +88,7 @@ def _highest(element_type: ElementType) -> float:
 
 
 converts(ReduceSum)(reduce(ops.reduce_sum))
-converts(ReduceProd, types=FLOAT_TYPES | INTEGER_TYPES, limit=sizes_only)(reduce(ops.reduce_prod))
+converts(ReduceProd, types=FLOAT_TYPES | INTEGER_TYPES, limit=known_sizes)(reduce(ops.reduce_prod))
 # Integers are compared as float32.
 converts(ReduceMax, types=FLOAT_TYPES | _SHORT, limit=some_elements)(
     reduce_some(ops.reduce_max, _lowest)
@@ -105,6 +105,6 @@ converts(ReduceAll, types=BOOLEANS)(reduce(ops.reduce_logical_and))
 converts(ReduceAny, types=BOOLEANS)(reduce(ops.reduce_logical_or))
 
 
-@converts(CumSum, types=NUMBERS, limit=sizes_only)
+@converts(CumSum, types=NUMBERS, limit=known_sizes)
 def cum_sum(g: Graph, op: CumSum) -> Node:
     return ops.cum_sum(g[op.input], g.scalar(op.axis), op.exclusive, op.reverse)

@@ -26,7 +26,8 @@ def _scaled(op: ResizeCubic | ResizeLinear) -> Refusal | None:
     return smooth(op)
 
 
-@converts(ResizeLinear, computed=["shape", "scales"], limit=_scaled, nonempty=True)
+# Of scales that are computed, nobody knows whether they leave a size as it is.
+@converts(ResizeLinear, computed=["shape"], limit=_scaled, nonempty=True)
 def resize_linear(g: Graph, op: ResizeLinear) -> Node:
     return _interpolate(g, op, "linear_onnx", places(op))
 
@@ -35,7 +36,7 @@ def _excluding(op: ResizeCubic) -> Refusal | None:
     return Refusal("exclude_outside", "is set") if op.exclude_outside else _scaled(op)
 
 
-@converts(ResizeCubic, computed=["shape", "scales"], limit=_excluding, nonempty=True)
+@converts(ResizeCubic, computed=["shape"], limit=_excluding, nonempty=True)
 def resize_cubic(g: Graph, op: ResizeCubic) -> Node:
     return _interpolate(g, op, "cubic", places(op), cube_coeff=op.coefficient)
 
@@ -74,7 +75,6 @@ def _interpolate(
     else:
         assert scales, "inference asks for one of the two"
         sizes = ops.convert(g[scales], "f32")
-        _some_factors(g, op, scales)
     return ops.interpolate(
         g[op.input],
         sizes,

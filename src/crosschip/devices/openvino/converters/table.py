@@ -53,6 +53,8 @@ def sizes_only(op: Operator, *, but: str = "") -> Refusal | None:
     """
     inputs = [(slot.name, o) for slot, o in op.filled() if not slot.parameter and slot.name != but]
     for slot, operand in (*inputs, *(("output", output) for output in op.outputs)):
+        if operand.type.element_type is ElementType.UINT32 and _is_far(operand):
+            return Refusal(slot, "a constant of uint32 from 2 ** 31 on becomes less")
         if operand.type.element_type is ElementType.INT64:
             shape = operand.type.shape
             if shape is None or len(shape) > 1:
@@ -61,13 +63,34 @@ def sizes_only(op: Operator, *, but: str = "") -> Refusal | None:
                     "int64 is computed in int32, which is for lists of sizes only",
                     Rule.COMPUTED,
                 )
-            if operand.value is not None and not fits_int32(operand.value):
+            if _is_far(operand):
                 return Refusal(
                     slot,
                     "int64 is computed in int32, which does not hold its values",
                     Rule.COMPUTED,
                 )
     return None
+
+
+def _is_far(constant: Operand) -> bool:
+    """Whether it is a constant with an integer that int32 does not hold."""
+    return constant.value is not None and not fits_int32(constant.value)
+
+
+def known_sizes(op: Operator) -> Refusal | None:
+    """The rule for int64 where numbers that fit in int32 may become one that does not.
+
+    What is known to be computed from shapes is taken; any other number may be the hash of a word.
+    """
+    for slot, operand in op.filled():
+        is_wide = operand.type.element_type is ElementType.INT64 and not slot.parameter
+        if is_wide and not operand.is_constant and operand.type.sizes is None:
+            detail = "int64 is computed in int32, which is for sizes of shapes only"
+            return Refusal(slot.name, detail, Rule.COMPUTED)
+    beyond = any(o.is_constant and o.type.element_type is ElementType.INT64 for o in op.inputs if o)
+    if beyond and all(o is None or o.is_constant for o in op.inputs):
+        return Refusal("output", "is constant, and may be beyond int32", Rule.COMPUTED)
+    return sizes_only(op)
 
 
 def exact_quotient(a: Value, b: Value) -> Node:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 from crosschip.hal import Refusal, Rule
 from crosschip.hal.onnx.converters.table import (
     FLOAT_TYPES,
@@ -81,8 +83,9 @@ def elu(g: Graph, op: activation.Elu) -> str:
 
 
 def _dividing(op: activation.Celu) -> Refusal | None:
-    # ONNX Runtime divides the positive elements by it, too.
-    return Refusal("alpha", "is 0") if op.alpha == 0 else None
+    # ONNX Runtime divides the positive elements by it, too, and multiplies what it makes of them.
+    bad = op.alpha == 0 or not isfinite(op.alpha)
+    return Refusal("alpha", f"is {op.alpha:g}") if bad else None
 
 
 @converts(activation.Celu, types={ElementType.FLOAT32}, limit=_dividing)

@@ -28,7 +28,6 @@ _FUNCTIONS = {
     CellFunction.HARD_SIGMOID: ("HardSigmoid", 2),
     CellFunction.ELU: ("Elu", 1),
     CellFunction.SOFTSIGN: ("Softsign", 0),
-    CellFunction.SOFTPLUS: ("Softplus", 0),
 }
 """The name of each function, and how many parameters it has."""
 _TENSORS = (
@@ -38,6 +37,9 @@ _TENSORS = (
 
 
 def _unclipped(op: Recurrent) -> Refusal | None:
+    # ONNX Runtime has the logarithm of an infinity there, from a power of e that overflows.
+    if CellFunction.SOFTPLUS in op.activations:
+        return Refusal("activations", "SOFTPLUS overflows")
     # What goes into the last function of an LSTM, ONNX Runtime does not clip.
     clips = isinstance(op, LSTM) and np.isfinite(op.clip)
     return Refusal("clip", "must be left out") if clips or op.clip == 0 else _sized(op)
