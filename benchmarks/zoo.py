@@ -35,7 +35,7 @@ class Zooling:
 
 
 _READING = ("PP-OCRv4 det", "PP-OCRv4 rec", "PP-OCR cls")
-_QUANTIZED = ("SqueezeNet 1.1", "MobileNetV1", "PP-OCR cls")
+_QUANTIZED = ("SqueezeNet 1.1", "ShuffleNetV2 1.0", "MobileNetV1", "PP-OCR cls")
 
 
 def zoo(folder: Path) -> Iterator[Zooling]:
@@ -51,11 +51,10 @@ def zoo(folder: Path) -> Iterator[Zooling]:
         first = onnx.load(path).graph.input[0].name
         yield Zooling(name, kind, path, {first: random.standard_normal(shape, np.float32)})
     for network in _QUANTIZED:
-        for form in ("QDQ", "QOperator")[: 2 if network == _QUANTIZED[0] else 1]:
-            source, inputs = files[network].path, files[network].oracle(1).inputs
-            path = folder / f"{source.stem}-{form}.onnx"
-            _quantize(source, path, inputs, form)
-            yield Zooling(f"{network}, {form}", "quantized", path, inputs)
+        source, inputs = files[network].path, files[network].oracle(1).inputs
+        path = folder / f"{source.stem}-quantized.onnx"
+        _quantize(source, path, inputs)
+        yield Zooling(f"{network}, 8 bits", "quantized", path, inputs)
 
 
 class _Graph:
@@ -181,8 +180,8 @@ _MADE: Mapping[str, tuple[str, Callable[[Path], None], tuple[int, ...]]] = {
 }
 
 
-def _quantize(source: Path, path: Path, inputs: Mapping[str, Array], form: str) -> None:
-    """Write a model in eight bits, with ranges as one input shows them."""
+def _quantize(source: Path, path: Path, inputs: Mapping[str, Array]) -> None:
+    """Write a model in eight bits, as pairs of conversions, with ranges as one input shows them."""
     from onnxruntime.quantization import (
         CalibrationDataReader,
         QuantFormat,
@@ -200,7 +199,7 @@ def _quantize(source: Path, path: Path, inputs: Mapping[str, Array], form: str) 
         source,
         path,
         Once(),
-        quant_format=QuantFormat[form],
+        quant_format=QuantFormat.QDQ,
         activation_type=QuantType.QUInt8,
         weight_type=QuantType.QInt8,
         per_channel=False,
