@@ -1,10 +1,11 @@
 """`"auto"` against each device in the box.
 
 Twenty models, batch 1, float32 unless they are quantized: networks for vision and for reading text,
-transformers and others that are written with random weights, networks in eight bits (QDQ). Each is compiled for `"auto"` with an empty cache, then for each device that runs all of
-it; these take turns. The ratio is the time of the fastest over that of the one that `"auto"` has
-chosen, so 1 if it is the same. Then another process compiles the same for `"auto"`: it must choose
-the same, and measure nothing.
+transformers and others that are written with random weights, networks in eight bits (QDQ). Each is
+compiled for `"auto"` with an empty cache, then for each device that runs all of it; these take
+turns. The ratio is the time of the fastest over that of the one that `"auto"` has chosen, so 1 if
+it is the same. Then another process compiles the same for `"auto"`: it must choose the same, and
+measure nothing.
 """
 
 from __future__ import annotations
