@@ -134,6 +134,15 @@ def test_a_window_shows_the_bytes(content: bytes, places: list[tuple[int, int]])
         assert held[index : index + count] == content[min(place, len(content)) :][:count]
 
 
+@pytest.mark.parametrize(("count", "stays"), [(0, False), (3, False), (2**14, True)])
+def test_a_window_copies_few_elements_and_leaves_many(file: Path, count: int, stays: bool) -> None:
+    found = Window(DataFile(file)).elements(np.dtype(np.float32), count, 4 + 4 * 5)
+    assert isinstance(found, Stored) is stays
+    elements = found.read() if isinstance(found, Stored) else found
+    np.testing.assert_array_equal(elements, WEIGHTS[5 : 5 + count], strict=True)
+    assert not elements.flags.writeable
+
+
 def test_only_regular_files_are_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with ends():

@@ -81,7 +81,7 @@ def test_a_known_shape_is_not_computed(b: Builder, x: Operand) -> None:
     assert b.operations == []
     computed = sizes((sizes.shape[1], sizes.shape[3]))
     assert isinstance(computed, Operand)
-    known: tuple[Dim, ...] | None = computed.type.sizes
+    known: tuple[Dim, ...] | None = computed.type.shape_value
     assert known == (3, W)
 
 

@@ -93,6 +93,16 @@ def test_the_shape_of_an_operand_of_known_rank_is_known_though_its_values_are_no
     """)
 
 
+def test_a_size_that_the_element_type_does_not_hold_is_left_to_the_run() -> None:
+    size = 2**31
+    model = model_of(lambda b, x: b.add(ShapeOf, x, ElementType.INT32), float32(size, 0))
+    assert [operation.type for operation in fold(model).operations] == ["SHAPE"]
+    model = model_of(lambda b, x: b.add(ShapeOf, x, ElementType.INT64), float32(size, 0))
+    (shape,) = fold(model).outputs.values()
+    assert shape.value is not None
+    assert shape.value.tolist() == [size, 0]
+
+
 def test_what_would_make_the_model_grow_stays() -> None:
     def make(b: Builder) -> tuple[Operand, ...]:
         one = b.constant(np.float32(1))

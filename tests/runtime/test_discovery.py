@@ -85,8 +85,8 @@ REASONS = {
     "exits": "this SDK has expired",
     "does_not_parse": "SyntaxError",
     "needs_another": "No module named 'a_module_that_nobody_has'",
-    "a_function": "acme_a_function:AcmeDevice is not a subclass of crosschip.hal.Device",
-    "another_class": "acme_another_class:AcmeDevice is not a subclass of crosschip.hal.Device",
+    "a_function": "acme has by that name is not a subclass of crosschip.hal.Device",
+    "another_class": "acme has by that name is not a subclass of crosschip.hal.Device",
     "unfinished": "TypeError",
     "does_not_start": "OSError: the board does not answer",
     "nameless": "ZeroDivisionError",
@@ -322,7 +322,8 @@ def test_two_devices_of_one_name_are_an_error_that_names_both_packages(tmp_path:
     done = python(program, {**os.environ, "PYTHONPATH": with_sources(tmp_path)})
     assert done.stderr == ""
     assert done.stdout.startswith(
-        "False there are two devices called 'npu', from the packages acme and apex; uninstall one"
+        "False there are two devices called 'npu', from the package acme and the package apex; "
+        "take one of them away"
     )
 
 

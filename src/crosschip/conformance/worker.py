@@ -19,7 +19,7 @@ from crosschip.conformance.claims import claims_of
 from crosschip.conformance.judge import Result, Verdict, judge
 from crosschip.hal import Device, Precision
 from crosschip.ir import DeviceError, Error
-from crosschip.runtime.discovery import entries, open_device
+from crosschip.runtime.discovery import open_device, origins
 
 
 def main() -> None:
@@ -65,7 +65,7 @@ def named(name: str, properties: Mapping[str, str]) -> Device:
         DeviceError: there is no such device, or it does not load.
     """
     module, colon, class_name = name.partition(":")
-    if not colon or module in entries():
+    if not colon or module in origins():
         return open_device(name, properties).device
     try:
         found: object = getattr(import_module(module), class_name)

@@ -102,9 +102,9 @@ def with_settled_state(
 def _opened(type_: TensorType, axes: frozenset[int] | None) -> TensorType:
     shape = type_.shape
     if shape is None or axes is None:
-        return replace(type_, shape=None, sizes=None)
+        return replace(type_, shape=None, shape_value=None)
     opened = (unknown() if axis in axes else size for axis, size in enumerate(shape))
-    return replace(type_, shape=tuple(opened), sizes=None)
+    return replace(type_, shape=tuple(opened), shape_value=None)
 
 
 def _open_axes(type_: TensorType, outer: frozenset[str]) -> frozenset[int] | None:

@@ -111,7 +111,7 @@ def settled(
         widening: whether the state's types may only become wider than they are.
     """
     after = [*slices, *(operand.type for operand in captures)]
-    types = [replace(operand.type, sizes=None) for operand in state]
+    types = [replace(operand.type, shape_value=None) for operand in state]
     outer = names_in([*types, *after])
     carried = list(body.inputs.items())[len(before) :][: len(types)]
     slots = [f"{operation.type}.{name}" for name, _ in carried]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -161,7 +163,9 @@ class Builder:
             types = operation.infer()
         except ModelError as error:
             raise type(error)(f"{operation.name!r}: {error}") from None
-        names = [*outputs, *_output_names(operation.name, len(types))[len(outputs) :]]
+        names = outputs
+        if len(names) < len(types):
+            names = [*outputs, *_output_names(operation.name, len(types))[len(outputs) :]]
         made = tuple(map(Operand, names, types))
         settle(operation, "outputs", made)  # it is still in the making
         self.append(operation)
@@ -176,8 +180,8 @@ class Builder:
         if operation.name in self._taken:
             raise ModelError(f"there are two operations called {operation.name!r}; rename one")
         self._taken.add(operation.name)
-        if self.origins and not operation.origins:
-            settle(operation, "origins", self.origins)
+        if self.origins:
+            operation.coming_from(self.origins)
         self.operations.append(operation)
 
     def rename(self, names: Mapping[Operand, str], start: int = 0) -> Mapping[Operand, Operand]:
@@ -238,13 +242,21 @@ def constant(array: Array | Stored, name: str, quantization: Quantization | None
         ModelError: the elements are of a type that no operand can hold.
     """
     try:
-        element_type = ElementType.of(array.dtype)
+        type_ = _plain_type(array.dtype, array.shape)
     except KeyError:
         known = ", ".join(sorted(map(str, ALL_TYPES)))
         raise ModelError(
             f"constant {name!r} has elements of type {array.dtype.str}; use one of: {known}"
         ) from None
-    return Operand(name, TensorType(element_type, array.shape, quantization), array)
+    if quantization is not None:
+        type_ = replace(type_, quantization=quantization)
+    return Operand(name, type_, array)
+
+
+@lru_cache(maxsize=1024)
+def _plain_type(dtype: np.dtype[Any], shape: tuple[int, ...]) -> TensorType:
+    """The type of reals in an array; of many constants that are alike there is one."""
+    return TensorType(ElementType.of(dtype), shape)
 
 
 def _output_names(name: str, count: int) -> list[str]:

@@ -12,6 +12,7 @@ import stat
 import threading
 import weakref
 from abc import ABC, abstractmethod
+from functools import cache
 from io import FileIO
 from math import prod
 from pathlib import Path
@@ -98,6 +99,18 @@ class Window:
             end = min(place + max(count, _WINDOW), self.source.size)
             self._held = self.source.read(place, end)
         return self._held, index
+
+    def elements(self, dtype: np.dtype[Any], count: int, place: int) -> NDArray[Any] | Stored:
+        """A list of elements, lowest byte first, from a place on; few are copied from here.
+
+        Raises:
+            OSError: they cannot be read, or have changed.
+        """
+        size = count * dtype.itemsize
+        if size > _SMALL:
+            return self.source.elements(dtype, count, place)
+        held, index = self.at(place, size)
+        return Held(held[index : index + size]).elements(dtype, count, 0)
 
 
 class Held(Source):
@@ -218,5 +231,6 @@ class Stored:
         return array
 
 
+@cache
 def _low_first(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype.newbyteorder("<")

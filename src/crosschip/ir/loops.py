@@ -156,8 +156,8 @@ class Loop(ControlFlow):
             return unknown()
         if self.trip_count.value is not None:
             return max(0, int(self.trip_count.value.item()))
-        sizes = self.trip_count.type.sizes
-        return sizes[0] if sizes and len(sizes) == 1 else unknown()
+        value = self.trip_count.type.shape_value
+        return value[0] if value and len(value) == 1 else unknown()
 
 
 class Scan(ControlFlow):
@@ -338,11 +338,11 @@ def _state_types(
     """The types of the last state; `ModelError` if the body makes a state that it does not take."""
     types = []
     for one, other in zip(held, made, strict=True):
-        if widened(one.type, other.type, outer, 0) != replace(one.type, sizes=None):
+        if widened(one.type, other.type, outer, 0) != replace(one.type, shape_value=None):
             raise ModelError(
                 f"{operation.type}.body: takes {one.name!r} as {one.type}, but makes {other.type}"
             )
-        types.append(visible(replace(one.type, sizes=None), outer))
+        types.append(visible(replace(one.type, shape_value=None), outer))
     return types
 
 

@@ -90,18 +90,18 @@ class Operation(Frozen):
         outputs: the operands that it makes.
         output_quantization: the quantization that each output declares; one alone holds for all,
             none where the inputs decide.
-        origins: the operators of the file that it stands for, wholly or in part; none if it comes
-            from no file.
     """
 
-    __slots__ = ("inputs", "name", "origins", "output_quantization", "outputs")
+    __slots__ = ("_origins", "inputs", "name", "output_quantization", "outputs")
 
     type: ClassVar[str]
     name: str
     inputs: tuple[Operand | None, ...]
     outputs: tuple[Operand, ...]
     output_quantization: tuple[Quantization | None, ...]
-    origins: tuple[Origin, ...]
+
+    # Tuples of text, unlike their subclasses, cost the garbage collector nothing.
+    _origins: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
 
     def __init__(
         self,
@@ -115,6 +115,11 @@ class Operation(Frozen):
         _set_inputs(self, inputs)
         _set_outputs(self, outputs)
         _set_output_quantization(self, output_quantization)
+
+    @property
+    def origins(self) -> tuple[Origin, ...]:
+        """The operators of the file that it stands for, wholly or in part; none if of no file."""
+        return tuple(map(Origin._make, self._origins))
 
     @property
     def bodies(self) -> tuple[Model, ...]:
@@ -152,10 +157,16 @@ class Operation(Frozen):
 
     def standing_for(self, *others: Operation) -> Self:
         """The operation itself, still in the making, as one in place of others of their origins."""
-        origins = others[0].origins
+        origins = others[0]._origins
         if len(others) > 1:
-            origins = tuple(dict.fromkeys(o for other in others for o in other.origins))
+            origins = tuple(dict.fromkeys(o for other in others for o in other._origins))
         _set_origins(self, origins)
+        return self
+
+    def coming_from(self, origins: Iterable[Origin]) -> Self:
+        """The operation itself, still in the making, as one of these origins if it has none yet."""
+        if not self._origins:
+            _set_origins(self, tuple(map(tuple, origins)))
         return self
 
     def symbol(self, slot: str, operand: Operand) -> str | None:
@@ -176,7 +187,7 @@ class Operation(Frozen):
 
 
 _set_name = setter(Operation, "name")
-_set_origins = setter(Operation, "origins")
+_set_origins = setter(Operation, "_origins")
 _set_inputs = setter(Operation, "inputs")
 _set_outputs = setter(Operation, "outputs")
 _set_output_quantization = setter(Operation, "output_quantization")

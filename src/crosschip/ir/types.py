@@ -217,14 +217,14 @@ class TensorType:
         element_type: the type of the stored elements; an integer type if quantized.
         shape: one `int` or `Dimension` an axis; `None` if not even the rank is known.
         quantization: how stored integers stand for reals; `None` if the elements are the values.
-        sizes: the elements, in C order, of a tensor of sizes computed from shapes; `None` where
-            nothing is known of them.
+        shape_value: the elements, in C order, of a small tensor of integers that are computed from
+            shapes; `None` where nothing is known of them.
     """
 
     element_type: ElementType
     shape: Shape | None
     quantization: Quantization | None = None
-    sizes: tuple[Dim, ...] | None = None
+    shape_value: tuple[Dim, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.shape is not None and len(self.shape) > MAX_RANK:
@@ -275,8 +275,8 @@ class TensorType:
         if self.shape is None or not sizes:
             return self
         shape = tuple(substitute(size, sizes) for size in self.shape)
-        known = self.sizes and tuple(substitute(size, sizes) for size in self.sizes)
-        return replace(self, shape=shape, sizes=known)
+        value = self.shape_value and tuple(substitute(size, sizes) for size in self.shape_value)
+        return replace(self, shape=shape, shape_value=value)
 
     def __str__(self) -> str:
         shape = "[*]" if self.shape is None else f"[{', '.join(map(str, self.shape))}]"

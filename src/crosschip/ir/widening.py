@@ -19,7 +19,7 @@ def names_in(types: Iterable[TensorType]) -> frozenset[str]:
     return frozenset(
         name
         for type_ in types
-        for size in (*(type_.shape or ()), *(type_.sizes or ()))
+        for size in (*(type_.shape or ()), *(type_.shape_value or ()))
         if isinstance(size, Dimension)
         for name in size.names
     )
@@ -32,8 +32,8 @@ def joined(first: TensorType, second: TensorType) -> TensorType:
         ModelError: element types or quantizations differ.
     """
     _expect_alike(first, second)
-    sizes = first.sizes if first.sizes == second.sizes else None
-    return replace(first, shape=_joined_shape(first.shape, second.shape), sizes=sizes)
+    value = first.shape_value if first.shape_value == second.shape_value else None
+    return replace(first, shape=_joined_shape(first.shape, second.shape), shape_value=value)
 
 
 def visible(type_: TensorType, names: frozenset[str]) -> TensorType:
@@ -43,8 +43,8 @@ def visible(type_: TensorType, names: frozenset[str]) -> TensorType:
         return size if isinstance(size, int) or size.names <= names else unknown()
 
     shape = None if type_.shape is None else tuple(map(seen, type_.shape))
-    known = type_.sizes is not None and names_in([type_]) <= names
-    return replace(type_, shape=shape, sizes=type_.sizes if known else None)
+    known = type_.shape_value is not None and names_in([type_]) <= names
+    return replace(type_, shape=shape, shape_value=type_.shape_value if known else None)
 
 
 def widened(held: TensorType, made: TensorType, outer: frozenset[str], effort: int) -> TensorType:
@@ -62,7 +62,7 @@ def widened(held: TensorType, made: TensorType, outer: frozenset[str], effort: i
     """
     _expect_alike(held, made)
     if held.shape is None or made.shape is None or len(held.shape) != len(made.shape):
-        return replace(held, shape=None, sizes=None)
+        return replace(held, shape=None, shape_value=None)
     shape = tuple(
         size if is_open(size, outer) or size == other else unknown()
         for size, other in zip(held.shape, made.shape, strict=True)
@@ -70,8 +70,8 @@ def widened(held: TensorType, made: TensorType, outer: frozenset[str], effort: i
     if shape != held.shape and effort >= _PATIENCE:
         shape = tuple(size if is_open(size, outer) else unknown() for size in shape)
     if shape != held.shape and effort > _PATIENCE:
-        return replace(held, shape=None, sizes=None)
-    return replace(held, shape=shape, sizes=None)
+        return replace(held, shape=None, shape_value=None)
+    return replace(held, shape=shape, shape_value=None)
 
 
 _PATIENCE = 2
@@ -90,10 +90,10 @@ def without_axis(type_: TensorType, axis: int) -> TensorType:
         ModelError: there is no such axis.
     """
     if type_.shape is None:
-        return replace(type_, sizes=None)
+        return replace(type_, shape_value=None)
     shape = list(type_.shape)
     del shape[axis_of(type_, axis)]
-    return replace(type_, shape=tuple(shape), sizes=None)
+    return replace(type_, shape=tuple(shape), shape_value=None)
 
 
 def with_axis(type_: TensorType, axis: int, size: Dim) -> TensorType:
@@ -103,13 +103,13 @@ def with_axis(type_: TensorType, axis: int, size: Dim) -> TensorType:
         ModelError: the result cannot have such an axis.
     """
     if type_.shape is None:
-        return replace(type_, sizes=None)
+        return replace(type_, shape_value=None)
     rank = len(type_.shape) + 1
     if not -rank <= axis < rank:
         raise ModelError(f"there is no axis {axis} of {rank}")
     place = axis % rank
     shape = (*type_.shape[:place], size, *type_.shape[place:])
-    return replace(type_, shape=shape, sizes=None)
+    return replace(type_, shape=shape, shape_value=None)
 
 
 def axis_of(type_: TensorType, axis: int) -> int:

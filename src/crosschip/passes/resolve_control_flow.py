@@ -9,12 +9,12 @@ import numpy as np
 
 from crosschip.ir import ControlFlow, If, Loop, Model, Operand, Operation, Scan, constant
 from crosschip.ops import Operator
+from crosschip.ops.folding import folded
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Unsqueeze
 from crosschip.ops.standard.quantization import Dequantize
 from crosschip.passes.base import Pass
-from crosschip.passes.fold_constants import known_outputs
 from crosschip.passes.rewriter import Rewriter
 
 _MAX_TRIPS = 64
@@ -93,7 +93,7 @@ class _Attempt:
             case Scan():
                 return self._scan(operation)
         # Quantized weights stay quantized, as they do in constant folding.
-        values = None if isinstance(operation, Dequantize) else known_outputs(operation)
+        values = None if isinstance(operation, Dequantize) else folded(operation)
         if values is not None:
             pairs = zip(values, operation.outputs, strict=True)
             return [constant(v, o.name, o.type.quantization) for v, o in pairs]

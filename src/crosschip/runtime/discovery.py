@@ -1,18 +1,20 @@
 """Discovery of devices: listed from metadata, loaded only when asked for.
 
-A device is an entry point of the group `crosschip.devices` (name → class). One that cannot be
-loaded is a fact about it, not a failure of ours.
+A device is an entry point of the group `crosschip.devices` (name → class), or a library
+`lib<name>.so` in a folder of `CROSSCHIP_DEVICE_PATH`. One that cannot be loaded is a fact about it,
+not a failure of ours.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import EntryPoint, entry_points
 
 from crosschip.hal import CONTRACT_VERSION, Device, Instance, Kind
+from crosschip.hal.native import device_of, libraries
 from crosschip.ir import DeviceError, InputError
 from crosschip.runtime.guard import GuardedDevice, call, first_line
 
@@ -48,16 +50,38 @@ class DeviceReport:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a device comes from.
+
+    Attributes:
+        where: the package or the library, in words.
+        load: makes its class.
+    """
+
+    where: str
+    load: Callable[[], object]
+
+
+def origins() -> Mapping[str, Sequence[Origin]]:
+    """Where devices come from, by name; more than one origin if several claim a name."""
+    found = {
+        name: [Origin(f"the package {_package(entry)}", entry.load) for entry in each]
+        for name, each in entries().items()
+    }
+    for name, paths in libraries().items():
+        own = [Origin(f"the library {path}", partial(device_of, path)) for path in paths]
+        found.setdefault(name, []).extend(own)
+    return dict(sorted(found.items()))
+
+
 @lru_cache(maxsize=1)
 def entries() -> Mapping[str, Sequence[EntryPoint]]:
-    """The devices' entry points by name; `entries.cache_clear()` looks again.
-
-    There is more than one for a name if several packages claim it.
-    """
+    """The devices' entry points by name; `entries.cache_clear()` looks again."""
     found: dict[str, dict[object, EntryPoint]] = {}
     for entry in entry_points(group=GROUP):
         found.setdefault(entry.name, {})[entry.value, _package(entry)] = entry
-    return {name: list(alike.values()) for name, alike in sorted(found.items())}
+    return {name: list(alike.values()) for name, alike in found.items()}
 
 
 def open_device(name: str, properties: Mapping[str, str] | None = None) -> GuardedDevice:
@@ -85,7 +109,7 @@ def open_device(name: str, properties: Mapping[str, str] | None = None) -> Guard
 
 def instances() -> Iterator[tuple[str, Instance]]:
     """Every chip that the installed devices find, by name; none of them is opened."""
-    for own in entries():
+    for own in origins():
         try:
             found = _probe(own, _load(own))
         except DeviceError as error:
@@ -156,28 +180,29 @@ def _load(name: str) -> type[Device]:
     Raises:
         DeviceError: there is none, there are several, or it fails to load.
     """
-    found = entries().get(name, ())
+    known = origins()
+    found = known.get(name, ())
     if not found:
-        known = ", ".join(entries())
         raise DeviceError(
-            f"there is no device {name!r}; installed are: {known} (see `crosschip devices`)"
+            f"there is no device {name!r}; installed are: {', '.join(known)} (see `crosschip "
+            "devices`)"
         )
     if len(found) > 1:
-        packages = " and ".join(sorted(_package(entry) for entry in found))
+        places = " and ".join(sorted(origin.where for origin in found))
         raise DeviceError(
-            f"there are two devices called {name!r}, from the packages {packages}; uninstall one"
+            f"there are two devices called {name!r}, from {places}; take one of them away"
         )
-    (entry,) = found
+    (origin,) = found
     try:
-        loaded: object = entry.load()
+        loaded = origin.load()
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # foreign code: whatever it raises is its failure
         raise DeviceError(f"device {name!r} failed to load: {_told(error)}") from error
     if not (isinstance(loaded, type) and issubclass(loaded, Device)):
         raise DeviceError(
-            f"device {name!r} failed to load: {entry.value} is not a subclass of "
-            f"crosschip.hal.Device"
+            f"device {name!r} failed to load: what {origin.where} has by that name is not "
+            "a subclass of crosschip.hal.Device"
         )
     if loaded.contract != CONTRACT_VERSION:
         raise DeviceError(

@@ -80,8 +80,8 @@ def _named_sizes(model: Model, shapes: Sequence[tuple[int, ...]]) -> dict[str, i
 
 def _input(operand: Operand, shape: tuple[int, ...], sizes: Mapping[str, int]) -> Operand:
     """An input of a known shape; a constant if it holds nothing but sizes, all of them known."""
-    held = operand.type.substitute(sizes).sizes
-    type_ = replace(operand.type, shape=shape, sizes=None)
+    held = operand.type.substitute(sizes).shape_value
+    type_ = replace(operand.type, shape=shape, shape_value=None)
     if held is None or not all(isinstance(size, int) for size in held):
         return Operand(operand.name, type_)
     return Operand(operand.name, type_, np.array(held, type_.element_type.dtype).reshape(shape))

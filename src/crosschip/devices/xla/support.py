@@ -47,7 +47,7 @@ def unresolved(model: Model) -> Sequence[Operation]:
 
 def _answer(operation: Operation, known: Collection[Operand]) -> Support:
     for slot, operand in _unknown(operation, known):
-        if operand.type.sizes is None:
+        if operand.type.shape_value is None:
             detail = "is computed at run time, but must be constant or follow from shapes here"
             return Support.no(operation, slot, detail, Rule.COMPUTED)
     if isinstance(operation, _OF_DATA):
@@ -57,7 +57,7 @@ def _answer(operation: Operation, known: Collection[Operand]) -> Support:
 
 
 def _inputs_of_sizes(model: Model) -> set[Operand]:
-    return {operand for operand in model.inputs.values() if operand.type.sizes is not None}
+    return {operand for operand in model.inputs.values() if operand.type.shape_value is not None}
 
 
 def _unknown(operation: Operation, known: Collection[Operand]) -> list[tuple[str, Operand]]:

@@ -60,9 +60,10 @@ class _ModelImport:
         self._path = path
         self._graph = proto.graph
         self._opsets = _opsets(path, proto)
-        self._builder = Builder(text(self._graph.name) or Path(path).stem)
+        taken: set[str] = set()
+        self._builder = Builder(text(self._graph.name) or Path(path).stem, taken=taken)
         with located(path):
-            self._shared = Shared(proto.ir_version, reader, proto.functions)
+            self._shared = Shared(proto.ir_version, reader, proto.functions, taken)
         self._scope = Scope(self._shared, self._opsets, self._builder)
 
     def model(self) -> Model:

@@ -1,14 +1,11 @@
-"""Outputs of operations that are known before the model runs."""
+"""Constants in place of operations that compute shapes and conditions from what is known."""
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from crosschip.ir import Array, Operand, Operation, constant
-from crosschip.ir.budget import spend
-from crosschip.ops import Operator
+from crosschip.ir import Operand, Operation, constant
+from crosschip.ops.folding import folded
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.quantization import Dequantize
 
@@ -17,38 +14,20 @@ _SMALL = 4096
 
 
 def known_outputs(operation: Operation) -> tuple[Operand, ...] | None:
-    """The outputs as constants, so that shapes and conditions made of constants are known.
+    """The outputs as constants, so that what follows sees shapes and conditions as they are.
 
     `None` where they are not known, or large, or the operation refuses its constants; and of what
     is quantized, which a device may compute on as it is.
     """
-    if not isinstance(operation, Operator) or isinstance(operation, Dequantize):
+    if isinstance(operation, Dequantize):
         return None
-    values = _values(operation)
+    if not isinstance(operation, ShapeOf):
+        for operand in operation.inputs:
+            content = None if operand is None else operand.content
+            if operand is not None and (content is None or math.prod(content.shape) > _SMALL):
+                return None
+    values = folded(operation, _SMALL)
     if values is None:
         return None
     pairs = zip(operation.outputs, values, strict=True)
     return tuple(constant(value, made.name, made.type.quantization) for made, value in pairs)
-
-
-def _values(operation: Operator) -> tuple[Array, ...] | None:
-    if isinstance(operation, ShapeOf):
-        shape = operation.input.type.static_shape
-        if shape is None or max(shape, default=0) > np.iinfo(operation.dtype.dtype).max:
-            return None
-        return (np.array(shape, operation.dtype.dtype),)
-    for operand in operation.inputs:
-        if operand is not None:
-            content = operand.content
-            if content is None or math.prod(content.shape) > _SMALL:
-                return None
-    types = [operand.type for operand in operation.outputs]
-    counts = [-1 if t.static_shape is None else math.prod(t.static_shape) for t in types]
-    if not all(0 <= count <= _SMALL for count in counts):
-        return None
-    spend(bytes=sum(n * t.element_type.dtype.itemsize for n, t in zip(counts, types, strict=True)))
-    try:
-        return operation.kernel()([o if o is None else o.value for o in operation.inputs])
-    except (IndexError, MemoryError, RuntimeError, ValueError):
-        # Whether that matters shows when the operation runs; its device reports it.
-        return None

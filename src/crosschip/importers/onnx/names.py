@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 
 from onnx import NodeProto, SparseTensorProto, TensorProto, TypeProto, ValueInfoProto
 
 from crosschip.importers.body import Captures
 from crosschip.importers.onnx.opaque import type_proto
 from crosschip.importers.onnx.shared import REFUSALS, Shared, at
-from crosschip.importers.onnx.tensors import text
+from crosschip.importers.onnx.tensors import text, texts
 from crosschip.ir import Array, ModelError, ModelFileError, Operand, constant
 
 
@@ -29,7 +29,8 @@ class Names:
         self._outer = outer
         self._captures = captures
         self._operands: dict[str, Operand | None] = {}
-        self._initializers: dict[str, TensorProto] = {}
+        self._tensors: Sequence[TensorProto] = ()
+        self._initializers: dict[str, int] = {}
         self._not_computed: dict[str, NodeProto] = {}
         self._computed: dict[str, NodeProto] = {}
         self._declared: dict[str, TypeProto] = {}
@@ -38,15 +39,15 @@ class Names:
         """Say what a name stands for; `None` for an optional input that is left out."""
         self._operands[name] = operand
 
-    def initialize(self, tensors: Iterable[TensorProto]) -> None:
+    def initialize(self, tensors: Sequence[TensorProto]) -> None:
         """Tensors of the file that names stand for.
 
         Raises:
             ModelFileError: two have one name.
         """
-        for tensor in tensors:
-            name = text(tensor.name)
-            if self._initializers.setdefault(name, tensor) is not tensor:
+        self._tensors = tensors
+        for number, name in enumerate(texts([tensor.name for tensor in tensors])):
+            if self._initializers.setdefault(name, number) != number:
                 raise ModelFileError(f"two initializers are called {name!r}")
 
     def declare(self, values: Iterable[ValueInfoProto]) -> None:
@@ -68,9 +69,10 @@ class Names:
         """Like `operand`, with `None` for an input of a function that is left out."""
         if name in self._operands:
             return self._operands[name]
-        if name in self._initializers:
+        number = self._initializers.get(name)
+        if number is not None:
             try:
-                operand = self.constant(self._initializers[name], name)
+                operand = self.constant(self._tensors[number], name)
             except REFUSALS as error:
                 raise at(f"initializer {name!r}", error) from None
             self._operands[name] = operand

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto
@@ -81,10 +81,13 @@ class Node:
     none, it has the one that the reader is given, or is required.
 
     Attributes:
+        proto: the node as the file has it.
+        full_name: the ONNX operator, with its domain if that is not the standard one.
         type: the ONNX operator.
         opset: the version of the operator set that defines what it means.
         inputs: the operands that it reads; `None` where an optional one is left out.
         outputs: the names of what it makes; empty where an optional one is left out.
+        names: names for the operations that it becomes.
     """
 
     __slots__ = (
@@ -92,33 +95,38 @@ class Node:
         "_builder",
         "_domain",
         "_has_added",
-        "_names",
         "_surroundings",
+        "full_name",
         "inputs",
+        "names",
         "opset",
         "outputs",
+        "proto",
         "type",
     )
 
     def __init__(
         self,
         proto: NodeProto,
-        opset: int,
+        opsets: Mapping[str, int],
         inputs: Sequence[Operand | None],
+        outputs: Sequence[str],
         builder: Builder,
         names: Iterator[str],
         surroundings: Surroundings,
     ) -> None:
-        self._domain = domain_of(proto)
-        self.type = text(proto.op_type)
-        self.opset = opset
+        self._domain = domain = domain_of(proto)
+        self.proto = proto
+        self.type = type_ = text(proto.op_type)
+        self.full_name = f"{domain}.{type_}" if domain else type_
+        self.opset = opsets.get(domain, 1)
         self.inputs = inputs
-        self.outputs = [text(name) for name in proto.output]
+        self.outputs = outputs
+        self.names = names
         self._attributes = {text(attribute.name): attribute for attribute in proto.attribute}
         if len(self._attributes) < len(proto.attribute):
             raise ModelError("has two attributes of one name")
         self._builder = builder
-        self._names = names
         self._surroundings = surroundings
         self._has_added = False
 
@@ -152,7 +160,7 @@ class Node:
         self, operator: type[Operator], *arguments: object, **named: Any
     ) -> tuple[Operand, ...]:
         """Append an operation that makes any number of outputs and return them."""
-        name = next(self._names)
+        name = next(self.names)
         # Mostly the first operation is the only one, and makes what the node is to make.
         outputs = () if self._has_added else self.outputs[:1]
         made = self._builder.add_all(operator, *arguments, name=name, outputs=outputs, **named)
@@ -168,7 +176,7 @@ class Node:
 
     def constant(self, value: Array) -> Operand:
         """An operand that holds an array."""
-        return constant(value, next(self._names))
+        return constant(value, next(self.names))
 
     def integer(self, name: str, default: int | None = None) -> int:
         """An integer attribute."""
@@ -254,7 +262,7 @@ class Node:
 
     def control(self, make: Callable[[str], ControlFlow]) -> tuple[Operand, ...]:
         """Append an operation of control flow, given how to make it by its name."""
-        return self._builder.insert(make(next(self._names)))
+        return self._builder.insert(make(next(self.names)))
 
     def tensor(self, name: str) -> Array:
         """A tensor; required."""

@@ -8,7 +8,7 @@ stays as it is, an extension operation.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
 from onnx import (
@@ -33,18 +33,16 @@ from crosschip.importers.onnx.opaque import (
 )
 from crosschip.importers.onnx.opaque_types import TypeInference
 from crosschip.importers.onnx.operators import TABLE
-from crosschip.importers.onnx.schemas import domain_of
 from crosschip.importers.onnx.shared import (
     REFUSALS,
     Shared,
     at,
-    full_name,
     located,
     opsets_of,
     origin_of,
     place,
 )
-from crosschip.importers.onnx.tensors import text
+from crosschip.importers.onnx.tensors import text, texts
 from crosschip.ir import (
     Builder,
     ElementTypeError,
@@ -188,7 +186,8 @@ class Scope(Names):
         takes_none = any(type_ == CONTAINER for type_ in types)
         if takes_none or makes_no_tensor(graph.node, self._shared.functions.values()):
             raise UnsupportedError("hands on what is no tensor")
-        captures, builder = Captures(), Builder(text(graph.name))
+        captures = Captures()
+        builder = Builder(text(graph.name), taken=self._shared.taken)
         scope = self._inner(self._opsets, outer=self, builder=builder, captures=captures)
         names = [text(value.name) for value in graph.input]
         inputs = [Operand(name, type_) for name, type_ in zip(names, types, strict=False)]
@@ -282,119 +281,100 @@ class Scope(Names):
     def _import(self, number: int, proto: NodeProto) -> None:
         """Add the operations that a node stands for."""
         spend()
-        made = [text(name) for name in proto.output]
+        made = texts(proto.output)
         if not made:
             raise ModelError("has no outputs")
         before = len(self._builder.operations)
-        read = [text(name) for name in proto.input]
+        read = texts(proto.input)
         inputs = [self.optional(name) if name else None for name in read]
-        stem = text(proto.name)
-        own = f"{self._prefix}{stem}" if stem else f"{self._prefix}{text(proto.op_type)}_{number}"
+        stem = text(proto.name) or f"{text(proto.op_type)}_{number}"
+        self._current = own = f"{self._prefix}{stem}"
         names = self._shared.names(own, number)
-        self._current = own
+        node = Node(proto, self._opsets, inputs, made, self._builder, names, self)
         function = self._shared.function(proto)
         around = self._builder.origins
         if self._of_file:
-            origin = Origin(full_name(proto), tuple(filter(None, read)), tuple(filter(None, made)))
+            origin = Origin(node.full_name, tuple(filter(None, read)), tuple(filter(None, made)))
             self._builder.origins = (origin,)
         try:
             if function is not None:
-                results = self._by_model_function(function, proto, inputs, names)
+                results = self._by_model_function(function, node)
             else:
-                results = self._results(proto, inputs, names)
+                results = self._results(node)
         finally:
             self._builder.origins = around
-        self._bind(proto, made, results, before)
+        self._bind(node, results, before)
 
-    def _results(
-        self, proto: NodeProto, inputs: Sequence[Operand | None], names: Iterator[str]
-    ) -> Sequence[Operand | None]:
+    def _results(self, node: Node) -> Sequence[Operand | None]:
         """The operands for a node's outputs, by the first of its ways that can be gone."""
         before = len(self._builder.operations)
         try:
-            return self._by_function(proto, inputs, names)
+            return self._by_function(node)
         except (UnsupportedError, ComputedParameter) as error:
             refusal: Exception = UnsupportedError(str(error))
         except ElementTypeError as error:
-            written = [None if operand is None else type_text(operand) for operand in inputs]
-            if not allows(proto, self._opset(proto), written):
+            written = [None if operand is None else type_text(operand) for operand in node.inputs]
+            if not allows(node.proto, node.opset, written):
                 raise
             refusal = UnsupportedError(str(error))
         self._undo(before)
-        if not self._opaque_subgraph([proto], _made(proto)).is_sound():
+        if not self._opaque_subgraph([node.proto], _made(node.proto)).is_sound():
             raise refusal
-        types = [TypeProto() if o is None else self.type_of(o) for o in inputs]
-        body = standard_body(proto, self._opset(proto), types)
+        types = [TypeProto() if o is None else self.type_of(o) for o in node.inputs]
+        body = standard_body(node.proto, node.opset, types)
         if body is not None:
             try:
-                return self._expand(body, proto, inputs)
+                return self._expand(body, node)
             except REFUSALS as error:
                 self._undo(before)
-                if full_name(proto) not in TABLE:
+                if node.full_name not in TABLE:
                     refusal = UnsupportedError(str(error))
         try:
-            return self._extension(proto, next(names), str(refusal))
+            return self._extension(node.proto, next(node.names), str(refusal))
         except UnsupportedError:
             raise refusal from None
 
-    def _by_function(
-        self, proto: NodeProto, inputs: Sequence[Operand | None], names: Iterator[str]
-    ) -> Sequence[Operand]:
-        key = full_name(proto)
-        if key not in TABLE:
+    def _by_function(self, node: Node) -> Sequence[Operand]:
+        if node.full_name not in TABLE:
             raise UnsupportedError("is not a standard operator")
-        node = Node(proto, self._opset(proto), inputs, self._builder, names, self)
         try:
-            results = TABLE[key](node)
+            results = TABLE[node.full_name](node)
         except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
             # A function computes with the model's numbers, which may be anything.
             raise ModelError(f"its numbers do not go together: {error}") from None
         node.finish()
         return [results] if isinstance(results, Operand) else results
 
-    def _by_model_function(
-        self,
-        function: FunctionProto,
-        proto: NodeProto,
-        inputs: Sequence[Operand | None],
-        names: Iterator[str],
-    ) -> Sequence[Operand | None]:
+    def _by_model_function(self, function: FunctionProto, node: Node) -> Sequence[Operand | None]:
         """By the function's body; what calls it from outside of all others may stay as it is."""
         before = len(self._builder.operations)
         try:
-            return self._expand(model_body(function, proto), proto, inputs)
+            return self._expand(model_body(function, node.proto), node)
         except UnsupportedError as error:
             if self._depth:
                 raise
             self._undo(before)
             try:
-                return self._extension(proto, next(names), str(error))
+                return self._extension(node.proto, next(node.names), str(error))
             except UnsupportedError:
                 raise error from None
 
-    def _expand(
-        self, body: FunctionProto, proto: NodeProto, inputs: Sequence[Operand | None]
-    ) -> Sequence[Operand | None]:
+    def _expand(self, body: FunctionProto, node: Node) -> Sequence[Operand | None]:
         """Add the operations of a function's body; returns the outputs that the node names."""
         self._shared.unrolling.add(len(body.node))
         spend(operations=len(body.node))
         scope = self._inner({**self._opsets, **opsets_of(body.opset_import)}, outer=None)
-        if len(inputs) > len(body.input):
-            raise ModelError(f"takes {len(body.input)} inputs, not {len(inputs)}")
-        for name, operand in itertools.zip_longest(map(text, body.input), inputs):
+        if len(node.inputs) > len(body.input):
+            raise ModelError(f"takes {len(body.input)} inputs, not {len(node.inputs)}")
+        for name, operand in itertools.zip_longest(map(text, body.input), node.inputs):
             scope.define(name, operand)
         scope.run(body.node, map(text, body.output))
-        wanted = zip(body.output, proto.output, strict=False)
+        wanted = zip(body.output, node.outputs, strict=False)
         return [scope.optional(text(name)) if own else None for name, own in wanted]
 
-    def _bind(
-        self,
-        proto: NodeProto,
-        outputs: Sequence[str],
-        results: Sequence[Operand | None],
-        before: int,
-    ) -> None:
+    def _bind(self, node: Node, results: Sequence[Operand | None], before: int) -> None:
         """Give the results the names that the file has for them."""
+        outputs = node.outputs
         named = dict(zip(results, outputs, strict=False))
         renamed = self._shared.rename(self._builder, named, before)
         for name, operand in itertools.zip_longest(outputs, results[: len(outputs)]):
@@ -403,7 +383,7 @@ class Scope(Names):
             if name in self._operands or name in self._initializers:
                 raise ModelError(f"makes {name!r}, which is there already")
             if operand is None:
-                self._not_computed[name] = proto
+                self._not_computed[name] = node.proto
             else:
                 self._operands[name] = renamed.get(operand, operand)
 
@@ -446,9 +426,6 @@ class Scope(Names):
             shared.functions.values(),
             self._declared,
         )
-
-    def _opset(self, proto: NodeProto) -> int:
-        return self._opsets.get(domain_of(proto), 1)
 
 
 def _made(proto: NodeProto) -> list[str]:

@@ -11,7 +11,7 @@ from onnx import FunctionProto, NodeProto, OperatorSetIdProto, TensorProto, Type
 from crosschip.importers.body import OpenAxes
 from crosschip.importers.onnx.schemas import STANDARD_DOMAINS, domain_of
 from crosschip.importers.onnx.sizes import Sizes
-from crosschip.importers.onnx.tensors import TensorReader, text
+from crosschip.importers.onnx.tensors import TensorReader, text, texts
 from crosschip.importers.onnx.unrolling import Unrolling
 from crosschip.ir import Builder, ModelError, ModelFileError, Operand, Origin, UnsupportedError
 from crosschip.ops.definition.slots import ComputedParameter
@@ -31,6 +31,7 @@ class Shared:
         settled: operands whose names stay, whatever else they become results of.
         unrolling: keeps account of loops that are unrolled.
         open_axes: the axes of the states of loops whose sizes change from time to time.
+        taken: the names of operations, which are different in all graphs.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Shared:
         ir_version: int,
         reader: TensorReader,
         functions: Iterable[FunctionProto],
+        taken: set[str],
     ) -> None:
         self.ir_version = ir_version
         self.reader = reader
@@ -52,7 +54,7 @@ class Shared:
         self.settled: set[Operand] = set()
         self.unrolling = Unrolling()
         self.open_axes: OpenAxes = {}
-        self._taken: set[str] = set()
+        self.taken = taken
         self._counts: dict[str, int] = {}
 
     def function(self, node: NodeProto) -> FunctionProto | None:
@@ -63,16 +65,14 @@ class Shared:
 
     def names(self, stem: str, number: int) -> Iterator[str]:
         """Names for the operations of a node: the node's own for the first."""
-        if stem in self._taken or not stem or stem.endswith("/"):
+        if stem in self.taken or not stem or stem.endswith("/"):
             stem = f"{stem}_{number}"
-        if stem not in self._taken:
-            self._taken.add(stem)
+        if stem not in self.taken:
             yield stem
         for count in itertools.count(self._counts.get(stem, 0) + 1):
             name = f"{stem}.{count}"
             self._counts[stem] = count
-            if name not in self._taken:
-                self._taken.add(name)
+            if name not in self.taken:
                 yield name
 
     def rename(
@@ -90,7 +90,7 @@ class Shared:
             The operands that have taken the places of others.
         """
         operations = builder.operations[start:]
-        if len(operations) == 1 and all(names.get(o) == o.name for o in operations[0].outputs):
+        if all(names.get(o) == o.name for operation in operations for o in operation.outputs):
             return {}
         changed = {}
         taken = set(names.values())
@@ -144,7 +144,7 @@ def full_name(node: NodeProto) -> str:
 
 def origin_of(node: NodeProto) -> Origin:
     """A node as what is built for it remembers it."""
-    inputs, outputs = (tuple([text(n) for n in names if n]) for names in (node.input, node.output))
+    inputs, outputs = (tuple(filter(None, texts(names))) for names in (node.input, node.output))
     return Origin(full_name(node), inputs, outputs)
 
 

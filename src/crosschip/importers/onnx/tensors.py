@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,11 @@ def text(value: str) -> str:
     return value if isinstance(value, str) else bytes(value).decode("utf-8", "backslashreplace")
 
 
+def texts(values: Iterable[str]) -> list[str]:
+    """The strings of a repeated field."""
+    return [value if isinstance(value, str) else text(value) for value in values]
+
+
 def element_type(code: int) -> ElementType:
     """The element type of an ONNX data type of numbers.
 
@@ -94,12 +100,10 @@ class TensorReader:
             ModelFileError: its data do not fit its shape, or are not where it says.
             UnsupportedError: it is of a type that no operand can hold.
         """
-        dtype = element_type(tensor.data_type).dtype
-        shape = _shape(tensor)
-        if math.prod(max(1, size) for size in shape) * dtype.itemsize >= _MAX_BYTES:
+        kind, shape = element_type(tensor.data_type), _shape(tensor)
+        if math.prod([size or 1 for size in shape]) * kind.dtype.itemsize >= _MAX_BYTES:
             raise ModelFileError(f"a tensor of shape {list(shape)} does not fit into memory")
-        elements = self._elements(tensor, dtype, math.prod(shape))
-        return elements.reshape(shape)
+        return self._elements(tensor, kind, math.prod(shape)).reshape(shape)
 
     def strings(self, tensor: TensorProto) -> TensorType:
         """The type of a tensor of strings, which are in the tensor itself.
@@ -143,14 +147,14 @@ class TensorReader:
         found[places[:, 0].astype(np.int64)] = values
         return found.reshape(shape)
 
-    def _elements(self, tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array | Stored:
-        if dtype == np.bool_:
+    def _elements(self, tensor: TensorProto, kind: ElementType, count: int) -> Array | Stored:
+        if kind is ElementType.BOOL:
             return np.not_equal(_read(self._stored(tensor, np.dtype(np.uint8), count)), 0)
-        bits = _PACKED_BITS.get(ElementType.of(dtype))
+        bits = _PACKED_BITS.get(kind)
         if bits is None:
-            return self._stored(tensor, dtype, count)
+            return self._stored(tensor, kind.dtype, count)
         packed = _read(self._stored(tensor, np.dtype(np.uint8), -(-count * bits // 8)))
-        return _unpacked(packed, bits, count).view(dtype)
+        return _unpacked(packed, bits, count).view(kind.dtype)
 
     def _stored(self, tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array | Stored:
         if tensor.HasField("segment"):
@@ -158,8 +162,9 @@ class TensorReader:
         if tensor.data_location == TensorProto.EXTERNAL:
             return self._external(tensor, dtype, count)
         if tensor.HasField("raw_data"):
-            _check_size(len(tensor.raw_data), count * dtype.itemsize, "bytes of raw data")
-            return _read(Held(tensor.raw_data).elements(dtype, count, 0))
+            raw = tensor.raw_data
+            _check_size(len(raw), count * dtype.itemsize, "bytes of raw data")
+            return _read(Held(raw).elements(dtype, count, 0))
         return _typed_elements(tensor, dtype, count)
 
     def _external(self, tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array | Stored:
@@ -253,7 +258,7 @@ def _listed(values: Any, dtype: type[np.generic], count: int) -> Array:
 
 def _shape(tensor: TensorProto) -> tuple[int, ...]:
     shape = tuple(tensor.dims)
-    if len(shape) > MAX_RANK or any(size < 0 for size in shape):
+    if len(shape) > MAX_RANK or min(shape, default=0) < 0:
         raise ModelFileError(f"{list(shape[:MAX_RANK])} is not a shape of a tensor")
     return shape
 

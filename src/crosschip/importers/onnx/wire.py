@@ -72,8 +72,8 @@ def _lightened(window: Window, begin: int, end: int, road: _Road) -> list[bytes]
     pieces: list[bytes] = []
     read = window.source.read
     done = begin
-    for field in _fields(window, begin, end):
-        if field.end - field.contents < LARGE or field.number not in road:
+    for field in _large_fields(window, begin, end):
+        if field.number not in road:
             continue
         pieces.append(read(done, field.begin))
         ahead = road[field.number]
@@ -87,8 +87,8 @@ def _lightened(window: Window, begin: int, end: int, road: _Road) -> list[bytes]
     return pieces
 
 
-def _fields(window: Window, begin: int, end: int) -> Iterator[_Field]:
-    """The delimited fields of a message, up to its end or to where it breaks the wire format."""
+def _large_fields(window: Window, begin: int, end: int) -> Iterator[_Field]:
+    """The large delimited fields of a message, up to where it ends or breaks the wire format."""
     while begin < end:
         held, index = window.at(begin, _HEADS)
         stop = min(len(held), index + end - begin)
@@ -99,7 +99,8 @@ def _fields(window: Window, begin: int, end: int) -> Iterator[_Field]:
             first = begin + contents - index
             if length < 0 or first + length > end:
                 return
-            yield _Field(key >> 3, begin, begin + after - index, first, first + length)
+            if length >= LARGE:
+                yield _Field(key >> 3, begin, begin + after - index, first, first + length)
             begin = first + length
         elif wire_type == _VARINT:
             begin += _read_varint(held, after, stop)[1] - index

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from crosschip.importers.paddle import tensor_types
 from crosschip.importers.paddle.program import Block, Operator, Scalar
-from crosschip.importers.paddle.values import MAX_ELEMENTS, Entries, Values, elements
+from crosschip.importers.paddle.values import MAX_ELEMENTS, Values, elements
 from crosschip.ir import (
     Array,
     ElementType,
@@ -77,7 +77,7 @@ class Context:
 
     def inputs(self, slot: str) -> tuple[Operand, ...]:
         """The operands in a slot, in order; none if the slot is empty."""
-        return tuple(self._values[variable] for variable in self._operator.inputs.get(slot, ()))
+        return tuple([self._values[name] for name in self._operator.inputs.get(slot, ())])
 
     def optional_input(self, slot: str) -> Operand | None:
         """The only operand in a slot; `None` if the slot is empty."""
@@ -144,15 +144,16 @@ class Context:
         code = self.integer(name, -1)
         return None if code < 0 else tensor_types.from_code(code)
 
-    def entries(self, name: str, *instead: str) -> Entries | None:
-        """A list of integers that may be computed, as far as it is known."""
-        operands = self._in_place(name, *instead)
+    def constants_among(self, name: str, *instead: str) -> Sequence[int | None] | None:
+        """A list of integers, `None` for each that is computed; `None` if it is as a whole."""
+        operands: Sequence[Operand] = self._in_place(name, *instead)
         if not operands:
             return self.integers(name)
-        known = [self._values.entries(operand) for operand in operands]
-        if len(known) == 1:
-            return known[0]
-        return [entry for entries in known for entry in entries or (None,)]
+        if len(operands) == 1 and not operands[0].is_constant:
+            operands = self._values.stacked.get(operands[0], ())
+            if not operands:
+                return None
+        return [entry for operand in operands for entry in _integers(operand)]
 
     def real_or_tensor(
         self, name: str, default: float | None = None, *instead: str
@@ -282,13 +283,9 @@ class Context:
         """Let the variable in the output slot stand for a constant."""
         self.define(self.constant(array, self._only_output("Out")))
 
-    def known(self, operand: Operand) -> Entries | None:
-        """The integers in an operand, as far as they are known."""
-        return self._values.entries(operand)
-
-    def note(self, entries: Entries, output: str = "Out") -> None:
-        """Record what is known of the integers in the output that has been made."""
-        self._values.note(self._values[self._only_output(output)], entries)
+    def stacks(self, parts: Sequence[Operand], output: str = "Out") -> None:
+        """Record that the output which has been made is the list of these tensors without axes."""
+        self._values.stacked[self._values[self._only_output(output)]] = parts
 
     def is_read(self, output: str) -> bool:
         """Tell whether anything reads what is in an output slot, or the program hands it out."""
@@ -337,6 +334,12 @@ class Context:
         if sizes is None or prod(sizes) > MAX_ELEMENTS:
             raise ModelError(f"{operand.name!r} is {operand.type}, not a short list")
         return operand if len(sizes) == 1 else self.add(Reshape, operand, (-1,))
+
+
+def _integers(operand: Operand) -> Sequence[int | None]:
+    if not operand.is_constant:
+        return [None]
+    return [entry if isinstance(entry, int) else None for entry in elements(operand)]
 
 
 def _alike(lists: Sequence[Operand]) -> Sequence[Operand]:

@@ -86,6 +86,8 @@ class JsonStream:
         return True
 
     def _after_blank(self, at: int) -> int:
+        if not self._text[at : at + 1].isspace():
+            return at
         found = _BLANK.match(self._text, at)
         return at if found is None else found.end()
 

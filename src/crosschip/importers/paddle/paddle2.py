@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from crosschip.importers.paddle import messages, tensor_types
 from crosschip.importers.paddle.messages import (
@@ -117,8 +118,8 @@ class _Blocks:
 
     def operator(self, number: int, op: OpDesc) -> Operator:
         """An operator, with the blocks that it runs."""
-        type = _text(op.type)
-        attributes = {_text(attribute.name): attribute for attribute in op.attrs}
+        type = _keyword(op.type)
+        attributes = {_keyword(attribute.name): attribute for attribute in op.attrs}
         return Operator(
             number=number,
             label=type,
@@ -143,13 +144,15 @@ def _made(operators: Iterable[Operator]) -> set[str]:
     given: set[str] = set()
     made: set[str] = set()
     for operator in operators:
-        given.update(set().union(*operator.inputs.values()) - made)
-        made.update(set().union(*operator.outputs.values()) - given)
+        for names in operator.inputs.values():
+            given.update([name for name in names if name not in made])
+        for names in operator.outputs.values():
+            made.update([name for name in names if name not in given])
     return made
 
 
 def _slots(slots: Iterable[OpVar]) -> dict[str, Sequence[str]]:
-    return {_text(slot.parameter): tuple(map(_text, slot.arguments)) for slot in slots}
+    return {_keyword(slot.parameter): tuple(map(_text, slot.arguments)) for slot in slots}
 
 
 def _variables_among(attributes: Mapping[str, Attr]) -> dict[str, Sequence[str]]:
@@ -194,6 +197,12 @@ def _tensor(name: str, variable: VarDesc) -> Variable:
         return Variable(name, *tensor_types.from_desc(variable.type.lod_tensor.tensor))
     except (ModelError, UnsupportedError) as error:
         raise within(f"variable {name!r}", error) from None
+
+
+@lru_cache(maxsize=4096)
+def _keyword(raw: bytes) -> str:
+    """A name of Paddle's own, of which a program has few."""
+    return _text(raw)
 
 
 def _text(raw: bytes) -> str:

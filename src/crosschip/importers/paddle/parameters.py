@@ -110,9 +110,9 @@ class _Records:
             )
         if -1 in shape:
             raise ModelError(f"has no definite shape: {list(shape)}")
-        start = self._at
-        self._skip(prod(shape) * element_type.dtype.itemsize)
-        return self._source.elements(element_type.dtype, prod(shape), start).reshape(shape)
+        start, count, dtype = self._at, prod(shape), element_type.dtype
+        self._skip(count * dtype.itemsize)
+        return self._window.elements(dtype, count, start).reshape(shape)
 
     def _take(self, size: int) -> bytes:
         start = self._at

@@ -18,9 +18,6 @@ MAX_ELEMENTS = 1024
 Postponed = Callable[[], Mapping[str, Operand]]
 """Makes variables that nothing has asked for yet."""
 
-Entries = Sequence[int | None]
-"""The elements of a list of integers, `None` for those that are computed."""
-
 
 class Values:
     """The operand that each variable stands for at the point reached so far.
@@ -36,6 +33,8 @@ class Values:
         open_axes: the axes of the states of loops whose sizes change from time to time.
         branches: the conditional blocks that make variables only when they run.
         choices: the choices between two blocks of opposite conditions, until they are built.
+        stacked: the tensors without axes that a list was stacked from. A program that computes only
+            some of the sizes of a shape puts them together with constants so.
     """
 
     def __init__(
@@ -51,7 +50,7 @@ class Values:
         self._operands: dict[str, Operand] = {}
         self._postponed: dict[str, Postponed] = {}
         self._names: set[str] = set() if outer is None else outer._names
-        self._entries: dict[Operand, Entries] = {} if outer is None else outer._entries
+        self.stacked: dict[Operand, Sequence[Operand]] = {} if outer is None else outer.stacked
 
     def __getitem__(self, variable: str) -> Operand:
         if variable in self._postponed:
@@ -62,8 +61,8 @@ class Values:
             raise ModelError(f"{variable!r} is read, but nothing before makes it")
         outside = self._outer[variable]
         operand = self.captures.of(outside)
-        if outside in self._entries:
-            self._entries[operand] = self._entries[outside]
+        if outside in self.stacked:
+            self.stacked[operand] = self.stacked[outside]
         return operand
 
     def __contains__(self, variable: str) -> bool:
@@ -97,16 +96,6 @@ class Values:
             new = self.builder.unique_name(name)
         self._names.add(new)
         return new
-
-    def entries(self, operand: Operand) -> Entries | None:
-        """The elements of a list of integers, as far as known; `None` if not even how many."""
-        if operand.is_constant:
-            return [entry if isinstance(entry, int) else None for entry in elements(operand)]
-        return self._entries.get(operand)
-
-    def note(self, operand: Operand, entries: Entries) -> None:
-        """Record what is known of the elements of a list of integers."""
-        self._entries[operand] = entries
 
 
 def elements(operand: Operand) -> list[Scalar]:

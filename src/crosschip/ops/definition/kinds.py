@@ -8,8 +8,8 @@ import numpy as np
 
 from crosschip.ir import Array, Dim, Operand, Quantization, Shape
 from crosschip.ir.types import ALL_TYPES, FLOATS, NUMBERS
-from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of, sizes_in
-from crosschip.ops.definition.shape_values import moved_sizes
+from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of, shape_value_of
+from crosschip.ops.definition.shape_values import moved_shape_value
 from crosschip.ops.definition.shapes import broadcast, unknown_sizes
 from crosschip.ops.definition.slots import ComputedParameter, fuse, tensor
 
@@ -67,12 +67,8 @@ class Layout(Operator):
     moves = True
     input = tensor(ALL_TYPES)
 
-    def sizes_asked(self, slot: str) -> Sequence[Dim]:
-        """The value of a shape parameter, with unknown sizes where it is computed."""
-        return shape_asked(self, slot)
-
-    def infer_sizes(self) -> Sequence[Dim]:
-        return moved_sizes(self)
+    def infer_shape_value(self) -> Sequence[Dim]:
+        return moved_shape_value(self)
 
     def moved_quantization(self) -> Quantization | None:
         quantization = self.input.type.quantization
@@ -97,7 +93,7 @@ def shape_asked(operation: Operator, slot: str) -> Sequence[Dim]:
     operand = operation.operand(slot)
     assert operand is not None, "asked for where it is not left out"
     try:
-        return sizes_in(operand)
+        return shape_value_of(operand)
     except UnknownRank:
         length = operand.type.static_shape
         if length is None:

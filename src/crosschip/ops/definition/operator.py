@@ -71,6 +71,7 @@ class Operator(Operation):
     slots: ClassVar[tuple[Slot, ...]] = ()
     variadic: ClassVar[Tensors | None] = None
     _places: ClassVar[Mapping[str, int]] = {}
+    _required: ClassVar[Sequence[Slot]] = ()
     _alike: ClassVar[bool] = False
     reference: Callable[..., Array | Sequence[Array]]
 
@@ -88,6 +89,7 @@ class Operator(Operation):
             setattr(cls, name, found[name])
         cls.slots = tuple(found.values())
         cls._places = {name: place for place, name in enumerate(found)}
+        cls._required = [slot for slot in cls.slots if not slot.optional]
         cls._alike = any(slot.like or slot.variadic for slot in cls.slots)
         cls.variadic = next((s for s in cls.slots if isinstance(s, Tensors)), None)
         _number(cls.slots)
@@ -108,7 +110,11 @@ class Operator(Operation):
             if slot.variadic:
                 inputs.extend(cls._parts(slot, value))
                 continue
-            if value is None or isinstance(value, Operand):
+            if value is None:
+                inputs.append(None)
+                continue
+            operand: Operand | None
+            if isinstance(value, Operand):
                 operand = value
             elif isinstance(slot, Parameter) and value is slot.default:
                 operand = None
@@ -165,7 +171,7 @@ class Operator(Operation):
         except ComputedParameter as error:
             raise ModelError(f"{self.type}.{error}, but must be constant") from None
         types = tuple(map(self._plain_type, element_types, shapes))
-        return self._with_sizes(self.storage(types))
+        return self._with_shape_value(self.storage(types))
 
     def validate(self) -> None:
         """Check every operand against its slot.
@@ -173,21 +179,15 @@ class Operator(Operation):
         Raises:
             ModelError: the message names the operator, the slot and the rule.
         """
-        for slot in self.slots:
-            if not slot.optional and not self._is_filled(slot):
+        for slot in self._required:
+            if not self._is_filled(slot):
                 raise ModelError(f"{self.type}.{slot.name}: is required")
-        first: dict[str, ElementType] = {}
+        filled = self.filled()
         try:
-            for slot, operand in self.filled():
+            for slot, operand in filled:
                 slot.accept(operand)
-                if self._alike:
-                    found = slot.element_type(operand)
-                    wanted = first.setdefault(slot.like or slot.name, found)
-                    if found is not wanted and (slot.like or slot.variadic):
-                        raise ElementTypeError(
-                            f"{slot.name}: is {found}, but must be "
-                            f"{wanted} like {slot.like or 'the first of them'}"
-                        )
+            if self._alike:
+                _check_alike(filled)
         except ModelError as error:
             raise type(error)(f"{self.type}.{error}") from None
 
@@ -202,11 +202,11 @@ class Operator(Operation):
 
     def infer_element_type(self) -> ElementType | Sequence[ElementType]:
         """The element type of all outputs, or of each; that of the first input unless said."""
-        slot, operand = next(self.filled())
+        slot, operand = self.filled()[0]
         return slot.element_type(operand)
 
-    def infer_sizes(self) -> Sequence[Dim] | None:
-        """The elements of the output, if they are sizes that follow from the inputs' types.
+    def infer_shape_value(self) -> Sequence[Dim] | None:
+        """The elements of the output, if they follow from the inputs' types.
 
         Raises:
             ValueError, ComputedParameter, UnknownRank: they do not.
@@ -261,7 +261,11 @@ class Operator(Operation):
 
     def quantized_inputs(self) -> Sequence[Operand]:
         """The operands of which it reads the reals that they stand for."""
-        return [operand for slot, operand in self.filled() if slot.reads_reals(operand)]
+        return [
+            operand
+            for slot, operand in self.filled()
+            if operand.type.quantization is not None and slot.reads_reals(operand)
+        ]
 
     def moved_quantization(self) -> Quantization | None:
         """The quantization that elements keep when they are moved, if there is one for all."""
@@ -337,21 +341,17 @@ class Operator(Operation):
     def _is_filled(self, slot: Slot) -> bool:
         return bool(self._operands(slot)) if slot.variadic else self.inputs[slot.index] is not None
 
-    def filled(self) -> Iterator[tuple[Slot, Operand]]:
+    def filled(self) -> Sequence[tuple[Slot, Operand]]:
         """Each operand that is present, with the slot it fills."""
         if self.variadic is None:
-            for slot, operand in zip(self.slots, self.inputs, strict=False):
-                if operand is not None:
-                    yield slot, operand
-            return
-        for slot in self.slots:
-            for operand in self._operands(slot):
-                yield slot, operand
+            pairs = zip(self.slots, self.inputs, strict=False)
+            return [(slot, operand) for slot, operand in pairs if operand is not None]
+        return [(slot, operand) for slot in self.slots for operand in self._operands(slot)]
 
     def _first(self) -> Operand:
-        return next(self.filled())[1]
+        return self.filled()[0][1]
 
-    def _with_sizes(self, types: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+    def _with_shape_value(self, types: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
         first = types[0]
         if first.element_type not in INDICES:
             return types
@@ -359,12 +359,12 @@ class Operator(Operation):
         if shape is None or math.prod(shape) > MAX_RANK:
             return types
         try:
-            sizes = self.infer_sizes()
+            value = self.infer_shape_value()
         except (UnknownRank, ComputedParameter, ValueError):
             return types
-        if sizes is None or len(sizes) != math.prod(shape):
+        if value is None or len(value) != math.prod(shape):
             return types
-        return (replace(first, sizes=tuple(sizes)), *types[1:])
+        return (replace(first, shape_value=tuple(value)), *types[1:])
 
     def _plain_type(self, element_type: ElementType, shape: Shape | None) -> TensorType:
         """The type of reals; that of the first input where it is the same one, not one like it."""
@@ -374,7 +374,7 @@ class Operator(Operation):
             and first.shape is shape
             and first.element_type is element_type
             and first.quantization is None
-            and first.sizes is None
+            and first.shape_value is None
         ):
             return first
         return TensorType(element_type, shape)
@@ -434,13 +434,17 @@ def _is_float32(operand: Operand) -> bool:
     return operand.type.element_type is ElementType.FLOAT32
 
 
-def sizes_in(operand: Operand) -> tuple[Dim, ...]:
-    """The elements of a small tensor of integers; `UnknownRank` where nothing is known of them."""
+def shape_value_of(operand: Operand) -> tuple[Dim, ...]:
+    """The elements of a small tensor of integers, constant or followed from shapes.
+
+    Raises:
+        UnknownRank: they are not known so.
+    """
     if operand.content is not None and math.prod(operand.content.shape) <= MAX_RANK:
         return tuple(np.asarray(operand.value).ravel().tolist())
-    if operand.type.sizes is None:
+    if operand.type.shape_value is None:
         raise UnknownRank
-    return operand.type.sizes
+    return operand.type.shape_value
 
 
 def _number(slots: Sequence[Slot]) -> None:
@@ -451,6 +455,19 @@ def _number(slots: Sequence[Slot]) -> None:
         if isinstance(slot, Tensors):
             slot.after = len(slots) - 1 - index
             after_variadic = True
+
+
+def _check_alike(filled: Sequence[tuple[Slot, Operand]]) -> None:
+    """`ElementTypeError` where a slot does not share the element type of the one it is like."""
+    first: dict[str, ElementType] = {}
+    for slot, operand in filled:
+        found = slot.element_type(operand)
+        wanted = first.setdefault(slot.like or slot.name, found)
+        if found is not wanted and (slot.like or slot.variadic):
+            raise ElementTypeError(
+                f"{slot.name}: is {found}, but must be "
+                f"{wanted} like {slot.like or 'the first of them'}"
+            )
 
 
 def _constant(name: str, slot: Slot, value: object, before: Sequence[Operand | None]) -> Operand:

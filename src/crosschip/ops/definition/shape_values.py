@@ -1,4 +1,8 @@
-"""Sizes that follow from shapes: known by name as a model is built, computed as it runs."""
+"""Shape values: small tensors of integers that follow from shapes.
+
+While a model is built they are known by name (`TensorType.shape_value`); when it runs they are
+computed, by operations that `Sizes` adds.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from crosschip.ops.definition.operator import (
     UnknownRank,
     operator_named,
     shape_of,
-    sizes_in,
+    shape_value_of,
 )
 
 
@@ -109,8 +113,8 @@ def reshaped(
     return b.add(operator_named("RESHAPE"), input, sizes(wanted))
 
 
-def moved_sizes(operation: Operator) -> Sequence[Dim]:
-    """The elements of the output of an operator that only moves elements, where they are sizes.
+def moved_shape_value(operation: Operator) -> Sequence[Dim]:
+    """The shape value that an operator makes which only moves elements.
 
     Raises:
         UnknownRank: nothing is known of the elements of an input, or there is no such element.
@@ -138,4 +142,4 @@ def _elements(operand: Operand) -> Array:
     shape = operand.type.static_shape
     if shape is None:
         raise UnknownRank
-    return np.array(sizes_in(operand), object).reshape(shape)
+    return np.array(shape_value_of(operand), object).reshape(shape)

@@ -77,7 +77,7 @@ class Slot:
             ModelError: it does not fit; the message says what the slot takes.
         """
         type_ = operand.type
-        if self.reads_reals(operand):
+        if type_.quantization is not None and self.takes_reals:
             if type_.element_type not in QUANTIZABLE:
                 raise ElementTypeError(f"{self.name}: {type_.element_type} cannot be quantized")
             if not _scales_fit(type_):
@@ -92,7 +92,7 @@ class Slot:
 
     def element_type(self, operand: Operand) -> ElementType:
         """The type of the elements that it reads from an operand."""
-        return value_type(operand) if self.reads_reals(operand) else operand.type.element_type
+        return value_type(operand) if self.takes_reals else operand.type.element_type
 
     def encode(self, value: object) -> Array:
         """The array that stands for a plain value."""

@@ -9,7 +9,7 @@ import numpy as np
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.types import ALL_TYPES, INDICES
 from crosschip.ops.definition.kinds import Elementwise
-from crosschip.ops.definition.operator import UnknownRank, operator, operator_named, sizes_in
+from crosschip.ops.definition.operator import UnknownRank, operator, operator_named, shape_value_of
 from crosschip.ops.definition.slots import choice, element_type, flag, tensor
 from crosschip.ops.numerics.casting import PowerRounding, cast
 
@@ -68,10 +68,10 @@ class Cast(Elementwise):
     def infer_element_type(self) -> ElementType:
         return self.dtype
 
-    def infer_sizes(self) -> Sequence[Dim]:
+    def infer_shape_value(self) -> Sequence[Dim]:
         if self.input.type.element_type not in INDICES:
             raise UnknownRank
-        return sizes_in(self.input)
+        return shape_value_of(self.input)
 
     def reference(self, input: Array) -> Array:
         return cast(input, self.dtype, self.saturate, self.round_mode)

@@ -10,7 +10,13 @@ import numpy as np
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
 from crosschip.ir.types import ALL_TYPES, INDICES, NUMBERS, ElementType
 from crosschip.ops.definition.kinds import Layout, shape_asked
-from crosschip.ops.definition.operator import Operator, UnknownRank, operator, shape_of, sizes_in
+from crosschip.ops.definition.operator import (
+    Operator,
+    UnknownRank,
+    operator,
+    shape_of,
+    shape_value_of,
+)
 from crosschip.ops.definition.shapes import axis_in
 from crosschip.ops.definition.slots import index_type, integer, integers, tensor
 from crosschip.ops.standard.arithmetic import Add
@@ -33,7 +39,7 @@ class ShapeOf(Layout):
     def infer_shape(self) -> Shape:
         return (len(shape_of(self.input)),)
 
-    def infer_sizes(self) -> Shape:
+    def infer_shape_value(self) -> Shape:
         return shape_of(self.input)
 
     def reference(self, input: Array) -> Array:
@@ -52,7 +58,7 @@ class Rank(Layout):
     def infer_shape(self) -> Shape:
         return ()
 
-    def infer_sizes(self) -> Shape:
+    def infer_shape_value(self) -> Shape:
         return (len(shape_of(self.input)),)
 
     def reference(self, input: Array) -> Array:
@@ -85,8 +91,8 @@ class Fill(Operator):
             raise ValueError(f"shape: {list(sizes)} has a negative size")
         return sizes
 
-    def infer_sizes(self) -> Sequence[Dim]:
-        return sizes_in(self.value) * math.prod(self.shape)
+    def infer_shape_value(self) -> Sequence[Dim]:
+        return shape_value_of(self.value) * math.prod(self.shape)
 
     def reference(self, value: Array) -> Array:
         return np.full(self.shape, value.reshape(()), value.dtype)
@@ -149,13 +155,13 @@ class Range(Operator):
         if self.start.type.element_type not in INDICES:
             return unknown()
         try:
-            (start,), (end,), (step,) = map(sizes_in, (self.start, self.end, self.step))
+            (start,), (end,), (step,) = map(shape_value_of, (self.start, self.end, self.step))
         except UnknownRank:
             return unknown()
         return end if (start, step) == (0, 1) and not isinstance(end, int) else unknown()
 
-    def infer_sizes(self) -> Sequence[Dim]:
-        (start,), (end,), (step,) = map(sizes_in, (self.start, self.end, self.step))
+    def infer_shape_value(self) -> Sequence[Dim]:
+        (start,), (end,), (step,) = map(shape_value_of, (self.start, self.end, self.step))
         bounds = [size for size in (start, end, step) if isinstance(size, int)]
         if len(bounds) < 3:
             raise UnknownRank

@@ -11,7 +11,7 @@ from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape, unkno
 from crosschip.ir.types import ALL_TYPES
 from crosschip.ops.definition.kinds import Layout
 from crosschip.ops.definition.operator import Operator, operator, operator_named, shape_of
-from crosschip.ops.definition.shape_values import moved_sizes
+from crosschip.ops.definition.shape_values import moved_shape_value
 from crosschip.ops.definition.shapes import axis_in, same
 from crosschip.ops.definition.slots import (
     ComputedParameter,
@@ -34,8 +34,8 @@ class _Joining(Operator):
     moves = True
     parts = tensors(ALL_TYPES)
 
-    def infer_sizes(self) -> Sequence[Dim]:
-        return moved_sizes(self)
+    def infer_shape_value(self) -> Sequence[Dim]:
+        return moved_shape_value(self)
 
 
 @operator("CONCAT", core=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
 from crosschip.ir.dimension import exact_quotient, product
-from crosschip.ops.definition.kinds import Layout
+from crosschip.ops.definition.kinds import Layout, shape_asked
 from crosschip.ops.definition.operator import operator, shape_of
 from crosschip.ops.definition.shape_values import Sizes, reshaped
 from crosschip.ops.definition.shapes import axes_in, axis_in, broadcast
@@ -28,7 +28,7 @@ class Reshape(Layout):
     shape = integers()
 
     def infer_shape(self) -> Shape:
-        asked = self.sizes_asked("shape")
+        asked = shape_asked(self, "shape")
         if sum(size == -1 for size in asked) > 1:
             raise ValueError(f"shape: {list(asked)} has more than one -1")
         if any(isinstance(size, int) and size < -1 for size in asked):
@@ -198,7 +198,7 @@ class Expand(Layout):
     shape = integers()
 
     def infer_shape(self) -> Shape:
-        asked = self.sizes_asked("shape")
+        asked = shape_asked(self, "shape")
         if any(isinstance(size, int) and size < -1 for size in asked):
             raise ValueError(f"shape: {list(asked)} has a negative size")
         sizes = tuple(1 if size == -1 else size for size in asked)

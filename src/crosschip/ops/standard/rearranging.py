@@ -6,7 +6,7 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, ElementType, Operand, Shape
 from crosschip.ir.types import ALL_TYPES, INDICES
-from crosschip.ops.definition.kinds import Layout
+from crosschip.ops.definition.kinds import Layout, shape_asked
 from crosschip.ops.definition.operator import Operator, operator, shape_of
 from crosschip.ops.definition.shape_values import Sizes, reshaped
 from crosschip.ops.definition.shapes import axis_in, same
@@ -41,7 +41,7 @@ class Tile(Layout):
     repeats = integers()
 
     def infer_shape(self) -> Shape:
-        shape, repeats = shape_of(self.input), self.sizes_asked("repeats")
+        shape, repeats = shape_of(self.input), shape_asked(self, "repeats")
         if any(isinstance(count, int) and count < 0 for count in repeats):
             raise ValueError(f"repeats: {list(repeats)} has a negative number")
         rank = max(len(shape), len(repeats))

@@ -12,7 +12,13 @@ from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.dimension import product
 from crosschip.ir.types import BOOLEANS, FLOATS, NUMBERS
 from crosschip.ops.definition.kinds import Elementwise
-from crosschip.ops.definition.operator import Operator, UnknownRank, operator, shape_of, sizes_in
+from crosschip.ops.definition.operator import (
+    Operator,
+    UnknownRank,
+    operator,
+    shape_of,
+    shape_value_of,
+)
 from crosschip.ops.definition.shapes import axes_in, axis_in, unknown_sizes
 from crosschip.ops.definition.slots import ComputedParameter, flag, integer, integers, tensor
 from crosschip.ops.standard.arithmetic import Add, Clip, Div, Mul, Sub
@@ -95,10 +101,10 @@ class ReduceProd(Reduction):
     def reference(self, input: Array) -> Array:
         return np.prod(input, self.axes or None, input.dtype, keepdims=self.keepdim)
 
-    def infer_sizes(self) -> Sequence[Dim]:
+    def infer_shape_value(self) -> Sequence[Dim]:
         if len(shape_of(self.input)) != 1:
             raise UnknownRank
-        return [product(tuple(sizes_in(self.input)))]
+        return [product(tuple(shape_value_of(self.input)))]
 
 
 @operator("REDUCE_MAX", core=True)

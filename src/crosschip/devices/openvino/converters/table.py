@@ -84,7 +84,7 @@ def known_sizes(op: Operator) -> Refusal | None:
     """
     for slot, operand in op.filled():
         is_wide = operand.type.element_type is ElementType.INT64 and not slot.parameter
-        if is_wide and not operand.is_constant and operand.type.sizes is None:
+        if is_wide and not operand.is_constant and operand.type.shape_value is None:
             detail = "int64 is computed in int32, which is for sizes of shapes only"
             return Refusal(slot.name, detail, Rule.COMPUTED)
     beyond = any(o.is_constant and o.type.element_type is ElementType.INT64 for o in op.inputs if o)

@@ -29,7 +29,6 @@ from crosschip.ir import (
 )
 from crosschip.ir.budget import spend
 from crosschip.ir.control import ControlFlow
-from crosschip.ir.frozen import settle
 from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.logical import Not
@@ -260,7 +259,7 @@ def _branches(
 
 def _inserted(op: Context, operation: ControlFlow, names: Sequence[str]) -> tuple[Operand, ...]:
     new_name: Callable[[str], str] = op.values.new_name
-    settle(operation, "origins", (op.origin,))  # it may be built when another one asks for it
+    operation.coming_from([op.origin])  # it may be built when another one asks for it
     return op.values.builder.insert(operation, [new_name(name) for name in names])
 
 

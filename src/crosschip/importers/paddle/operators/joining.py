@@ -52,7 +52,7 @@ def stack(op: Context) -> None:
     parts = op.inputs("X")
     op.make(Stack, parts, op.integer("axis", 0), output="Y")
     if all(part.type.shape == () for part in parts):
-        op.note([entry for part in parts for entry in op.known(part) or (None,)], "Y")
+        op.stacks(parts, "Y")
 
 
 @imports("unstack")

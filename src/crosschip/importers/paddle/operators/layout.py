@@ -22,7 +22,7 @@ from crosschip.ops.standard.slicing import Slice
 def reshape(op: Context) -> None:
     """Make the shape constant where only one size is computed: it follows from the others."""
     slots = ("shape", "ShapeTensor", "Shape")
-    entries = op.entries(*slots)
+    entries = op.constants_among(*slots)
     if entries is None or -1 in entries or entries.count(None) > 1:
         op.make(Reshape, op.input(), op.integers_or_tensor(*slots))
     else:
