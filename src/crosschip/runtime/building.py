@@ -17,6 +17,7 @@ from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.key import Fingerprints, cache_key
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.control import RUNTIME, program_for
+from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Execute, Plan
 from crosschip.runtime.guard import GuardedDevice, GuardedProgram
 from crosschip.runtime.placement.placing import Placement
@@ -82,7 +83,8 @@ def _build_control(segment: Segment, placement: Placement, make: Make) -> Built:
             for part in parts:
                 failing.callback(part.program.close)
             built += parts
-            bodies.append(Plan(body, [part.program for part in parts], own=False).execute)
+            plan = Plan(body, [part.program for part in parts], Copies(), own=False)
+            bodies.append(plan.execute)
         failing.pop_all()
     programs = [part.program for part in built]
     program = program_for(operation, segment.inputs, segment.outputs, bodies, programs)

@@ -43,6 +43,7 @@ from crosschip.ir import (
 from crosschip.ir.closing import Closing
 from crosschip.ir.dimension import name_of
 from crosschip.ir.types import OBJECTS, PYTHONS_TYPES
+from crosschip.runtime.copies import Copied, Copies
 
 T = TypeVar("T")
 
@@ -244,6 +245,7 @@ class GuardedProgram:
     Attributes:
         submits: whether it takes on work and goes on.
         changed: called after it has compiled more.
+        copies: where inputs are counted that had to be copied.
     """
 
     def __init__(
@@ -269,6 +271,7 @@ class GuardedProgram:
         self._objects = any(type_.element_type is ElementType.OBJECT for type_ in types)
         self._rules = call(name, "telling its rules", tuple, program.rules)
         self._accepted: tuple[object, object] = (None, None)
+        self.copies = Copies()
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         """Compute the outputs, an array or other value for each of the model's, of its type.
@@ -279,13 +282,36 @@ class GuardedProgram:
         if self._specializes:
             self._prepare_for(tuple(shapes_of(self._inputs, inputs)))
         if self._alignment > 1:
-            inputs = [_aligned(array, self._alignment) for array in inputs]
+            inputs = self._arranged(inputs)
         try:
             made = self._run(inputs)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # foreign code: whatever it raises is its failure
             raise failure(self.name, "running", error) from error
+        return self._checked(inputs, made)
+
+    def run_into(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> Sequence[Array]:
+        """`run`, with outputs in these arrays where the program can write there.
+
+        Args:
+            inputs: as for `run`.
+            places: for each output an array of any shape and layout, or `None`.
+
+        Returns:
+            As `run`; for a place that has been written, that array.
+
+        Raises:
+            DeviceError: the device failed, or returned something else.
+        """
+        if self._specializes:
+            self._prepare_for(tuple(shapes_of(self._inputs, inputs)))
+        inputs = self._arranged(inputs)
+        usable = [
+            place if place is not None and self._writes(type_, place, inputs) else None
+            for type_, place in zip(self._types, places, strict=True)
+        ]
+        made = call(self.name, "running", self.program.run_into, inputs, usable)
         return self._checked(inputs, made)
 
     def around(self, program: Program) -> GuardedProgram:
@@ -362,6 +388,26 @@ class GuardedProgram:
             call(self.name, "closing a program", self.program.close)
         except DeviceError as error:
             logger.warning("%s", error)
+
+    def _arranged(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        """Inputs in memory that is aligned as the device asks."""
+        arrays = [_aligned(array, self._alignment) for array in inputs]
+        for array, given in zip(arrays, inputs, strict=True):
+            if array is not given:
+                self.copies.add(Copied.INPUT, array)
+        return arrays
+
+    def _writes(self, type_: TensorType, place: Array, inputs: Sequence[Array]) -> bool:
+        """Tell whether a program may write an output of the type into a place."""
+        return (
+            type(place) is np.ndarray
+            and place.dtype == type_.element_type.dtype
+            and place.shape == type_.static_shape
+            and place.flags.c_contiguous
+            and place.flags.aligned
+            and place.ctypes.data % self._alignment == 0
+            and not any(np.may_share_memory(place, array) for array in inputs)
+        )
 
     def _prepare_for(self, shapes: tuple[tuple[int, ...], ...]) -> None:
         if shapes != self._prepared:
@@ -453,7 +499,7 @@ def _described(buffer: Buffer) -> tuple[np.dtype[Any], tuple[int, ...]]:
 
 def _aligned(array: Array, alignment: int) -> Array:
     """The array, or a copy of it, in memory that begins at a multiple of `alignment` bytes."""
-    if type(array) is not np.ndarray or array.dtype.hasobject:
+    if alignment == 1 or type(array) is not np.ndarray or array.dtype.hasobject:
         return array
     if array.ctypes.data % alignment == 0:
         return array
