@@ -10,6 +10,7 @@ import numpy as np
 
 from crosschip.hal import COMPLETED, Buffer, Device, Event, HostBuffer, Submission
 from crosschip.ir import Array, DeviceError, Dim, Model
+from crosschip.runtime.copies import Copies
 from crosschip.runtime.guard import bytes_of, call, shapes_of
 from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.shapes.fixing import Fixed, fixed
@@ -65,6 +66,7 @@ class SpecializedProgram(SegmentProgram):
     ) -> None:
         self.name = name
         self.compile = compile
+        self.copies = Copies()
         # Buffers are worth keeping where they are only if the device has memory of its own.
         self.submits = type(device).allocate is not Device.allocate
         self._device = device
