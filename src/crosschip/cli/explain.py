@@ -1,6 +1,7 @@
 """`crosschip explain`."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,7 @@ from crosschip.cli._show import console, document, table
 from crosschip.drawing import to_dot, to_svg
 from crosschip.ir import InputError
 from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.placement.subgraphs import subgraph_operators, subgraph_text
 
 
@@ -62,8 +64,9 @@ def _report(placement: Placement) -> dict[str, object]:
                 "operations": len(segment.operations),
                 "inputs": [operand.name for operand in segment.inputs],
                 "outputs": [operand.name for operand in segment.outputs],
+                "shapes": way,
             }
-            for segment in placement.every_segment()
+            for segment, way in _segments(placement)
         ],
         "operations": [
             {
@@ -80,18 +83,24 @@ def _report(placement: Placement) -> dict[str, object]:
     }
 
 
+def _segments(placement: Placement) -> Iterator[tuple[Segment, str]]:
+    """The segments, those of bodies too, and what becomes of their open sizes."""
+    yield from zip(placement.every_segment(), placement.every_way(), strict=True)
+
+
 def _print(placement: Placement) -> None:
     table(
         "Segments",
-        ("device", "operations", "reads", "makes"),
+        ("device", "operations", "shapes", "reads", "makes"),
         [
             (
                 segment.device,
                 len(segment.operations),
+                way,
                 ", ".join(operand.name for operand in segment.inputs),
                 ", ".join(operand.name for operand in segment.outputs),
             )
-            for segment in placement.every_segment()
+            for segment, way in _segments(placement)
         ],
         numbers="operations",
     )

@@ -42,8 +42,8 @@ class Sizes:
     Attributes:
         ranges: the values that named sizes take; a size without a range may take any.
         profiles: values of sizes, by name, to compile for at once, sorted by name.
-        specializations: for how many sets of input shapes a device that compiles again for each
-            keeps programs at once; the least recently used is dropped.
+        specializations: for how many sets of input shapes the runtime keeps programs of a device
+            that compiles known sizes only; the least recently used is dropped.
     """
 
     ranges: tuple[Range, ...] = ()

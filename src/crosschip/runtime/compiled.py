@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
-from weakref import finalize, ref
+from weakref import finalize
 
 from crosschip.hal import Buffer, Options
 from crosschip.ir import Array, InputError, Operand
@@ -21,14 +22,15 @@ from crosschip.passes.specialize import concrete
 from crosschip.runtime.cache.whole import remove_abandoned, write_whole
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan
-from crosschip.runtime.guard import GuardedDevice, GuardedProgram, call
+from crosschip.runtime.guard import GuardedDevice, call
 from crosschip.runtime.measuring import typical_inputs
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.places import check_places, placed
+from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.requests import Priority, Request, RequestQueue
 from crosschip.runtime.saving.form import Identity, assembled
-from crosschip.runtime.saving.placements import programs_by_segment
 from crosschip.runtime.signature import Signature
+from crosschip.runtime.statistics import PENDING, Histogram, Statistics
 
 if TYPE_CHECKING:
     from crosschip.runtime.profiling.profile import Profile
@@ -66,7 +68,7 @@ class CompiledModel(Closing):
     def __init__(
         self,
         placement: Placement,
-        programs: Sequence[GuardedProgram],
+        programs: Sequence[SegmentProgram],
         devices: Mapping[str, GuardedDevice],
         options: Options,
         report: CompileReport,
@@ -101,6 +103,8 @@ class CompiledModel(Closing):
             placement.model, options.sizes, self.copies, buffers=self._plan.submits
         )
         self._execute = self._plan.execute
+        self._times = Histogram()
+        self._pending = self._times.pending
         # An entry for each run that is under way: adding and removing one takes no lock.
         self._running: list[None] = []
         self._closed = False
@@ -118,17 +122,6 @@ class CompiledModel(Closing):
     def outputs(self) -> Mapping[str, Operand]:
         """The operands that the caller gets back, by name."""
         return self.placement.model.outputs
-
-    def when_changed(self, act: Callable[[CompiledModel], object]) -> None:
-        """Have something done whenever a program has compiled more, for other shapes."""
-        compiled = ref(self)  # programs do not keep alive what they are a part of
-
-        def changed() -> None:
-            if (held := compiled()) is not None:
-                act(held)
-
-        for _, program in programs_by_segment(self.placement, self._programs):
-            program.changed = changed
 
     def own(self, devices: Iterable[GuardedDevice]) -> None:
         """Close these devices, too, when the model is closed."""
@@ -169,15 +162,22 @@ class CompiledModel(Closing):
         """
         if timeout is not None:
             return self.submit(inputs, outputs, keep, deadline=timeout).result()
+        begin = perf_counter()
         self._running.append(None)
         try:
             arrays = self._signature.arrange(inputs)
             if outputs is not None or keep or (self._plan.submits and _holds_buffers(inputs)):
                 places = check_places(self.outputs, outputs, keep)
-                return self._run_in_place(arrays, places, keep)
-            return dict(zip(self._output_names, self._execute(arrays), strict=True))
+                made = self._run_in_place(arrays, places, keep)
+            else:
+                made = dict(zip(self._output_names, self._execute(arrays), strict=True))
         finally:
             self._running.pop()
+        pending = self._pending
+        pending.append(perf_counter() - begin)
+        if len(pending) > PENDING:
+            self._times.count()
+        return made
 
     def submit(
         self,
@@ -238,7 +238,7 @@ class CompiledModel(Closing):
         return call(device.name, doing, device.device.allocate, type_, concrete(name, shape))
 
     def prepare(self, shapes: Mapping[str, Sequence[int]]) -> None:
-        """Compile for shapes of the inputs, where a device compiles again for each.
+        """Compile for shapes of the inputs, where that is done for each; bodies of loops, too.
 
         Without it, the first run with such shapes does so.
 
@@ -253,11 +253,17 @@ class CompiledModel(Closing):
             raise InputError(f'shapes is {shapes!r}, but must be like {{"x": [1, 3, 224]}}')
         given = {name: concrete(name, shape) for name, shape in shapes.items()}
         sizes = self._signature.sizes(given)
-        for segment, program in zip(self.placement.segments, self._programs, strict=True):
-            types = [operand.type.substitute(sizes) for operand in segment.inputs]
-            known = [type_.static_shape for type_ in types]
-            if all(shape is not None for shape in known):
-                program.prepare([shape for shape in known if shape is not None])
+        for program in self._programs:
+            program.prepare(sizes)
+
+    def statistics(self) -> Statistics:
+        """The figures about the runs so far: calls, times, and for each segment programs and bytes.
+
+        They print as a table; `Statistics.to_json` has them as plain data.
+        """
+        calls, latency = self._times.latency()
+        segments = [found for program in self._programs for found in program.statistics()]
+        return Statistics(calls, latency, segments)
 
     def profile(
         self, inputs: Mapping[str, Any] | None = None, *, runs: int = 10, warm_up: int = 2
@@ -375,9 +381,16 @@ class CompiledModel(Closing):
         keep: Collection[str],
     ) -> dict[str, Any]:
         """`run` for values that have been checked."""
+        begin = perf_counter()
         if outputs or keep or self._plan.submits:
-            return self._run_in_place(values, outputs, keep)
-        return dict(zip(self._output_names, self._plan.execute(values), strict=True))
+            made = self._run_in_place(values, outputs, keep)
+        else:
+            made = dict(zip(self._output_names, self._plan.execute(values), strict=True))
+        pending = self._pending
+        pending.append(perf_counter() - begin)
+        if len(pending) > PENDING:
+            self._times.count()
+        return made
 
     def _run_in_place(
         self,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache as cached
 from functools import partial
@@ -14,22 +14,21 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from crosschip.hal import Device, Kind, Options, Performance, Rule, Sizes, Support
-from crosschip.ir import (
-    Budget,
-    BudgetError,
-    DeviceError,
-    InputError,
-    Model,
-    UnsupportedError,
-)
-from crosschip.ir.budget import check_sizes, spending
+from crosschip.hal import Device, Kind, Options, Performance
+from crosschip.ir import Budget, InputError, Model
+from crosschip.ir.budget import check_sizes
 from crosschip.ir.suggestion import meant
 from crosschip.passes import Specialize, simplify
 from crosschip.passes.specialize import shapes_and_sizes
 from crosschip.runtime.automatic import SLOWEST, Automatic
-from crosschip.runtime.blaming import culprits
-from crosschip.runtime.building import Built, Compiling, Failed, build_all, cache_word
+from crosschip.runtime.building import (
+    Built,
+    Compilation,
+    cache_word,
+    limited,
+    place_and_build,
+    tell_ways,
+)
 from crosschip.runtime.cache.container import recognizes
 from crosschip.runtime.cache.key import Fingerprints, model_key, request_key
 from crosschip.runtime.cache.store import CacheArgument, Store, open_store
@@ -39,15 +38,13 @@ from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.discovery import open_automatic, open_device
 from crosschip.runtime.guard import GuardedDevice
 from crosschip.runtime.measuring import Choice
-from crosschip.runtime.placement.asking import Ask, asking
-from crosschip.runtime.placement.choosing import Refusals
-from crosschip.runtime.placement.constraints import Constraints
 from crosschip.runtime.placement.directives import Directives
 from crosschip.runtime.placement.mixed_precision import in_float
 from crosschip.runtime.placement.placing import Placement, place
-from crosschip.runtime.profiles import check_names
 from crosschip.runtime.saving.form import Identity
 from crosschip.runtime.saving.kept import Kept
+from crosschip.runtime.shapes.arguments import Profiles, Ranges, buckets_from, sizes_from
+from crosschip.runtime.shapes.padding import Buckets
 
 Devices = Literal["auto"] | str | Sequence[str | Device]
 
@@ -67,8 +64,9 @@ def compile(
     performance: str | None = None,
     properties: Properties | None = None,
     configuration: Configuration | str | Path | None = None,
-    ranges: Mapping[str, tuple[int, int]] | None = None,
-    profiles: Sequence[Mapping[str, int]] = (),
+    ranges: Ranges | None = None,
+    profiles: Profiles = (),
+    buckets: Mapping[str, Sequence[int]] | None = None,
     specializations: int = 16,
     partition: str | bytes | Path | None = None,
     mixed_precision: str | bytes | Path | None = None,
@@ -107,11 +105,15 @@ def compile(
             `medium`, `high` or `extreme`; devices keep it as far as they can.
         properties: settings for devices, by device name.
         configuration: what holds where the four above are left out; or the path of a file of it.
-        ranges: the least and the greatest value of open sizes, by the size's name; some devices
-            need them, and inputs outside of them are refused.
-        profiles: values of open sizes, by name, to compile for at once.
-        specializations: for how many sets of input shapes a device that compiles again for each
-            keeps programs.
+        ranges: the least and the greatest value of open sizes, by the size's name, with the usual
+            one between them if you like; or two or three such shapes by the name of an input. Some
+            devices compile once for a range; inputs outside of it are refused.
+        profiles: values of open sizes, by name, to compile for at once; or shapes by the name of an
+            input, or for each input the list of its shapes.
+        buckets: sizes to pad to, by the size's name, where a device compiles for each set of shapes
+            and the operators of its segment compute each row by itself.
+        specializations: for how many sets of input shapes a device that compiles for each keeps
+            programs; the least recently used goes first.
         partition: operators that are kept off the first device and go to processors behind it: the
             path of a configuration of NNAdapter's form, or its content as text or bytes.
         mixed_precision: operators of a quantized model that compute in float32, in a configuration
@@ -147,16 +149,19 @@ def compile(
     settings = Configuration.of(configuration).overridden(
         precision, threads, performance, properties, in_flight
     )
-    options = settings.options(_sizes(ranges or {}, profiles, specializations))
+    check_count("specializations", specializations)
     check_count("queue_size", queue_size)
     directives = Directives(partition, pin, min_segment, max_segments, strict)
     directives.check()
     store = open_store(cache, cache_size, token)
-    given, model, real = _prepared(model, shapes, options.sizes, mixed_precision, budget)
+    given, model, real = _prepared(model, shapes, mixed_precision, budget)
+    types = {name: operand.type for name, operand in model.inputs.items()}
+    sizes = sizes_from(types, ranges, profiles, specializations)
+    options, padded = settings.options(sizes), buckets_from(buckets)
     with ExitStack() as owned:
         opened = _open(devices, settings.properties, properties or {}, owned)
         task = _Task(
-            model, given, real, opened, options, directives, token, store, budget,
+            model, given, real, opened, options, padded, directives, token, store, budget,
             settings.in_flight, queue_size, automatic=devices == "auto",
         )  # fmt: skip
         compiled = task.kept_or_compiled()
@@ -178,6 +183,7 @@ class _Task:
         given: the model before that.
         in_float: what `Placement.in_float` is to say.
         devices: those that it may go to, by name.
+        buckets: the sizes to pad to, by the name of a size.
         automatic: whether the order of the devices is to be found.
         fingerprints: of the model's constants, for all keys.
     """
@@ -187,6 +193,7 @@ class _Task:
     in_float: Sequence[str]
     devices: Mapping[str, GuardedDevice]
     options: Options
+    buckets: Buckets
     directives: Directives
     token: str | bool
     store: Store | None
@@ -216,12 +223,17 @@ class _Task:
         devices = self.devices
         if auto is not None and self.directives.moves:
             devices = _in_order(devices, auto.remembered())
-        with _limited(self.model, self.budget):
+        with limited(self.model, self.budget):
             constraints = self.directives.constraints(self.model, self.given, _kinds(devices))
 
         def build(devices: Mapping[str, GuardedDevice]) -> CompiledModel:
-            make = Compiling(devices, self.options, store, self.fingerprints)
-            placement, built = _place_and_build(self.model, make, constraints, self.budget)
+            compilation = Compilation(
+                devices, self.options, store, constraints, self.budget, self.buckets,
+                fingerprints=self.fingerprints,
+            )  # fmt: skip
+            placement, built = place_and_build(self.model, compilation)
+            tell_ways(placement, compilation)
+            placement.settings = _given(devices, self.options)
             return self._joined(placement, built, devices)
 
         if auto is None or self.directives.moves:
@@ -246,7 +258,8 @@ class _Task:
     @property
     def _identify(self) -> Callable[[], Identity]:
         """Tells the marks of what the call asks for, and holds nothing else of the task."""
-        wishes = self.directives.words(), os.cpu_count() if self.automatic else None
+        padded = sorted((name, list(sizes)) for name, sizes in self.buckets.items())
+        wishes = self.directives.words(), padded, os.cpu_count() if self.automatic else None
         token = self.token if isinstance(self.token, str) else ""
         devices = list(self.devices.values())
         return cached(
@@ -282,8 +295,8 @@ def _automatic(
     """The model on the device that runs it fastest; on several if none runs all of it."""
 
     def count(name: str) -> int:
-        with _limited(model, budget):
-            asks = _asks({name: devices[name]}, options)
+        with limited(model, budget):
+            asks = Compilation({name: devices[name]}, options).asks()
             placed = place(model, asks, partial=True)
         return len(placed.decisions) - len(placed.unplaced)
 
@@ -333,7 +346,10 @@ def explain(
     performance: str | None = None,
     properties: Properties | None = None,
     configuration: Configuration | str | Path | None = None,
-    ranges: Mapping[str, tuple[int, int]] | None = None,
+    ranges: Ranges | None = None,
+    profiles: Profiles = (),
+    buckets: Mapping[str, Sequence[int]] | None = None,
+    specializations: int = 16,
     partition: str | bytes | Path | None = None,
     mixed_precision: str | bytes | Path | None = None,
     pin: Mapping[str, str] | None = None,
@@ -358,20 +374,25 @@ def explain(
     settings = Configuration.of(configuration).overridden(
         precision, threads, performance, properties
     )
-    options = settings.options(_sizes(ranges or {}, ()))
     directives = Directives(partition, pin, min_segment, max_segments, strict)
     directives.check()
-    given, model, real = _prepared(model, shapes, options.sizes, mixed_precision, budget)
+    given, model, real = _prepared(model, shapes, mixed_precision, budget)
+    types = {name: operand.type for name, operand in model.inputs.items()}
+    sizes = sizes_from(types, ranges, profiles, specializations)
+    options, padded = settings.options(sizes), buckets_from(buckets)
     with ExitStack() as owned:
         opened = _open(devices, settings.properties, properties or {}, owned)
         choice = None
         if devices == "auto":
             choice = Automatic(model, opened, options, open_store(cache)).remembered()
         ordered = _in_order(opened, choice)
-        with _limited(model, budget):
+        with limited(model, budget):
             constraints = directives.constraints(model, given, _kinds(ordered))
-            asks = _asks(ordered, options)
-            placement = place(model, asks, constraints=constraints, ask_all=True, partial=True)
+            asked = Compilation(ordered, options, buckets=padded)
+            placement = place(
+                model, asked.asks(), constraints=constraints, ask_all=True, partial=True
+            )
+            tell_ways(placement, asked)
         placement.choice = choice
         placement.settings = _given(opened, options)
         placement.in_float = real
@@ -381,7 +402,6 @@ def explain(
 def _prepared(
     model: Model | Any,
     shapes: Mapping[str, Sequence[int] | int] | None,
-    sizes: Sizes,
     mixed_precision: str | bytes | Path | None,
     budget: Budget | None,
 ) -> tuple[Model, Model, Sequence[str]]:
@@ -390,8 +410,7 @@ def _prepared(
         _check_uncompiled(model)
         # Importers are found where users find them: the runtime itself knows none.
         model = cast(Model, import_module("crosschip").load(model, budget=budget))
-    with _limited(model, budget):
-        check_names(model, sizes)
+    with limited(model, budget):
         if shapes is not None:
             types = {name: operand.type for name, operand in model.inputs.items()}
             model = Specialize(*shapes_and_sizes(types, shapes))(model)
@@ -409,61 +428,6 @@ def _check_uncompiled(source: object) -> None:
         raise InputError(f"{where}: is compiled already; load it with crosschip.load_compiled")
 
 
-@contextmanager
-def _limited(model: Model, budget: Budget | None) -> Iterator[None]:
-    """Spend from a budget; name the model if it costs more."""
-    try:
-        with spending(budget):
-            yield
-    except BudgetError as error:
-        raise BudgetError(f"{model.name}: {error}") from None
-
-
-def _place_and_build(
-    model: Model, make: Compiling, constraints: Constraints, budget: Budget | None
-) -> tuple[Placement, list[Built]]:
-    """Place and compile; what a device said yes to but fails to compile is placed anew."""
-    refusals: Refusals = {}
-    devices, options = make.devices, make.options
-    asks = _asks(devices, options)
-    while True:
-        try:
-            with _limited(model, budget):
-                placement = place(model, asks, refusals, constraints=constraints)
-        except UnsupportedError as error:
-            if not refusals:
-                raise
-            raise DeviceError(str(error)) from error
-        try:
-            placement.settings = _given(devices, options)
-            return placement, build_all(placement, make)
-        except Failed as failed:
-            if len(devices) == 1 or constraints.strict:
-                raise failed.error from failed.error.__cause__
-            count = _refuse(failed, placement, refusals, devices, options)
-            logger.warning("%s; placing %d operations elsewhere", failed, count)
-
-
-def _refuse(
-    failed: Failed,
-    placement: Placement,
-    refusals: Refusals,
-    devices: Mapping[str, GuardedDevice],
-    options: Options,
-) -> int:
-    """Keep the operations that a device failed to compile from it; how many there are."""
-    device = failed.segment.device
-    guilty = culprits(failed, devices[device], options)
-    answers = refusals.setdefault(device, {})
-    detail = str(failed).removeprefix(f"{device}: ")
-    before = len(answers)
-    for decision in placement.every_decision():
-        if decision.device == device and not guilty.isdisjoint(decision.parts):
-            no = Support(False, decision.type, "", Rule.FAILURE, detail)
-            answers[decision.name] = no
-    return len(answers) - before
-
-
 def _given(
     devices: Mapping[str, GuardedDevice], options: Options
 ) -> dict[str, dict[str, str | None]]:
@@ -475,10 +439,6 @@ def _given(
         if wish is not Performance.NONE and wish not in device.modes():
             given[name]["performance"] = None
     return given
-
-
-def _asks(devices: Mapping[str, GuardedDevice], options: Options) -> dict[str, Ask]:
-    return {name: asking(device, options) for name, device in devices.items()}
 
 
 def _open(
@@ -530,30 +490,3 @@ def _open(
 
 def _instances(devices: Devices) -> list[Device]:
     return [] if isinstance(devices, str) else [d for d in devices if isinstance(d, Device)]
-
-
-def _is_size(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _sizes(
-    ranges: Mapping[str, tuple[int, int]],
-    profiles: Sequence[Mapping[str, int]],
-    specializations: int = 16,
-) -> Sizes:
-    if not isinstance(ranges, Mapping) or not all(isinstance(name, str) for name in ranges):
-        raise InputError(f"ranges is {ranges!r}, but must be like {{'N': (1, 8)}}")
-    if not isinstance(profiles, Sequence):
-        raise InputError(f"profiles is {profiles!r}, but must be like [{{'N': 8}}]")
-    for name, bounds in ranges.items():
-        fits = isinstance(bounds, Sequence) and len(bounds) == 2
-        if not fits or not all(map(_is_size, bounds)) or bounds[0] > bounds[1]:
-            raise InputError(f"the range of size {name!r} is {bounds!r}; give it like (1, 8)")
-    for profile in profiles:
-        if not isinstance(profile, Mapping) or not all(map(_is_size, profile.values())):
-            raise InputError(f"profiles has {profile!r}; give sizes by name, like {{'N': 8}}")
-        for name, (least, most) in ranges.items():
-            if not least <= profile.get(name, least) <= most:
-                raise InputError(f"profiles has {profile!r}, but {name} is to be {least} to {most}")
-    check_count("specializations", specializations)
-    return Sizes.of(ranges, profiles, specializations)

@@ -17,8 +17,9 @@ import numpy as np
 from crosschip.hal import Buffer, Event, HostBuffer
 from crosschip.ir import Array, Operand
 from crosschip.runtime.copies import Copied, Copies
-from crosschip.runtime.guard import GuardedProgram, call
+from crosschip.runtime.guard import call
 from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.programs import SegmentProgram
 
 Value = Array | Buffer
 Execute = Callable[[Sequence[Array]], Sequence[Array]]
@@ -28,7 +29,7 @@ Execute = Callable[[Sequence[Array]], Sequence[Array]]
 class _Step:
     """A program, and the numbers of the values that it reads and makes."""
 
-    program: GuardedProgram
+    program: SegmentProgram
     reads: Sequence[int]
     writes: Sequence[int]
 
@@ -50,7 +51,7 @@ class Plan:
     def __init__(
         self,
         placement: Placement,
-        programs: Sequence[GuardedProgram],
+        programs: Sequence[SegmentProgram],
         copies: Copies,
         *,
         own: bool = True,
@@ -76,7 +77,7 @@ class Plan:
         self.execute: Execute = self._execute_arrays
         if self.submits:
             self.execute = self._execute_to_arrays
-        elif len(programs) == 1 and _is_whole(placement):
+        elif len(programs) == 1 and is_whole(placement):
             self.execute = programs[0].run
 
     def execute_values(
@@ -133,7 +134,7 @@ class Plan:
 
     def _submit(
         self, step: _Step, values: list[Any], wanted: Mapping[int | Array, Value]
-    ) -> tuple[GuardedProgram, Any]:
+    ) -> tuple[SegmentProgram, Any]:
         """Hand a program its inputs, and keep where its outputs will be."""
         program = step.program
         inputs = [
@@ -196,7 +197,8 @@ def _source(
     return number[operand], copy
 
 
-def _is_whole(placement: Placement) -> bool:
+def is_whole(placement: Placement) -> bool:
+    """Tell whether the one segment of a model has the model's inputs and outputs, in order."""
     (segment,) = placement.segments
     model = placement.model
     return segment.inputs == tuple(model.inputs.values()) and segment.outputs == tuple(

@@ -15,7 +15,7 @@ from crosschip.passes.specialize import bind
 from crosschip.runtime.arrays import as_array
 from crosschip.runtime.copies import Copied, Copies
 from crosschip.runtime.guard import call, shapes_of
-from crosschip.runtime.profiles import check_ranges
+from crosschip.runtime.shapes.ranges import check_ranges
 
 _READY = 0x101
 """NumPy's flags of an array that is C-contiguous and aligned."""

@@ -23,6 +23,7 @@ from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.profiling.profile import Profile
 from crosschip.runtime.profiling.spans import Recorder, Span, SpanKind
+from crosschip.runtime.programs import SegmentProgram
 
 Value = Array | Buffer
 
@@ -31,7 +32,7 @@ logger = logging.getLogger("crosschip")
 
 def profiled(
     placement: Placement,
-    programs: Sequence[GuardedProgram],
+    programs: Sequence[SegmentProgram],
     arrange: Callable[[], Sequence[Value]],
     runs: int,
     warm_up: int,
@@ -121,7 +122,7 @@ class _Plan:
     def __init__(
         self,
         placement: Placement,
-        programs: Sequence[GuardedProgram],
+        programs: Sequence[SegmentProgram],
         recorder: Recorder,
         told: list[_Told],
         opened: ExitStack,
@@ -160,9 +161,11 @@ class _Plan:
         return self._handed_out(values, own=own)
 
     def _runner(
-        self, segment: Segment, program: GuardedProgram
-    ) -> tuple[GuardedProgram, _Told | None]:
+        self, segment: Segment, program: SegmentProgram
+    ) -> tuple[SegmentProgram, _Told | None]:
         """What runs a segment, and what tells of its steps, if anything does."""
+        if not isinstance(program, GuardedProgram):
+            return program, None
         if isinstance(program.program, ControlProgram):
             return self._control(segment, program.program), None
         try:
@@ -194,7 +197,7 @@ class _Plan:
         again = program_for(operation, segment.inputs, segment.outputs, bodies, ())
         return GuardedProgram(segment.device, None, again, segment.model, 1)
 
-    def _body(self, name: str, body: Placement, programs: Sequence[GuardedProgram]) -> Execute:
+    def _body(self, name: str, body: Placement, programs: Sequence[SegmentProgram]) -> Execute:
         plan = _Plan(body, programs, self._recorder, self._told, self._opened)
 
         def execute(inputs: Sequence[Array]) -> Sequence[Array]:
@@ -207,14 +210,14 @@ class _Plan:
         kind, operations = SpanKind.SEGMENT, segment.operations
         return self._recorder.span(kind, segment.name, segment.device, operations)
 
-    def _submit(self, program: GuardedProgram, inputs: Sequence[Buffer]) -> Sequence[Buffer]:
+    def _submit(self, program: SegmentProgram, inputs: Sequence[Buffer]) -> Sequence[Buffer]:
         submission = program.submit(inputs, [], [b.ready for b in inputs if not b.ready.done])
         with self._recorder.span(SpanKind.WAIT, device=program.name):
             call(program.name, "running", submission.event.wait)
         program.check_rules(submission.outputs)
         return submission.outputs
 
-    def _as_buffer(self, value: Value, program: GuardedProgram) -> Buffer:
+    def _as_buffer(self, value: Value, program: SegmentProgram) -> Buffer:
         if isinstance(value, Buffer) and program.owns(value):
             return value
         return HostBuffer(self._as_array(value))

@@ -16,6 +16,7 @@ from crosschip.runtime.placement.choosing import Assignment
 from crosschip.runtime.placement.placing import EngineSettings, Inside, Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.plain import from_plain, to_plain
+from crosschip.runtime.programs import SegmentProgram
 
 _LARGE = 2**12
 """The bytes from which on a constant is worth leaving out."""
@@ -89,14 +90,15 @@ def restore(plain: Mapping[str, Any], given: Model, models: Sequence[Model]) -> 
 
 
 def programs_by_segment(
-    placement: Placement, programs: Sequence[GuardedProgram]
-) -> Iterator[tuple[Segment, GuardedProgram]]:
+    placement: Placement, programs: Sequence[SegmentProgram]
+) -> Iterator[tuple[Segment, SegmentProgram]]:
     """The segments that devices run, those in bodies too, each with its program."""
     for segment, program in zip(placement.segments, programs, strict=True):
         if segment.device != RUNTIME:
             yield segment, program
             continue
         (operation,) = segment.model.operations
+        assert isinstance(program, GuardedProgram), "the runtime has no others"
         assert isinstance(program.program, ControlProgram), "the runtime has no others"
         held = list(program.program.programs)
         for body in placement.bodies(operation):
