@@ -273,6 +273,7 @@ class GuardedProgram(SegmentProgram):
         self._dtypes = [type_.element_type.dtype for type_ in self._types]
         self._objects = any(type_.element_type is ElementType.OBJECT for type_ in types)
         self._rules = call(name, "telling its rules", tuple, program.rules)
+        self.copies = Copies()
         self._accepted: tuple[object, int, int] = (None, 0, 0)
         self._segment = model.name
         sides = self._inputs, self._types
@@ -282,7 +283,6 @@ class GuardedProgram(SegmentProgram):
         self._bytes_in, self._bytes_out = (
             0 if self._open else sum(map(bytes_of, side)) for side in sides
         )
-        self.copies = Copies()
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         if self._alignment > 1:

@@ -65,6 +65,7 @@ class SpecializedProgram(SegmentProgram):
         padding: Padding,
     ) -> None:
         self.name = name
+        self.copies = Copies()
         self.compile = compile
         self.copies = Copies()
         # Buffers are worth keeping where they are only if the device has memory of its own.
@@ -166,6 +167,8 @@ class SpecializedProgram(SegmentProgram):
         if not model.model.operations:
             return _Specialization(model, None)
         compiled = self.compile(model.model)
+        for program in compiled.programs:
+            program.copies = self.copies
         with self._lock:
             past, count = self._past, len(compiled.programs)
             self._past = replace(
