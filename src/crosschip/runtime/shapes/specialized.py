@@ -67,7 +67,6 @@ class SpecializedProgram(SegmentProgram):
         self.name = name
         self.copies = Copies()
         self.compile = compile
-        self.copies = Copies()
         # Buffers are worth keeping where they are only if the device has memory of its own.
         self.submits = type(device).allocate is not Device.allocate
         self._device = device
