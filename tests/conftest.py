@@ -19,6 +19,9 @@ QUICK = ("ir", "ops", "passes", "drawing", "runtime")
 CHIPS = ("tests", "chips")
 """The folder of tests that need the compilers of chips: run only where it is named."""
 
+WITHOUT_ENGINES = ("tests", "without_engines")
+"""The folder on the path of quick tests' processes; to import what is in it hides the engines."""
+
 ENGINES = ("onnxruntime", "openvino", "xla")
 """The engines in the box, as devices and packages. A test asks those that a parameter names."""
 
@@ -58,7 +61,7 @@ def _hide_engines() -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     folder = collection_path.relative_to(config.rootpath).parts[:2]
-    if folder == CHIPS and not _names_chips(config):
+    if folder == WITHOUT_ENGINES or (folder == CHIPS and not _names_chips(config)):
         return True
     chosen = folder == ("tests",) or (folder[:1] == ("tests",) and folder[1] in QUICK)
     return True if config.getoption("--quick") and not chosen else None

@@ -211,10 +211,12 @@ def test_cell_functions(check: Checker, function: CellFunction) -> None:
         def build(b: Builder, x: Any, more: dict[str, Any] = more) -> Any:
             return cell(b, x, "RNN", **more)
 
-        if check.device.name == "onnxruntime":
-            check(build, (4, 2, 5), rankless_too=False)
-        else:
+        if check.device.name != "onnxruntime":
             check.declines(build, (4, 2, 5), why="activations: must be left out")
+        elif function is CellFunction.SOFTPLUS:
+            check.declines(build, (4, 2, 5), why="activations: SOFTPLUS overflows")
+        else:
+            check(build, (4, 2, 5), rankless_too=False)
 
 
 def test_peepholes_and_coupled_gates(check: Checker) -> None:

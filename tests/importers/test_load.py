@@ -217,7 +217,6 @@ def test_a_size_and_a_shape_together(path: Path) -> None:
         ({"threads": 1.5}, "threads is 1.5"),
         ({"threads": True}, "threads is True"),
         ({"precision": 3}, "there is no precision 3; there are float32"),
-        ({"precision": None}, "there is no precision None"),
         ({"devices": None}, "devices is None, but must be names"),
         ({"devices": 5}, "devices is 5"),
         ({"devices": ["reference", 5]}, "devices is .*5.*but must be names"),
