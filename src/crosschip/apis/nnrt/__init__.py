@@ -1,0 +1,1 @@
+"""NNRt's programming interface: the functions, structures and enumerations of its headers."""
