@@ -1,6 +1,6 @@
 """Writes what the documentation says about devices and operators, out of the code.
 
-python scripts/write_tables.py          # rewrites README.md, docs/operators.md and docs/operators/
+python scripts/write_tables.py          # rewrites README.md and pages in docs/
 python scripts/write_tables.py --check  # says what is stale, exit status 1 if anything is
 """
 
@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from inspect import getdoc
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
+
+import typer
+from typer.core import TyperGroup
 
 import crosschip
+from crosschip import cli
+from crosschip.cli._compiling import Compilation
+from crosschip.hal import Performance
 from crosschip.hal.onnx.converters import converters
 from crosschip.ops import operators
 from crosschip.runtime.catalog import describe, documentation
@@ -22,6 +30,7 @@ from crosschip.runtime.guard import GuardedDevice
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "operators"
+OPTIONS = ROOT / "docs" / "options.md"
 SOURCE = ROOT / "src" / "crosschip"
 
 _ONNX = SOURCE / "hal" / "onnx"
@@ -50,6 +59,8 @@ def main() -> int:
         readme: _filled(readme.read_text("utf-8"), "devices", _device_table(devices, described)),
         chips: _filled(chips.read_text("utf-8"), "lines", _line_table(described)),
         ROOT / "docs" / "operators.md": _index(described),
+        ROOT / "docs" / "command-line.md": _command_line(),
+        OPTIONS: _filled(OPTIONS.read_text("utf-8"), "modes", _mode_table(devices)),
         **{PAGES / f"{op['name'].lower()}.md": _page(op) for op in described},
     }
     stale = [path for path, text in pages.items() if _old(path) != text]
@@ -174,6 +185,87 @@ def _elsewhere(op: Description) -> str:
         return "Nowhere under a name of its own.\n"
     cells = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
     return _table(("system", "name", "code", "operands", "translated"), cells)
+
+
+def _mode_table(devices: Sequence[GuardedDevice]) -> str:
+    modes = [mode for mode in Performance if mode is not Performance.NONE]
+    rows = []
+    for device in devices:
+        with patch("os.cpu_count", return_value=_MANY):
+            told = device.modes()
+        rows.append((f"`{device.name}`", *(_settings(told.get(mode)) for mode in modes)))
+    return _table(("device", *(f"`{mode.value}`" for mode in modes)), rows)
+
+
+def _settings(given: Mapping[str, str] | None) -> str:
+    """An engine's settings; a number of processors, which depends on the machine, in words."""
+    if given is None:
+        return "`None`"
+    numbers = {str(_MANY): "all processors", str(_MANY // 2): "half the processors"}
+    return ", ".join(f"`{name}` = {numbers.get(value, value)}" for name, value in given.items())
+
+
+_MANY = 64
+"""Of a machine's processors, so many that half of them is no other number of a setting."""
+
+
+_COMMAND_LINE = """# The command line
+
+Written by `make docs` from the commands themselves.
+
+Every command takes `--json`, which prints one JSON document and nothing else, and `--help`. The
+exit status is 1 on an error, 2 on wrong usage and 130 after Ctrl-C. On a terminal there are tables
+with lines, and a sign of what takes long; in a pipe or file there is plain aligned text of any
+width, and on standard error a line now and then.
+
+`crosschip --version` prints the version, and `crosschip --install-completion` teaches the shell to
+complete commands, options, devices and operators.
+
+## Compiling
+
+Options of every command that compiles a model, or says how it would. [Options](options.md) and
+[placement](placement.md) say in full what they mean.
+
+"""
+
+
+def _command_line() -> str:
+    """The page of the commands, from what they say of themselves."""
+    commands = dict(_commands("crosschip", typer.main.get_command(cli.app())))
+    shared = {field.name for field in fields(Compilation)}
+    compiling = next(c for c in commands.values() if shared <= {p.name for p in c.params})
+    parts = [_COMMAND_LINE + _parameters([p for p in compiling.params if p.name in shared])]
+    for name, command in commands.items():
+        whole = shared <= {p.name for p in command.params}
+        hidden = {"as_json", *(shared if whole else ())}
+        left = [p for p in command.params if p.name not in hidden]
+        also = "Besides all options of [compiling](#compiling):\n\n" if whole and left else ""
+        parts.append(f"## `{name}`\n\n{command.help}\n\n{also}{_parameters(left)}")
+    return "\n".join(part.rstrip("\n") + "\n" for part in parts)
+
+
+def _commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    """The commands in a group, and in those in it, with what one types for them."""
+    if not isinstance(command, TyperGroup):
+        yield name, command
+        return
+    context = command.make_context(name, [], resilient_parsing=True)
+    for inner in command.list_commands(context):
+        yield from _commands(f"{name} {inner}", command.get_command(context, inner))
+
+
+def _parameters(parameters: Sequence[Any]) -> str:
+    rows = []
+    for each in sorted(parameters, key=lambda each: each.param_type_name):
+        is_option = each.param_type_name == "option"
+        names = [*each.opts, *each.secondary_opts] if is_option else [each.name.upper()]
+        default = each.default if each.default not in (None, False, "", ()) else ""
+        default = getattr(default, "value", default)
+        default = "" if callable(default) or default is True else default
+        rows.append(
+            (" ".join(f"`{n}`" for n in names), f"`{default}`" if default != "" else "", each.help)
+        )
+    return _table(("", "default", "what it does"), rows) if rows else ""
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

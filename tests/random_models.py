@@ -318,7 +318,10 @@ def _integers(g: Growing) -> Operand:
     shape = g.draw(st.sampled_from([(1, 2, 3, 2), (2, 2), (2, 2, 1, 3), (0, 2, 3, 1)]))
     type_ = g.draw(st.sampled_from([ElementType.INT8, ElementType.UINT8]))
     axis = g.draw(st.sampled_from([None, None, 0, 1]))
-    quantization = _quantization(g) if axis is None else _by_index(g, axis, shape[axis])
+    signed = type_ is ElementType.INT8
+    quantization = (
+        _quantization(g, signed=signed) if axis is None else _by_index(g, axis, shape[axis])
+    )
     operand = g.declare("integers", _drawn(g, type_, shape), quantization)
     g.integers.append(operand)
     return operand
@@ -331,8 +334,9 @@ def _drawn(g: Growing, type_: ElementType, shape: tuple[int, ...]) -> Array:
     return array
 
 
-def _quantization(g: Growing) -> Quantization:
-    return Quantization((g.draw(st.sampled_from([0.5, 0.1, 0.7, 1 / 256])),), (g.pick(0, 3, -7),))
+def _quantization(g: Growing, *, signed: bool = False) -> Quantization:
+    zero_point = g.pick(0, 3, -7) if signed else g.pick(0, 3, 17)
+    return Quantization((g.draw(st.sampled_from([0.5, 0.1, 0.7, 1 / 256])),), (zero_point,))
 
 
 def _by_index(g: Growing, axis: int, size: int) -> Quantization:
@@ -350,7 +354,7 @@ def _declared(g: Growing) -> Quantization | None:
 
 def _weights(g: Growing, *shape: int) -> Operand:
     """Constant weights: quantized, for each output channel or as a whole."""
-    quantization = _by_index(g, 0, shape[0]) if g.flip() else _quantization(g)
+    quantization = _by_index(g, 0, shape[0]) if g.flip() else _quantization(g, signed=True)
     return g.b.constant(_drawn(g, ElementType.INT8, shape), quantization=quantization)
 
 

@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    __version__: str
+
     from crosschip.importers import load as load
     from crosschip.ir import Budget as Budget
     from crosschip.ir import Builder as Builder
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from crosschip.runtime.compiled import CompiledModel as CompiledModel
     from crosschip.runtime.compiler import compile as compile
     from crosschip.runtime.compiler import explain as explain
+    from crosschip.runtime.configuration import Configuration as Configuration
     from crosschip.runtime.discovery import list_devices as list_devices
     from crosschip.runtime.requests import Priority as Priority
     from crosschip.runtime.saving.loading import load_compiled as load_compiled
@@ -30,6 +33,7 @@ _HOMES = {
     "Budget": "crosschip.ir",
     "Builder": "crosschip.ir",
     "CompiledModel": "crosschip.runtime.compiled",
+    "Configuration": "crosschip.runtime.configuration",
     "Error": "crosschip.ir",
     "Memory": "crosschip.runtime.cache.store",
     "Model": "crosschip.ir",
@@ -41,10 +45,12 @@ _HOMES = {
     "load_compiled": "crosschip.runtime.saving.loading",
 }
 
-__all__ = sorted(_HOMES)
+__all__ = sorted([*_HOMES, "__version__"])
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("crosschip")
     if name not in _HOMES:
         raise AttributeError(f"module 'crosschip' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

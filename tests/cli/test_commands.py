@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import threading
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -339,15 +339,16 @@ def test_a_long_name_leaves_room_for_the_rest(capsys: pytest.CaptureFixture[str]
     assert shown.count("x") == 101
 
 
-class Impatient:
-    """A timer that does not wait."""
+class Impatient(threading.Event):
+    """The end of something that takes three looks, none of which waits."""
 
-    def __init__(self, seconds: float, say: Callable[[], None]) -> None:
-        assert seconds > 1
-        self.start, self.daemon = say, False
+    looks = 0
 
-    def cancel(self) -> None:
-        self.start = lambda: pytest.fail("is started after its end")
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None
+        assert timeout > 1
+        self.looks += 1
+        return self.looks > 3
 
 
 def test_a_log_says_what_takes_long(
@@ -355,6 +356,9 @@ def test_a_log_says_what_takes_long(
 ) -> None:
     with doing("at once"):
         pass
-    monkeypatch.setattr(_show, "Timer", Impatient)
-    with doing("compiling [b]"):
-        assert capsys.readouterr().err == "compiling [b] …\n"
+    clock = iter([0.0, 2.0, 32.0, 62.0])
+    monkeypatch.setattr(_show, "monotonic", lambda: next(clock))
+    _show.say_until(Impatient(), "compiling [b]")
+    assert capsys.readouterr().err == (
+        "compiling [b] …\ncompiling [b] … (32 s)\ncompiling [b] … (62 s)\n"
+    )

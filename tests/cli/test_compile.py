@@ -66,6 +66,20 @@ def test_a_compiled_model_is_timed(crosschip: Crosschip, model: Path, tmp_path: 
     report = crosschip("bench", path, *sizes, "--runs", 3, "--json").document
     assert report["crosschip"]["median_ms"] > 0
     assert report["against"] == {}
+    assert report["threads"] is None
+    assert "threads left to the devices" in crosschip("bench", path, *sizes, "--runs", 1).out
+
+
+def test_a_compiled_model_is_profiled(crosschip: Crosschip, model: Path, tmp_path: Path) -> None:
+    path = written(crosschip, model, tmp_path, "--devices", "reference")
+    sizes = ("--shape", "N=2", "--shape", "H=5")
+    report = crosschip("profile", path, *sizes, "--runs", 1, "--json").document
+    uncompiled = crosschip(
+        "profile", model, *sizes, "--runs", 1, "--devices", "reference", "--no-cache", "--json"
+    ).document
+    assert [segment["device"] for segment in report["segments"]] == ["reference"]
+    steps, others = ([s["operations"] for s in r["steps"]] for r in (report, uncompiled))
+    assert sorted(steps) == sorted(others) != []
 
 
 @pytest.mark.parametrize(
@@ -76,6 +90,7 @@ def test_a_compiled_model_is_timed(crosschip: Crosschip, model: Path, tmp_path: 
         ["run", "--no-cache"],
         ["bench", "--against", "openvino"],
         ["bench", "--threads", "2"],
+        ["profile", "--performance", "low"],
     ],
     ids=" ".join,
 )

@@ -62,7 +62,7 @@ def ended(process: subprocess.Popen[bytes]) -> None:
     assert process.returncode == 130
 
 
-@pytest.mark.parametrize("where", ["_app", "run"])
+@pytest.mark.parametrize("where", ["app", "run"])
 def test_an_interruption_ends_the_command(where: str) -> None:
     process = started(SLOW_COMMAND.format(where=where))
     process.send_signal(signal.SIGINT)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from crosschip import __version__ as crosschip_version
+
 SCRIPT = Path(sys.executable).with_name("crosschip")
 RUN = ("--devices", "reference", "--no-cache", "--shape", "image=1x3x4x8")
 
@@ -34,7 +36,15 @@ def test_an_error_is_a_line_and_status_1(model: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "completed"), [("crosschip exp", "explain"), ("crosschip run --prec", "--precision")]
+    ("typed", "completed"),
+    [
+        ("crosschip exp", "explain"),
+        ("crosschip run --prec", "--precision"),
+        ("crosschip run --devices onnx", "onnxruntime"),
+        ("crosschip run --devices openvino,ref", "openvino,reference"),
+        ("crosschip run --performance ext", "extreme"),
+        ("crosschip ops CONV_2D_T", "CONV_2D_TRANSPOSE"),
+    ],
 )
 def test_the_shell_completes(typed: str, completed: str) -> None:
     count = len(typed.split()) - 1
@@ -54,3 +64,30 @@ def test_a_terminal_of_another_encoding_gets_its_document(model: Path, encoding:
     done = crosschip("run", model, *RUN, "--json", PYTHONIOENCODING=encoding, PYTHONUTF8="0")
     assert (done.returncode, done.stderr) == (0, b"")
     assert json.loads(done.stdout)["outputs"][0]["name"] == "[bold]概率"
+
+
+def test_the_version_asks_for_nothing_else() -> None:
+    code = (
+        "import sys; from crosschip.cli import run; run(['--version']); "
+        "print(*sorted(m for m in sys.modules if m in ('numpy', 'onnx', 'rich', 'crosschip.ir')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout.decode().split() == ["crosschip", crosschip_version]
+
+
+def test_every_encoding_gets_its_tables(model: Path) -> None:
+    done = crosschip("run", model, *RUN, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"[bold]\\u6982\\u7387" in done.stdout
+
+
+def test_long_lines_are_whole_in_a_pipe() -> None:
+    done = crosschip("devices", COLUMNS="40")
+    devices, properties = done.stdout.decode("ascii").split("\n\nProperties, for --property\n")
+    head, *rows = devices.splitlines()[1:]
+    assert head.split() == ["name", "vendor", "kind", "version", "available"]
+    column = head.index("available")
+    names = [row.split()[0] for row in rows if row]
+    assert names == sorted(names)
+    assert all(row[column:].strip() for row in rows if row)
+    assert "\nonnxruntime.spinning  1: idle threads wait for work in a loop" in properties

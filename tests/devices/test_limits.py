@@ -9,7 +9,7 @@ import pytest
 
 from crosschip.ir import Builder, DeviceError
 from crosschip.ops.numerics.cells import CellFunction
-from crosschip.ops.standard.activation import Celu, HardSigmoid, HardSwish, Selu
+from crosschip.ops.standard.activation import Celu, Elu, HardSigmoid, HardSwish, Selu
 from crosschip.ops.standard.comparison import (
     Comparison,
     Equal,
@@ -74,6 +74,8 @@ ONNXRUNTIME: list[tuple[Build, tuple[int, ...], str]] = [
 ]
 OPENVINO: list[tuple[Build, tuple[int, ...], str]] = [
     (lambda b, x: b.add(HardSigmoid, x, 0.0, 0.5), (3,), "alpha: is 0"),
+    (lambda b, x: b.add(HardSigmoid, x, 0.5, -np.inf), (3,), "beta: is -inf"),
+    (lambda b, x: b.add(Elu, x, np.inf), (3,), "alpha: is inf"),
     (lambda b, x: b.add(HardSwish, x, 1.0, 0.0), (3,), "beta: is 0"),
     (lambda b, x: b.add(Selu, x, gamma=0.0), (3,), "gamma: is 0"),
     (lambda b, x: b.add_all(TopK, x, 0, -1), (3,), "k: is 0"),

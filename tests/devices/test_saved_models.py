@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from onnx import parser
 import crosschip
 from crosschip.hal import Sizes
 from crosschip.importers import load
-from crosschip.ir import Extension
+from crosschip.ir import DeviceError, Extension
 from crosschip.ir.bodies import every_operation
 from crosschip.runtime.measuring import typical_inputs
 
@@ -22,19 +23,23 @@ MODELS = [
     "control/pdmodel/loop_in_loop",
     "control/pdmodel/growing",
 ]
-DEVICES = ["onnxruntime", "openvino,onnxruntime", "xla,reference", "openvino,reference"]
+DEVICES = ["onnxruntime", "openvino,onnxruntime", "openvino,reference"]
+ON_XLA = MODELS[:2]
+"""Models whose sizes are all known once those of their inputs are."""
 
 
-@pytest.mark.parametrize("devices", DEVICES)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("name", "devices"), [*product(MODELS, DEVICES), *product(ON_XLA, ["xla,reference"])]
+)
 def test_what_is_loaded_answers_as_what_was_saved(
     models: Path, tmp_path: Path, name: str, devices: str
 ) -> None:
     """And the file is hardly larger than the weights: they are in it once."""
     model = load(models / name)
     inputs = typical_inputs(model, Sizes())
+    shapes = {name: array.shape for name, array in inputs.items()} if "xla" in devices else None
     path = tmp_path / "model.chips"
-    with crosschip.compile(model, devices, cache=False, threads=1) as compiled:
+    with crosschip.compile(model, devices, cache=False, threads=1, shapes=shapes) as compiled:
         expected = compiled.run(inputs)
         compiled.save(path)
     with crosschip.load_compiled(path) as loaded:
@@ -46,13 +51,24 @@ def test_what_is_loaded_answers_as_what_was_saved(
     assert path.stat().st_size < 1.25 * weights + 1_000_000
 
 
+def test_a_program_for_each_set_of_shapes_is_no_file(models: Path) -> None:
+    model = load(models / "control/pdmodel/growing")
+    with crosschip.compile(model, "xla,reference", cache=False) as compiled:
+        compiled.run(typical_inputs(model, Sizes()))
+        with pytest.raises(DeviceError, match="xla compiles a program for each set"):
+            compiled.to_bytes()
+
+
 @pytest.mark.parametrize("device", ["openvino", "xla"])
 def test_the_precision_is_the_one_that_was_asked_for(models: Path, device: str) -> None:
-    model = load(models / "control/pdmodel/growing")
+    model = load(models / "onnx/mobilenet_v3_small.onnx")
+    shapes = dict.fromkeys(model.inputs, (1, 3, 224, 224))
     tokens = set()
     for precision in ("float32", "bfloat16"):
         devices = [device, "reference"]
-        with crosschip.compile(model, devices, cache=False, precision=precision) as compiled:
+        with crosschip.compile(
+            model, devices, cache=False, precision=precision, shapes=shapes
+        ) as compiled:
             content, token = compiled.to_bytes(), compiled.token
         with crosschip.load_compiled(content) as loaded:
             assert loaded.options.precision.value == precision

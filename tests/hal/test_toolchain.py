@@ -138,11 +138,17 @@ def test_a_wrong_number_of_seconds_is_an_error() -> None:
         HabitsDevice({"seconds": "soon"})
 
 
-def test_open_sizes_are_declined_with_advice(device: HabitsDevice) -> None:
+def test_open_sizes_are_compiled_one_by_one(device: HabitsDevice, tmp_path: Path) -> None:
+    """Asked about once, with made-up sizes, and later loaded from the cache."""
     b = Builder("open")
     b.output("y", b.add(Sqrt, b.input("x", TensorType(FLOAT32, (symbol("N"), 2)))))
-    compiled = cc.compile(b.build(), [device, "reference"], properties={})
-    assert "the size N is open; fix it with shapes=" in str(compiled.placement.decisions[0].reasons)
+    for compilations in (1, 0):
+        with cc.compile(b.build(), [device], precision="float16", cache=tmp_path) as compiled:
+            device.asked  # noqa: B018  # forgets what has been asked to place the model
+            for size in (3, 3, 4, 3):
+                x = np.full((size, 2), 4, np.float32)
+                np.testing.assert_allclose(compiled(x), np.full((size, 2), 2), rtol=1e-3)
+            assert len([line for line in device.asked if "Sqrt" in line]) == 2 * compilations
 
 
 def test_the_rest_goes_elsewhere(tmp_path: Path) -> None:

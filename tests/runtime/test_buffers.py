@@ -1,11 +1,10 @@
-"""Devices with memory of their own, which take on work and go on, and compile again for shapes."""
+"""Devices with memory of their own, which take on work and go on."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,13 +16,11 @@ from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import (
     Buffer,
     Capabilities,
-    CompileError,
     Event,
     HostBuffer,
     HostEvent,
     Options,
     Program,
-    Sizing,
     Submission,
 )
 from crosschip.ir import (
@@ -33,7 +30,6 @@ from crosschip.ir import (
     Error,
     InputError,
     Model,
-    UnsupportedError,
     symbol,
 )
 from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
@@ -273,124 +269,7 @@ def test_many_threads_run_while_one_closes() -> None:
             assert all("has been closed" in run.result() for run in runs)
 
 
-class Jit(DelegatingDevice):
-    """A device that compiles again for each set of input shapes."""
-
-    def __init__(self, **more: Any) -> None:
-        super().__init__(**more)
-        self.prepared: list[tuple[tuple[int, ...], ...]] = []
-
-    def compile(self, model: Model, options: Options) -> Program:
-        super().compile(model, options)
-        return JitProgram(self, model, options, [])
-
-    def load(self, saved: bytes, model: Model, options: Options) -> Program:
-        known = [((size,),) for size in saved]
-        return JitProgram(self, model, options, known)
-
-
-class JitProgram(ReferenceProgram):
-    specializes = True
-
-    def __init__(self, device: Jit, model: Model, options: Options, known: list[Any]) -> None:
-        super().__init__(model)
-        self.device, self.limit, self.known = device, options.sizes.specializations, known
-
-    def prepare(self, shapes: Sequence[tuple[int, ...]]) -> bool:
-        if tuple(shapes) in self.known:
-            return False
-        if shapes[0][0] == 13:
-            raise RuntimeError("13 is an unlucky number")
-        self.device.prepared.append(tuple(shapes))
-        self.known[:] = [*self.known, tuple(shapes)][-self.limit :]
-        return True
-
-    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        assert tuple(array.shape for array in inputs) in self.known
-        return super().run(inputs)
-
-    def save(self) -> bytes:
-        return bytes(shapes[0][0] for shapes in self.known)
-
-
 OPEN = model_of(lambda b, x: b.add(Relu, x), float32(symbol("N")))
-
-
-def ones(size: int) -> Mapping[str, Array]:
-    return {"x0": np.ones(size, np.float32)}
-
-
-def test_profiles_are_compiled_at_once_and_other_shapes_before_they_run() -> None:
-    device = Jit(name="jit")
-    profiles = [{"N": 2}, {"N": 3}]
-    with crosschip.compile(OPEN, [device], cache=False, profiles=profiles) as model:
-        assert device.prepared == [((2,),), ((3,),)]
-        for size in (2, 3, 4, 4, 2):
-            model.run(ones(size))
-        assert device.prepared == [((2,),), ((3,),), ((4,),)]
-        model.prepare({"x0": (5,)})
-        model.run(ones(5))
-        assert device.prepared[3:] == [((5,),)]
-        with pytest.raises(CompileError, match=r"jit: .*compiling for \[13\].*unlucky"):
-            model.run(ones(13))
-
-
-def test_a_program_that_has_compiled_more_is_saved_again(tmp_path: Path) -> None:
-    for expected in (["miss", [((2,),), ((3,),)]], ["hit", []]):
-        device = Jit(name="jit")
-        with crosschip.compile(OPEN, [device], cache=tmp_path, profiles=[{"N": 2}]) as model:
-            model.run(ones(3))
-            assert [model.report.cache, device.prepared] == expected
-
-
-def test_so_many_specializations_live() -> None:
-    device = Jit(name="jit")
-    with crosschip.compile(OPEN, [device], cache=False, specializations=2) as model:
-        for size in (1, 2, 3, 1):
-            model.run(ones(size))
-    assert len(device.prepared) == 4
-
-
-def test_a_profile_that_does_not_compile_goes_elsewhere() -> None:
-    devices = [Jit(name="jit"), DelegatingDevice(name="cpu")]
-    with crosschip.compile(OPEN, devices, cache=False, profiles=[{"N": 13}]) as model:
-        assert model.placement.decisions[0].device == "cpu"
-
-
-class Bounded(DelegatingDevice):
-    sizing = Sizing.BOUNDED
-
-    def capabilities(self) -> Capabilities:
-        return Capabilities(sizing=self.sizing, max_rank=2)
-
-
-class Fixed(Bounded):
-    sizing = Sizing.FIXED
-
-
-def test_open_sizes_need_a_range_where_a_device_says_so() -> None:
-    with pytest.raises(UnsupportedError, match="the size N has no bounds; give them with ranges="):
-        crosschip.compile(OPEN, [Bounded(name="npu")], cache=False)
-    with crosschip.compile(OPEN, [Bounded(name="npu")], cache=False, ranges={"N": (1, 4)}) as model:
-        model.run(ones(4))
-        with pytest.raises(InputError, match="N is 5, but the model was compiled for 1 to 4"):
-            model.run(ones(5))
-
-
-def test_sizes_must_be_fixed_where_a_device_says_so() -> None:
-    with pytest.raises(UnsupportedError, match="the size N is open; fix it with shapes="):
-        crosschip.compile(OPEN, [Fixed(name="npu")], cache=False, ranges={"N": (1, 4)})
-    with crosschip.compile(OPEN, [Fixed(name="npu")], cache=False, shapes={"x0": (2,)}) as model:
-        model.run(ones(2))
-    deep = model_of(lambda b, x: b.add(Relu, x), float32(1, 1, 1))
-    with pytest.raises(UnsupportedError, match="has 3 axes, more than 2"):
-        crosschip.compile(deep, [Fixed(name="npu")], cache=False)
-
-
-@pytest.mark.parametrize("bounds", [(-1, 4), (5, 4), 3, (1,), ("a", "b"), (True, 2)])
-def test_a_range_that_is_none_is_refused(bounds: Any) -> None:
-    with pytest.raises(InputError, match="range of size 'N'"):
-        crosschip.compile(OPEN, "reference", cache=False, ranges={"N": bounds})
 
 
 @pytest.mark.parametrize("shape", [3, "ab", (-1, 3), None])

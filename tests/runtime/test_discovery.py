@@ -142,6 +142,7 @@ def test_every_device_is_a_line_and_none_a_traceback(installed: Mapping[str, str
         "simulated": False,
         "available": True,
         "reason": "",
+        "properties": {"cores": "how many cores to use"},
     }
     for name, reason in REASONS.items():
         assert not found[name]["available"], name
@@ -267,7 +268,7 @@ def test_a_device_is_called_by_its_entry_point() -> None:
 def test_a_device_that_fails_to_load_is_an_error_where_it_is_asked_for() -> None:
     with pytest.raises(DeviceError, match=r"device 'broken' failed to load: .*does not answer"):
         crosschip.compile(chain(Relu), "cpu,broken", cache=False)
-    with pytest.raises(DeviceError, match="no device 'tpu'; installed are: broken, cpu, gpu"):
+    with pytest.raises(DeviceError, match=r"no device 'tpu' .*; installed are: broken, cpu, gpu"):
         discovery.open_device("tpu")
 
 
@@ -384,7 +385,9 @@ def test_two_chips_of_one_device_share_a_model() -> None:
     own = DelegatingDevice(name="own", declines=["TANH"])
     with crosschip.compile(chain(Tanh), [own, "acme:1", "acme:0"], cache=False) as model:
         assert model.placement.decisions[0].device == "acme:1"
-    with pytest.raises(DeviceError, match="no device 'acme:9'; there are: acme:0, acme:1, acme:2"):
+    with pytest.raises(
+        DeviceError, match=r"no device 'acme:9'.*; there are: acme:0, acme:1, acme:2"
+    ):
         crosschip.compile(chain(Relu), "acme:9", cache=False)
 
 

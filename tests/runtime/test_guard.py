@@ -311,7 +311,7 @@ def test_a_program_that_does_not_say_how_it_runs_is_an_error() -> None:
     class Secretive(DelegatingDevice):
         def compile(self, model: Any, options: Any) -> Program:
             class Silent(ReferenceProgram):
-                specializes = property(lambda self: 1 / 0)
+                run = property(lambda self: 1 / 0)
 
             return Silent(model)
 

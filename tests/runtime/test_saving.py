@@ -72,6 +72,7 @@ def told(placement: Placement) -> list[object]:
         [(s.device, s.name, [o.name for o in s.operations]) for s in placement.every_segment()],
         [decision.name for decision in placement.fallbacks],
         placement.choice,
+        placement.settings,
     ]
 
 
@@ -106,6 +107,7 @@ MAKERS: dict[str, Callable[[], list[DelegatingDevice]]] = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(examples(), st.sampled_from(sorted(MAKERS)), st.integers(0, 3))
 def test_what_is_loaded_is_what_was_saved(example: Example, kind: str, joined: int) -> None:
@@ -526,6 +528,7 @@ def put(plain: Any, place: Sequence[Any], value: object) -> Any:
     return copy
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.data())
 def test_a_header_of_another_make_is_refused(data: st.DataObject) -> None:
@@ -538,6 +541,7 @@ def test_a_header_of_another_make_is_refused(data: st.DataObject) -> None:
         check_forgery(forged(changed, parts))
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.data())
 def test_a_placement_of_another_make_is_refused(data: st.DataObject) -> None:

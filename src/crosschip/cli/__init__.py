@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ def main() -> None:
     The exit status is 1 on an error, 2 on wrong usage, and 130 after an interruption, which takes
     back what is half done; a second interruption does not wait for that.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     interruption = _Interruption()
     try:
         status = run(sys.argv[1:])
@@ -36,42 +40,37 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run a command and return its exit status."""
-    from crosschip.ir import Error
-
     try:
-        _app()(arguments, prog_name="crosschip")
+        app()(arguments, prog_name="crosschip")
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else 0
-    except Error as error:
+    except Exception as error:
+        # Not before something is wrong: a command that needs no model answers at once.
+        from crosschip.ir import Error
+
+        if not isinstance(error, Error):
+            raise
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def _app() -> typer.Typer:
-    from importlib import import_module
-    from pkgutil import iter_modules
-
+def app() -> typer.Typer:
+    """The commands, none of which is imported yet."""
     import typer
 
-    from crosschip.cli._options import general
+    from crosschip.cli._commands import Commands, general
 
-    app = typer.Typer(
+    made = typer.Typer(
+        cls=Commands,
         help="One model, any AI chip: load, place, compile, cache and run, and say why.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(general)
-    for module in iter_modules(__path__):
-        if not module.name.startswith("_"):
-            loaded = import_module(f"{__name__}.{module.name}")
-            if hasattr(loaded, "app"):
-                app.add_typer(loaded.app, name=module.name)
-            else:
-                app.command(module.name)(loaded.command)
-    return app
+    made.callback()(general)
+    return made
 
 
 def _loads_extension(frame: Any) -> bool:

@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from crosschip.hal import Performance as PerformanceMode
+from crosschip.hal import Precision as Arithmetic
 from crosschip.ir import Array, Budget, InputError, Model
+from crosschip.ir.suggestion import meant
 from crosschip.runtime.inputs import random_inputs, read_array
 
 ModelPath = Annotated[
     Path, typer.Argument(help="A .pdmodel, a Paddle 3 .json, an .onnx, or a folder with one.")
 ]
+
+
+def _device_names(incomplete: str) -> list[str]:
+    """The lists of devices that may be meant, for the shell."""
+    from crosschip.runtime.discovery import origins
+
+    before, comma, begun = incomplete.rpartition(",")
+    named = before.split(",")
+    names = [*origins()] if comma else ["auto", *origins()]
+    return [before + comma + n for n in names if n.startswith(begun) and n not in named]
+
+
 Devices = Annotated[
-    str, typer.Option(help="Devices in the order of preference, as in openvino,onnxruntime.")
+    str,
+    typer.Option(
+        help="Devices in the order of preference, as in openvino,onnxruntime; auto takes the one "
+        "that is fastest.",
+        autocompletion=_device_names,
+    ),
 ]
 Shapes = Annotated[
     list[str] | None,
@@ -24,7 +44,10 @@ Shapes = Annotated[
 ]
 Inputs = Annotated[
     list[str] | None,
-    typer.Option("--input", help="Read an input from a file, as in x=image.npy."),
+    typer.Option(
+        "--input",
+        help="An input from a file, as in x=image.npy, or random of a shape, as in x=1x3x48x320.",
+    ),
 ]
 Seed = Annotated[int, typer.Option(help="Of the random inputs; their integers are 0 or 1.")]
 Properties = Annotated[
@@ -43,7 +66,25 @@ Threads = Annotated[
     int | None, typer.Option(min=1, help="How many processor threads a run may use.")
 ]
 Precision = Annotated[
-    str, typer.Option(help="Arithmetic for float32 operations: float32, bfloat16 or float16.")
+    str | None,
+    typer.Option(
+        help="Arithmetic for float32 operations: float32, bfloat16 or float16.",
+        autocompletion=lambda: [mode.value for mode in Arithmetic],
+    ),
+]
+Performance = Annotated[
+    str | None,
+    typer.Option(
+        help="Balance of speed and power: none, low, medium, high or extreme.",
+        autocompletion=lambda: [mode.value for mode in PerformanceMode],
+    ),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        help="A TOML file with precision, threads, performance and properties; options on the "
+        "command line come before it."
+    ),
 ]
 Partition = Annotated[
     str | None,
@@ -97,18 +138,41 @@ def shapes(given: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
     return found
 
 
+_SHAPE = re.compile(r"\d+(x\d+)*")
+
+
 def files(given: Sequence[str] | None) -> dict[str, Path]:
     """The files that `--input NAME=FILE` gives, by input.
 
     Raises:
         typer.BadParameter: one is not like that.
     """
+    return {name: Path(text) for name, text in _inputs(given).items() if not _SHAPE.fullmatch(text)}
+
+
+def given_shapes(given: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
+    """The shapes that `--input NAME=1x3x48x320` gives, by input.
+
+    Raises:
+        typer.BadParameter: one is not like that.
+    """
+    return {
+        name: tuple(map(int, text.split("x")))
+        for name, text in _inputs(given).items()
+        if _SHAPE.fullmatch(text)
+    }
+
+
+def _inputs(given: Sequence[str] | None) -> dict[str, str]:
+    """What `--input` says of each input."""
     found = {}
     for text in given or ():
-        name, _, file = text.partition("=")
-        if not name or not file:
-            raise typer.BadParameter(f"{text!r} is not like x=image.npy", param_hint="--input")
-        found[name] = Path(file)
+        name, _, value = text.partition("=")
+        if not name or not value:
+            raise typer.BadParameter(
+                f"{text!r} is not like x=image.npy or x=1x3x48x320", param_hint="--input"
+            )
+        found[name] = value
     return found
 
 
@@ -134,7 +198,10 @@ def properties(
                 f"{text!r} is not like mychip.cores=2", param_hint="--property"
             )
         if devices is not None and device not in devices:
-            raise InputError(f"there are properties for {device!r}, which is not among the devices")
+            near = meant(device, devices)
+            raise InputError(
+                f"there are properties for {device!r}, which is not among the devices{near}"
+            )
         found.setdefault(device, {})[name] = value
     return found
 
@@ -186,25 +253,9 @@ def inputs(
 ) -> dict[str, Array]:
     """The arrays that `--input NAME=FILE` gives, and random ones for the other inputs."""
     read = {name: read_array(path) for name, path in files(given).items()}
-    known = {**shapes, **{name: array.shape for name, array in read.items()}}
+    sizes = {name: array.shape for name, array in read.items()}
+    known = {**shapes, **given_shapes(given), **sizes}
     return {**random_inputs(model, known, seed), **read}
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        print(f"crosschip {metadata.version('crosschip')}")
-        raise typer.Exit
-
-
-def general(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", is_eager=True, callback=_print_version, help="Print the version and leave."
-        ),
-    ] = False,
-) -> None:
-    """The options before any command."""
 
 
 def cache(use: bool, folder: Path | None) -> bool | Path:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from threading import Timer
+from threading import Event, Thread
+from time import monotonic
 
 from rich.console import Console
 from rich.table import Table
 
+from crosschip.drawing import columns as plain_columns
+
 _WITHOUT_END = 10_000
-_SECONDS_OF_SILENCE = 20.0
+_SECONDS_OF_SILENCE = 2.0
+_SECONDS_BETWEEN_LINES = 30.0
 
 
 def _width() -> int | None:
-    """The columns of the terminal; what goes elsewhere is not cut, unless `COLUMNS` says where."""
-    return None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WITHOUT_END
+    """The columns of the terminal; what goes elsewhere is not cut."""
+    return None if sys.stdout.isatty() else _WITHOUT_END
 
 
 # What is printed comes from model files: `[x]` and `:x:` in a name are no markup.
@@ -36,13 +39,18 @@ def document(content: object) -> None:
 def table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], numbers: str = ""
 ) -> None:
-    """Print a table.
+    """Print a table: with lines around its cells on a terminal, else as plain aligned text.
 
     Columns of numbers, named in `numbers` (separated by commas), are right-aligned. The first
     column, if it is not long, and numbers keep to one line; if the terminal is narrow, the others
     wrap.
     """
     cells = [list(map(str, row)) for row in rows]
+    if not console.is_terminal:
+        if title:
+            print(title)
+        print(plain_columns(columns, cells, numbers.split(",")), end="\n\n")
+        return
     short = all(len(row[0]) <= _UNBROKEN for row in cells)
     shown = Table(title=title, title_justify="left", title_style="bold")
     for index, column in enumerate(columns):
@@ -60,15 +68,25 @@ def table(
 
 @contextmanager
 def doing(what: str) -> Iterator[None]:
-    """Say what takes long, while it does: on a terminal at once, in a log after some seconds."""
+    """Say what takes long, while it does: on a terminal at once, in a log a line now and then."""
     if messages.is_terminal:
         with messages.status(what):
             yield
         return
-    said = Timer(_SECONDS_OF_SILENCE, lambda: print(f"{what} …", file=sys.stderr, flush=True))
-    said.daemon = True
+    done = Event()
+    said = Thread(target=say_until, args=(done, what), daemon=True)
     said.start()
     try:
         yield
     finally:
-        said.cancel()
+        done.set()
+
+
+def say_until(done: Event, what: str) -> None:
+    """Say what is being done, and for how long already, until it is done."""
+    begin, wait = monotonic(), _SECONDS_OF_SILENCE
+    while not done.wait(wait):
+        seconds = monotonic() - begin
+        for_long = f" ({seconds:.0f} s)" if seconds > _SECONDS_BETWEEN_LINES else ""
+        print(f"{what} …{for_long}", file=sys.stderr, flush=True)
+        wait = _SECONDS_BETWEEN_LINES

@@ -11,83 +11,73 @@ from typing import Annotated
 import numpy as np
 import typer
 
-import crosschip
 from crosschip.bench.peers import PeerRun, open_peer
 from crosschip.bench.timing import Timing, interleave
 from crosschip.cli import _compiled, _options
-from crosschip.cli._show import document, doing, table
-from crosschip.ir import Array
+from crosschip.cli._compiling import Compilation, takes
+from crosschip.cli._show import console, document, doing, table
+from crosschip.ir import Array, ElementType
+from crosschip.ir.types import FLOATS, NARROW_FLOATS
 
 OURS = "crosschip"
+_REAL = FLOATS | NARROW_FLOATS
 
 _MEANINGFUL = ("model", "runs", "input", "shape", "seed", "as_json")
 """The parameters that mean something for a model that is compiled already."""
 
 
+@takes(Compilation)
 def command(
     context: typer.Context,
     model: _options.ModelPath,
-    devices: _options.Devices = "auto",
+    compilation: Compilation,
     against: Annotated[str, typer.Option(help="Engines to call directly, as in openvino.")] = "",
     runs: Annotated[int, typer.Option(min=1, help="How often to run each.")] = 50,
-    input: _options.Inputs = None,
-    shape: _options.Shapes = None,
-    seed: _options.Seed = 0,
-    threads: _options.Threads = None,
-    precision: _options.Precision = "float32",
-    use_cache: _options.UseCache = True,
-    property: _options.Properties = None,
-    partition: _options.Partition = None,
-    pin: _options.Pins = None,
-    min_segment: _options.MinSegment = 1,
-    max_segments: _options.MaxSegments = None,
-    strict: _options.Strict = False,
-    budget: _options.Limits = None,
     as_json: _options.Json = False,
 ) -> None:
     """Time a model on devices, in turn with engines that run the same file directly.
 
     A file that `crosschip compile` wrote is timed as it is, with no engine beside it.
     """
-    threads = threads or os.cpu_count()
-    limits, settings = _options.budget(budget), _options.properties(property)
-    shapes = _options.shapes(shape)
     peers: dict[str, PeerRun] = {}
     if _compiled.is_compiled(model):
         compiled = _compiled.load(model, context, _MEANINGFUL)
-        inputs = _options.inputs(compiled.placement.model, input, shapes, seed)
-        threads = compiled.options.threads or threads
+        inputs = compilation.inputs(compiled.placement.model)
+        ours = compiled.options.threads
     else:
-        loaded = crosschip.load(model, budget=limits)
-        inputs = _options.inputs(loaded, input, shapes, seed)
+        configuration = compilation.configuration()
+        threads = configuration.threads or os.cpu_count()
+        # A performance mode has a number of threads of its own.
+        ours = threads if configuration.performance == "none" else configuration.threads
+        loaded = compilation.load(model)
+        inputs = compilation.inputs(loaded)
         for engine in filter(None, against.split(",")):
             with doing(f"compiling with {engine} directly"):
                 peers[engine] = open_peer(engine)(model, inputs, threads)
-        with doing(f"compiling for {devices}"):
-            compiled = crosschip.compile(
-                loaded,
-                devices,
-                shapes={name: array.shape for name, array in inputs.items()},
-                cache=use_cache,
-                precision=precision,
-                threads=threads,
-                properties=settings,
-                partition=_options.partition(partition),
-                pin=_options.pins(pin),
-                min_segment=min_segment,
-                max_segments=max_segments,
-                strict=strict,
-                budget=limits,
-            )
-    with compiled:
+        shapes = {name: array.shape for name, array in inputs.items()}
+        compiled = compilation.compile(loaded, shapes, threads=ours)
+    with compiled, doing(f"running {compiled.placement.model.name}"):
         seconds = interleave({OURS: lambda: compiled.run(inputs), **peers}, runs)
-        ours = list(compiled.run(inputs).values())
-    report = _report(seconds, {engine: _difference(ours, run()) for engine, run in peers.items()})
-    report.update(model=str(model), runs=runs, threads=threads)
+        outputs = compiled.run(inputs)
+    made = list(outputs.values())
+    report = _report(seconds, {engine: _difference(made, run()) for engine, run in peers.items()})
+    report.update(model=str(model), runs=runs, threads=ours, not_finite=_not_finite(outputs))
     if as_json:
         document(report)
     else:
         _print(report)
+
+
+def _not_finite(outputs: Mapping[str, Array]) -> dict[str, dict[str, int]]:
+    """How many elements are NaN and infinite, of each output that has any."""
+    found = {}
+    for name, value in outputs.items():
+        if isinstance(value, np.ndarray) and ElementType.of(value.dtype) in _REAL:
+            real = value.astype(np.float64)
+            counts = {"nan": int(np.isnan(real).sum()), "infinite": int(np.isinf(real).sum())}
+            if any(counts.values()):
+                found[name] = counts | {"elements": value.size}
+    return found
 
 
 def _report(
@@ -132,19 +122,32 @@ def _print(report: Mapping[str, object]) -> None:
     ours, against = report[OURS], report["against"]
     assert isinstance(ours, dict), "_report made it"
     assert isinstance(against, dict), "_report made it"
+    columns = ("engine", "median ms", "90 % ms", "best ms", "ratio to ours", "largest difference")
+    rows = [
+        (
+            name,
+            f"{t['median_ms']:.3f}",
+            f"{t['p90_ms']:.3f}",
+            f"{t['best_ms']:.3f}",
+            f"{t.get('ratio', 1):.3f}",
+            _shown(t["largest_difference"]) if "largest_difference" in t else "",
+        )
+        for name, t in {OURS: ours, **against}.items()
+    ]
+    compared = len(columns) if against else 4
     table(
-        f"{report['model']}: {report['runs']} runs each, {report['threads']} threads",
-        ("engine", "median ms", "90 % ms", "best ms", "ratio to ours", "largest difference"),
-        [
-            (
-                name,
-                f"{t['median_ms']:.3f}",
-                f"{t['p90_ms']:.3f}",
-                f"{t['best_ms']:.3f}",
-                f"{t.get('ratio', 1):.3f}",
-                _shown(t["largest_difference"]) if "largest_difference" in t else "",
-            )
-            for name, t in {OURS: ours, **against}.items()
-        ],
-        numbers="median ms,90 % ms,best ms,ratio to ours,largest difference",
+        f"{report['model']}: {report['runs']} runs each, "
+        + (f"{report['threads']} threads" if report["threads"] else "threads left to the devices"),
+        columns[:compared],
+        [row[:compared] for row in rows],
+        numbers=",".join(columns[1:]),
     )
+    not_finite = report["not_finite"]
+    assert isinstance(not_finite, dict), "the command made it"
+    for name, counts in not_finite.items():
+        told = ", ".join(f"{counts[kind]} {kind}" for kind in ("nan", "infinite") if counts[kind])
+        console.print(
+            f"output {name!r} holds what is no number: {told} of {counts['elements']} elements; "
+            f"what was timed may not be what you want to time",
+            highlight=False,
+        )

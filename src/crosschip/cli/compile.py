@@ -5,60 +5,29 @@ from typing import Annotated
 
 import typer
 
-import crosschip
 from crosschip.cli import _options
-from crosschip.cli._show import console, document, doing
+from crosschip.cli._compiling import Compilation, takes
+from crosschip.cli._show import console, document
 from crosschip.ir.text import legible
 from crosschip.runtime.cache.container import Container
 from crosschip.runtime.saving.form import read_header
 
 
+@takes(Compilation)
 def command(
     model: _options.ModelPath,
+    compilation: Compilation,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The file to write, such as model.chips.")
     ],
-    devices: _options.Devices = "auto",
-    shape: _options.Shapes = None,
-    threads: _options.Threads = None,
-    precision: _options.Precision = "float32",
-    use_cache: _options.UseCache = True,
-    cache_dir: _options.CacheFolder = None,
-    property: _options.Properties = None,
-    partition: _options.Partition = None,
-    pin: _options.Pins = None,
-    min_segment: _options.MinSegment = 1,
-    max_segments: _options.MaxSegments = None,
-    strict: _options.Strict = False,
-    budget: _options.Limits = None,
     as_json: _options.Json = False,
 ) -> None:
-    """Compile a model to a file that `run` and `bench` take, and `crosschip.load_compiled`.
+    """Compile a model to a file that `run`, `bench` and `profile` take.
 
     It runs where the same versions of the devices are, and, where that matters, the same processor.
+    `crosschip.load_compiled` loads it in Python.
     """
-    limits = _options.budget(budget)
-    shapes, settings = _options.shapes(shape), _options.properties(property)
-    with doing(f"importing {model}"):
-        loaded = crosschip.load(model, budget=limits)
-    with (
-        doing(f"compiling {loaded.name} for {devices}"),
-        crosschip.compile(
-            loaded,
-            devices,
-            shapes=shapes,
-            cache=_options.cache(use_cache, cache_dir),
-            precision=precision,
-            threads=threads,
-            properties=settings,
-            partition=_options.partition(partition),
-            pin=_options.pins(pin),
-            min_segment=min_segment,
-            max_segments=max_segments,
-            strict=strict,
-            budget=limits,
-        ) as compiled,
-    ):
+    with compilation.compile(compilation.load(model)) as compiled:
         compiled.save(output)
     with Container(output) as file:
         header, digest = read_header(file), file.digest

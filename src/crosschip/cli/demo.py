@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crosschip.cli import _options
+from crosschip.cli._compiling import Engines, takes
 from crosschip.cli._show import console, document, doing, table
 from crosschip.ir import InputError
 from crosschip.runtime.discovery import automatic
@@ -20,14 +21,16 @@ if TYPE_CHECKING:
     from crosschip.demo.reader import Line
 
 
+@takes(Engines)
 def command(
+    *,
     image: Annotated[Path | None, typer.Option(help="The picture to read.")] = None,
     devices: _options.Devices = "auto",
     save: Annotated[Path, typer.Option(help="Where to write the picture with boxes.")] = Path(
         "crosschip-demo.png"
     ),
     use_cache: _options.UseCache = True,
-    property: _options.Properties = None,
+    engines: Engines,
     as_json: _options.Json = False,
 ) -> None:
     """Read the text in a picture with PP-OCRv4, and say which device ran what, and why."""
@@ -37,7 +40,7 @@ def command(
     except ImportError as error:
         raise InputError(f"{error}; run: pip install 'crosschip[demo]'") from None
     names = _preferred() if devices == "auto" else devices.split(",")
-    settings = _options.properties(property, names)
+    settings = engines.configuration(names)
     try:
         pixels = picture.load(image or picture.DEMO_PICTURE)
     except (OSError, ValueError) as error:

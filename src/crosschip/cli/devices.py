@@ -9,7 +9,7 @@ from crosschip.runtime.discovery import DeviceReport
 
 
 def command(as_json: Json = False) -> None:
-    """List the devices: which are available, and why others are not."""
+    """List the devices: which are available, why others are not, and their properties."""
     found = crosschip.list_devices()
     if as_json:
         document([asdict(device) for device in found])
@@ -19,6 +19,9 @@ def command(as_json: Json = False) -> None:
         ("name", "vendor", "kind", "version", "available"),
         [(d.name, d.vendor, d.kind, d.version, _available(d)) for d in found],
     )
+    settings = [(f"{d.name}.{name}", what) for d in found for name, what in d.properties.items()]
+    if settings:
+        table("Properties, for --property", ("name", "what it does"), settings)
 
 
 def _available(device: DeviceReport) -> str:

@@ -1,32 +1,27 @@
 """`crosschip explain`."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-import crosschip
 from crosschip.cli import _options
-from crosschip.cli._show import console, document, doing, table
+from crosschip.cli._compiling import Compilation, takes
+from crosschip.cli._show import console, document, table
 from crosschip.drawing import to_dot, to_svg
 from crosschip.ir import InputError
 from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.placement.subgraphs import subgraph_operators, subgraph_text
 
 
+@takes(Compilation)
 def command(
     model: _options.ModelPath,
-    devices: _options.Devices = "auto",
-    shape: _options.Shapes = None,
-    property: _options.Properties = None,
-    partition: _options.Partition = None,
-    pin: _options.Pins = None,
-    min_segment: _options.MinSegment = 1,
-    max_segments: _options.MaxSegments = None,
-    strict: _options.Strict = False,
-    budget: _options.Limits = None,
+    compilation: Compilation,
     subgraphs: Annotated[
         bool,
         typer.Option(
@@ -44,21 +39,7 @@ def command(
     """
     if svg and svg.suffix.lower() != ".svg":
         raise typer.BadParameter(f"{svg}: what is written is SVG; name it .svg", param_hint="--svg")
-    limits, settings = _options.budget(budget), _options.properties(property)
-    with doing(f"importing {model}"):
-        loaded = crosschip.load(model, budget=limits)
-    placement = crosschip.explain(
-        loaded,
-        devices,
-        shapes=_options.shapes(shape),
-        properties=settings,
-        partition=_options.partition(partition),
-        pin=_options.pins(pin),
-        min_segment=min_segment,
-        max_segments=max_segments,
-        strict=strict,
-        budget=limits,
-    )
+    placement = compilation.explain(compilation.load(model))
     groups = placement.clusters()
     if dot:
         _write(dot, to_dot(placement.model, groups))
@@ -83,8 +64,9 @@ def _report(placement: Placement) -> dict[str, object]:
                 "operations": len(segment.operations),
                 "inputs": [operand.name for operand in segment.inputs],
                 "outputs": [operand.name for operand in segment.outputs],
+                "shapes": way,
             }
-            for segment in placement.every_segment()
+            for segment, way in _segments(placement)
         ],
         "operations": [
             {
@@ -96,21 +78,28 @@ def _report(placement: Placement) -> dict[str, object]:
             for decision in placement.every_decision()
         ],
         "choice": asdict(placement.choice) if placement.choice else None,
+        "settings": {device: dict(given) for device, given in placement.settings.items()},
     }
+
+
+def _segments(placement: Placement) -> Iterator[tuple[Segment, str]]:
+    """The segments, those of bodies too, and what becomes of their open sizes."""
+    yield from zip(placement.every_segment(), placement.every_way(), strict=True)
 
 
 def _print(placement: Placement) -> None:
     table(
         "Segments",
-        ("device", "operations", "reads", "makes"),
+        ("device", "operations", "shapes", "reads", "makes"),
         [
             (
                 segment.device,
                 len(segment.operations),
+                way,
                 ", ".join(operand.name for operand in segment.inputs),
                 ", ".join(operand.name for operand in segment.outputs),
             )
-            for segment in placement.every_segment()
+            for segment, way in _segments(placement)
         ],
         numbers="operations",
     )
@@ -128,6 +117,13 @@ def _print(placement: Placement) -> None:
         [(type_, count, device, why) for (type_, device, why), count in sorted(alike.items())],
         numbers="count",
     )
+    settings = [
+        (device, name, "nothing: its engine has no such modes" if value is None else value)
+        for device, given in placement.settings.items()
+        for name, value in given.items()
+    ]
+    if settings:
+        table("What engines are told", ("device", "setting", "value"), settings)
     console.print(placement.summary(), highlight=False)
     if placement.choice:
         console.print(f"measured: {placement.choice}", highlight=False)

@@ -2,35 +2,49 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from difflib import get_close_matches
 from typing import Annotated, Any
 
 import typer
 
 from crosschip.cli import _options
+from crosschip.cli._compiling import Engines, takes
 from crosschip.cli._show import console, document, doing, table
+from crosschip.hal import Sizes
 from crosschip.ir import InputError
+from crosschip.ir.suggestion import meant
 from crosschip.ops import Operator, operators
 from crosschip.runtime.catalog import describe, documentation
 from crosschip.runtime.discovery import automatic, open_automatic, open_device
 from crosschip.runtime.guard import GuardedDevice
 
 
+def _operator_names(incomplete: str) -> list[str]:
+    """The operators that may be meant, for the shell."""
+    return [name for name in operators() if name.startswith(incomplete)]
+
+
+@takes(Engines)
 def command(
+    *,
     name: Annotated[
-        str | None, typer.Argument(help="An operator, as in CONV_2D; all if left out.")
+        str | None,
+        typer.Argument(
+            help="An operator, as in CONV_2D; all if left out.",
+            autocompletion=_operator_names,
+        ),
     ] = None,
     devices: Annotated[
         str, typer.Option(help="Devices to ask whether they run it, as in openvino; auto for all.")
     ] = "",
-    property: _options.Properties = None,
+    engines: Engines,
     as_json: _options.Json = False,
 ) -> None:
     """List the standard operators, or describe one in full; with devices, say who runs what."""
     chosen = operators() if name is None else {name.upper(): _named(name)}
     with ExitStack() as opened:
-        asked = [opened.enter_context(device) for device in _opened(devices, property)]
-        described = [describe(operator, asked) for operator in chosen.values()]
+        asked = [opened.enter_context(device) for device in _opened(devices, engines)]
+        options = engines.configuration().options(Sizes())
+        described = [describe(operator, asked, options) for operator in chosen.values()]
     if as_json:
         document(described)
     elif name is None:
@@ -39,23 +53,22 @@ def command(
         _print(described[0], chosen[name.upper()])
 
 
-def _opened(devices: str, property: Sequence[str] | None) -> Iterator[GuardedDevice]:
+def _opened(devices: str, engines: Engines) -> Iterator[GuardedDevice]:
     """The devices that are named, one by one, with their settings."""
     with doing("asking the devices"):
         if devices == "auto":
-            yield from open_automatic(_options.properties(property, automatic()))
+            yield from open_automatic(engines.configuration(automatic()).properties)
         else:
             names = devices.split(",") if devices else []
-            settings = _options.properties(property, names)
+            settings = engines.configuration(names).properties
             yield from (open_device(name, settings.get(name)) for name in names)
 
 
 def _named(name: str) -> type[Operator]:
     found = operators().get(name.upper())
     if found is None:
-        near = get_close_matches(name.upper(), operators(), 3)
-        meant = f"did you mean {' or '.join(near)}? " if near else ""
-        raise InputError(f"there is no operator {name!r}; {meant}`crosschip ops` lists all")
+        near = meant(name, operators())
+        raise InputError(f"there is no operator {name!r}{near}; `crosschip ops` lists all")
     return found
 
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-import crosschip
-from crosschip.cli import _compiled, _options
-from crosschip.cli._show import console, document, doing, table
-from crosschip.ir import Array, InputError
+from crosschip.cli import _options
+from crosschip.cli._compiling import Compilation, takes
+from crosschip.cli._show import console, document, table
+from crosschip.ir import InputError
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.inputs import write_value
 
@@ -21,65 +21,21 @@ _MEANINGFUL = ("model", "input", "shape", "save", "seed", "as_json")
 """The parameters that mean something for a model that is compiled already."""
 
 
+@takes(Compilation)
 def command(
     context: typer.Context,
     model: _options.ModelPath,
-    devices: _options.Devices = "auto",
-    input: _options.Inputs = None,
-    shape: _options.Shapes = None,
+    compilation: Compilation,
     save: Annotated[
         Path | None, typer.Option(help="Write each output there, as .npy or .json.")
     ] = None,
-    seed: _options.Seed = 0,
-    threads: _options.Threads = None,
-    precision: _options.Precision = "float32",
-    use_cache: _options.UseCache = True,
-    cache_dir: _options.CacheFolder = None,
-    property: _options.Properties = None,
-    partition: _options.Partition = None,
-    pin: _options.Pins = None,
-    min_segment: _options.MinSegment = 1,
-    max_segments: _options.MaxSegments = None,
-    strict: _options.Strict = False,
-    budget: _options.Limits = None,
     as_json: _options.Json = False,
 ) -> None:
     """Compile a model, run it once on given or random inputs, and say where it ran.
 
     A file that `crosschip compile` wrote is run as it is.
     """
-    shapes, limits = _options.shapes(shape), _options.budget(budget)
-    settings = _options.properties(property)
-    if _compiled.is_compiled(model):
-        compiled = _compiled.load(model, context, _MEANINGFUL)
-        given = _options.inputs(compiled.placement.model, input, shapes, seed)
-        _run(compiled, given, save, as_json=as_json)
-        return
-    with doing(f"importing {model}"):
-        loaded = crosschip.load(model, budget=limits)
-    inputs = _options.inputs(loaded, input, shapes, seed)
-    with doing(f"compiling {loaded.name} for {devices}"):
-        compiled = crosschip.compile(
-            loaded,
-            devices,
-            shapes=shapes,
-            cache=_options.cache(use_cache, cache_dir),
-            precision=precision,
-            threads=threads,
-            properties=settings,
-            partition=_options.partition(partition),
-            pin=_options.pins(pin),
-            min_segment=min_segment,
-            max_segments=max_segments,
-            strict=strict,
-            budget=limits,
-        )
-    _run(compiled, inputs, save, as_json=as_json)
-
-
-def _run(
-    compiled: CompiledModel, inputs: dict[str, Array], save: Path | None, *, as_json: bool
-) -> None:
+    compiled, inputs = compilation.ready(model, context, _MEANINGFUL)
     with compiled:
         start = time.perf_counter()
         outputs = compiled.run(inputs)

@@ -99,12 +99,15 @@ def least_difference(operation: Operation, output: TensorType, inputs: Sequence[
     """The distance from the reference that any element of an output of reals may have.
 
     That is the spacing of the element type at 1, and where a factor of the input, or what a
-    parameter is multiplied by, is as exact as that, as many times as much as these are.
+    parameter is multiplied by, is as exact as that, as many times as much as these are. A step of a
+    recurrent network adds and multiplies several such numbers.
     """
     factor = 1.0
     if isinstance(operation, Elu | Celu | Selu):
         gamma = operation.gamma if isinstance(operation, Selu) else 1.0
         factor = max(1.0, abs(operation.alpha * gamma))
+    elif isinstance(operation, Recurrent):
+        factor = _STEPS
     elif operation.type in _GATED:
         sizes = [np.abs(array.astype(np.float64)) for array in inputs]
         factor = max((float(s[np.isfinite(s)].max(initial=1)) for s in sizes), default=1.0)
@@ -122,6 +125,9 @@ def least_size(model: Model) -> float:
         return 0.0
     return max(map(abs, (1.0, *operation.activation_alpha, *operation.activation_beta)))
 
+
+_STEPS = 4.0
+"""The roundings of numbers near 1 in one step of a recurrent network."""
 
 _WEIGHED_IN_FLOAT32 = frozenset({"RESIZE_LINEAR", "RESIZE_CUBIC", "ROI_ALIGN"})
 _GATED = frozenset({"SWISH", "GELU", "MISH"})

@@ -18,6 +18,7 @@ from crosschip.conformance.latitude import (
     least_difference,
     least_size,
 )
+from crosschip.conformance.sized import program_of
 from crosschip.conformance.tolerance import (
     computed_in,
     difference,
@@ -120,11 +121,14 @@ def attempt(
         Failed: something is wrong.
         Declined: the program should run from its saved form, and has none.
     """
-    options = options or Options()
+    wishes = options or Options()
+
+    def compile(model: Model) -> Program:
+        program = device.compile(model, wishes)
+        return reloaded(program, device, model, wishes) if loaded else program
+
     try:
-        program = device.compile(model, options)
-        if loaded:
-            program = reloaded(program, device, model, options)
+        program = program_of(device, model, compile)
     except DeviceError:
         if all(run.expected is None for run in runs):
             return
@@ -136,7 +140,7 @@ def attempt(
             outputs = _outputs(program, model, run, where)
             if outputs is None or run.expected is None:
                 continue
-            wrong = wrong_outputs(model, run, outputs, claimed, options.precision)
+            wrong = wrong_outputs(model, run, outputs, claimed, wishes.precision)
             if wrong:
                 raise Failed(where + wrong)
             kept.append((outputs, [array.copy() for array in outputs]))

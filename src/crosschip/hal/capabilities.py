@@ -32,9 +32,9 @@ class Sizing(Enum):
     """The open sizes that a device compiles."""
 
     FIXED = "fixed"
-    """None: every size must be known."""
+    """None: it gets a model for each set of shapes, in which every size is known."""
     BOUNDED = "bounded"
-    """Those with a name for which the caller gives a range."""
+    """Those with a name for which the caller gives a range; else as `FIXED`."""
     FREE = "free"
     """Any."""
 
@@ -72,6 +72,8 @@ class Capabilities:
         layouts: the layouts of images that it prefers, the best first; it takes any.
         concurrency: how many runs of a program it works on at once; `None` if it does not matter.
         alignment: the number of bytes to a multiple of which the memory of inputs is aligned.
+        refuses: whether `compile` itself refuses all that the device does not run, naming it. Then
+            it is not asked about a segment again for each set of sizes that it compiles it for.
         tied_to: what else than the device's version must be the same where a saved program is
             loaded: the processor, unless the device says otherwise.
         holds_weights: whether a saved program holds all that it needs of large constants of floats
@@ -88,6 +90,7 @@ class Capabilities:
     layouts: tuple[Layout, ...] = (Layout.NCHW,)
     concurrency: int | None = None
     alignment: int = 1
+    refuses: bool = False
     tied_to: tuple[str, ...] = field(default_factory=lambda: (processor(),))
     holds_weights: bool = False
 

@@ -16,11 +16,12 @@ import numpy as np
 
 from crosschip.hal.buffers import Buffer, HostBuffer
 from crosschip.hal.capabilities import Capabilities, Instance, Kind
-from crosschip.hal.options import Options
+from crosschip.hal.options import Options, Performance
 from crosschip.hal.program import Program
 from crosschip.hal.support import Offer, Support
 from crosschip.ir import DeviceError, ElementType, Model, Operation
 from crosschip.ir.closing import Closing
+from crosschip.ir.suggestion import meant
 
 CONTRACT_VERSION = 1
 
@@ -70,7 +71,8 @@ class Device(Closing, ABC):
         if unknown:
             known = ", ".join(self.known_properties()) or "none"
             raise DeviceError(
-                f"{type(self).__name__} has no property {unknown[0]!r}; it knows: {known}"
+                f"{type(self).__name__} has no property {unknown[0]!r}"
+                f"{meant(unknown[0], self.known_properties())}; it knows: {known}"
             )
 
     def __init_subclass__(cls, **more: Any) -> None:
@@ -104,6 +106,17 @@ class Device(Closing, ABC):
     def operators(self) -> Collection[str]:
         """The standard operators that it runs in some form, for tables; empty if it cannot say."""
         return ()
+
+    def modes(self) -> Mapping[Performance, Mapping[str, str]]:
+        """The engine's own settings that a performance mode stands for, in the engine's words.
+
+        A mode that is left out is one for which the engine offers nothing.
+        """
+        return {}
+
+    def engine_settings(self, options: Options) -> Mapping[str, str]:
+        """What the engine is really told for these options, in its own words, for `explain`."""
+        return {}
 
     def query(self, model: Model, options: Options) -> Offer:
         """Say which operations of a model the device runs, and which only together.

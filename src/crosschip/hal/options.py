@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from crosschip.hal.capabilities import Precision
+
+
+class Performance(StrEnum):
+    """The performance modes of NNRt: from the least power to the greatest speed."""
+
+    NONE = "none"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    EXTREME = "extreme"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +41,8 @@ class Sizes:
     Attributes:
         ranges: the values that named sizes take; a size without a range may take any.
         profiles: values of sizes, by name, to compile for at once, sorted by name.
-        specializations: for how many sets of input shapes a device that compiles again for each
-            keeps programs at once; the least recently used is dropped.
+        specializations: for how many sets of input shapes the runtime keeps programs of a device
+            that compiles known sizes only; the least recently used is dropped.
     """
 
     ranges: tuple[Range, ...] = ()
@@ -66,8 +77,12 @@ class Options:
         precision: the arithmetic for float32 operations.
         threads: how many processor threads a run may use; `None` leaves it to the device.
         sizes: the open sizes.
+        performance: the balance between speed and power; a wish, which a device keeps as far as
+            its engine offers something for it (`Device.modes`). What `threads` and the device's
+            properties say comes before it.
     """
 
     precision: Precision = Precision.FLOAT32
     threads: int | None = None
     sizes: Sizes = field(default=Sizes())
+    performance: Performance = Performance.NONE

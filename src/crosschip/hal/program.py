@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from crosschip.hal.buffers import COMPLETED, Buffer, Event, HostBuffer, Submission
+from crosschip.hal.profiling import Profiler
 from crosschip.ir import Array
 
 
@@ -19,12 +20,9 @@ class Program:
         rules: for each extra output behind those of the model, the sentence about the rule of a
             definition that was broken where an element of that output, of type bool, is false. So
             a device reports what it finds out in the middle of its work.
-        specializes: whether `prepare` must be called for input shapes before the first run with
-            them.
     """
 
     rules: Sequence[str] = ()
-    specializes: ClassVar[bool] = False
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -86,21 +84,18 @@ class Program:
                 buffers[index] = given
         return Submission(buffers, COMPLETED)
 
-    def prepare(self, shapes: Sequence[tuple[int, ...]]) -> bool:
-        """Compile for these shapes of the inputs, if that is not done; whether anything was.
+    def save(self) -> bytes | None:
+        """The bytes from which `Device.load` makes the same program; `None` if there are none."""
+        return None
 
-        Called before a run with other shapes than the one before, and for the profiles that the
-        caller gave, so that nothing is compiled within `run`.
+    def profiler(self) -> Profiler | None:
+        """The program once more, made to tell how long its steps take; `None` if it cannot be.
+
+        It is asked for when somebody wants to know, is closed before the program, and may cost
+        another compilation. What the program itself does is none the slower for it.
 
         Raises:
-            CompileError: the device failed to compile for these shapes.
-        """
-        return False
-
-    def save(self) -> bytes | None:
-        """The bytes from which `Device.load` makes the same program; `None` if there are none.
-
-        Asked for after compiling, and again after `prepare` has compiled more.
+            DeviceError: the device failed.
         """
         return None
 

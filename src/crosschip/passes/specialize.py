@@ -10,6 +10,7 @@ from crosschip.ir import Dim, Dimension, InputError, Model, ModelError, Operand,
 from crosschip.ir.budget import spend
 from crosschip.ir.dimension import name_of, substitute
 from crosschip.ir.frozen import settle
+from crosschip.ir.suggestion import meant
 from crosschip.passes.base import Pass
 from crosschip.passes.rewriter import Rewriter
 
@@ -93,8 +94,10 @@ def shapes_and_sizes(
             (sizes[name],) = concrete(name, [value] if isinstance(value, int) else value, 1)
         else:
             inputs, named = ", ".join(types) or "none", ", ".join(open_sizes) or "none"
+            near = meant(str(name), [*types, *open_sizes])
             raise InputError(
-                f"the model has no input {name!r}; its inputs are {inputs}, its open sizes {named}"
+                f"the model has no input {name!r}{near}; its inputs are {inputs}, its open sizes "
+                f"{named}"
             )
     return shapes, sizes
 
@@ -144,7 +147,8 @@ def bind(
     for name, shape in shapes.items():
         if name not in types:
             known = ", ".join(types) or "none"
-            raise InputError(f"the model has no input {name!r}; its inputs are {known}")
+            near = meant(str(name), types)
+            raise InputError(f"the model has no input {name!r}{near}; its inputs are {known}")
         wanted = types[name].shape
         if wanted is None:
             continue

@@ -6,7 +6,6 @@ from collections.abc import Sequence, Set
 
 from crosschip.hal import CompileError, Options
 from crosschip.ir import Operation
-from crosschip.runtime.building import Failed
 from crosschip.runtime.guard import GuardedDevice
 from crosschip.runtime.placement.segments import Segment, part_of
 
@@ -28,6 +27,19 @@ def culprits(failed: Failed, device: GuardedDevice, options: Options) -> Set[Ope
     operations = failed.segment.operations
     named = {part for part in operations if part.name in failed.error.operations}
     return named or set(_Halving(failed.segment, device, options).culprits(operations))
+
+
+class Failed(Exception):
+    """A device failed to compile a segment."""
+
+    def __init__(self, segment: Segment, error: CompileError) -> None:
+        super().__init__(str(error))
+        self.segment = segment
+        self.error = error
+
+    def name(self, operations: Set[Operation]) -> None:
+        """Say which operations are at fault."""
+        self.error.operations = frozenset(operation.name for operation in operations)
 
 
 class _Halving:

@@ -4,47 +4,179 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import dataclass, field
-from functools import partial
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from crosschip.hal import CompileError, Options
-from crosschip.ir import ControlFlow, DeviceError
+from crosschip.hal import YES, CompileError, Offer, Options, Rule, Sizes, Support
+from crosschip.ir import (
+    Budget,
+    BudgetError,
+    ControlFlow,
+    DeviceError,
+    Model,
+    UnsupportedError,
+)
+from crosschip.ir.budget import spending
+from crosschip.runtime.blaming import Failed, culprits
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.key import Fingerprints, cache_key
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.control import RUNTIME, program_for
-from crosschip.runtime.execution import Execute, Plan
+from crosschip.runtime.execution import Execute, Plan, is_whole
 from crosschip.runtime.guard import GuardedDevice, GuardedProgram
-from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.asking import Ask, asking
+from crosschip.runtime.placement.choosing import Refusals
+from crosschip.runtime.placement.constraints import Constraints
+from crosschip.runtime.placement.placing import Placement, place
 from crosschip.runtime.placement.segments import Segment
-from crosschip.runtime.profiles import shapes_for
+from crosschip.runtime.programs import SegmentProgram
+from crosschip.runtime.shapes.padding import Buckets, Padding
+from crosschip.runtime.shapes.policy import Way, way_of
+from crosschip.runtime.shapes.specialized import Compiled, SpecializedProgram, told
 
 logger = logging.getLogger("crosschip")
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """The devices and the wishes for a model, which hold for all of its parts.
+
+    Attributes:
+        devices: by name, in the order of preference.
+        options: how devices are to compile.
+        store: where programs are kept; `None` for nowhere.
+        constraints: the caller's on the placement.
+        budget: what placing may cost.
+        buckets: the sizes to pad to, by the name of a size.
+        blames: whether errors are to name the operations at fault, which may take many attempts.
+        taken: the device that has said yes to all that there is, with other sizes.
+        fingerprints: of the model's constants, for all keys.
+    """
+
+    devices: Mapping[str, GuardedDevice]
+    options: Options
+    store: Store | None = None
+    constraints: Constraints = field(default_factory=Constraints)
+    budget: Budget | None = None
+    buckets: Buckets = field(default_factory=dict)
+    blames: bool = False
+    taken: str = ""
+    fingerprints: Fingerprints = field(default_factory=Fingerprints)
+
+    def asks(self) -> dict[str, Ask]:
+        """The way to ask each device."""
+        return {
+            name: _yes if self._has_taken(device) else asking(device, self.options)
+            for name, device in self.devices.items()
+        }
+
+    def make(self, segment: Segment, placement: Placement) -> Built:
+        """The program of a segment: compiled, unless it is kept from an earlier time.
+
+        Raises:
+            Failed: its device fails to compile it.
+        """
+        try:
+            return _build(segment, placement, self)
+        except CompileError as error:
+            raise Failed(segment, error) from error
+
+    def _has_taken(self, device: GuardedDevice) -> bool:
+        """Tell whether a device need not be asked."""
+        return device.name == self.taken and device.capabilities.refuses
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
     """A program, and whether it came from the cache."""
 
-    program: GuardedProgram
+    program: SegmentProgram
     cache: Literal["hit", "miss", "off"]
 
 
-class Failed(Exception):
-    """A device failed to compile a segment."""
-
-    def __init__(self, segment: Segment, error: CompileError) -> None:
-        super().__init__(str(error))
-        self.segment = segment
-        self.error = error
+def _yes(model: Model) -> Offer:
+    return Offer([YES] * len(model.operations))
 
 
-Make = Callable[[Segment], Built]
-"""Makes the program of a segment that a device runs."""
+def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, list[Built]]:
+    """Place and compile; what a device said yes to but fails to compile is placed anew.
+
+    Raises:
+        UnsupportedError: no device runs some operation, or a constraint is not met.
+        DeviceError: a device fails to compile what no other can run.
+    """
+    refusals: Refusals = {}
+    devices, constraints = compilation.devices, compilation.constraints
+    asks = compilation.asks()
+    while True:
+        try:
+            with limited(model, compilation.budget):
+                placement = place(model, asks, refusals, constraints=constraints)
+        except UnsupportedError as error:
+            if not refusals:
+                raise
+            raise DeviceError(str(error)) from error
+        try:
+            return placement, build_all(placement, compilation.make)
+        except Failed as failed:
+            if len(devices) == 1 or constraints.strict:
+                if compilation.blames:
+                    device = devices[failed.segment.device]
+                    failed.name(culprits(failed, device, compilation.options))
+                raise failed.error from failed.error.__cause__
+            count = _refuse(failed, placement, refusals, compilation)
+            logger.warning("%s; placing %d operations elsewhere", failed, count)
+
+
+@contextmanager
+def limited(model: Model, budget: Budget | None) -> Iterator[None]:
+    """Spend from a budget; name the model if it costs more."""
+    try:
+        with spending(budget):
+            yield
+    except BudgetError as error:
+        raise BudgetError(f"{model.name}: {error}") from None
+
+
+def _refuse(
+    failed: Failed, placement: Placement, refusals: Refusals, compilation: Compilation
+) -> int:
+    """Keep the operations that a device failed to compile from it; how many there are."""
+    device = failed.segment.device
+    guilty = culprits(failed, compilation.devices[device], compilation.options)
+    answers = refusals.setdefault(device, {})
+    detail = str(failed).removeprefix(f"{device}: ")
+    before = len(answers)
+    for decision in placement.every_decision():
+        if decision.device == device and not guilty.isdisjoint(decision.parts):
+            no = Support(False, decision.type, "", Rule.FAILURE, detail)
+            answers[decision.name] = no
+    return len(answers) - before
+
+
+def tell_ways(placement: Placement, compilation: Compilation) -> None:
+    """Say in a placement, and in those of its bodies, what becomes of open sizes."""
+    placement.ways = tuple(_way(segment, placement, compilation) for segment in placement.segments)
+    for body in placement.run_bodies():
+        tell_ways(body, compilation)
+
+
+def _way(segment: Segment, placement: Placement, compilation: Compilation) -> str:
+    if segment.device == RUNTIME:
+        return ""
+    sizes = compilation.options.sizes
+    capabilities = compilation.devices[segment.device].capabilities
+    way = way_of(capabilities, placement.given, segment.model, sizes)
+    if way is not Way.A_PROGRAM_A_SHAPE:
+        return str(way.value)
+    return told(sizes.specializations, Padding(segment.model, compilation.buckets))
+
+
+Make = Callable[[Segment, Placement], Built]
+"""Makes the program of a segment that a device runs, of a placement."""
 
 
 def build_all(placement: Placement, make: Make) -> list[Built]:
@@ -54,7 +186,7 @@ def build_all(placement: Placement, make: Make) -> list[Built]:
     def build(segment: Segment) -> Built:
         if segment.device == RUNTIME:
             return _build_control(segment, placement, make)
-        return make(segment)
+        return make(segment, placement)
 
     if len(segments) < 2:
         return [build(segment) for segment in segments]
@@ -86,68 +218,105 @@ def _build_control(segment: Segment, placement: Placement, make: Make) -> Built:
         failing.pop_all()
     programs = [part.program for part in built]
     program = program_for(operation, segment.inputs, segment.outputs, bodies, programs)
-    return Built(GuardedProgram(RUNTIME, None, program, segment.model, 1), cache_word(built))
+    guarded = GuardedProgram(RUNTIME, None, program, segment.model, 1, programs)
+    return Built(guarded, cache_word(built))
 
 
-@dataclass(frozen=True, slots=True)
-class Compiling:
-    """Makes programs by compiling them, unless they are kept from an earlier time.
+def _build(segment: Segment, placement: Placement, compilation: Compilation) -> Built:
+    device, model = compilation.devices[segment.device], segment.model
+    sizes = compilation.options.sizes
+    if way_of(device.capabilities, placement.given, model, sizes) is Way.A_PROGRAM_A_SHAPE:
+        return _build_for_shapes(segment, placement, compilation)
+    if compilation.store is None:
+        return Built(device.compile(model, compilation.options), "off")
+    kept = _Kept(segment, device, compilation, compilation.store)
+    program = kept.load()
+    if program is not None:
+        return Built(program, "hit")
+    program = device.compile(model, compilation.options)
+    return Built(program, "miss" if kept.save(program) else "off")
 
-    Attributes:
-        devices: the devices, by name.
-        options: how to compile.
-        store: where programs are kept; `None` for nowhere.
-        fingerprints: of the model's constants.
+
+def _build_for_shapes(segment: Segment, placement: Placement, compilation: Compilation) -> Built:
+    """A segment that is compiled for each set of shapes: at once for the caller's profiles.
+
+    What the device declines or fails to compile at once is an error, so that it is placed anew.
+    What it does not compile for some shapes later goes, for these, to the devices behind it.
     """
+    name, model = segment.device, segment.model
+    sizes = compilation.options.sizes
+    alone = _on_devices([name], compilation, blames=len(compilation.devices) > 1)
+    built: list[Built] = []
+    program = SpecializedProgram(
+        name,
+        compilation.devices[name].device,
+        model,
+        lambda model: _compiled(model, alone, built),
+        sizes.specializations,
+        Padding(model, compilation.buckets),
+    )
+    try:
+        for profile in sizes.profiles:
+            program.prepare(dict(profile))
+    except BaseException:
+        program.close()
+        raise
+    devices = list(compilation.devices)
+    behind = [name] if compilation.constraints.bind else devices[devices.index(name) :]
+    later = _on_devices(behind, compilation, blames=False)
+    program.compile = lambda model: _compiled(model, later, [])
+    return Built(program, cache_word(built))
 
-    devices: Mapping[str, GuardedDevice]
-    options: Options
-    store: Store | None = None
-    fingerprints: Fingerprints = field(default_factory=Fingerprints)
 
-    def __call__(self, segment: Segment) -> Built:
-        """The program of a segment.
+def _on_devices(names: Sequence[str], compilation: Compilation, *, blames: bool) -> Compilation:
+    """The compilation of a part whose sizes are known, on some of the devices."""
+    return Compilation(
+        {name: compilation.devices[name] for name in names},
+        replace(compilation.options, sizes=Sizes()),
+        compilation.store,
+        blames=blames,
+        taken=names[0],
+        fingerprints=compilation.fingerprints,
+    )
 
-        Raises:
-            Failed: its device fails to compile it.
-        """
-        try:
-            return self._build(segment)
-        except CompileError as error:
-            raise Failed(segment, error) from error
 
-    def _build(self, segment: Segment) -> Built:
-        device, options = self.devices[segment.device], self.options
-        if self.store is None:
-            return Built(_prepared(device.compile(segment.model, options), segment, options), "off")
-        kept = _Kept(segment, device, options, self.store, self.fingerprints)
-        program = kept.load()
-        if program is not None:
-            program.changed = partial(kept.save, program)
-            return Built(_prepared(program, segment, options), "hit")
-        program = _prepared(device.compile(segment.model, options), segment, options)
-        saved = kept.save(program)
-        program.changed = partial(kept.save, program)
-        return Built(program, "miss" if saved else "off")
+def _compiled(model: Model, compilation: Compilation, words: list[Built]) -> Compiled:
+    """A model of known sizes, compiled; what it is made of is added to `words`.
+
+    Raises:
+        CompileError: it is not.
+    """
+    try:
+        placement, built = place_and_build(model, compilation)
+    except UnsupportedError as error:
+        unplaced = place(model, compilation.asks(), partial=True).unplaced
+        named = [decision.operation for decision in unplaced]
+        raise CompileError(str(error), named) from error
+    except DeviceError as error:
+        if isinstance(error, CompileError):
+            raise
+        raise CompileError(str(error)) from error
+    if placement.fallbacks:
+        logger.warning("%s", placement.summary())
+    words += built
+    programs = [one.program for one in built]
+    whole = len(programs) == 1 and is_whole(placement)
+    run = programs[0].run if whole else Plan(placement, programs).execute
+    return Compiled(run, programs, whole, sum(one.cache == "hit" for one in built))
 
 
 class _Kept:
     """The place of one program in the cache."""
 
     def __init__(
-        self,
-        segment: Segment,
-        device: GuardedDevice,
-        options: Options,
-        store: Store,
-        fingerprints: Fingerprints,
+        self, segment: Segment, device: GuardedDevice, compilation: Compilation, store: Store
     ) -> None:
         self._model = segment.model
         self._device = device
-        self._options = options
+        self._options = compilation.options
         self._store = store
         self._entry = Entry(
-            cache_key(segment.model, device, options, fingerprints),
+            cache_key(segment.model, device, compilation.options, compilation.fingerprints),
             segment.device,
             device.version,
             segment.model.name,
@@ -179,17 +348,6 @@ class _Kept:
             return False
         self._store.write(self._entry, bytes(saved))
         return True
-
-
-def _prepared(program: GuardedProgram, segment: Segment, options: Options) -> GuardedProgram:
-    """The program, compiled for the profiles that the caller gave."""
-    try:
-        for shapes in shapes_for(segment.model, options.sizes):
-            program.prepare(shapes)
-    except CompileError:
-        program.close()
-        raise
-    return program
 
 
 def cache_word(built: Sequence[Built]) -> Literal["hit", "miss", "off"]:

@@ -8,6 +8,7 @@ from enum import Enum
 from inspect import cleandoc, getdoc
 from typing import Any
 
+from crosschip.hal import Options
 from crosschip.ops import Operator, faces_of
 from crosschip.ops.definition.faces import NNAdapter, NNRt
 from crosschip.ops.definition.slots import Parameter, Slot
@@ -17,7 +18,9 @@ from crosschip.runtime.coverage import coverage, parts_of
 from crosschip.runtime.guard import GuardedDevice
 
 
-def describe(operator: type[Operator], devices: Sequence[GuardedDevice]) -> dict[str, Any]:
+def describe(
+    operator: type[Operator], devices: Sequence[GuardedDevice], options: Options | None = None
+) -> dict[str, Any]:
     """An operator's name elsewhere, slots, decomposition and devices, ready for JSON.
 
     Returns:
@@ -42,7 +45,9 @@ def describe(operator: type[Operator], devices: Sequence[GuardedDevice]) -> dict
         "slots": [_slot(slot) for slot in operator.slots],
         "core": operator.core,
         "decomposes": list(parts_of(operator)),
-        "devices": {device.name: coverage(operator, device) for device in devices},
+        "devices": {
+            device.name: coverage(operator, device, options or Options()) for device in devices
+        },
     }
 
 

@@ -8,25 +8,32 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
-from weakref import finalize, ref
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 import numpy as np
 
 from crosschip.hal import Buffer, HostBuffer, Options
 from crosschip.ir import Array, InputError, Operand
 from crosschip.ir.closing import Closing
+from crosschip.ir.suggestion import meant
 from crosschip.ir.text import legible
 from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.passes.specialize import concrete
 from crosschip.runtime.cache.whole import remove_abandoned, write_whole
 from crosschip.runtime.execution import Plan
-from crosschip.runtime.guard import GuardedDevice, GuardedProgram, call
+from crosschip.runtime.guard import GuardedDevice, call
+from crosschip.runtime.measuring import typical_inputs
 from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.requests import Priority, Request, RequestQueue
 from crosschip.runtime.saving.form import Identity, assembled
-from crosschip.runtime.saving.placements import programs_by_segment
 from crosschip.runtime.signature import Signature
+from crosschip.runtime.statistics import PENDING, Histogram, Statistics
+
+if TYPE_CHECKING:
+    from crosschip.runtime.profiling.profile import Profile
 
 _CLOSING_LOOK_SECONDS = 0.001
 
@@ -57,7 +64,7 @@ class CompiledModel(Closing):
     def __init__(
         self,
         placement: Placement,
-        programs: Sequence[GuardedProgram],
+        programs: Sequence[SegmentProgram],
         devices: Mapping[str, GuardedDevice],
         options: Options,
         report: CompileReport,
@@ -88,6 +95,8 @@ class CompiledModel(Closing):
         self._output_names = tuple(placement.model.outputs)
         self._plan = Plan(placement, programs)
         self._execute = self._plan.execute
+        self._times = Histogram()
+        self._pending = self._times.pending
         # An entry for each run that is under way: adding and removing one takes no lock.
         self._running: list[None] = []
         self._closed = False
@@ -104,17 +113,6 @@ class CompiledModel(Closing):
     def outputs(self) -> Mapping[str, Operand]:
         """The operands that the caller gets back, by name."""
         return self.placement.model.outputs
-
-    def when_changed(self, act: Callable[[CompiledModel], object]) -> None:
-        """Have something done whenever a program has compiled more, for other shapes."""
-        compiled = ref(self)  # programs do not keep alive what they are a part of
-
-        def changed() -> None:
-            if (held := compiled()) is not None:
-                act(held)
-
-        for _, program in programs_by_segment(self.placement, self._programs):
-            program.changed = changed
 
     def own(self, devices: Iterable[GuardedDevice]) -> None:
         """Close these devices, too, when the model is closed."""
@@ -152,15 +150,22 @@ class CompiledModel(Closing):
         """
         if timeout is not None:
             return self.submit(inputs, outputs, keep, deadline=timeout).result()
+        begin = perf_counter()
         self._running.append(None)
         try:
             arrays = self._signature.arrange(inputs)
             if outputs is not None or keep or (self._plan.submits and _holds_buffers(inputs)):
                 places = self._places(outputs, keep)
-                return self._run_in_place(arrays, places, keep)
-            return dict(zip(self._output_names, self._execute(arrays), strict=True))
+                made = self._run_in_place(arrays, places, keep)
+            else:
+                made = dict(zip(self._output_names, self._execute(arrays), strict=True))
         finally:
             self._running.pop()
+        pending = self._pending
+        pending.append(perf_counter() - begin)
+        if len(pending) > PENDING:
+            self._times.count()
+        return made
 
     def submit(
         self,
@@ -211,7 +216,8 @@ class CompiledModel(Closing):
         operand = {**self.outputs, **self.inputs}.get(name)
         if operand is None:
             known = ", ".join([*self.inputs, *self.outputs])
-            raise InputError(f"the model has no input or output {name!r}; there are {known}")
+            near = meant(name, [*self.inputs, *self.outputs])
+            raise InputError(f"the model has no input or output {name!r}{near}; there are {known}")
         device = self._devices[self._home(operand)]
         type_ = operand.type.element_type
         if type_ in PYTHONS_TYPES:
@@ -220,7 +226,7 @@ class CompiledModel(Closing):
         return call(device.name, doing, device.device.allocate, type_, concrete(name, shape))
 
     def prepare(self, shapes: Mapping[str, Sequence[int]]) -> None:
-        """Compile for shapes of the inputs, where a device compiles again for each.
+        """Compile for shapes of the inputs, where that is done for each; bodies of loops, too.
 
         Without it, the first run with such shapes does so.
 
@@ -235,11 +241,51 @@ class CompiledModel(Closing):
             raise InputError(f'shapes is {shapes!r}, but must be like {{"x": [1, 3, 224]}}')
         given = {name: concrete(name, shape) for name, shape in shapes.items()}
         sizes = self._signature.sizes(given)
-        for segment, program in zip(self.placement.segments, self._programs, strict=True):
-            types = [operand.type.substitute(sizes) for operand in segment.inputs]
-            known = [type_.static_shape for type_ in types]
-            if all(shape is not None for shape in known):
-                program.prepare([shape for shape in known if shape is not None])
+        for program in self._programs:
+            program.prepare(sizes)
+
+    def statistics(self) -> Statistics:
+        """The figures about the runs so far: calls, times, and for each segment programs and bytes.
+
+        They print as a table; `Statistics.to_json` has them as plain data.
+        """
+        calls, latency = self._times.latency()
+        segments = [found for program in self._programs for found in program.statistics()]
+        return Statistics(calls, latency, segments)
+
+    def profile(
+        self, inputs: Mapping[str, Any] | None = None, *, runs: int = 10, warm_up: int = 2
+    ) -> Profile:
+        """Where the time of runs goes: a device's segments, an engine's steps, copies, waiting.
+
+        Engines that tell of their steps compile once more for it, and take some time to tell.
+        Segments run one after the other.
+
+        Args:
+            inputs: as for `run`; made up if left out.
+            runs: how many runs count.
+            warm_up: how many come before them, in which engines allocate and wake up.
+
+        Raises:
+            InputError: the inputs do not fit the model, or cannot be made up.
+            DeviceError: a device failed.
+        """
+        # Seldom needed: importing the runtime is to take no longer for it.
+        from crosschip.runtime.profiling.running import profiled
+
+        if runs < 1 or warm_up < 0:
+            raise InputError(f"there must be a run that counts: runs={runs}, warm_up={warm_up}")
+        given = (
+            typical_inputs(self.placement.model, self.options.sizes) if inputs is None else inputs
+        )
+        self._running.append(None)
+        try:
+            if self._closed:
+                self._execute([])
+            arrange = partial(self._signature.arrange, given)
+            return profiled(self.placement, self._programs, arrange, runs, warm_up)
+        finally:
+            self._running.pop()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the compiled model to a file, which `crosschip.load_compiled` loads.
@@ -323,9 +369,16 @@ class CompiledModel(Closing):
         keep: Collection[str],
     ) -> dict[str, Any]:
         """`run` for values that have been checked."""
+        begin = perf_counter()
         if outputs or keep or self._plan.submits:
-            return self._run_in_place(values, outputs, keep)
-        return dict(zip(self._output_names, self._plan.execute(values), strict=True))
+            made = self._run_in_place(values, outputs, keep)
+        else:
+            made = dict(zip(self._output_names, self._plan.execute(values), strict=True))
+        pending = self._pending
+        pending.append(perf_counter() - begin)
+        if len(pending) > PENDING:
+            self._times.count()
+        return made
 
     def _places(
         self, given: Mapping[str, Array | Buffer] | None, keep: Collection[str]
@@ -339,7 +392,8 @@ class CompiledModel(Closing):
         for name in (*outputs, *keep):
             if name not in self.outputs:
                 known = ", ".join(self.outputs)
-                raise InputError(f"the model has no output {name!r}; its outputs are {known}")
+                near = meant(name, self.outputs)
+                raise InputError(f"the model has no output {name!r}{near}; its outputs are {known}")
             if self.outputs[name].type.element_type in PYTHONS_TYPES:
                 raise InputError(
                     f"output {name!r} is of {self.outputs[name].type.element_type}, which no "

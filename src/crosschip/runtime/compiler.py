@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache as cached
 from functools import partial
@@ -14,37 +14,36 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from crosschip.hal import Device, Kind, Options, Precision, Rule, Sizes, Support
-from crosschip.ir import (
-    Budget,
-    BudgetError,
-    DeviceError,
-    InputError,
-    Model,
-    UnsupportedError,
-)
-from crosschip.ir.budget import check_sizes, spending
+from crosschip.hal import Device, Kind, Options, Performance
+from crosschip.ir import Budget, InputError, Model
+from crosschip.ir.budget import check_sizes
+from crosschip.ir.suggestion import meant
 from crosschip.passes import Specialize, simplify
 from crosschip.passes.specialize import shapes_and_sizes
 from crosschip.runtime.automatic import SLOWEST, Automatic
-from crosschip.runtime.blaming import culprits
-from crosschip.runtime.building import Built, Compiling, Failed, build_all, cache_word
+from crosschip.runtime.building import (
+    Built,
+    Compilation,
+    cache_word,
+    limited,
+    place_and_build,
+    tell_ways,
+)
 from crosschip.runtime.cache.container import recognizes
 from crosschip.runtime.cache.key import Fingerprints, model_key, request_key
 from crosschip.runtime.cache.store import CacheArgument, Store, open_store
 from crosschip.runtime.compiled import CompiledModel, CompileReport
+from crosschip.runtime.configuration import Configuration, Properties, check_count
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.discovery import open_automatic, open_device
 from crosschip.runtime.guard import GuardedDevice
 from crosschip.runtime.measuring import Choice
-from crosschip.runtime.placement.asking import Ask, asking
-from crosschip.runtime.placement.choosing import Refusals
-from crosschip.runtime.placement.constraints import Constraints
 from crosschip.runtime.placement.directives import Directives
 from crosschip.runtime.placement.placing import Placement, place
-from crosschip.runtime.profiles import check_names
 from crosschip.runtime.saving.form import Identity
 from crosschip.runtime.saving.kept import Kept
+from crosschip.runtime.shapes.arguments import Profiles, Ranges, buckets_from, sizes_from
+from crosschip.runtime.shapes.padding import Buckets
 
 Devices = Literal["auto"] | str | Sequence[str | Device]
 
@@ -59,11 +58,14 @@ def compile(
     cache: CacheArgument = True,
     cache_size: int | None = None,
     token: str | bool = False,
-    precision: str = "float32",
+    precision: str | None = None,
     threads: int | None = None,
-    properties: Mapping[str, Mapping[str, str]] | None = None,
-    ranges: Mapping[str, tuple[int, int]] | None = None,
-    profiles: Sequence[Mapping[str, int]] = (),
+    performance: str | None = None,
+    properties: Properties | None = None,
+    configuration: Configuration | str | Path | None = None,
+    ranges: Ranges | None = None,
+    profiles: Profiles = (),
+    buckets: Mapping[str, Sequence[int]] | None = None,
     specializations: int = 16,
     partition: str | bytes | Path | None = None,
     pin: Mapping[str, str] | None = None,
@@ -96,13 +98,20 @@ def compile(
             for other devices or with other options, is not used: a warning says so, and the model
             is compiled.
         precision: the arithmetic for float32 operations: `float32`, `bfloat16` or `float16`.
-        threads: how many processor threads a run may use; `None` leaves it to the devices.
+        threads: how many processor threads a run may use; otherwise that is left to the devices.
+        performance: the balance between speed and power, NNRt's performance modes: `none`, `low`,
+            `medium`, `high` or `extreme`; devices keep it as far as they can.
         properties: settings for devices, by device name.
-        ranges: the least and the greatest value of open sizes, by the size's name; some devices
-            need them, and inputs outside of them are refused.
-        profiles: values of open sizes, by name, to compile for at once.
-        specializations: for how many sets of input shapes a device that compiles again for each
-            keeps programs.
+        configuration: what holds where the four above are left out; or the path of a file of it.
+        ranges: the least and the greatest value of open sizes, by the size's name, with the usual
+            one between them if you like; or two or three such shapes by the name of an input. Some
+            devices compile once for a range; inputs outside of it are refused.
+        profiles: values of open sizes, by name, to compile for at once; or shapes by the name of an
+            input, or for each input the list of its shapes.
+        buckets: sizes to pad to, by the size's name, where a device compiles for each set of shapes
+            and the operators of its segment compute each row by itself.
+        specializations: for how many sets of input shapes a device that compiles for each keeps
+            programs; the least recently used goes first.
         partition: operators that are kept off the first device and go to processors behind it: the
             path of a configuration of NNAdapter's form, or its content as text or bytes.
         pin: the device that alone may run what a pattern names, by pattern: `type:inputs:outputs`
@@ -129,18 +138,24 @@ def compile(
         CacheError: the cache folder cannot be made, or the user's secret for it not be used.
     """
     start = time.perf_counter()
-    options = _options(precision, threads, _sizes(ranges or {}, profiles, specializations))
-    _check_count("in_flight", in_flight)
-    _check_count("queue_size", queue_size)
+    settings = Configuration.of(configuration).overridden(
+        precision, threads, performance, properties
+    )
+    check_count("specializations", specializations)
+    check_count("in_flight", in_flight)
+    check_count("queue_size", queue_size)
     directives = Directives(partition, pin, min_segment, max_segments, strict)
     directives.check()
     store = open_store(cache, cache_size, token)
-    given, model = _prepared(model, shapes, options.sizes, budget)
+    given, model = _prepared(model, shapes, budget)
+    types = {name: operand.type for name, operand in model.inputs.items()}
+    sizes = sizes_from(types, ranges, profiles, specializations)
+    options, padded = settings.options(sizes), buckets_from(buckets)
     with ExitStack() as owned:
-        opened = _open(devices, {} if properties is None else properties, owned)
+        opened = _open(devices, settings.properties, properties or {}, owned)
         task = _Task(
-            model, given, opened, options, directives, token, store, budget, in_flight, queue_size,
-            automatic=devices == "auto",
+            model, given, opened, options, padded, directives, token, store, budget, in_flight,
+            queue_size, automatic=devices == "auto",
         )  # fmt: skip
         compiled = task.kept_or_compiled()
         owned.pop_all()
@@ -160,6 +175,7 @@ class _Task:
         model: the model, simplified.
         given: the model before that.
         devices: those that it may go to, by name.
+        buckets: the sizes to pad to, by the name of a size.
         automatic: whether the order of the devices is to be found.
         fingerprints: of the model's constants, for all keys.
     """
@@ -168,6 +184,7 @@ class _Task:
     given: Model
     devices: Mapping[str, GuardedDevice]
     options: Options
+    buckets: Buckets
     directives: Directives
     token: str | bool
     store: Store | None
@@ -197,12 +214,17 @@ class _Task:
         devices = self.devices
         if auto is not None and self.directives.moves:
             devices = _in_order(devices, auto.remembered())
-        with _limited(self.model, self.budget):
+        with limited(self.model, self.budget):
             constraints = self.directives.constraints(self.model, self.given, _kinds(devices))
 
         def build(devices: Mapping[str, GuardedDevice]) -> CompiledModel:
-            make = Compiling(devices, self.options, store, self.fingerprints)
-            placement, built = _place_and_build(self.model, make, constraints, self.budget)
+            compilation = Compilation(
+                devices, self.options, store, constraints, self.budget, self.buckets,
+                fingerprints=self.fingerprints,
+            )  # fmt: skip
+            placement, built = place_and_build(self.model, compilation)
+            tell_ways(placement, compilation)
+            placement.settings = _given(devices, self.options)
             return self._joined(placement, built, devices)
 
         if auto is None or self.directives.moves:
@@ -226,7 +248,8 @@ class _Task:
     @property
     def _identify(self) -> Callable[[], Identity]:
         """Tells the marks of what the call asks for, and holds nothing else of the task."""
-        wishes = self.directives.words(), os.cpu_count() if self.automatic else None
+        padded = sorted((name, list(sizes)) for name, sizes in self.buckets.items())
+        wishes = self.directives.words(), padded, os.cpu_count() if self.automatic else None
         token = self.token if isinstance(self.token, str) else ""
         devices = list(self.devices.values())
         return cached(
@@ -262,8 +285,8 @@ def _automatic(
     """The model on the device that runs it fastest; on several if none runs all of it."""
 
     def count(name: str) -> int:
-        with _limited(model, budget):
-            asks = _asks({name: devices[name]}, options)
+        with limited(model, budget):
+            asks = Compilation({name: devices[name]}, options).asks()
             placed = place(model, asks, partial=True)
         return len(placed.decisions) - len(placed.unplaced)
 
@@ -308,10 +331,15 @@ def explain(
     devices: Devices = "auto",
     *,
     shapes: Mapping[str, Sequence[int] | int] | None = None,
-    precision: str = "float32",
+    precision: str | None = None,
     threads: int | None = None,
-    properties: Mapping[str, Mapping[str, str]] | None = None,
-    ranges: Mapping[str, tuple[int, int]] | None = None,
+    performance: str | None = None,
+    properties: Properties | None = None,
+    configuration: Configuration | str | Path | None = None,
+    ranges: Ranges | None = None,
+    profiles: Profiles = (),
+    buckets: Mapping[str, Sequence[int]] | None = None,
+    specializations: int = 16,
     partition: str | bytes | Path | None = None,
     pin: Mapping[str, str] | None = None,
     min_segment: int = 1,
@@ -332,37 +360,42 @@ def explain(
         InputError: an argument does not fit.
         DeviceError: a device is unknown or fails to load.
     """
-    options = _options(precision, threads, _sizes(ranges or {}, ()))
+    settings = Configuration.of(configuration).overridden(
+        precision, threads, performance, properties
+    )
     directives = Directives(partition, pin, min_segment, max_segments, strict)
     directives.check()
-    given, model = _prepared(model, shapes, options.sizes, budget)
+    given, model = _prepared(model, shapes, budget)
+    types = {name: operand.type for name, operand in model.inputs.items()}
+    sizes = sizes_from(types, ranges, profiles, specializations)
+    options, padded = settings.options(sizes), buckets_from(buckets)
     with ExitStack() as owned:
-        opened = _open(devices, {} if properties is None else properties, owned)
+        opened = _open(devices, settings.properties, properties or {}, owned)
         choice = None
         if devices == "auto":
             choice = Automatic(model, opened, options, open_store(cache)).remembered()
         ordered = _in_order(opened, choice)
-        with _limited(model, budget):
+        with limited(model, budget):
             constraints = directives.constraints(model, given, _kinds(ordered))
-            asks = _asks(ordered, options)
-            placement = place(model, asks, constraints=constraints, ask_all=True, partial=True)
+            asked = Compilation(ordered, options, buckets=padded)
+            placement = place(
+                model, asked.asks(), constraints=constraints, ask_all=True, partial=True
+            )
+            tell_ways(placement, asked)
         placement.choice = choice
+        placement.settings = _given(opened, options)
         return placement
 
 
 def _prepared(
-    model: Model | Any,
-    shapes: Mapping[str, Sequence[int] | int] | None,
-    sizes: Sizes,
-    budget: Budget | None,
+    model: Model | Any, shapes: Mapping[str, Sequence[int] | int] | None, budget: Budget | None
 ) -> tuple[Model, Model]:
     """The model, loaded if it is not yet, with the shapes fixed; and that simplified."""
     if not isinstance(model, Model):
         _check_uncompiled(model)
         # Importers are found where users find them: the runtime itself knows none.
         model = cast(Model, import_module("crosschip").load(model, budget=budget))
-    with _limited(model, budget):
-        check_names(model, sizes)
+    with limited(model, budget):
         if shapes is not None:
             types = {name: operand.type for name, operand in model.inputs.items()}
             model = Specialize(*shapes_and_sizes(types, shapes))(model)
@@ -377,69 +410,30 @@ def _check_uncompiled(source: object) -> None:
         raise InputError(f"{where}: is compiled already; load it with crosschip.load_compiled")
 
 
-@contextmanager
-def _limited(model: Model, budget: Budget | None) -> Iterator[None]:
-    """Spend from a budget; name the model if it costs more."""
-    try:
-        with spending(budget):
-            yield
-    except BudgetError as error:
-        raise BudgetError(f"{model.name}: {error}") from None
-
-
-def _place_and_build(
-    model: Model, make: Compiling, constraints: Constraints, budget: Budget | None
-) -> tuple[Placement, list[Built]]:
-    """Place and compile; what a device said yes to but fails to compile is placed anew."""
-    refusals: Refusals = {}
-    devices, options = make.devices, make.options
-    asks = _asks(devices, options)
-    while True:
-        try:
-            with _limited(model, budget):
-                placement = place(model, asks, refusals, constraints=constraints)
-        except UnsupportedError as error:
-            if not refusals:
-                raise
-            raise DeviceError(str(error)) from error
-        try:
-            return placement, build_all(placement, make)
-        except Failed as failed:
-            if len(devices) == 1 or constraints.strict:
-                raise failed.error from failed.error.__cause__
-            count = _refuse(failed, placement, refusals, devices, options)
-            logger.warning("%s; placing %d operations elsewhere", failed, count)
-
-
-def _refuse(
-    failed: Failed,
-    placement: Placement,
-    refusals: Refusals,
-    devices: Mapping[str, GuardedDevice],
-    options: Options,
-) -> int:
-    """Keep the operations that a device failed to compile from it; how many there are."""
-    device = failed.segment.device
-    guilty = culprits(failed, devices[device], options)
-    answers = refusals.setdefault(device, {})
-    detail = str(failed).removeprefix(f"{device}: ")
-    before = len(answers)
-    for decision in placement.every_decision():
-        if decision.device == device and not guilty.isdisjoint(decision.parts):
-            no = Support(False, decision.type, "", Rule.FAILURE, detail)
-            answers[decision.name] = no
-    return len(answers) - before
-
-
-def _asks(devices: Mapping[str, GuardedDevice], options: Options) -> dict[str, Ask]:
-    return {name: asking(device, options) for name, device in devices.items()}
+def _given(
+    devices: Mapping[str, GuardedDevice], options: Options
+) -> dict[str, dict[str, str | None]]:
+    """What each engine is told; `performance` is `None` where it offers nothing for the mode."""
+    given: dict[str, dict[str, str | None]] = {}
+    for name, device in devices.items():
+        given[name] = {**device.engine_settings(options)}
+        wish = options.performance
+        if wish is not Performance.NONE and wish not in device.modes():
+            given[name]["performance"] = None
+    return given
 
 
 def _open(
-    devices: Devices, properties: Mapping[str, Mapping[str, str]], owned: ExitStack
+    devices: Devices, properties: Properties, demanded: Properties, owned: ExitStack
 ) -> dict[str, GuardedDevice]:
-    """The devices by name, in order; those made here are closed when `owned` is left."""
-    _check_properties(properties)
+    """The devices by name, in order; those made here are closed when `owned` is left.
+
+    Args:
+        devices: what the caller named.
+        properties: settings for them, and perhaps for others.
+        demanded: those among them that must be for devices which are made here.
+        owned: closes these.
+    """
     opened: dict[str, GuardedDevice] = {}
     if devices == "auto":
         for device in open_automatic(properties):
@@ -454,7 +448,7 @@ def _open(
     for given in devices:
         if isinstance(given, Device):
             device = GuardedDevice(given, given.name)
-            if device.name in properties:
+            if device.name in demanded:
                 raise InputError(
                     f"device {device.name!r} was made with its properties; there are others"
                 )
@@ -467,70 +461,14 @@ def _open(
         opened[device.name] = device
     if not opened:
         raise InputError("no devices were given; name at least one (see `crosschip devices`)")
-    for name in properties:
+    for name in demanded:
         if name not in opened:
-            raise InputError(f"there are properties for {name!r}, which is not among the devices")
+            near = meant(name, opened)
+            raise InputError(
+                f"there are properties for {name!r}, which is not among the devices{near}"
+            )
     return opened
-
-
-def _check_properties(properties: object) -> None:
-    sound = isinstance(properties, Mapping) and all(
-        isinstance(device, str) and _is_texts(settings) for device, settings in properties.items()
-    )
-    if not sound:
-        raise InputError(
-            f"properties is {properties!r}, but must be texts by name, by device: "
-            f'like {{"mychip": {{"cores": "2"}}}}'
-        )
-
-
-def _is_texts(settings: object) -> bool:
-    return isinstance(settings, Mapping) and all(
-        isinstance(text, str) for pair in settings.items() for text in pair
-    )
 
 
 def _instances(devices: Devices) -> list[Device]:
     return [] if isinstance(devices, str) else [d for d in devices if isinstance(d, Device)]
-
-
-def _options(precision: str, threads: int | None, sizes: Sizes) -> Options:
-    if threads is not None:
-        _check_count("threads", threads)
-    try:
-        return Options(Precision(precision), threads, sizes)
-    except ValueError:
-        known = ", ".join(precision.value for precision in Precision)
-        raise InputError(f"there is no precision {precision!r}; there are {known}") from None
-
-
-def _check_count(name: str, value: object) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InputError(f"{name} is {value!r}, but must be an integer of at least 1")
-
-
-def _is_size(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _sizes(
-    ranges: Mapping[str, tuple[int, int]],
-    profiles: Sequence[Mapping[str, int]],
-    specializations: int = 16,
-) -> Sizes:
-    if not isinstance(ranges, Mapping) or not all(isinstance(name, str) for name in ranges):
-        raise InputError(f"ranges is {ranges!r}, but must be like {{'N': (1, 8)}}")
-    if not isinstance(profiles, Sequence):
-        raise InputError(f"profiles is {profiles!r}, but must be like [{{'N': 8}}]")
-    for name, bounds in ranges.items():
-        fits = isinstance(bounds, Sequence) and len(bounds) == 2
-        if not fits or not all(map(_is_size, bounds)) or bounds[0] > bounds[1]:
-            raise InputError(f"the range of size {name!r} is {bounds!r}; give it like (1, 8)")
-    for profile in profiles:
-        if not isinstance(profile, Mapping) or not all(map(_is_size, profile.values())):
-            raise InputError(f"profiles has {profile!r}; give sizes by name, like {{'N': 8}}")
-        for name, (least, most) in ranges.items():
-            if not least <= profile.get(name, least) <= most:
-                raise InputError(f"profiles has {profile!r}, but {name} is to be {least} to {most}")
-    _check_count("specializations", specializations)
-    return Sizes.of(ranges, profiles, specializations)

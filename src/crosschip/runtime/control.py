@@ -14,7 +14,7 @@ import numpy as np
 from crosschip.hal import Program
 from crosschip.ir import Array, ControlFlow, DeviceError, If, Loop, Operand, Operation, Scan
 from crosschip.ir.dimension import Dim, name_of, substitute
-from crosschip.runtime.guard import GuardedProgram
+from crosschip.runtime.programs import SegmentProgram
 
 RUNTIME = "runtime"
 """The name, in placements, of what runs control flow that no device takes whole."""
@@ -28,7 +28,7 @@ def program_for(
     inputs: Sequence[Operand],
     outputs: Sequence[Operand],
     bodies: Sequence[Execute],
-    programs: Sequence[GuardedProgram],
+    programs: Sequence[SegmentProgram],
 ) -> ControlProgram:
     """The program that runs an operation.
 
@@ -58,7 +58,7 @@ class ControlProgram(Program):
         inputs: Sequence[Operand],
         outputs: Sequence[Operand],
         bodies: Sequence[Execute],
-        programs: Sequence[GuardedProgram],
+        programs: Sequence[SegmentProgram],
     ) -> None:
         place = {operand: index for index, operand in enumerate(inputs)}
         self._operation = operation

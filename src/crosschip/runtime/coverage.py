@@ -15,15 +15,17 @@ from crosschip.runtime.placement.placing import Decision, place
 
 NATIVE = "yes"
 DECOMPOSED = "decomposed"
+_PLAIN = Options()
 
 
-def coverage(operator: type[Operator], device: GuardedDevice) -> str:
+def coverage(operator: type[Operator], device: GuardedDevice, options: Options = _PLAIN) -> str:
     """The way a device runs an operator: `yes`, `decomposed`, or the reason why it does not.
 
     It is `yes` if the device runs one of the operator's examples as it is, and `decomposed` if it
     runs one as simpler operators; a device may still decline other uses.
     """
-    decisions = [decide(operator, index, device) for index in range(len(examples_of(operator)))]
+    count = len(examples_of(operator))
+    decisions = [decide(operator, index, device, options) for index in range(count)]
     if any(isinstance(d, Decision) and d.parts[0].type == operator.type for d in decisions):
         return NATIVE
     if any(isinstance(decision, Decision) for decision in decisions):
@@ -31,13 +33,16 @@ def coverage(operator: type[Operator], device: GuardedDevice) -> str:
     return str(next(iter(decisions), f"{operator.type}: has no example"))
 
 
-def decide(operator: type[Operator], index: int, device: GuardedDevice) -> Decision | str:
+def decide(
+    operator: type[Operator], index: int, device: GuardedDevice, options: Options = _PLAIN
+) -> Decision | str:
     """Placement's decision about an example on one device; its reason if it declines."""
     model = model_of(operator, examples_of(operator)[index])
+    ask = asking(device, options)
     try:
-        return place(model, {device.name: asking(device, Options())}).decisions[0]
+        return place(model, {device.name: ask}).decisions[0]
     except UnsupportedError:
-        return device.query(model, Options()).answers[0].reason
+        return ask(model).answers[0].reason
 
 
 def parts_of(operator: type[Operator]) -> Sequence[str]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from importlib.metadata import EntryPoint, entry_points
 
 from crosschip.hal import CONTRACT_VERSION, Device, Instance, Kind
 from crosschip.hal.native import device_of, libraries
 from crosschip.ir import DeviceError, InputError
+from crosschip.ir.suggestion import meant
 from crosschip.runtime.guard import GuardedDevice, call, first_line
 
 GROUP = "crosschip.devices"
@@ -37,6 +38,7 @@ class DeviceReport:
         simulated: whether software plays the chip.
         available: whether it can be used.
         reason: why it is not available; empty if it is.
+        properties: the settings that it takes, each with a line that says what it does.
     """
 
     name: str
@@ -48,6 +50,7 @@ class DeviceReport:
     simulated: bool = False
     available: bool = False
     reason: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +98,9 @@ def open_device(name: str, properties: Mapping[str, str] | None = None) -> Guard
     if instance:
         present = [found.name for found in _probe(own, device_class)]
         if instance not in present:
-            there = ", ".join(f"{own}:{other}" for other in present if other) or own
-            raise DeviceError(f"there is no device {name!r}; there are: {there}")
+            there = [f"{own}:{other}" for other in present if other] or [own]
+            near = meant(name, there)
+            raise DeviceError(f"there is no device {name!r}{near}; there are: {', '.join(there)}")
     try:
         device = device_class(properties, instance) if instance else device_class(properties)
     except KeyboardInterrupt:
@@ -127,6 +131,7 @@ def report(name: str, instance: Instance | None = None) -> DeviceReport:
         return DeviceReport(name, reason=seen.problem)
     try:
         device = open_device(name)
+        properties = dict(call(name, "listing properties", device.device.known_properties))
         call(name, "closing", device.device.close)
     except DeviceError as error:
         return DeviceReport(name, reason=str(error))
@@ -139,6 +144,7 @@ def report(name: str, instance: Instance | None = None) -> DeviceReport:
         seen.memory,
         seen.simulated,
         available=True,
+        properties=properties,
     )
 
 
@@ -184,8 +190,8 @@ def _load(name: str) -> type[Device]:
     found = known.get(name, ())
     if not found:
         raise DeviceError(
-            f"there is no device {name!r}; installed are: {', '.join(known)} (see `crosschip "
-            "devices`)"
+            f"there is no device {name!r}{meant(name, known)}; installed are: {', '.join(known)} "
+            "(see `crosschip devices`)"
         )
     if len(found) > 1:
         places = " and ".join(sorted(origin.where for origin in found))

@@ -16,8 +16,9 @@ import numpy as np
 
 from crosschip.hal import Buffer, Event, HostBuffer
 from crosschip.ir import Array, Operand
-from crosschip.runtime.guard import GuardedProgram, call
+from crosschip.runtime.guard import call
 from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.programs import SegmentProgram
 
 Value = Array | Buffer
 Execute = Callable[[Sequence[Array]], Sequence[Array]]
@@ -27,7 +28,7 @@ Execute = Callable[[Sequence[Array]], Sequence[Array]]
 class _Step:
     """A program, and the numbers of the values that it reads and makes."""
 
-    program: GuardedProgram
+    program: SegmentProgram
     reads: Sequence[int]
     writes: Sequence[int]
 
@@ -46,7 +47,7 @@ class Plan:
     """
 
     def __init__(
-        self, placement: Placement, programs: Sequence[GuardedProgram], *, own: bool = True
+        self, placement: Placement, programs: Sequence[SegmentProgram], *, own: bool = True
     ) -> None:
         model = placement.model
         number = {operand: i for i, operand in enumerate(model.inputs.values())}
@@ -66,7 +67,7 @@ class Plan:
         self.execute: Execute = self._execute_arrays
         if self.submits:
             self.execute = self._execute_to_arrays
-        elif len(programs) == 1 and _is_whole(placement):
+        elif len(programs) == 1 and is_whole(placement):
             self.execute = programs[0].run
 
     def execute_values(
@@ -113,7 +114,7 @@ class Plan:
 
 def _submit(
     step: _Step, values: list[Any], wanted: Mapping[int | Array, Buffer]
-) -> tuple[GuardedProgram, Any]:
+) -> tuple[SegmentProgram, Any]:
     """Hand a program its inputs, and keep where its outputs will be."""
     program = step.program
     inputs = [
@@ -169,7 +170,8 @@ def _source(
     return number[operand], copy
 
 
-def _is_whole(placement: Placement) -> bool:
+def is_whole(placement: Placement) -> bool:
+    """Tell whether the one segment of a model has the model's inputs and outputs, in order."""
     (segment,) = placement.segments
     model = placement.model
     return segment.inputs == tuple(model.inputs.values()) and segment.outputs == tuple(

@@ -8,7 +8,8 @@ user's, and `ModelFileError`, since weights that cannot be read any more are no 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -23,6 +24,7 @@ from crosschip.hal import (
     Kind,
     Offer,
     Options,
+    Performance,
     Program,
     Rule,
     Submission,
@@ -42,6 +44,9 @@ from crosschip.ir import (
 from crosschip.ir.closing import Closing
 from crosschip.ir.dimension import name_of
 from crosschip.ir.types import OBJECTS, PYTHONS_TYPES
+from crosschip.runtime.programs import SegmentProgram
+from crosschip.runtime.shapes.policy import Way
+from crosschip.runtime.statistics import SegmentStatistics
 
 T = TypeVar("T")
 
@@ -161,12 +166,27 @@ class GuardedDevice(Closing):
         except (DeviceError, TypeError):
             return frozenset()
 
+    def modes(self) -> Mapping[Performance, Mapping[str, str]]:
+        """The engine's settings that performance modes stand for; none if it fails to say."""
+        return self._told(self.device.modes)
+
+    def engine_settings(self, options: Options) -> Mapping[str, str]:
+        """What the engine is told for these options; nothing if it fails to say."""
+        return self._told(self.device.engine_settings, options)
+
     def close(self) -> None:
         """Close the device; if it fails to, that is a warning."""
         try:
             call(self.name, "closing", self.device.close)
         except DeviceError as error:
             logger.warning("%s", error)
+
+    def _told(self, tell: Callable[..., Mapping[Any, Any]], *arguments: Options) -> dict[Any, Any]:
+        try:
+            return dict(call(self.name, "telling its settings", tell, *arguments))
+        except (DeviceError, TypeError, ValueError) as error:
+            logger.warning("%s", error)
+            return {}
 
     def _offer(self, model: Model, options: Options) -> Offer:
         offer = call(self.name, "answering", self.device.query, model, options)
@@ -215,7 +235,7 @@ class GuardedDevice(Closing):
         raise DeviceError(f"{self.name}: {how}; the device breaks the driver contract")
 
 
-class GuardedProgram:
+class GuardedProgram(SegmentProgram):
     """A program as the runtime uses it.
 
     Args:
@@ -224,43 +244,45 @@ class GuardedProgram:
         program: the program itself.
         model: what it was compiled from.
         alignment: the number of bytes to a multiple of which the memory of inputs is aligned.
-
-    Attributes:
-        submits: whether it takes on work and goes on.
-        changed: called after it has compiled more.
+        parts: the programs of bodies that a program of the runtime's own runs, and closes.
     """
 
     def __init__(
-        self, name: str, device: Device | None, program: Program, model: Model, alignment: int
+        self,
+        name: str,
+        device: Device | None,
+        program: Program,
+        model: Model,
+        alignment: int,
+        parts: Sequence[SegmentProgram] = (),
     ) -> None:
         self._alignment = alignment
         self.name = name
         self.device = device
         self.program = program
+        self._model = model
         types = [operand.type for operand in (*model.inputs.values(), *model.outputs.values())]
         in_python = any(type_.element_type in PYTHONS_TYPES for type_ in types)
         self.submits = type(program).submit is not Program.submit and not in_python
-        self.changed: Callable[[], object] | None = None
-        self._run, self._specializes = call(
-            name, "telling how it runs", lambda: (program.run, bool(program.specializes))
-        )
-        self._prepared: tuple[tuple[int, ...], ...] | None = None
+        self._parts = parts
+        self._run = call(name, "telling how it runs", lambda: program.run)
         self._inputs = [operand.type for operand in model.inputs.values()]
         self._outputs = list(model.outputs.items())
         self._types = [operand.type for operand in model.outputs.values()]
         self._dtypes = [type_.element_type.dtype for type_ in self._types]
         self._objects = any(type_.element_type is ElementType.OBJECT for type_ in types)
         self._rules = call(name, "telling its rules", tuple, program.rules)
-        self._accepted: tuple[object, object] = (None, None)
+        self._accepted: tuple[object, int, int] = (None, 0, 0)
+        self._segment = model.name
+        sides = self._inputs, self._types
+        self._open = any(type_.static_shape is None for side in sides for type_ in side)
+        # Added to without a lock: between reading and writing a number no other thread comes.
+        self._runs = 0
+        self._bytes_in, self._bytes_out = (
+            0 if self._open else sum(map(bytes_of, side)) for side in sides
+        )
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        """Compute the outputs, an array or other value for each of the model's, of its type.
-
-        Raises:
-            DeviceError: the device failed, or returned something else.
-        """
-        if self._specializes:
-            self._prepare_for(tuple(shapes_of(self._inputs, inputs)))
         if self._alignment > 1:
             inputs = [_aligned(array, self._alignment) for array in inputs]
         try:
@@ -271,20 +293,16 @@ class GuardedProgram:
             raise failure(self.name, "running", error) from error
         return self._checked(inputs, made)
 
+    def around(self, program: Program) -> GuardedProgram:
+        """The same guard around another program for the same model on the same device."""
+        return GuardedProgram(self.name, self.device, program, self._model, self._alignment)
+
     def owns(self, buffer: Buffer) -> bool:
-        """Tell whether a buffer is memory of the device that the program runs on."""
         return buffer.device is self.device
 
     def submit(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None], after: Sequence[Event]
     ) -> Submission:
-        """Take on a run.
-
-        Raises:
-            DeviceError: the device did not take it on, or returned something else.
-        """
-        if self._specializes:
-            self._prepare_for(tuple([buffer.shape for buffer in inputs]))
         taken = call(self.name, "taking on a run", self.program.submit, inputs, outputs, after)
         if not isinstance(taken, Submission):
             raise self._misfit(f"returned {_kind_of(taken)} where a Submission belongs")
@@ -297,32 +315,28 @@ class GuardedProgram:
                 raise self._misfit(f"returned {_kind_of(buffer)} for {name!r}, not a Buffer")
             dtype, shape = call(self.name, "describing a buffer", _described, buffer)
             self._check_type(name, operand.type, dtype, shape, {})
+        self._runs += 1
+        if self._open:
+            self._bytes_in += sum(_bytes_in(buffer) for buffer in inputs)
+            self._bytes_out += sum(_bytes_in(buffer) for buffer in made)
         return Submission(made, taken.event)
 
     def check_rules(self, made: Sequence[Buffer]) -> None:
-        """Check the outputs of a finished submission that report broken rules.
-
-        Raises:
-            DeviceError: a rule was broken.
-        """
         for rule, buffer in zip(self._rules, made[len(self._outputs) :], strict=True):
             if not call(self.name, "running", lambda b: bool(np.all(b.array())), buffer):
                 raise DeviceError(f"{self.name}: {rule}")
 
-    def prepare(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        """Compile for shapes of the inputs, if the device does that.
+    def prepare(self, sizes: Mapping[str, Dim]) -> None:
+        for part in self._parts:
+            part.prepare(sizes)
 
-        Raises:
-            CompileError: it failed.
-        """
-        try:
-            more = call(self.name, f"compiling for {_listed(shapes)}", self.program.prepare, shapes)
-        except CompileError:
-            raise
-        except DeviceError as error:
-            raise CompileError(str(error)) from error.__cause__
-        if more and self.changed is not None:
-            self.changed()
+    def statistics(self) -> Iterable[SegmentStatistics]:
+        runs, times = self._runs, 1 if self._open else self._runs
+        into, out = self._bytes_in * times, self._bytes_out * times
+        way = Way.OPEN if self._open else Way.FIXED
+        yield SegmentStatistics(self._segment, self.name, way.value, runs, into, out)
+        for part in self._parts:
+            yield from part.statistics()
 
     def save(self) -> bytes | None:
         """The program's bytes.
@@ -336,16 +350,10 @@ class GuardedProgram:
         return saved
 
     def close(self) -> None:
-        """Close the program; if it fails to, that is a warning."""
         try:
             call(self.name, "closing a program", self.program.close)
         except DeviceError as error:
             logger.warning("%s", error)
-
-    def _prepare_for(self, shapes: tuple[tuple[int, ...], ...]) -> None:
-        if shapes != self._prepared:
-            self.prepare(shapes)
-            self._prepared = shapes
 
     def _checked(self, inputs: Sequence[Array], made: Any) -> Sequence[Array]:
         """The results of a run, once they are what the model declares."""
@@ -361,9 +369,14 @@ class GuardedProgram:
                 shapes = [array.shape for array in made], [array.shape for array in inputs]
         except (TypeError, IndexError, AttributeError, KeyError):
             raise self._misfit(f"returned {_kind_of(made)} where outputs belong") from None
-        if shapes != self._accepted:
+        accepted = self._accepted
+        if shapes != accepted[0]:
             self._check_shapes(inputs, made)
-            self._accepted = shapes
+            accepted = self._accepted = (shapes, _bytes_of(inputs), _bytes_of(made))
+        self._runs += 1
+        if self._open:
+            self._bytes_in += accepted[1]
+            self._bytes_out += accepted[2]
         if self._rules:
             for rule, kept in zip(self._rules, made[len(self._outputs) :], strict=True):
                 if not np.all(kept):
@@ -473,5 +486,17 @@ def _kind_of(value: object) -> str:
     return "None" if value is None else f"an object of type {type(value).__name__}"
 
 
-def _listed(shapes: Sequence[tuple[int, ...]]) -> str:
-    return ", ".join(str(list(shape)) for shape in shapes)
+def bytes_of(type_: TensorType) -> int:
+    """The bytes of a tensor of a type, all sizes of which are known; none of Python's objects."""
+    if type_.element_type in PYTHONS_TYPES:
+        return 0
+    return math.prod(type_.static_shape or ()) * type_.element_type.dtype.itemsize
+
+
+def _bytes_of(values: Sequence[Array]) -> int:
+    arrays = (value for value in values if type(value) is np.ndarray and not value.dtype.hasobject)
+    return sum(array.nbytes for array in arrays)
+
+
+def _bytes_in(buffer: Buffer) -> int:
+    return math.prod(buffer.shape) * buffer.element_type.dtype.itemsize

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from statistics import median
 
 from crosschip.hal import Sizes
-from crosschip.ir import Array, Dim, Error, InputError, Model, Operand
-from crosschip.ir.dimension import name_of
+from crosschip.ir import Array, Error, InputError, Model
 from crosschip.runtime.inputs import random_inputs
 from crosschip.runtime.plain import from_plain, to_plain
+from crosschip.runtime.shapes.guessing import typical_shape, typical_sizes
 
 TURNS = 2
 """How often each device has its turn."""
@@ -25,9 +25,6 @@ SECONDS = 0.5
 
 HOPELESS = 4.0
 """A device so many times slower than the fastest has no further turn."""
-
-_BATCH, _SIDE, _LENGTH = 1, 224, 128
-"""Made up for open sizes: the first of any input, the others of images, those of the rest."""
 
 Run = Callable[[Mapping[str, Array]], object]
 
@@ -139,26 +136,10 @@ def typical_inputs(model: Model, sizes: Sizes) -> dict[str, Array]:
     Raises:
         InputError: an input cannot be made up.
     """
-    named: dict[str, int] = {entry.name: entry.most for entry in sizes.ranges}
-    if sizes.profiles:
-        named.update(sizes.profiles[0])
+    named = typical_sizes(sizes)
     shapes: dict[str, Sequence[int]] = {}
     for name, operand in model.inputs.items():
         if operand.type.shape is None:
             raise InputError(f"input {name!r} may have any rank, so its shape cannot be made up")
-        shapes[name] = _typical_shape(operand, named)
+        shapes[name] = typical_shape(operand.type, named)
     return random_inputs(model, shapes)
-
-
-def _typical_shape(operand: Operand, named: dict[str, int]) -> tuple[int, ...]:
-    """A shape with every size known; a size that is made up is kept under its name."""
-    shape: Sequence[Dim] = operand.type.shape or ()
-    found = []
-    for axis, size in enumerate(shape):
-        if isinstance(size, int):
-            found.append(size)
-            continue
-        guess = _BATCH if axis == 0 else _SIDE if len(shape) == 4 and axis > 1 else _LENGTH
-        name = name_of(size)
-        found.append(guess if name is None else named.setdefault(name, guess))
-    return tuple(found)

@@ -9,11 +9,12 @@ import numpy as np
 
 from crosschip.hal import Buffer, Sizes
 from crosschip.ir import Array, Dim, ElementType, InputError, Model
+from crosschip.ir.suggestion import meant
 from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.passes.specialize import bind
 from crosschip.runtime.arrays import as_array
 from crosschip.runtime.guard import shapes_of
-from crosschip.runtime.profiles import check_ranges
+from crosschip.runtime.shapes.ranges import check_ranges
 
 _READY = 0x101
 """NumPy's flags of an array that is C-contiguous and aligned."""
@@ -124,7 +125,11 @@ class Signature:
         names = [name for name, _ in self._operands]
         missing = [name for name in names if name not in inputs]
         extra = [name for name in inputs if name not in names]
-        problem = f"there is no input {extra[0]!r}" if extra else f"input {missing[0]!r} is missing"
+        problem = (
+            f"there is no input {extra[0]!r}{meant(str(extra[0]), names)}"
+            if extra
+            else f"input {missing[0]!r} is missing"
+        )
         return InputError(f"{problem}; the model takes {self._listed()}")
 
     def _listed(self) -> str:

@@ -11,7 +11,15 @@ import pytest
 from tests.ops.oracle import of_torch, torch
 
 from crosschip.devices.reference import ReferenceProgram
-from crosschip.ir import Array, Builder, ElementType, Operand, Quantization, TensorType
+from crosschip.ir import (
+    Array,
+    Builder,
+    ElementType,
+    ModelError,
+    Operand,
+    Quantization,
+    TensorType,
+)
 from crosschip.ops.standard.arithmetic import Mul
 from crosschip.ops.standard.joining import Concat, Split
 from crosschip.ops.standard.layout import Flatten, Reshape, Squeeze, Transpose, Unsqueeze
@@ -246,3 +254,16 @@ def test_split_of_a_quantized_tensor() -> None:
     )
     assert type_ == TensorType(ElementType.INT16, (2,), Quantization((0.1,)))
     assert result.tolist() == [2, 3]
+
+
+def test_a_zero_point_that_no_element_can_have() -> None:
+    """It would be found out only where the operation is decomposed."""
+    b, below = Builder(), Quantization((0.5,), (-7,))
+    fine = b.input("fine", TensorType(ElementType.UINT8, (4,), Quantization((0.5,), (7,))))
+    with pytest.raises(ModelError, match="MUL: of its output, the zero point -7 is beyond uint8"):
+        b.add(Mul, fine, fine, quantization=below)
+    wrong = b.input("wrong", TensorType(ElementType.UINT8, (4,), below))
+    with pytest.raises(ModelError, match=r"MUL\.input0: the zero point -7 is beyond uint8"):
+        b.add(Mul, wrong, wrong)
+    signed = b.input("signed", TensorType(ElementType.INT8, (4,), below))
+    assert b.add(Mul, signed, signed, quantization=below).type.quantization == below

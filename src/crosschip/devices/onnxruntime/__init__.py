@@ -8,9 +8,10 @@ the rest to the processor in silence, so it is refused, and placement says where
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 
-from crosschip.devices.onnxruntime import providers
+from crosschip.devices.onnxruntime import modes, providers
 from crosschip.devices.onnxruntime.quiet import import_engine
 from crosschip.hal import (
     Capabilities,
@@ -18,6 +19,7 @@ from crosschip.hal import (
     Instance,
     Kind,
     Options,
+    Performance,
     Program,
     Rule,
     Support,
@@ -51,7 +53,6 @@ class OnnxRuntimeDevice(Device):
         self._control = control
         self._extensions = extensions
         self._engine = program
-        self._spinning = self.properties.get("spinning", "1") != "0"
         self._provider = None
         if instance not in ("", "CPU"):
             self._provider = providers.PROVIDERS.get(instance)
@@ -82,6 +83,14 @@ class OnnxRuntimeDevice(Device):
             return Capabilities(threads=True, holds_weights=True)
         return Capabilities(tied_to=(processor(), self._provider.name), holds_weights=True)
 
+    def modes(self) -> Mapping[Performance, Mapping[str, str]]:
+        return modes.modes() if self._provider is None else {}
+
+    def engine_settings(self, options: Options) -> Mapping[str, str]:
+        if self._provider is not None:
+            return self._provider.options
+        return modes.settings(options, self.properties)
+
     def supports(self, operation: Operation, options: Options) -> Support:
         if self._provider is not None and isinstance(operation, ControlFlow | Extension):
             detail = f"is not given to {self._provider.name}"
@@ -94,11 +103,15 @@ class OnnxRuntimeDevice(Device):
         return self._control.operators()
 
     def compile(self, model: Model, options: Options) -> Program:
-        return self._engine.compile(
-            model, options, spinning=self._spinning, provider=self._provider
-        )
+        options, spinning = self._threads(options)
+        return self._engine.compile(model, options, spinning=spinning, provider=self._provider)
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
-        return self._engine.load(
-            saved, model, options, spinning=self._spinning, provider=self._provider
-        )
+        options, spinning = self._threads(options)
+        return self._engine.load(saved, model, options, spinning=spinning, provider=self._provider)
+
+    def _threads(self, options: Options) -> tuple[Options, bool]:
+        """The options with the threads that they come to, and whether these spin."""
+        settings = modes.settings(options, self.properties)
+        threads = int(settings[modes.THREADS]) or None
+        return replace(options, threads=threads), settings[modes.SPINNING] == "1"

@@ -11,6 +11,7 @@ So is one that another provider than the processor's runs: what is optimized is 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import onnxruntime
 
@@ -26,12 +27,13 @@ from crosschip.devices.onnxruntime.embedding import (
 from crosschip.devices.onnxruntime.extensions import opset_of
 from crosschip.devices.onnxruntime.failures import failure
 from crosschip.devices.onnxruntime.memory import give_back
+from crosschip.devices.onnxruntime.profiling import Nodes, OnnxRuntimeProfiler
 from crosschip.devices.onnxruntime.provided import NotTaken, require
 from crosschip.devices.onnxruntime.providers import Provider
 from crosschip.devices.onnxruntime.session import Settings, ortvalues
 from crosschip.devices.onnxruntime.unchecked import FAILS_OF_NOTHING, UNCHECKED
 from crosschip.devices.onnxruntime.values import all_known, array_of, is_tensor, ortvalue
-from crosschip.hal import CompileError, Options, Program
+from crosschip.hal import CompileError, Options, Profiler, Program
 from crosschip.hal.onnx import control
 from crosschip.hal.onnx.graph import Graph
 from crosschip.hal.onnx.model import OnnxModel
@@ -62,6 +64,9 @@ class OnnxRuntimeProgram(Program):
         sizes = Sizes("onnxruntime", source, UNCHECKED, FAILS_OF_NOTHING)
         self._sizes = sizes if sizes else None
         self._model = model
+        self._source = source
+        self._settings = settings
+        self._optimize = optimize
         self._count = len(source.outputs)
         self._declared = [
             (index, operand.name, operand.type)
@@ -121,6 +126,25 @@ class OnnxRuntimeProgram(Program):
 
     def save(self) -> bytes:
         return layout.write(self._model)
+
+    def profiler(self) -> Profiler:
+        made: list[OnnxRuntimeProgram] = []
+
+        def make(record: str) -> OnnxRuntimeProgram:
+            settings = replace(self._settings, record=record)
+            made.append(
+                OnnxRuntimeProgram(self._model, settings, self._source, optimize=self._optimize)
+            )
+            return made[0]
+
+        written = _onnx_model(self._source, payloads_of(self._source))
+        nodes = Nodes(self._source, written.proto, self._model.proto)
+        return OnnxRuntimeProfiler(make, lambda: made[0].end_recording(), nodes)
+
+    def end_recording(self) -> str:
+        """End the recording of its nodes' times; the path of the record."""
+        path: str = self._session.end_profiling()
+        return path
 
     def close(self) -> None:
         vars(self).clear()

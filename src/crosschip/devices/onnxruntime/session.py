@@ -28,12 +28,15 @@ class Settings:
         spinning: whether threads wait for work in a loop.
         precise: whether products of integers of eight bits must not saturate on any processor.
         provider: the provider that runs all of a model; `None` for ONNX Runtime's own.
+        record: the beginning of the path where sessions record their nodes' times; empty if they
+            do not.
     """
 
     threads: int | None
     spinning: bool
     precise: bool = True
     provider: Provider | None = None
+    record: str = ""
 
     def optimized(self, model: OnnxModel) -> OnnxModel:
         """A model as ONNX Runtime optimizes it for this processor.
@@ -108,6 +111,9 @@ class Settings:
         options.intra_op_num_threads = self.threads or 0
         options.add_session_config_entry("session.intra_op.allow_spinning", str(int(self.spinning)))
         options.add_session_config_entry("session.x64quantprecision", str(int(self.precise)))
+        if self.record:
+            options.enable_profiling = True
+            options.profile_file_prefix = self.record
         # It makes quantizations to int8 of which that then makes half a quantization to uint8.
         options.add_session_config_entry(
             "optimization.disable_specified_optimizers", "QDQPropagationTransformer"

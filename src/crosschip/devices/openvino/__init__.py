@@ -21,6 +21,7 @@ from crosschip.hal import (
     Instance,
     Kind,
     Options,
+    Performance,
     Program,
     Rule,
     Support,
@@ -42,6 +43,14 @@ def _is_intels(vendor: Path) -> bool:
         return vendor.read_text().strip() == "0x8086"
     except OSError:
         return False
+
+
+def _texts(config: Mapping[str, object]) -> dict[str, str]:
+    """OpenVINO's settings as it would print them."""
+    return {
+        name: ("YES" if value else "NO") if isinstance(value, bool) else str(value)
+        for name, value in config.items()
+    }
 
 
 class OpenVinoDevice(Device):
@@ -87,6 +96,12 @@ class OpenVinoDevice(Device):
             threads=self.instance in ("", "CPU"),
             tied_to=(processor(), self._engine.chip),
         )
+
+    def modes(self) -> Mapping[Performance, Mapping[str, str]]:
+        return {mode: _texts(config) for mode, config in self._engine.modes().items()}
+
+    def engine_settings(self, options: Options) -> Mapping[str, str]:
+        return _texts(self._engine.config(options))
 
     def supports(self, operation: Operation, options: Options) -> Support:
         outputs = (("output", output) for output in operation.outputs)

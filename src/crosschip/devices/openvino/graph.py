@@ -38,13 +38,14 @@ class Graph:
     """An OpenVINO graph in the making; knows the node that stands for each operand.
 
     Attributes:
+        parameters: what stands for the inputs.
         kept: the arrays whose memory constants are in.
         requirements: what must hold in a run.
     """
 
     def __init__(self, inputs: Iterable[Operand]) -> None:
         self._values: dict[Operand, Value] = {}
-        self._parameters: list[Node] = []
+        self.parameters: list[Node] = []
         self._inputs = list(inputs)
         self._flags: list[Node] = []
         self.kept: list[Array] = []
@@ -52,7 +53,7 @@ class Graph:
         for operand in self._inputs:
             parameter = ops.parameter(_shape(operand), TYPES[operand.type.element_type])
             self._values[operand] = parameter
-            self._parameters.append(parameter)
+            self.parameters.append(parameter)
         self._note_sizes(self._inputs)
 
     def __getitem__(self, operand: Operand) -> Value:
@@ -201,7 +202,7 @@ class Graph:
                 rule = f"input {index}: beyond int32, in which OpenVINO computes int64"
                 self.requirements.bounds.append(Bound(index, *INT32, rule))
         results = [ops.result(value) for value in values]
-        return openvino.Model(results, self._parameters, "crosschip")
+        return openvino.Model(results, self.parameters, "crosschip")
 
     def _note_sizes(self, operands: Iterable[Operand]) -> None:
         if any(operand.type.static_shape is None for operand in operands):
@@ -215,7 +216,7 @@ class Graph:
 
     def _computed(self, value: Value) -> Value:
         """A value that is no input: OpenVINO leaves an output that is one unwritten."""
-        is_input = any(value is parameter for parameter in self._parameters)
+        is_input = any(value is parameter for parameter in self.parameters)
         return ops.convert(value, value.get_element_type()) if is_input else value
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from io import BytesIO
 from os import SEEK_END
@@ -15,9 +16,10 @@ import openvino
 from crosschip.devices.openvino.converters import converters
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.memory import array_of, shared_tensor
+from crosschip.devices.openvino.profiling import Layers, OpenVinoProfiler
 from crosschip.devices.openvino.requirements import Requirements
 from crosschip.devices.openvino.unchecked import FAILS_OF_NOTHING, UNCHECKED
-from crosschip.hal import Options, Precision, Program
+from crosschip.hal import Options, Performance, Precision, Profiler, Program
 from crosschip.hal.sizes import Sizes
 from crosschip.ir import Array, DeviceError, Model
 
@@ -66,14 +68,15 @@ class Engine:
         Raises:
             DeviceError: OpenVINO failed.
         """
-        config = self._config(options)
+        config = self.config(options)
         graph = Graph(model.inputs.values())
         try:
             for operation in model.operations:
                 graph.define(operation, converters.convert(graph, operation))
             built = graph.finish(model.outputs.values())
             make = partial(self._core.compile_model, built, self._device, config)
-            return OpenVinoProgram(make, graph.requirements, _sizes(model), graph.kept)
+            counted = partial(self._profiler, model, config)
+            return OpenVinoProgram(make, graph.requirements, _sizes(model), graph.kept, counted)
         except RuntimeError as error:
             raise failure("failed to compile", error) from error
 
@@ -83,7 +86,7 @@ class Engine:
         Raises:
             DeviceError: they are not what `save` returned, or OpenVINO failed.
         """
-        config = self._config(options)
+        config = self.config(options)
         try:
             end = len(saved) - _SIZE.size
             start = end - _SIZE.unpack_from(saved, end)[0]
@@ -91,13 +94,55 @@ class Engine:
             stored = np.frombuffer(memoryview(saved)[:start], np.uint8)
             tensor = shared_tensor(stored)
             make = partial(self._core.import_model, tensor, self._device, config)
-            return OpenVinoProgram(make, requirements, _sizes(model), [stored], saved)
+            counted = partial(self._profiler, model, config)
+            return OpenVinoProgram(make, requirements, _sizes(model), [stored], counted, saved)
         except (RuntimeError, struct.error, ValueError, TypeError, KeyError) as error:
             raise failure("failed to load a saved program", error) from error
 
-    def _config(self, options: Options) -> dict[str, Any]:
+    def _profiler(self, model: Model, config: Mapping[str, Any]) -> OpenVinoProfiler:
+        """A program that counts the time of its layers, which are named after operations."""
+        graph = Graph(model.inputs.values())
+        layers = Layers(graph)
+        try:
+            for operation in model.operations:
+                values = converters.convert(graph, operation)
+                layers.name(operation, values)
+                graph.define(operation, values)
+            built = graph.finish(model.outputs.values())
+            counting = {**config, "PERF_COUNT": True}
+            compiled = self._core.compile_model(built, self._device, counting)
+        except RuntimeError as error:
+            raise failure("failed to compile", error) from error
+        program = OpenVinoProgram(lambda: compiled, graph.requirements, _sizes(model), graph.kept)
+        return OpenVinoProfiler(program, layers.executed(compiled), program.mean_seconds)
+
+    def modes(self) -> Mapping[Performance, Mapping[str, Any]]:
+        """What the processor is told for a performance mode; other chips have no such settings.
+
+        Kinds of cores that a processor does not have are disregarded.
+        """
+        if self._device != "CPU":
+            return {}
+        half = max(1, (os.cpu_count() or 1) // 2)
+        return {
+            Performance.LOW: {
+                "INFERENCE_NUM_THREADS": 1,
+                "SCHEDULING_CORE_TYPE": "ECORE_ONLY",
+                "ENABLE_CPU_PINNING": False,
+            },
+            Performance.MEDIUM: {"INFERENCE_NUM_THREADS": half, "ENABLE_CPU_PINNING": False},
+            Performance.HIGH: {"SCHEDULING_CORE_TYPE": "PCORE_ONLY"},
+            Performance.EXTREME: {
+                "SCHEDULING_CORE_TYPE": "ANY_CORE",
+                "ENABLE_HYPER_THREADING": True,
+                "ENABLE_CPU_PINNING": True,
+            },
+        }
+
+    def config(self, options: Options) -> dict[str, Any]:
         """OpenVINO's own words for the options; a saved program keeps none of them."""
         config: dict[str, Any] = {
+            **self.modes().get(options.performance, {}),
             "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_PRECISION_HINT": _PRECISIONS[options.precision],
         }
@@ -116,6 +161,7 @@ class OpenVinoProgram(Program):
         requirements: what must hold in a run.
         sizes: what must hold of the sizes in a run.
         kept: arrays whose memory the compiled model reads.
+        profiler: makes its profiler; it has none if left out.
         saved: what it was loaded from, if it was.
     """
 
@@ -125,6 +171,7 @@ class OpenVinoProgram(Program):
         requirements: Requirements,
         sizes: Sizes,
         kept: Sequence[Array],
+        profiler: Callable[[], Profiler] | None = None,
         saved: bytes | None = None,
     ) -> None:
         self._make = make
@@ -132,6 +179,7 @@ class OpenVinoProgram(Program):
         self._requirements = requirements
         self._sizes = sizes if sizes else None
         self._kept = kept
+        self._profiler = profiler
         self._saved = saved
         self._idle: list[_Request] = []
 
@@ -164,6 +212,19 @@ class OpenVinoProgram(Program):
         requirements = self._requirements.to_bytes()
         exported.write(requirements + _SIZE.pack(len(requirements)))
         return exported.getvalue()
+
+    def profiler(self) -> Profiler | None:
+        return None if self._profiler is None else self._profiler()
+
+    def mean_seconds(self) -> dict[str, float]:
+        """The mean time of each layer in all runs so far, if OpenVINO was told to count it."""
+        if not self._idle:
+            return {}
+        return {
+            layer.node_name: layer.real_time.total_seconds()
+            for layer in self._idle[-1].layers()
+            if layer.status == openvino.ProfilingInfo.Status.EXECUTED
+        }
 
     def close(self) -> None:
         vars(self).clear()
@@ -215,6 +276,11 @@ class _Request:
         for index, tensor in enumerate(self._own_inputs):
             request.set_input_tensor(index, tensor)
         return [array_of(tensor) for tensor in outputs]
+
+    def layers(self) -> Sequence[openvino.ProfilingInfo]:
+        """The layers that were executed, with their mean times."""
+        found: Sequence[openvino.ProfilingInfo] = self._request.get_profiling_info()
+        return found
 
 
 def failure(what: str, error: Exception) -> DeviceError:

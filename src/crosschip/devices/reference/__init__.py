@@ -8,12 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from importlib.metadata import version
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from crosschip.hal import YES, Capabilities, Device, Kind, Options, Program, Rule, Support
+from crosschip.hal import (
+    YES,
+    Capabilities,
+    Device,
+    Kind,
+    Options,
+    Profiler,
+    Program,
+    Rule,
+    Step,
+    Support,
+)
 from crosschip.ir import Array, DeviceError, Extension, Model, ModelFileError, Operation
 from crosschip.ops import Operator, operators
 from crosschip.ops.definition.kernel import Kernel
@@ -51,19 +64,49 @@ class ReferenceDevice(Device):
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
         try:
-            return ReferenceProgram(from_bytes(saved, "saved program"))
+            return ReferenceProgram(from_bytes(saved, "saved program"), model)
         except ModelFileError as error:
             raise DeviceError(f"reference: {error}") from None
 
 
-_Step = tuple[str, Kernel, list[int | None], list[int]]
-"""The name of an operation, its kernel, and the numbers of what it reads and makes."""
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """An operation, its kernel, the numbers of what it reads and makes, and what dies with it."""
+
+    operation: Operation
+    kernel: Kernel
+    reads: Sequence[int | None]
+    writes: Sequence[int]
+    dead: Sequence[int]
+
+    def run(self, values: list[Array | None]) -> None:
+        try:
+            results = self.kernel([None if i is None else values[i] for i in self.reads])
+        except (
+            ArithmeticError,
+            DeviceError,
+            IndexError,
+            MemoryError,
+            RuntimeError,
+            ValueError,
+        ) as error:
+            name = f"{self.operation.type} {self.operation.name}"
+            raise DeviceError(f"reference: {name}: {error}") from error
+        for index, result in zip(self.writes, results, strict=True):
+            values[index] = result
+        for index in self.dead:
+            values[index] = None
 
 
 class ReferenceProgram(Program):
-    """A list of kernels over numbered values, each dropped after its last use."""
+    """A list of kernels over numbered values, each dropped after its last use.
 
-    def __init__(self, model: Model) -> None:
+    Args:
+        model: what to run.
+        named: the same model with the names that the caller knows, if those are others.
+    """
+
+    def __init__(self, model: Model, named: Model | None = None) -> None:
         self._model = model
         number = {operand: i for i, operand in enumerate(model.inputs.values())}
         self._constants: list[tuple[int, Array]] = []
@@ -72,40 +115,54 @@ class ReferenceProgram(Program):
             elements = operand.value
             assert elements is not None, "constants have values"
             self._constants.append((number[operand], elements))
-        steps: list[_Step] = []
+        touched: list[tuple[list[int | None], list[int]]] = []
         for operation in model.operations:
             reads = [None if o is None else number[o] for o in operation.inputs]
             for output in operation.outputs:
                 number[output] = len(number)
-            name = f"{operation.type} {operation.name}"
-            writes = [number[output] for output in operation.outputs]
-            steps.append((name, _kernel(operation), reads, writes))
+            touched.append((reads, [number[output] for output in operation.outputs]))
         self._count = len(number)
         self._outputs = [number[operand] for operand in model.outputs.values()]
-        self._steps = [
-            (*step, dead) for step, dead in zip(steps, self._last_uses(steps), strict=True)
+        self._calls = [
+            _Call(known, _kernel(operation), reads, writes, dead)
+            for operation, known, (reads, writes), dead in zip(
+                model.operations,
+                (named or model).operations,
+                touched,
+                self._last_uses(touched),
+                strict=True,
+            )
         ]
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        values = self._values(inputs)
+        for call in self._calls:
+            call.run(values)
+        return self._results(values, inputs)
+
+    def profiler(self) -> Profiler:
+        return _ReferenceProfiler(self)
+
+    def run_timed(self, inputs: Sequence[Array]) -> tuple[Sequence[Array], list[Step]]:
+        """The outputs, and the time that each operation took."""
+        values = self._values(inputs)
+        steps = []
+        beginning = end = perf_counter()
+        for call in self._calls:
+            start = end
+            call.run(values)
+            end = perf_counter()
+            operation = call.operation
+            steps.append(Step(operation.type, end - start, (operation,), start - beginning))
+        return self._results(values, inputs), steps
+
+    def _values(self, inputs: Sequence[Array]) -> list[Array | None]:
         values: list[Array | None] = [*inputs, *(None,) * (self._count - len(inputs))]
         for index, constant in self._constants:
             values[index] = constant
-        for name, kernel, reads, writes, dead in self._steps:
-            try:
-                results = kernel([None if i is None else values[i] for i in reads])
-            except (
-                ArithmeticError,
-                DeviceError,
-                IndexError,
-                MemoryError,
-                RuntimeError,
-                ValueError,
-            ) as error:
-                raise DeviceError(f"reference: {name}: {error}") from error
-            for index, result in zip(writes, results, strict=True):
-                values[index] = result
-            for index in dead:
-                values[index] = None
+        return values
+
+    def _results(self, values: Sequence[Array | None], inputs: Sequence[Array]) -> list[Array]:
         try:
             return self._owned([values[index] for index in self._outputs], inputs)
         except MemoryError as error:
@@ -114,11 +171,11 @@ class ReferenceProgram(Program):
     def save(self) -> bytes:
         return to_bytes(self._model)
 
-    def _last_uses(self, steps: Sequence[_Step]) -> list[list[int]]:
-        """For each step, the arrays that nothing reads after it."""
+    def _last_uses(self, calls: Sequence[tuple[list[int | None], list[int]]]) -> list[list[int]]:
+        """For each call, of which there is what it reads and makes, what nothing reads after it."""
         needed = set(self._outputs)
         dead: list[list[int]] = []
-        for _, _, reads, writes in reversed(steps):
+        for reads, writes in reversed(calls):
             touched = {i for i in (*reads, *writes) if i is not None}
             dead.append(sorted(touched - needed))
             needed |= touched
@@ -139,6 +196,25 @@ class ReferenceProgram(Program):
             owned.append(array.copy() if shared else contiguous)
             taken.append(array)
         return owned
+
+
+class _ReferenceProfiler(Profiler):
+    """Times each operation of a program."""
+
+    def __init__(self, program: ReferenceProgram) -> None:
+        self._program = program
+        self._steps: list[list[Step]] = []
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        outputs, steps = self._program.run_timed(inputs)
+        self._steps.append(steps)
+        return outputs
+
+    def begin(self) -> None:
+        self._steps = []
+
+    def steps(self) -> Sequence[Sequence[Step]]:
+        return self._steps
 
 
 def _kernel(operation: Operation) -> Kernel:

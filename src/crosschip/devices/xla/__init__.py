@@ -1,7 +1,7 @@
 """The device that runs models with XLA, through JAX: on the processor, on GPUs and on TPUs.
 
-A model becomes a JAX function, which XLA compiles for each set of input shapes. Weights are
-arguments of it: they are on the chip once, whatever the number of shapes.
+A model of known sizes becomes a JAX function, which XLA compiles. Weights are arguments of it: they
+are on the chip once, for however many sets of input shapes the runtime has a model compiled.
 
 Nothing is set for the whole process: integers and floats of 64 bits, which JAX computes in only
 where it is told to, are asked for around each use.
@@ -22,6 +22,7 @@ from crosschip.hal import (
     Options,
     Precision,
     Program,
+    Sizing,
     processor,
 )
 from crosschip.ir import DeviceError, ElementType, Model
@@ -59,6 +60,7 @@ class XlaDevice(Device):
     def capabilities(self) -> Capabilities:
         return Capabilities(
             precisions=frozenset(Precision),
+            sizing=Sizing.FIXED,
             tied_to=(processor(), self._engine.chip),
         )
 
@@ -72,7 +74,7 @@ class XlaDevice(Device):
         return self._engine.compile(model, options, self)
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
-        return self._engine.load(saved, model, options, self)
+        return self._engine.load(saved, model, self)
 
     def allocate(self, element_type: ElementType, shape: tuple[int, ...]) -> Buffer:
         return self._engine.allocate(element_type, shape, self)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 import jax
 import jax.numpy as jnp
@@ -12,14 +14,12 @@ from jax.sharding import SingleDeviceSharding
 from jaxlib._jax import DeviceList
 
 from crosschip.devices.xla.converters import converters
-from crosschip.devices.xla.fixing import fixed
 from crosschip.devices.xla.graph import Graph
 from crosschip.devices.xla.memory import XlaBuffer, failure, on_chip
 from crosschip.devices.xla.narrow import entering
 from crosschip.devices.xla.program import XlaProgram
-from crosschip.devices.xla.saved import read
-from crosschip.devices.xla.support import unresolved
-from crosschip.devices.xla.weights import Weight
+from crosschip.devices.xla.saved import read, write
+from crosschip.devices.xla.weights import OnChip, Weight, weights_of
 from crosschip.hal import CompileError, Options, Precision
 from crosschip.ir import Array, DeviceError, ElementType, Model, Operand
 
@@ -49,9 +49,8 @@ class Executable:
         return [parts[0] for parts in made]
 
     def to_bytes(self) -> bytes:
-        """XLA's bytes."""
-        stored: bytes = self._loaded.serialize()
-        return stored
+        """The function as bytes."""
+        return write(self.rules, self._loaded.serialize())
 
 
 class Engine:
@@ -80,38 +79,33 @@ class Engine:
         self._on_processor = platform == "cpu"
         if self._on_processor:
             self._options.update(_KEEPING_NAN)
+        self._weights: WeakValueDictionary[Weight, OnChip] = WeakValueDictionary()
+        self._putting = threading.Lock()
 
     def compile(self, model: Model, options: Options, device: object) -> XlaProgram:
-        """Compile a model of operations that there are converters for, as far as sizes are known.
+        """Compile a model of operations that there are converters for, and of known sizes.
 
         Raises:
-            CompileError: an operation cannot be compiled.
+            CompileError: an operation cannot be compiled, or XLA failed.
         """
-        lost = unresolved(model)
-        if lost:
-            where = f"xla: {lost[0].type} {lost[0].name!r}"
-            told = f"{where}: depends on a size that is computed elsewhere"
-            raise CompileError(told, lost)
-        program = XlaProgram(self, model, options, device)
-        shapes = [operand.type.static_shape for operand in model.inputs.values()]
-        known = [shape for shape in shapes if shape is not None]
-        if len(known) == len(shapes):
-            program.prepare(known)
-        return program
+        weights = weights_of(model)
+        executable = self._executable(model, weights, options.precision)
+        return XlaProgram(self, executable, self._on_chip(weights), device)
 
-    def load(self, saved: bytes, model: Model, options: Options, device: object) -> XlaProgram:
+    def load(self, saved: bytes, model: Model, device: object) -> XlaProgram:
         """Make a program again from what it was saved as.
 
         Raises:
             DeviceError: it is not what `save` returned, or XLA failed.
         """
-        program = XlaProgram(self, model, options, device)
         try:
-            for record, stored in read(saved):
-                program.keep(record.shapes, self._loaded(bytes(stored), record.rules))
+            rules, stored = read(saved)
+            chips = DeviceList((self._chip,))
+            loaded = self._chip.client.deserialize_executable(stored, executable_devices=chips)
         except Exception as error:  # the engine's exceptions have no base class of their own
             raise failure("failed to load a saved program", error) from error
-        return program
+        executable = Executable(loaded, rules)
+        return XlaProgram(self, executable, self._on_chip(weights_of(model)), device)
 
     def allocate(
         self, element_type: ElementType, shape: tuple[int, ...], device: object
@@ -125,32 +119,34 @@ class Engine:
         """An array in the chip's memory."""
         return on_chip(array, self._chip)
 
-    def executable(
-        self,
-        model: Model,
-        weights: Sequence[Weight],
-        shapes: Sequence[tuple[int, ...]],
-        precision: Precision,
-    ) -> Executable:
-        """A model compiled for input shapes: a function of weights, and then of inputs.
+    def _on_chip(self, weights: Sequence[Weight]) -> list[OnChip]:
+        """Weights in the chip's memory, where programs for other shapes may have them already."""
+        with self._putting:
+            found = []
+            for weight in weights:
+                held = self._weights.get(weight)
+                if held is None:
+                    held = self._weights[weight] = OnChip(self.put(weight.elements()))
+                found.append(held)
+        return found
 
-        Raises:
-            CompileError: an operation cannot be compiled, or XLA failed.
-        """
-        static = fixed(model, shapes)
+    def _executable(
+        self, model: Model, weights: Sequence[Weight], precision: Precision
+    ) -> Executable:
+        """A model compiled: a function of weights, and then of inputs."""
         rules: list[str] = []
 
         def compute(constants: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
-            values = dict(zip(static.inputs.values(), map(entering, inputs), strict=True))
+            values = dict(zip(model.inputs.values(), map(entering, inputs), strict=True))
             filters: dict[Operand, Any] = {}
             for weight, constant in zip(weights, constants, strict=True):
                 (filters if weight.is_filter else values)[weight.operand] = entering(constant)
             graph = Graph(values, filters, precision, on_processor=self._on_processor)
-            for operation in static.operations:
+            for operation in model.operations:
                 graph.define(operation, converters.convert(graph, operation))
             outputs = [
                 graph[operand].astype(operand.type.element_type.dtype)
-                for operand in static.outputs.values()
+                for operand in model.outputs.values()
             ]
             rules[:] = graph.rules
             return [*outputs, jnp.stack(graph.flags)] if graph.flags else outputs
@@ -163,7 +159,7 @@ class Engine:
 
         arguments = (
             [kind(weight.operand, weight.shape) for weight in weights],
-            [kind(operand, operand.type.static_shape) for operand in static.inputs.values()],
+            [kind(operand, operand.type.static_shape) for operand in model.inputs.values()],
         )
         try:
             with jax.enable_x64(True):
@@ -174,8 +170,3 @@ class Engine:
         except Exception as error:  # the engine's exceptions have no base class of their own
             raise CompileError(str(failure("failed to compile", error))) from error
         return Executable(compiled.runtime_executable(), rules)
-
-    def _loaded(self, stored: bytes, rules: Sequence[str]) -> Executable:
-        chips = DeviceList((self._chip,))
-        loaded = self._chip.client.deserialize_executable(stored, executable_devices=chips)
-        return Executable(loaded, rules)

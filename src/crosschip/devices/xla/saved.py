@@ -1,54 +1,34 @@
-"""The form in which compiled programs are saved: a header, and XLA's own bytes for each shape."""
+"""The form in which compiled programs are saved: the rules, and XLA's own bytes."""
 
 from __future__ import annotations
 
 import json
 import struct
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 
 _SIZE = struct.Struct("<8sQ")
-_MAGIC = b"CHIPXLA1"
+_MAGIC = b"CHIPXLA2"
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A program for one set of input shapes.
+def write(rules: Sequence[str], executable: bytes) -> bytes:
+    """A program as bytes.
 
-    Attributes:
-        shapes: those of the inputs.
+    Args:
         rules: what must hold in a run, a sentence for each element of the last output.
-        size: how many bytes of XLA's it is.
+        executable: XLA's bytes.
     """
-
-    shapes: tuple[tuple[int, ...], ...]
-    rules: tuple[str, ...]
-    size: int
+    header = json.dumps(list(rules)).encode()
+    return b"".join([_SIZE.pack(_MAGIC, len(header)), header, executable])
 
 
-def write(records: Sequence[Record], executables: Sequence[bytes]) -> bytes:
-    """Programs as bytes."""
-    header = json.dumps([asdict(record) for record in records]).encode()
-    return b"".join([_SIZE.pack(_MAGIC, len(header)), header, *executables])
-
-
-def read(saved: bytes) -> list[tuple[Record, memoryview]]:
+def read(saved: bytes) -> tuple[list[str], bytes]:
     """What `write` was given.
 
     Raises:
-        ValueError, TypeError, KeyError, struct.error: they are other bytes.
+        ValueError, TypeError, struct.error: they are other bytes.
     """
-    stored = memoryview(saved)
-    magic, length = _SIZE.unpack_from(stored)
+    magic, length = _SIZE.unpack_from(saved)
     if magic != _MAGIC:
         raise ValueError("it does not begin as a saved program does")
     place = _SIZE.size + length
-    found = []
-    for plain in json.loads(bytes(stored[_SIZE.size : place])):
-        shapes = tuple(tuple(map(int, shape)) for shape in plain["shapes"])
-        record = Record(shapes, tuple(map(str, plain["rules"])), int(plain["size"]))
-        found.append((record, stored[place : place + record.size]))
-        place += record.size
-    if place != len(stored):
-        raise ValueError(f"it has {len(stored)} bytes where {place} belong")
-    return found
+    return list(map(str, json.loads(saved[_SIZE.size : place]))), bytes(saved[place:])

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 
+import jax
 import numpy as np
 
 from crosschip.ir import Array, Model, Operand
@@ -14,6 +15,19 @@ from crosschip.ops.standard.convolution import Conv2D
 _LARGE_BYTES = 1024
 _FILTER = (2, 3, 1, 0)
 """The order of a filter's axes on the chip: height, width, input and output channels."""
+
+
+class OnChip:
+    """A weight in the chip's memory, for as long as a program holds it.
+
+    Attributes:
+        value: the array.
+    """
+
+    __slots__ = ("__weakref__", "value")
+
+    def __init__(self, value: jax.Array) -> None:
+        self.value = value
 
 
 @dataclass(frozen=True, slots=True)

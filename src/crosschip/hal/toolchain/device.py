@@ -39,9 +39,9 @@ _SECONDS = "600"
 class Toolchain(Device):
     """A device that hands whole segments to a vendor's compiler, as ONNX files.
 
-    Segments have fixed sizes. float32 operations are taken only where the caller asks for a
-    precision that the chip has, and where they are one with the conversions around them: see
-    `crosschip.hal.onnx.units`.
+    Segments have known sizes: the runtime fixes them. float32 operations are taken only where the
+    caller asks for a precision that the chip has, and where they are one with the conversions
+    around them: see `crosschip.hal.onnx.units`.
 
     Attributes:
         package: what must be installed for the tool, as pip calls it.
@@ -137,6 +137,7 @@ class Toolchain(Device):
             sizing=Sizing.FIXED,
             max_rank=self.dialect.max_rank,
             concurrency=1,
+            refuses=True,
             holds_weights=True,
         )
 

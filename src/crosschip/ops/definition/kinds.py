@@ -19,6 +19,27 @@ def number(value: float, like: Operand) -> Array:
     return np.array(value).astype(like.type.element_type.dtype)
 
 
+def aligned_row_axis(operation: Operator, axes: Sequence[int | None]) -> int | None:
+    """`Operator.row_axis` of what computes element by element, shapes being aligned at their ends.
+
+    What has no rows must be alike for all: of size 1 at the axis of rows, or without it.
+    """
+    axis_of = dict(zip(operation.inputs, axes, strict=True))
+    tensors = [
+        (len(shape_of(operand)), shape_of(operand), axis_of[operand])
+        for slot, operand in operation.filled()
+        if not slot.parameter
+    ]
+    behind = {rank - axis for rank, _, axis in tensors if axis is not None}
+    if len(behind) != 1:
+        return None
+    (distance,) = behind
+    for rank, shape, axis in tensors:
+        if axis is None and distance <= rank and shape[rank - distance] != 1:
+            return None
+    return max(rank for rank, _, _ in tensors) - distance
+
+
 class Elementwise(Operator):
     """Base of operators whose output has the shape and element type of their first input."""
 
@@ -37,6 +58,7 @@ class Broadcast(Operator):
     __slots__ = ()
     input0 = tensor(NUMBERS)
     input1 = tensor(NUMBERS, like="input0")
+    row_axis = aligned_row_axis
 
     def infer_shape(self) -> Shape:
         return broadcast(shape_of(self.input0), shape_of(self.input1))
@@ -54,6 +76,7 @@ class Unary(Elementwise):
 
     __slots__ = ()
     input = tensor(FLOATS)
+    row_axis = aligned_row_axis
 
 
 class Layout(Operator):

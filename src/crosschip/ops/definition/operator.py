@@ -43,6 +43,7 @@ from crosschip.ir import (
 )
 from crosschip.ir.types import FLOATS, INDICES, MAX_RANK
 from crosschip.ops.definition.kernel import Kernel, kernel_of
+from crosschip.ops.definition.quantized import check_zero_point
 from crosschip.ops.definition.slots import ComputedParameter, Fuse, Parameter, Slot, Tensors
 
 _registry: dict[str, type[Operator]] = {}
@@ -59,6 +60,7 @@ class Operator(Operation):
         slots: its slots, in order.
         core: whether it is one of the few that all others can be decomposed into.
         moves: whether it only moves elements, so that its output keeps a quantization.
+        shape_slots: the parameters that say nothing but what shape the output has.
         unenforced: the slots whose rules a device need not enforce when the operation runs; what
             breaks any other rule, it must refuse.
     """
@@ -67,6 +69,7 @@ class Operator(Operation):
 
     core: ClassVar[bool] = False
     moves: ClassVar[bool] = False
+    shape_slots: ClassVar[frozenset[str]] = frozenset()
     unenforced: ClassVar[frozenset[str]] = frozenset()
     slots: ClassVar[tuple[Slot, ...]] = ()
     variadic: ClassVar[Tensors | None] = None
@@ -217,6 +220,22 @@ class Operator(Operation):
         """The number of outputs, where that does not need the shapes to be known."""
         return 1
 
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        """The axis of every output along which its rows run, where rows are independent.
+
+        They are if each row of an output follows from the rows at the same place of those inputs
+        that have rows, and from the other inputs: whatever other rows there are, and how many. To
+        say so of what is not is a defect: inputs are padded by it. To leave it unsaid costs speed.
+
+        Args:
+            axes: for each input the axis along which its rows run; `None` if it has none, but
+                counts whole for each row. One has rows at least; all have as many.
+
+        Returns:
+            The axis; `None` if rows are mixed, or nobody has declared that they are not.
+        """
+        return None
+
     def decompose(self, b: Builder) -> Operand | Sequence[Operand] | None:
         """Build the same computation from simpler operators.
 
@@ -298,6 +317,8 @@ class Operator(Operation):
         kept = self.moved_quantization() if self.moves else None
         each = declared if len(declared) == len(plain) else (declared or (None,)) * len(plain)
         integer = sources[0].type.element_type
+        for quantization in declared:
+            check_zero_point(f"{self.type}: of its output, ", quantization, integer)
         return tuple(
             TensorType(integer, type_.shape, quantization or kept)
             if type_.element_type is ElementType.FLOAT32 and (quantization or kept)

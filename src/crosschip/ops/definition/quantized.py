@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.ir import Array, ElementType, Operand, Quantization
+from crosschip.ir import Array, ElementType, ModelError, Operand, Quantization
 from crosschip.ops.numerics.casting import SATURATING, cast
 
 
@@ -54,6 +54,16 @@ def limits(element_type: ElementType) -> tuple[int, int]:
     name = element_type.value
     bits = int(name.lstrip("uint"))
     return (0, 2**bits - 1) if name.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def check_zero_point(
+    where: str, quantization: Quantization | None, element_type: ElementType
+) -> None:
+    """Raise a `ModelError` for a zero point that no element can have."""
+    least, greatest = limits(element_type)
+    for number in quantization.zero_point if quantization else ():
+        if not least <= number <= greatest:
+            raise ModelError(f"{where}the zero point {number} is beyond {element_type}")
 
 
 def _along(quantization: Quantization, rank: int) -> tuple[int, ...]:

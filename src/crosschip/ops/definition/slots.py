@@ -24,7 +24,7 @@ from crosschip.ir import (
     TensorType,
 )
 from crosschip.ir.types import BOOLEANS, FLOATS, INDICES, QUANTIZABLE
-from crosschip.ops.definition.quantized import value_type
+from crosschip.ops.definition.quantized import check_zero_point, value_type
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
@@ -82,6 +82,7 @@ class Slot:
                 raise ElementTypeError(f"{self.name}: {type_.element_type} cannot be quantized")
             if not _scales_fit(type_):
                 raise ModelError(f"{self.name}: {type_} does not have a scale for each index")
+            check_zero_point(f"{self.name}: ", type_.quantization, type_.element_type)
         elif type_.element_type not in self.types:
             taken = ", ".join(sorted(map(str, self.types)))
             raise ElementTypeError(f"{self.name}: takes {taken}, not {type_.element_type}")

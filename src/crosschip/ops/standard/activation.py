@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import pi, sqrt
 
 import numpy as np
 
 from crosschip.ir import Array, Builder, ElementType, Operand, Shape
 from crosschip.ir.types import NUMBERS
-from crosschip.ops.definition.kinds import Elementwise, Unary, number
+from crosschip.ops.definition.kinds import Elementwise, Unary, aligned_row_axis, number
 from crosschip.ops.definition.operator import operator, operator_named, shape_of
 from crosschip.ops.definition.shape_values import Sizes
 from crosschip.ops.definition.shapes import axis_in, broadcast
@@ -46,6 +47,7 @@ class Relu(Elementwise):
 
     __slots__ = ()
     input = tensor(NUMBERS)
+    row_axis = aligned_row_axis
 
     def reference(self, input: Array) -> Array:
         return np.maximum(input, 0)
@@ -114,6 +116,13 @@ class PRelu(Elementwise):
             sizes = ", ".join(map(str, slope))
             raise ValueError(f"slope: its shape [{sizes}] cannot be broadcast to the input's")
         return shape
+
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        # A slope that runs along the channels, or is a number for all, is alike for all images.
+        rows, slope = axes
+        laid = shape_of(self.slope)
+        alike = (len(laid) == 1 and len(shape_of(self.input)) > 1) or set(laid) <= {1}
+        return 0 if rows == 0 and slope is None and alike else None
 
     def reference(self, input: Array, slope: Array) -> Array:
         after = self._axes_after(input.ndim, slope.ndim)
@@ -265,6 +274,10 @@ class AlongAxis(Activation):
     def infer_shape(self) -> Shape:
         axis_in(self.axis, len(shape_of(self.input)))
         return shape_of(self.input)
+
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        (axis, *_) = axes
+        return None if axis == axis_in(self.axis, len(shape_of(self.input))) else axis
 
     def below_greatest(self, b: Builder) -> Operand:
         """Each number less the greatest along the axis, which no power overflows of."""

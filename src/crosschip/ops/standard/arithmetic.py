@@ -12,7 +12,7 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, ElementType, Operand, Shape
 from crosschip.ir.types import FLOATS, NUMBERS
-from crosschip.ops.definition.kinds import Binary, Broadcast, Elementwise
+from crosschip.ops.definition.kinds import Binary, Broadcast, Elementwise, aligned_row_axis
 from crosschip.ops.definition.operator import Operator, operator, operator_named, shape_of
 from crosschip.ops.definition.quantized import limits
 from crosschip.ops.definition.shapes import axis_in, broadcast, same
@@ -158,6 +158,7 @@ class Sum(Operator):
 
     __slots__ = ()
     terms = tensors(NUMBERS)
+    row_axis = aligned_row_axis
 
     def infer_shape(self) -> Shape:
         return broadcast(*map(shape_of, self.terms), slot="terms")
@@ -198,6 +199,7 @@ class Clip(Elementwise):
     input = tensor(NUMBERS)
     min = _limit(-np.inf)
     max = _limit(np.inf)
+    row_axis = aligned_row_axis
 
     def reference(self, input: Array) -> Array:
         low, high = (_bound(number, input.dtype) for number in (self.min, self.max))
@@ -233,6 +235,7 @@ class Affine(Elementwise):
 
     __slots__ = ()
     input = tensor(NUMBERS)
+    axis: Parameter[int]
 
     def check_along(self, slot: str, operand: Operand, axis: int) -> None:
         """`ValueError` if an operand has not the sizes of the input's axes from `axis` on."""
@@ -245,6 +248,12 @@ class Affine(Elementwise):
             )
         for along, size in enumerate(laid):
             same(shape[start + along], size, f"{slot}: the sizes of the input's axis and its own")
+
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        # Rows before the axes that the tensors run along.
+        rows, *others = axes
+        first = axis_in(self.axis, len(shape_of(self.input)))
+        return rows if rows is not None and rows < first and set(others) == {None} else None
 
     def laid(self, b: Builder, operand: Operand, axis: int) -> Operand:
         """An operand in a shape that broadcasts to the input's."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.types import ALL_TYPES, INDICES
-from crosschip.ops.definition.kinds import Elementwise
+from crosschip.ops.definition.kinds import Elementwise, aligned_row_axis
 from crosschip.ops.definition.operator import UnknownRank, operator, operator_named, shape_value_of
 from crosschip.ops.definition.slots import choice, element_type, flag, tensor
 from crosschip.ops.numerics.casting import PowerRounding, cast
@@ -21,6 +21,7 @@ class Assign(Elementwise):
     __slots__ = ()
     moves = True
     input = tensor(ALL_TYPES)
+    row_axis = aligned_row_axis
 
     def reference(self, input: Array) -> Array:
         return input
@@ -64,6 +65,7 @@ class Cast(Elementwise):
     dtype = element_type()
     saturate = flag(True)
     round_mode = choice(PowerRounding, PowerRounding.UP)
+    row_axis = aligned_row_axis
 
     def infer_element_type(self) -> ElementType:
         return self.dtype

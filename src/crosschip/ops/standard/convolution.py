@@ -69,6 +69,9 @@ class Conv2D(Operator):
     dilations = integers((1, 1), 2)
     fuse_code = fuse()
 
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return 0 if axes[0] == 0 and set(axes[1:]) <= {None} else None
+
     def windows(self, kernel: Sequence[int]) -> Windows:
         """The windows of a filter of a size."""
         return Windows(kernel, self.strides, self.dilations, self.auto_pad, self.pads)
@@ -156,6 +159,9 @@ class Conv2DTranspose(Operator):
     output_padding = integers((0, 0), 2)
     output_shape = optional_integers(2)
     fuse_code = fuse()
+
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return 0 if axes[0] == 0 and set(axes[1:]) <= {None} else None
 
     def infer_shape(self) -> Shape:
         batch, channels, *image = of_rank(shape_of(self.input), 4, "input")

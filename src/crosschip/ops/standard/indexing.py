@@ -318,6 +318,15 @@ class Gather(Operator):
     def infer_shape_value(self) -> Sequence[Dim]:
         return moved_shape_value(self)
 
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        along = axis_in(self.axis, len(shape_of(self.input)))
+        rows, places = axes[:2]
+        if rows is None and places is not None:
+            return along + places
+        if rows is None or places is not None or rows == along:
+            return None
+        return rows if rows < along else rows - 1 + len(shape_of(self.indices))
+
     def reference(self, input: Array, indices: Array) -> Array:
         if input.size == 0:  # NumPy does not look at indices into nothing
             np.take(np.empty(input.shape[self.axis], np.bool_), indices)

@@ -65,6 +65,13 @@ class Concat(_Joining):
         sizes[axis] = total
         return tuple(sizes)
 
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        rows = set(axes[: len(self.parts)])
+        if len(rows) != 1:
+            return None
+        (axis,) = rows
+        return None if axis == axis_in(self.axis, len(shape_of(self.parts[0]))) else axis
+
     def reference(self, parts: Sequence[Array]) -> Array:
         return np.concatenate(parts, self.axis)
 
@@ -132,6 +139,9 @@ class Split(Layout):
                 raise ValueError(f"split: {list(self.split)} has a negative size")
             same(shape[axis], sum(self.split), "split: its sum, and the size of the axis")
         return [(*shape[:axis], size, *shape[axis + 1 :]) for size in sizes]
+
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return None if axes[0] == axis_in(self.axis, len(shape_of(self.input))) else axes[0]
 
     def reference(self, input: Array) -> Sequence[Array]:
         if min(self.split) < 0 or sum(self.split) != input.shape[self.axis]:

@@ -25,6 +25,7 @@ class Reshape(Layout):
     """
 
     __slots__ = ()
+    shape_slots = frozenset({"shape"})
     shape = integers()
 
     def infer_shape(self) -> Shape:
@@ -44,6 +45,9 @@ class Reshape(Layout):
             raise ValueError(f"shape: {list(asked)} does not hold the input's {had} elements")
         return sizes
 
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return kept_row_axis(self, axes[0])
+
     def reference(self, input: Array) -> Array:
         if min(self.shape, default=0) < -1:
             raise ValueError(f"{list(self.shape)} has a negative size")
@@ -56,6 +60,17 @@ def _filled(asked: Sequence[Dim], own: Shape) -> Shape:
     given = product(tuple(n for n in asked if n not in (0, -1)))
     rest = exact_quotient(moved, given) if -1 in asked else 1
     return tuple(own[i] if n == 0 else rest if n == -1 else n for i, n in enumerate(asked))
+
+
+def kept_row_axis(operation: Layout, axis: int | None) -> int | None:
+    """`Operator.row_axis` of what keeps the order of elements: the axis, if it stays in its place.
+
+    It does where the sizes before it stay, and its own: then as many elements are behind it.
+    """
+    before, after = operation.input.type.shape, operation.infer()[0].shape
+    if axis is None or before is None or after is None:
+        return None
+    return axis if before[: axis + 1] == after[: axis + 1] else None
 
 
 @operator("TRANSPOSE", core=True)
@@ -78,6 +93,9 @@ class Transpose(Layout):
     def reference(self, input: Array) -> Array:
         return input.transpose(self.perm)
 
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return None if axes[0] is None else self.moved_axis(axes[0], len(shape_of(self.input)))
+
     def moved_axis(self, axis: int, rank: int) -> int:
         return axes_in(self.perm, rank).index(axis)
 
@@ -99,6 +117,9 @@ class Squeeze(Layout):
             if isinstance(shape[axis], int) and shape[axis] != 1:
                 raise ValueError(f"axes: axis {axis} has size {shape[axis]}, not 1")
         return tuple(size for axis, size in enumerate(shape) if axis not in removed)
+
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return kept_row_axis(self, axes[0])
 
     def reference(self, input: Array) -> Array:
         return np.squeeze(input, self.axes or None)
@@ -133,6 +154,9 @@ class Unsqueeze(Layout):
     def infer_shape(self) -> Shape:
         return self._inserted(shape_of(self.input))
 
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return kept_row_axis(self, axes[0])
+
     def reference(self, input: Array) -> Array:
         return np.expand_dims(input, self.axes)
 
@@ -164,6 +188,9 @@ class Flatten(Layout):
 
     def infer_shape(self) -> Shape:
         return self._merged(shape_of(self.input))
+
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return kept_row_axis(self, axes[0])
 
     def reference(self, input: Array) -> Array:
         if not input.ndim:

@@ -11,7 +11,7 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, ElementType, Operand, Shape
 from crosschip.ir.types import ALL_TYPES, BOOLEANS, INTEGERS
-from crosschip.ops.definition.kinds import Broadcast, Elementwise
+from crosschip.ops.definition.kinds import Broadcast, Elementwise, aligned_row_axis
 from crosschip.ops.definition.operator import Operator, operator, operator_named, shape_of
 from crosschip.ops.definition.shapes import broadcast
 from crosschip.ops.definition.slots import choice, tensor
@@ -32,6 +32,7 @@ class Not(Elementwise):
 
     __slots__ = ()
     input = tensor(BOOLEANS)
+    row_axis = aligned_row_axis
 
     def reference(self, input: Array) -> Array:
         return np.logical_not(input)
@@ -89,6 +90,7 @@ class Where(Operator):
     condition = tensor(BOOLEANS)
     input0 = tensor(ALL_TYPES)
     input1 = tensor(ALL_TYPES, like="input0")
+    row_axis = aligned_row_axis
 
     def infer_element_type(self) -> ElementType:
         return type(self).input0.element_type(self.input0)
@@ -158,6 +160,7 @@ class BitwiseNot(Elementwise):
 
     __slots__ = ()
     input = tensor(INTEGERS)
+    row_axis = aligned_row_axis
 
     def reference(self, input: Array) -> Array:
         return np.invert(input)

@@ -56,6 +56,31 @@ class MatMul(Operator):
         batch = broadcast(left[:-2], right[:-2], slot="y") if len(left) + len(right) > 4 else ()
         return (*batch, *(() if len(x) == 1 else (rows,)), *(() if len(y) == 1 else (columns,)))
 
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        left, right = axes[:2]
+        x, y = shape_of(self.x), shape_of(self.y)
+        rank = max(len(x), len(y))
+        if min(len(x), len(y)) < 2:
+            return None
+        rows_of_x, columns_of_y = len(x) - 1 - (not self.transpose_x), len(y) - 1 - self.transpose_y
+        if right is None and left == rows_of_x:
+            return rank - 2
+        if left is None and right == columns_of_y:
+            return rank - 1
+        return self._batch_axis(x, y, left, right)
+
+    def _batch_axis(self, x: Shape, y: Shape, left: int | None, right: int | None) -> int | None:
+        """The axis of rows where it is one of those that broadcast."""
+        sides = [(x, left), (y, right)]
+        behind = {len(shape) - axis for shape, axis in sides if axis is not None}
+        if len(behind) != 1 or min(behind) < 3:
+            return None
+        (distance,) = behind
+        for shape, axis in sides:
+            if axis is None and distance <= len(shape) and shape[-distance] != 1:
+                return None
+        return max(len(x), len(y)) - distance
+
     def reference(self, x: Array, y: Array) -> Array:
         left = x.swapaxes(-1, -2) if self.transpose_x and x.ndim > 1 else x
         right = y.swapaxes(-1, -2) if self.transpose_y and y.ndim > 1 else y
@@ -96,6 +121,10 @@ class FullyConnected(Operator):
         if size == 0 or (isinstance(elements, int) and isinstance(size, int) and elements % size):
             raise ValueError(f"weight: {elements} elements do not make rows of {size}")
         return (exact_quotient(elements, size), weight[0])
+
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        alone = axes[0] == 0 and set(axes[1:]) <= {None}
+        return 0 if alone and len(shape_of(self.input)) == 2 else None
 
     def reference(self, input: Array, weight: Array, bias: Array | None) -> Array:
         rows = input if input.ndim == 2 else input.reshape(-1, weight.shape[1])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from crosschip.ir import Array, Builder, Operand, Shape
 from crosschip.ir.types import FLOATS
-from crosschip.ops.definition.kinds import Elementwise
+from crosschip.ops.definition.kinds import Elementwise, aligned_row_axis
 from crosschip.ops.definition.operator import operator, shape_of
 from crosschip.ops.definition.shapes import axis_in
 from crosschip.ops.definition.slots import integer, optional_tensor, real, tensor
@@ -61,6 +63,9 @@ class BatchNormalization(Elementwise):
             check_channels(slot, self.operand(slot), shape[1])
         return shape
 
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return axes[0] if axes[0] != 1 and set(axes[1:]) <= {None} else None
+
     def reference(
         self, input: Array, scale: Array, bias: Array, mean: Array, variance: Array
     ) -> Array:
@@ -103,6 +108,11 @@ class LayerNormalization(Elementwise):
         check_broadcast("bias", self.bias, shape)
         return shape
 
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        first = axis_in(self.begin_norm_axis, len(shape_of(self.input)), "begin_norm_axis")
+        aligned = aligned_row_axis(self, axes)
+        return aligned if aligned is not None and aligned == axes[0] and aligned < first else None
+
     def reference(self, input: Array, scale: Array | None, bias: Array | None) -> Array:
         axes = range(self.begin_norm_axis % input.ndim, input.ndim)
         return scaled(normalized(input, axes, self.epsilon), scale, bias)
@@ -132,6 +142,9 @@ class GroupNormalization(Elementwise):
     bias = optional_tensor(FLOATS)
     epsilon = real(1e-5, least=0)
     groups = integer()
+
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return 0 if axes[0] == 0 and set(axes[1:]) <= {None} else None
 
     def infer_shape(self) -> Shape:
         shape = shape_of(self.input)
@@ -187,6 +200,9 @@ class InstanceNormalization(Elementwise):
     bias = optional_tensor(FLOATS)
     epsilon = real(1e-5, least=0)
 
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return 0 if axes[0] == 0 and set(axes[1:]) <= {None} else None
+
     def infer_shape(self) -> Shape:
         shape = shape_of(self.input)
         if len(shape) < 3:
@@ -228,6 +244,11 @@ class RMSNormalization(Elementwise):
         check_broadcast("scale", self.scale, shape)
         return shape
 
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        first = axis_in(self.begin_norm_axis, len(shape_of(self.input)), "begin_norm_axis")
+        aligned = aligned_row_axis(self, axes)
+        return aligned if aligned is not None and aligned == axes[0] and aligned < first else None
+
     def reference(self, input: Array, scale: Array) -> Array:
         axes = range(self.begin_norm_axis % input.ndim, input.ndim)
         return input / np.sqrt(mean(input * input, axes) + self.epsilon) * scale
@@ -260,6 +281,10 @@ class LpNormalization(Elementwise):
             raise ValueError(f"p: {self.p} is neither 1 nor 2")
         axis_in(self.axis, len(shape_of(self.input)))
         return shape_of(self.input)
+
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        axis = axis_in(self.axis, len(shape_of(self.input)))
+        return axes[0] if axes[0] != axis else None
 
     def reference(self, input: Array) -> Array:
         powers = np.abs(input) if self.p == 1 else input * input
@@ -302,6 +327,9 @@ class LRN(Elementwise):
         if self.size < 1:
             raise ValueError(f"size: {self.size} is not positive")
         return shape
+
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return axes[0] if axes[0] != 1 else None
 
     def reference(self, input: Array) -> Array:
         squares, channels = input * input, input.shape[1]

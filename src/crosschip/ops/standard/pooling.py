@@ -62,6 +62,9 @@ class Pool2D(Operator):
     dilations: Parameter[tuple[int, ...]]
     inside: Parameter[bool]
 
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return 0 if axes[0] == 0 and set(axes[1:]) <= {None} else None
+
     @property
     def windows(self) -> Windows:
         """The windows over the image."""
@@ -243,6 +246,9 @@ class AdaptivePool2D(Operator):
     __slots__ = ()
     input = tensor(FLOATS)
     output_shape = integers(length=2)
+
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return 0 if axes[0] == 0 and set(axes[1:]) <= {None} else None
 
     def pooled_shape(self) -> Shape:
         batch, channels, *image = of_rank(shape_of(self.input), 4, "input")

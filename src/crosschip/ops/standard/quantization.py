@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from crosschip.ir import Array, ElementType, ModelError, Quantization, Shape, TensorType
 from crosschip.ir.types import FLOATS, QUANTIZABLE
 from crosschip.ops.definition import quantized
@@ -72,6 +74,9 @@ class Quantize(Elementwise):
         same(shape[axis], len(self.scale), "scale: its size, and that of the axis")
         return axis
 
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return None if axes[0] == self._axis() else axes[0]
+
     def reference(self, input: Array) -> Array:
         return quantized.stored(input, self._quantization(), self.dtype)
 
@@ -99,6 +104,13 @@ class Dequantize(Elementwise):
             along = axis_in(axis, len(shape), "input: the axis of its quantization")
             same(shape[along], count, "input: the size of an axis, and the number of its scales")
         return shape
+
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        quantization = self.input.type.quantization
+        along = None if quantization is None else quantization.axis
+        if along is not None and axes[0] == along % len(shape_of(self.input)):
+            return None
+        return axes[0]
 
     def reference(self, input: Array) -> Array:
         quantization = self.input.type.quantization

@@ -55,6 +55,12 @@ class Reduction(Operator):
             return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
         return tuple(size for axis, size in enumerate(shape) if axis not in axes)
 
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        rows, reduced = axes[0], axes_in(self.axes, len(shape_of(self.input)))
+        if rows is None or not reduced or rows in reduced:
+            return None
+        return rows if self.keepdim else rows - sum(axis < rows for axis in reduced)
+
     def over(self) -> tuple[Operand | None, Operand | None]:
         """The operands for `axes` and `keepdim`, to reduce something else in the same way."""
         return self.operand("axes"), self.operand("keepdim")

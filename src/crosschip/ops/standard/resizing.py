@@ -50,6 +50,9 @@ class _Resize(Operator):
     roi: Parameter[tuple[float, ...] | None]
     extrapolation_value: Parameter[float]
 
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return 0 if axes[0] == 0 and set(axes[1:]) <= {None} else None
+
     def infer_shape(self) -> Shape:
         batch, channels, *image = of_rank(shape_of(self.input), 4, "input")
         if self.operand("shape") is None and self.operand("scales") is None:

@@ -52,6 +52,9 @@ class Slice(Layout):
         slices = self._slices(input.ndim)
         return input[tuple(slices.get(axis, slice(None)) for axis in range(input.ndim))]
 
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return None if axes[0] is None else self.moved_axis(axes[0], len(shape_of(self.input)))
+
     def moved_axis(self, axis: int, rank: int) -> int | None:
         axes = range(len(self.starts)) if self.axes is None else axes_in(self.axes, rank)
         return None if axis in axes else axis

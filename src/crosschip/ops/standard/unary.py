@@ -11,7 +11,7 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, ElementType, Operand
 from crosschip.ir.types import NUMBERS
-from crosschip.ops.definition.kinds import Elementwise, Unary, number
+from crosschip.ops.definition.kinds import Elementwise, Unary, aligned_row_axis, number
 from crosschip.ops.definition.operator import operator, operator_named
 from crosschip.ops.definition.slots import flag, tensor
 from crosschip.ops.standard.arithmetic import Add, Div, Max, Min, Mul, Sub
@@ -25,6 +25,7 @@ class Abs(Elementwise):
 
     __slots__ = ()
     input = tensor(NUMBERS)
+    row_axis = aligned_row_axis
 
     def reference(self, input: Array) -> Array:
         return np.abs(input)
@@ -41,6 +42,7 @@ class Neg(Elementwise):
 
     __slots__ = ()
     input = tensor(NUMBERS)
+    row_axis = aligned_row_axis
 
     def reference(self, input: Array) -> Array:
         return np.negative(input)
@@ -56,6 +58,7 @@ class Sign(Elementwise):
 
     __slots__ = ()
     input = tensor(NUMBERS)
+    row_axis = aligned_row_axis
 
     def reference(self, input: Array) -> Array:
         return np.sign(input)
@@ -73,6 +76,7 @@ class Square(Elementwise):
 
     __slots__ = ()
     input = tensor(NUMBERS)
+    row_axis = aligned_row_axis
 
     def reference(self, input: Array) -> Array:
         return np.square(input)

@@ -7,16 +7,17 @@ parts, and runs them in place of the operation if it runs all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from crosschip.hal import YES, Capabilities, Offer, Options, Rule, Sizing, Support
+from crosschip.hal import YES, Capabilities, Offer, Options, Rule, Sizes, Sizing, Support
 from crosschip.ir import Builder, Dim, ElementType, Model, Operand, Operation
 from crosschip.ir.budget import spend
-from crosschip.ir.dimension import Dimension
 from crosschip.ir.types import ALL_TYPES
 from crosschip.ops import Operator
 from crosschip.ops.standard.conversion import Assign
 from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.placement.sampling import Sampling
+from crosschip.runtime.shapes.policy import is_fixed_for
 
 Ask = Callable[[Model], Offer]
 """A device's offer for a model, whatever device it is."""
@@ -160,6 +161,21 @@ _FINAL = (Rule.FAILURE, Rule.CALLER)
 
 def asking(device: GuardedDevice, options: Options) -> Ask:
     """The way to ask a device; what does not fit its capabilities is declined without it."""
+    capabilities = device.capabilities
+    ask = _screened(device, options)
+    if capabilities.sizing is Sizing.FREE:
+        return ask
+    sampling = Sampling(_screened(device, replace(options, sizes=Sizes())), options.sizes)
+
+    def ask_in_its_way(model: Model) -> Offer:
+        fixed = is_fixed_for(capabilities, model, options.sizes)
+        return sampling(model) if fixed else ask(model)
+
+    return ask_in_its_way
+
+
+def _screened(device: GuardedDevice, options: Options) -> Ask:
+    """The way to ask a device about a model whose sizes it compiles."""
     screen = _Screen(device.capabilities, options)
     if not screen.needed:
         return lambda model: device.query(model, options)
@@ -240,7 +256,6 @@ class _Screen:
 
     def __init__(self, capabilities: Capabilities, options: Options) -> None:
         self._capabilities = capabilities
-        self._bounded = options.sizes.bounded
         offered = capabilities.precisions
         self._option = ""
         if options.threads is not None and not capabilities.threads:
@@ -249,7 +264,7 @@ class _Screen:
         if options.precision not in offered and not capabilities.pairs:
             words = " or ".join(sorted(precision.value for precision in offered)) or "integers"
             self._precision = f"computes in {words}, not in {options.precision.value}"
-        self._sizes = capabilities.sizing is not Sizing.FREE or capabilities.max_rank is not None
+        self._sizes = capabilities.sizing is Sizing.BOUNDED or capabilities.max_rank is not None
         self._lacking = ALL_TYPES - capabilities.types
         self.needed = bool(self._option or self._precision or self._sizes or self._lacking)
 
@@ -275,13 +290,7 @@ class _Screen:
             return "its number of axes must be known"
         if capabilities.max_rank is not None and len(shape) > capabilities.max_rank:
             return f"has {len(shape)} axes, more than {capabilities.max_rank}"
-        open_sizes = [size for size in shape if isinstance(size, Dimension)]
-        if not open_sizes or capabilities.sizing is Sizing.FREE:
-            return ""
-        if capabilities.sizing is Sizing.FIXED:
-            return f"the size {open_sizes[0]} is open; fix it with shapes="
-        loose = sorted(set().union(*(size.names for size in open_sizes)) - self._bounded)
-        return f"the size {loose[0]} has no bounds; give them with ranges=" if loose else ""
+        return ""
 
 
 def _tensors(operation: Operation) -> Iterator[tuple[str, Operand]]:

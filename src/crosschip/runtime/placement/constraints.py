@@ -50,6 +50,11 @@ class Constraints:
         """Tell whether segments are joined."""
         return self.min_segment > 1 or self.max_segments is not None
 
+    @property
+    def bind(self) -> bool:
+        """Tell whether they say where operations run."""
+        return self.strict or bool(self.homes)
+
     def within_bodies(self) -> Constraints:
         """The constraints that hold in a body of control flow too."""
         return Constraints(self.homes)

@@ -24,6 +24,9 @@ from crosschip.runtime.placement.constraints import Constraints
 from crosschip.runtime.placement.joining import joined
 from crosschip.runtime.placement.segments import Segment, segments_of
 
+EngineSettings = Mapping[str, Mapping[str, str | None]]
+"""Settings in the engines' own words, by device."""
+
 _NOBODY = ""  # no device has this name
 
 
@@ -92,8 +95,12 @@ class Placement:
         segments: the parts of it that devices run.
         devices: the devices, in the order in which they were preferred.
         problem: the demand of the caller's that is not met, in words; empty if all are.
+        ways: what becomes of the open sizes of each segment, in words; those of bodies are with
+            the placements of these.
         choice: how the devices did that `"auto"` means; `None` if the caller named them, or nobody
             has compiled the model for `"auto"` yet.
+        settings: what each engine is told, in its own words, by device; `performance` is `None`
+            where one offers nothing for the mode that the caller wants.
         assignment: who was chosen to run what.
         inside: the bodies of control flow, as they would be placed, by its index.
     """
@@ -116,7 +123,9 @@ class Placement:
         self.given = given
         self.devices = tuple(devices)
         self.problem = ""
+        self.ways: tuple[str, ...] = ()
         self.choice: Choice | None = None
+        self.settings: EngineSettings = {}
         self.assignment = assignment
         self.inside = inside
         self.model, owners, dialects = _placed(given, assignment)
@@ -180,8 +189,14 @@ class Placement:
     def every_segment(self) -> Iterator[Segment]:
         """The segments of the model, and those of bodies."""
         yield from self.segments
-        for body in self._run_bodies():
+        for body in self.run_bodies():
             yield from body.every_segment()
+
+    def every_way(self) -> Iterator[str]:
+        """What becomes of the open sizes of each of `every_segment`, in words."""
+        yield from self.ways
+        for body in self.run_bodies():
+            yield from body.every_way()
 
     def clusters(self) -> dict[Operation, str]:
         """A label for each operation that a device runs: the device, and the segment's number."""
@@ -216,11 +231,11 @@ class Placement:
     def _counts(self) -> Counter[str]:
         """The number of operations that each device runs, those of bodies too."""
         counts = Counter(owner or "nobody" for owner in self.assignment.owners)
-        for body in self._run_bodies():
+        for body in self.run_bodies():
             counts += body._counts()
         return counts
 
-    def _run_bodies(self) -> Iterator[Placement]:
+    def run_bodies(self) -> Iterator[Placement]:
         """The placements of bodies that the runtime runs."""
         for index, inside in self.inside.items():
             if self.assignment.owners[index] == RUNTIME:

@@ -16,10 +16,11 @@ from crosschip.hal import Options
 from crosschip.ir import DeviceError, Error, ModelError, UnsupportedError
 from crosschip.ops.definition.serialization import many_from_bytes, many_to_bytes
 from crosschip.runtime.cache.container import Container, assemble
-from crosschip.runtime.guard import GuardedDevice, GuardedProgram
+from crosschip.runtime.guard import GuardedDevice
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.plain import from_plain, to_plain
+from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.saving.placements import describe, left_out, programs_by_segment, restore
 
 KIND = "compiled model"
@@ -104,7 +105,7 @@ class Header:
 
 def assembled(
     placement: Placement,
-    programs: Sequence[GuardedProgram],
+    programs: Sequence[SegmentProgram],
     devices: Mapping[str, GuardedDevice],
     options: Options,
     identity: Identity,
@@ -206,7 +207,7 @@ def check_fit(file: Container, header: Header, devices: Mapping[str, GuardedDevi
         )
 
 
-def _saved(segment: Segment, program: GuardedProgram) -> bytes:
+def _saved(segment: Segment, program: SegmentProgram) -> bytes:
     count = len(segment.operations)
     where = f"segment {segment.name}, {count} operation{'s' if count > 1 else ''}"
     try:

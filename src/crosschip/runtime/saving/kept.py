@@ -60,23 +60,17 @@ class Kept:
             with Container(saved) as file:
                 header = read_header(file)
                 self._check(file, header)
-                compiled = load_file(file, header, self._devices, in_flight, queue_size)
+                return load_file(file, header, self._devices, in_flight, queue_size)
         except (CacheError, DeviceError, ModelFileError) as error:
             self._store.discard(self._entry, str(error))
             return None
-        compiled.when_changed(self._write)
-        return compiled
 
     def save(self, compiled: CompiledModel) -> bool:
-        """Keep a compiled model, now and whenever a program of it has compiled more.
+        """Keep a compiled model.
 
         Returns:
             Whether all of its devices save their programs; if not, a warning says so.
         """
-        compiled.when_changed(self._write)
-        return self._write(compiled)
-
-    def _write(self, compiled: CompiledModel) -> bool:
         try:
             content = compiled.to_bytes()
         except (DeviceError, UnsupportedError) as error:

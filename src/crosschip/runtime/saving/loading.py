@@ -21,6 +21,7 @@ from crosschip.runtime.cache.store import check_token
 from crosschip.runtime.compiled import CompiledModel, CompileReport
 from crosschip.runtime.discovery import open_device
 from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.saving.form import (
     Header,
@@ -128,7 +129,7 @@ class _Loading:
     options: Options
     numbers: Mapping[Segment, int]
 
-    def __call__(self, segment: Segment) -> Built:
+    def __call__(self, segment: Segment, placement: Placement) -> Built:
         device = self.devices.get(segment.device)
         if device is None:
             raise self.file.error(f"has a program for {segment.device}, but does not say so")

@@ -13,9 +13,10 @@ from crosschip.runtime.guard import GuardedDevice, GuardedProgram
 from crosschip.runtime.measuring import Choice
 from crosschip.runtime.placement.asking import Answers, model_of_parts
 from crosschip.runtime.placement.choosing import Assignment
-from crosschip.runtime.placement.placing import Inside, Placement
+from crosschip.runtime.placement.placing import EngineSettings, Inside, Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.plain import from_plain, to_plain
+from crosschip.runtime.programs import SegmentProgram
 
 _LARGE = 2**12
 """The bytes from which on a constant is worth leaving out."""
@@ -43,6 +44,7 @@ def describe(placement: Placement, models: list[Model]) -> dict[str, Any]:
         ],
         "problem": placement.problem,
         "choice": to_plain(placement.choice),
+        "settings": to_plain(placement.settings),
     }
 
 
@@ -78,6 +80,7 @@ def restore(plain: Mapping[str, Any], given: Model, models: Sequence[Model]) -> 
     placement = Placement(given, assignment, inside, list(map(str, plain["devices"])))
     placement.problem = str(plain["problem"])
     placement.choice = from_plain(Choice | None, plain["choice"])  # type: ignore[arg-type]
+    placement.settings = from_plain(EngineSettings, plain["settings"])  # type: ignore[type-abstract]
     placement.check()
     if any(answers.simpler for answers in asked.values()):
         placement.model.verify()
@@ -85,14 +88,15 @@ def restore(plain: Mapping[str, Any], given: Model, models: Sequence[Model]) -> 
 
 
 def programs_by_segment(
-    placement: Placement, programs: Sequence[GuardedProgram]
-) -> Iterator[tuple[Segment, GuardedProgram]]:
+    placement: Placement, programs: Sequence[SegmentProgram]
+) -> Iterator[tuple[Segment, SegmentProgram]]:
     """The segments that devices run, those in bodies too, each with its program."""
     for segment, program in zip(placement.segments, programs, strict=True):
         if segment.device != RUNTIME:
             yield segment, program
             continue
         (operation,) = segment.model.operations
+        assert isinstance(program, GuardedProgram), "the runtime has no others"
         assert isinstance(program.program, ControlProgram), "the runtime has no others"
         held = list(program.program.programs)
         for body in placement.bodies(operation):

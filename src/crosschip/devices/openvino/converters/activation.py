@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite
 
 import numpy as np
 from openvino import Node
@@ -62,22 +63,30 @@ def prelu(g: Graph, op: activation.PRelu) -> Node:
     return ops.prelu(g[op.input], g[op.slope])
 
 
-def _not_zero(*slots: str) -> Callable[[Operator], Refusal | None]:
-    """The rule that parameters are not 0, of which OpenVINO makes something else."""
+def _numbers(*slots: str) -> Callable[[Operator], Refusal | None]:
+    """The rule that parameters are finite and not 0: OpenVINO makes something else of others."""
 
     def limit(op: Operator) -> Refusal | None:
-        return next((Refusal(slot, "is 0") for slot in slots if getattr(op, slot) == 0), None)
+        for slot in slots:
+            number: float = getattr(op, slot)
+            if number == 0 or not isfinite(number):
+                return Refusal(slot, f"is {number:g}")
+        return None
 
     return limit
 
 
+def _finite(op: activation.Elu) -> Refusal | None:
+    return None if isfinite(op.alpha) else Refusal("alpha", f"is {op.alpha:g}")
+
+
 # With a slope of 0, OpenVINO makes 0 of minus infinity.
-@converts(activation.LeakyRelu, limit=_not_zero("alpha"))
+@converts(activation.LeakyRelu, limit=_numbers("alpha"))
 def leaky_relu(g: Graph, op: activation.LeakyRelu) -> Node:
     return ops.prelu(g[op.input], g.number(op.alpha, op.input))
 
 
-@converts(activation.HardSigmoid, limit=_not_zero("alpha", "beta"))
+@converts(activation.HardSigmoid, limit=_numbers("alpha", "beta"))
 def hard_sigmoid(g: Graph, op: activation.HardSigmoid) -> Node:
     # In float32, lest alpha and beta be rounded to a narrower type.
     alpha, beta = (g.constant(np.array(number, np.float32)) for number in (op.alpha, op.beta))
@@ -85,7 +94,7 @@ def hard_sigmoid(g: Graph, op: activation.HardSigmoid) -> Node:
     return keeping_nan(g[op.input], ops.convert(gate, TYPES[op.input.type.element_type]))
 
 
-@converts(activation.HardSwish, limit=_not_zero("alpha", "beta"))
+@converts(activation.HardSwish, limit=_numbers("alpha", "beta"))
 def hard_swish(g: Graph, op: activation.HardSwish) -> Node:
     if np.float32(op.alpha) == np.float32(1 / 6) and op.beta == 0.5:
         return ops.hswish(g[op.input])
@@ -125,12 +134,12 @@ def softplus(g: Graph, op: activation.Softplus) -> Node:
     return keeping_nan(value, ops.add(ops.relu(value), small))
 
 
-@converts(activation.Elu)
+@converts(activation.Elu, limit=_finite)
 def elu(g: Graph, op: activation.Elu) -> Node:
     return ops.elu(g[op.input], op.alpha)
 
 
-@converts(activation.Selu, limit=_not_zero("alpha", "gamma"))
+@converts(activation.Selu, limit=_numbers("alpha", "gamma"))
 def selu(g: Graph, op: activation.Selu) -> Node:
     return ops.selu(g[op.input], g.number(op.alpha, op.input), g.number(op.gamma, op.input))
 

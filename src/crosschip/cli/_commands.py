@@ -1,0 +1,61 @@
+"""The commands, each imported when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command_from_info, get_group_from_info
+from typer.models import CommandInfo, TyperInfo
+
+import crosschip
+from crosschip import cli
+
+_PLAIN: Mapping[str, Any] = {"pretty_exceptions_short": False, "rich_markup_mode": None}
+"""Errors and help without frames."""
+
+
+class Commands(TyperGroup):
+    """Every module of the command line whose name does not start with `_`."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [m.name for m in iter_modules(cli.__path__) if not m.name.startswith("_")]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module = import_module(f"{cli.__name__}.{cmd_name}")
+        if hasattr(module, "app"):
+            group = TyperInfo(module.app, name=cmd_name)
+            return get_group_from_info(group, suggest_commands=True, **_PLAIN)
+        info = CommandInfo(name=cmd_name, callback=module.command)
+        return get_command_from_info(info, **_PLAIN)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        names = self.list_commands(ctx)
+        if args and args[0] not in names and not args[0].startswith("-"):
+            from crosschip.ir.suggestion import meant
+
+            ctx.fail(f"there is no command {args[0]!r}{meant(args[0], names)}")
+        return super().resolve_command(ctx, args)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"crosschip {crosschip.__version__}")
+        raise typer.Exit
+
+
+def general(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_print_version, help="Print the version and leave."
+        ),
+    ] = False,
+) -> None:
+    """The options before any command."""

@@ -1,0 +1,173 @@
+"""The time that OpenVINO's layers take, and the operations that they stand for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import openvino
+
+from crosschip.devices.openvino.graph import Graph, Value
+from crosschip.hal import Profiler, Program, Step
+from crosschip.hal.profiling import computes_data
+from crosschip.ir import Array, Operation
+
+_NOTHING_COMPUTED = ("Input", "Output", "Const", "Reorder")
+"""The types of layers that bring values in or out, or into another layout."""
+_OURS = re.compile(r"operation(\d+)\.\d+")
+
+
+class Layers:
+    """Names of layers that tell which operation each stands for.
+
+    OpenVINO keeps these names through its own passes, says of a layer which ones went into it, and
+    calls a conversion between two layouts after the layers that it stands between.
+
+    Args:
+        graph: what the layers are added to.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._operations: list[Operation] = []
+        self._known = {parameter.get_name() for parameter in graph.parameters}
+
+    def name(self, operation: Operation, values: Iterable[Value]) -> None:
+        """Name the layers behind values, as far as they have no names yet, after an operation."""
+        number = len(self._operations)
+        self._operations.append(operation)
+        pending = [v if isinstance(v, openvino.Node) else v.get_node() for v in values]
+        count = 0
+        while pending:
+            node = pending.pop()
+            if node.get_name() in self._known:
+                continue
+            self._known.add(node.get_name())
+            node.set_friendly_name(f"operation{number}.{count}")
+            count += 1
+            pending += [
+                node.input_value(index).get_node() for index in range(node.get_input_size())
+            ]
+
+    def executed(self, compiled: openvino.CompiledModel) -> Mapping[str, Layer]:
+        """The layers that a compiled model executes, by name."""
+        types: dict[str, str] = {}
+        members: dict[str, set[int]] = {}
+        for layer in compiled.get_runtime_model().get_ops():
+            facts, name = layer.get_rt_info(), layer.get_friendly_name()
+            types[name] = facts["layerType"].astype(str)
+            members[name] = _numbers(name, facts["originalLayersNames"].astype(str))
+        self._add_lost(types, members)
+        return {
+            name: Layer(types[name], tuple([self._operations[n] for n in sorted(numbers)]))
+            for name, numbers in members.items()
+        }
+
+    def _add_lost(self, types: Mapping[str, str], members: Mapping[str, set[int]]) -> None:
+        """Add operations that no layer is said to compute to those that compute their readers.
+
+        OpenVINO puts a layer in the place of two, and tells but of the second.
+        """
+        layer_of: dict[int, str] = {}
+        for name, numbers in members.items():
+            if types[name] not in _NOTHING_COMPUTED:
+                for number in numbers:
+                    layer_of.setdefault(number, name)
+        readers = {
+            operand: number
+            for number, operation in enumerate(self._operations)
+            for operand in operation.inputs
+        }
+        for number in reversed(range(len(self._operations))):
+            operation = self._operations[number]
+            if number not in layer_of and computes_data(operation):
+                read_by = (readers[o] for o in operation.outputs if o in readers)
+                found = next((layer_of[r] for r in read_by if r in layer_of), None)
+                if found is not None:
+                    layer_of[number] = found
+                    members[found].add(number)
+
+
+def _numbers(layer: str, parts: str) -> set[int]:
+    """The numbers of the operations that a layer computes.
+
+    Args:
+        layer: its name.
+        parts: the names of the layers of the model that went into it; none for a conversion, which
+            counts for what reads its result.
+    """
+    return set(map(int, _OURS.findall(parts) or _OURS.findall(layer)[-1:]))
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A layer that OpenVINO executes.
+
+    Attributes:
+        type: OpenVINO's word for it.
+        operations: those that it computes, wholly or in part.
+    """
+
+    type: str
+    operations: tuple[Operation, ...]
+
+
+class OpenVinoProfiler(Profiler):
+    """Runs a program of which OpenVINO counts the time of every layer.
+
+    It tells each layer's mean over all runs so far, in whole microseconds. From two of them follows
+    the sum over the runs in between, of which each is given a part in proportion to its length.
+
+    Args:
+        program: what is run.
+        layers: what it executes, by name.
+        means: the mean seconds of each layer, by name.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        layers: Mapping[str, Layer],
+        means: Callable[[], Mapping[str, float]],
+    ) -> None:
+        self._program = program
+        self._layers = layers
+        self._means = means
+        self._warm: dict[str, float] = {}
+        self._warm_runs = 0
+        self._seconds: list[float] = []
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        start = perf_counter()
+        outputs = self._program.run(inputs)
+        self._seconds.append(perf_counter() - start)
+        return outputs
+
+    def begin(self) -> None:
+        self._warm = self._sums()
+        self._warm_runs += len(self._seconds)
+        self._seconds = []
+
+    def steps(self) -> Sequence[Sequence[Step]]:
+        sums = {
+            name: max(0.0, seconds - self._warm.get(name, 0.0))
+            for name, seconds in self._sums().items()
+        }
+        whole = max(sum(self._seconds), sum(sums.values()))
+        shares = [seconds / whole for seconds in self._seconds]
+        return [
+            [
+                Step(self._layers[name].type, seconds * share, self._layers[name].operations)
+                for name, seconds in sums.items()
+            ]
+            for share in shares
+        ]
+
+    def close(self) -> None:
+        self._program.close()
+
+    def _sums(self) -> dict[str, float]:
+        """The seconds of each layer in all runs so far."""
+        runs = self._warm_runs + len(self._seconds)
+        return {name: mean * runs for name, mean in self._means().items()} if runs else {}

@@ -1,0 +1,27 @@
+"""What somebody may have meant by a name that there is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_LIKENESS = 0.65
+"""Of 1, how much two names must have in common to be near."""
+
+
+def meant(given: str, known: Iterable[str], most: int = 3) -> str:
+    """The question after the nearest names, ` (did you mean 'x'?)`; empty if none is near.
+
+    Args:
+        given: what was given.
+        known: the names that there are.
+        most: how many to name.
+    """
+    # Seldom needed: importing crosschip is to take no longer for it.
+    from difflib import get_close_matches
+
+    folded: dict[str, str] = {}
+    for name in known:
+        folded.setdefault(name.casefold(), name)
+    near = get_close_matches(given.casefold(), folded, most, _LIKENESS)
+    told = " or ".join(repr(folded[name]) for name in near)
+    return f" (did you mean {told}?)" if told else ""

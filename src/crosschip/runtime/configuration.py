@@ -1,0 +1,204 @@
+"""How models are compiled, as a text that says all of it: nothing in the environment adds to it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from crosschip.hal import Options, Performance, Precision, Sizes
+from crosschip.ir import InputError
+from crosschip.ir.files import open_regular
+from crosschip.ir.suggestion import meant
+
+_Choice = TypeVar("_Choice", Precision, Performance)
+
+Properties = Mapping[str, Mapping[str, str]]
+
+_MOST_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The options of compiling. Printed, it is TOML, which read again gives the same one.
+
+    Attributes:
+        precision: the arithmetic for float32 operations: `float32`, `bfloat16` or `float16`.
+        threads: how many processor threads a run may use; `None` leaves it to the devices.
+        performance: the balance between speed and power: `none`, `low`, `medium`, `high` or
+            `extreme`; what devices make of it is in `docs/devices.md`.
+        properties: settings for devices, by device name; those of devices that are not used are
+            left aside.
+
+    Raises:
+        InputError: an option is none of those.
+    """
+
+    precision: str = "float32"
+    threads: int | None = None
+    performance: str = "none"
+    properties: Properties = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _chosen("precision", self.precision, Precision)
+        _chosen("performance mode", self.performance, Performance)
+        if self.threads is not None:
+            check_count("threads", self.threads)
+        _check_properties(self.properties)
+
+    @classmethod
+    def parse(cls, text: str, where: str = "configuration") -> Self:
+        """The configuration that a text says, as TOML.
+
+        Raises:
+            InputError: it is no TOML, or says something else.
+        """
+        try:
+            found = tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise InputError(f"{where}: it is not TOML: {error}") from None
+        known = [entry.name for entry in fields(cls)]
+        for name in found:
+            if name not in known:
+                near = meant(name, known)
+                raise InputError(
+                    f"{where}: there is no option {name!r}{near}; there are {', '.join(known)}"
+                )
+        if isinstance(found.get("properties"), dict):
+            found["properties"] = {
+                device: _texts(settings) for device, settings in found["properties"].items()
+            }
+        try:
+            return cls(**found)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """The configuration that a file holds.
+
+        Raises:
+            InputError: it cannot be read, or is no configuration.
+        """
+        try:
+            with open_regular(Path(path)) as file:
+                text = file.read(_MOST_BYTES + 1)
+            if len(text) > _MOST_BYTES:
+                raise InputError(f"{path}: it is larger than a configuration")
+            return cls.parse(text.decode("utf-8"), str(path))
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: it is not UTF-8: {error}") from None
+
+    @classmethod
+    def of(cls, given: Configuration | str | Path | None) -> Configuration:
+        """What is given for a configuration: one, the path of one, or none for the default.
+
+        Raises:
+            InputError: it is something else, or the file cannot be read.
+        """
+        if given is None:
+            return cls()
+        if isinstance(given, Configuration):
+            return given
+        if isinstance(given, str | Path):
+            return cls.read(given)
+        raise InputError(
+            f"configuration is of type {type(given).__name__}, but must be a Configuration or the "
+            f"path of one"
+        )
+
+    def overridden(
+        self,
+        precision: str | None = None,
+        threads: int | None = None,
+        performance: str | None = None,
+        properties: Properties | None = None,
+    ) -> Configuration:
+        """The configuration with other options where they are given.
+
+        Raises:
+            InputError: one is none of those that there are.
+        """
+        given = {"precision": precision, "threads": threads, "performance": performance}
+        changes: dict[str, Any] = {
+            name: value for name, value in given.items() if value is not None
+        }
+        if properties is not None:
+            _check_properties(properties)
+            changes["properties"] = {
+                device: {**self.properties.get(device, {}), **properties.get(device, {})}
+                for device in dict.fromkeys([*self.properties, *properties])
+            }
+        return replace(self, **changes)
+
+    def options(self, sizes: Sizes) -> Options:
+        """The options for devices."""
+        return Options(
+            Precision(self.precision), self.threads, sizes, Performance(self.performance)
+        )
+
+    def __str__(self) -> str:
+        lines = [f"precision = {_quoted(self.precision)}"]
+        if self.threads is not None:
+            lines.append(f"threads = {self.threads}")
+        lines.append(f"performance = {_quoted(self.performance)}")
+        for device, settings in self.properties.items():
+            lines += ["", f"[properties.{_quoted(device)}]"]
+            lines += [f"{_quoted(name)} = {_quoted(text)}" for name, text in settings.items()]
+        return "\n".join(lines) + "\n"
+
+
+def check_count(name: str, value: object) -> None:
+    """Refuse what is no number from 1 on.
+
+    Raises:
+        InputError: it is none.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InputError(f"{name} is {value!r}, but must be an integer of at least 1")
+
+
+def _chosen(what: str, given: object, kind: type[_Choice]) -> None:
+    known = [choice.value for choice in kind]
+    if not isinstance(given, str) or given not in known:
+        near = meant(str(given), known, most=1)
+        raise InputError(f"there is no {what} {given!r}{near}; there are {', '.join(known)}")
+
+
+def _texts(settings: object) -> object:
+    """Settings with whole numbers as texts, which is what devices take."""
+    if not isinstance(settings, dict):
+        return settings
+    return {
+        name: str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        for name, value in settings.items()
+    }
+
+
+def _check_properties(properties: object) -> None:
+    sound = isinstance(properties, Mapping) and all(
+        isinstance(device, str) and _is_texts(settings) for device, settings in properties.items()
+    )
+    if not sound:
+        raise InputError(
+            f"properties is {properties!r}, but must be texts by name, by device: "
+            f'like {{"mychip": {{"cores": "2"}}}}'
+        )
+
+
+def _is_texts(settings: object) -> bool:
+    return isinstance(settings, Mapping) and all(
+        isinstance(text, str) and not any("\ud800" <= c <= "\udfff" for c in text)
+        for pair in settings.items()
+        for text in pair
+    )
+
+
+def _quoted(text: str) -> str:
+    """A text as TOML writes it: JSON's form, but for one character that TOML has escaped, too."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

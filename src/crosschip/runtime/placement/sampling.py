@@ -1,0 +1,92 @@
+"""Asking a device that compiles known sizes only about a model that leaves sizes open.
+
+It is asked about the model with typical sizes. It will get segments with the sizes of each run;
+what it then declines or fails to compile goes elsewhere, for these sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from crosschip.hal import YES, Group, Offer, Rule, Sizes, Support
+from crosschip.ir import Model, ModelError, Operand, Operation
+from crosschip.runtime.shapes.fixing import DependsOnData, Fixing
+from crosschip.runtime.shapes.guessing import typical_shape, typical_sizes
+
+Ask = Callable[[Model], Offer]
+
+
+class Sampling:
+    """Asks about models, and parts of them, with the same sizes each time.
+
+    Args:
+        ask: asks the device about a model of known sizes.
+        sizes: what the caller knows of open sizes.
+    """
+
+    def __init__(self, ask: Ask, sizes: Sizes) -> None:
+        self._ask = ask
+        self._fixing = Fixing(typical_sizes(sizes))
+
+    def __call__(self, model: Model) -> Offer:
+        """The offer for a model; what only computes sizes, or with them, is done by the runtime."""
+        for operand in model.inputs.values():
+            self._assume(operand)
+        answers: list[Support] = [YES] * len(model.operations)
+        sound: dict[int, Operation] = {}
+        for index, operation in enumerate(model.operations):
+            if any(map(self._is_unknown, operation.inputs)):
+                sound[index] = self._fixing.standing(operation)
+                continue
+            try:
+                made = self._fixing.follow(operation)
+            except DependsOnData:
+                detail = "a size depends on data, and must be known here"
+                answers[index] = Support.no(operation, "", detail, Rule.SHAPE)
+            except ModelError:
+                # Typical sizes do not fit; others may, which is for the device to say.
+                sound[index] = self._fixing.standing(operation)
+            else:
+                if made is not None:
+                    sound[index] = made
+            for output in operation.outputs:
+                self._assume(output)
+        if not sound:
+            return Offer(answers)
+        offer = self._ask(self._sample(model, sound))
+        places = list(sound)
+        for index, answer in zip(places, offer.answers, strict=True):
+            answers[index] = answer
+        groups = [Group([places[i] for i in g.operations], g.why) for g in offer.groups]
+        return Offer(answers, groups)
+
+    def _assume(self, operand: Operand) -> None:
+        """Give an operand of unknown sizes typical ones, if its rank is known."""
+        if operand not in self._fixing and operand.type.shape is not None:
+            self._fixing.take(operand, typical_shape(operand.type, self._fixing.sizes))
+
+    def _is_unknown(self, operand: Operand | None) -> bool:
+        """Tell whether not even the rank is known: then the device is asked as it is."""
+        return operand is not None and self._fixing[operand].type.static_shape is None
+
+    def _sample(self, model: Model, sound: dict[int, Operation]) -> Model:
+        """The operations that have all sizes, as a model."""
+        operations = list(sound.values())
+        made = {output for operation in operations for output in operation.outputs}
+        read = dict.fromkeys(
+            operand
+            for operation in operations
+            for operand in operation.inputs
+            if operand is not None and not operand.is_constant and operand not in made
+        )
+        leaving = [self._fixing[operand] for operand in model.outputs.values()]
+        for index, operation in enumerate(model.operations):
+            if index not in sound:
+                leaving += [self._fixing[o] for o in operation.inputs if o is not None]
+        results = [operand for operand in dict.fromkeys(leaving) if operand in made]
+        return Model(
+            model.name,
+            {f"input{index}": operand for index, operand in enumerate(read)},
+            operations,
+            {f"output{index}": operand for index, operand in enumerate(results)},
+        )

@@ -1,0 +1,351 @@
+"""What runs of a model spent their time on, summed up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from crosschip.drawing import columns
+from crosschip.ir import InputError, Operation, Origin
+from crosschip.ir.text import legible
+from crosschip.runtime.control import RUNTIME
+from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.profiling.spans import Span, SpanKind
+from crosschip.runtime.profiling.trace import trace
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+Table = tuple[str, Sequence[str], Sequence[Sequence[str]], str]
+"""A title, the names of columns, the rows, and the names of the columns of numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentTime:
+    """The time of a segment, in a run on average.
+
+    Attributes:
+        name: the segment's.
+        device: who runs it.
+        operations: how many operations it has; of control flow, without those in bodies.
+        calls: how often it ran: more or less than once in the body of a loop or branch.
+        seconds: how long it took, with bodies inside of it.
+        waiting: how much of that was waiting for a device that had taken on the work.
+        steps: whether the device tells of its steps.
+    """
+
+    name: str
+    device: str
+    operations: int
+    calls: float
+    seconds: float
+    waiting: float
+    steps: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """The time of a step of an engine, in a run on average.
+
+    Attributes:
+        device: who runs it.
+        segment: the name of the segment that it is part of.
+        step: the engine's word for it; empty for what the engine does besides its steps, or all
+            that it does if it tells of none.
+        operations: the operations of the model that it computes, wholly or in part.
+        calls: how often it ran.
+        seconds: how long it took, without steps inside of it.
+    """
+
+    device: str
+    segment: str
+    step: str
+    operations: tuple[Operation, ...]
+    calls: float
+    seconds: float
+
+    @property
+    def types(self) -> str:
+        """The names of the operators, as in `CONV_2D+RELU`."""
+        return "+".join(dict.fromkeys(operation.type for operation in self.operations))
+
+    @property
+    def origins(self) -> Sequence[Origin]:
+        """The operators of the file that it stands for."""
+        return tuple(dict.fromkeys(o for operation in self.operations for o in operation.origins))
+
+
+class Profile:
+    """The times of some runs. All that is below sums up to `seconds`, nothing counts twice.
+
+    Attributes:
+        placement: who ran what.
+        runs: what happened in each of the runs.
+    """
+
+    def __init__(self, placement: Placement, runs: Sequence[Span]) -> None:
+        self.placement = placement
+        self.runs = tuple(runs)
+
+    @property
+    def seconds(self) -> float:
+        """How long a run took, on average."""
+        return sum(run.seconds for run in self.runs) / len(self.runs)
+
+    @property
+    def segments(self) -> Sequence[SegmentTime]:
+        """Each segment, those of bodies too, in the order in which they came to their end first."""
+        found = self._by(SpanKind.SEGMENT, lambda span: (span.name, span.device))
+        return [
+            SegmentTime(
+                name,
+                device,
+                len(spans[0].operations),
+                len(spans) / len(self.runs),
+                self._mean(span.seconds for span in spans),
+                self._mean(
+                    inner.seconds
+                    for span in spans
+                    for inner in span.inside
+                    if inner.kind is SpanKind.WAIT
+                ),
+                any(inner.kind is SpanKind.STEP for span in spans for inner in span.inside),
+            )
+            for (name, device), spans in found.items()
+        ]
+
+    @property
+    def steps(self) -> Sequence[StepTime]:
+        """Each step of engines, the longest first; the rest of a segment is a step without name."""
+        found: dict[tuple[str, str, str, tuple[Operation, ...]], list[float]] = {}
+        for run in self.runs:
+            for segment, span in _steps_in(run):
+                whole = span.kind is SpanKind.SEGMENT
+                told = any(inner.kind is SpanKind.STEP for inner in span.inside)
+                key = (
+                    span.device,
+                    segment.name,
+                    "" if whole else span.name,
+                    () if whole and told else tuple(span.operations),
+                )
+                waited = sum(i.seconds for i in span.inside if i.kind is SpanKind.WAIT)
+                found.setdefault(key, []).append(span.own_seconds + waited)
+        made = [
+            StepTime(*key, len(times) / len(self.runs), self._mean(iter(times)))
+            for key, times in found.items()
+        ]
+        return sorted(made, key=lambda step: -step.seconds)
+
+    @property
+    def types(self) -> Sequence[tuple[str, str, int, float]]:
+        """For operators and the engines' words for them, the number of steps and their seconds."""
+        totals: dict[tuple[str, str], list[float]] = {}
+        for step in self.steps:
+            if step.step:
+                totals.setdefault((step.types, step.step), []).append(step.seconds)
+        made = [(*key, len(times), sum(times)) for key, times in totals.items()]
+        return sorted(made, key=lambda total: -total[3])
+
+    @property
+    def besides(self) -> dict[str, float]:
+        """The seconds of what is in no device's segment: `checking inputs`, `copying`, `runtime`.
+
+        The last is what the runtime itself does, control flow with it.
+        """
+        found = {"checking inputs": 0.0, "copying": 0.0, "runtime": 0.0}
+        for run in self.runs:
+            for span in run.every():
+                if span.kind in (SpanKind.CHECK, SpanKind.COPY):
+                    found[span.kind.value] += span.own_seconds
+                elif span.kind in (SpanKind.RUN, SpanKind.BODY) or _is_control(span):
+                    found["runtime"] += span.own_seconds
+        return {name: seconds / len(self.runs) for name, seconds in found.items()}
+
+    def tables(self, most: int | None = None) -> Iterator[Table]:
+        """The profile for people.
+
+        Args:
+            most: how many steps to list; `None` for all.
+        """
+        whole = self.seconds
+        yield (
+            "Segments",
+            ("segment", "device", "operations", "calls", "ms", "share", "of it waiting"),
+            [
+                (
+                    self._short(s.name),
+                    s.device,
+                    str(s.operations),
+                    _count(s.calls),
+                    _ms(s.seconds),
+                    _share(s.seconds, whole),
+                    _ms(s.waiting) if s.waiting else "",
+                )
+                for s in self.segments
+            ],
+            "operations,calls,ms,share,of it waiting",
+        )
+        steps = self.steps
+        shown = steps[:most]
+        yield (
+            "Steps" if len(shown) == len(steps) else f"Steps: {len(shown)} of {len(steps)}",
+            ("operation", "operator", "step", "device", "in the file", "calls", "ms", "share"),
+            [
+                (
+                    _operations(s) or f"(the rest of segment {self._short(s.segment)})",
+                    s.types,
+                    s.step,
+                    s.device,
+                    _origin(s),
+                    _count(s.calls),
+                    _ms(s.seconds),
+                    _share(s.seconds, whole),
+                )
+                for s in shown
+            ],
+            "calls,ms,share",
+        )
+        if self.types:
+            yield (
+                "Operators",
+                ("operator", "step", "steps", "ms", "share"),
+                [
+                    (types or "the engine's own", step, str(n), _ms(s), _share(s, whole))
+                    for types, step, n, s in self.types
+                ],
+                "steps,ms,share",
+            )
+        yield (
+            "Besides",
+            ("", "ms", "share"),
+            [(name, _ms(s), _share(s, whole)) for name, s in self.besides.items()],
+            "ms,share",
+        )
+
+    def document(self) -> dict[str, object]:
+        """The profile for programs, ready for JSON; times are in milliseconds."""
+        return {
+            "model": self.placement.model.name,
+            "runs": len(self.runs),
+            "ms": self.seconds * 1e3,
+            "run_ms": [run.seconds * 1e3 for run in self.runs],
+            "segments": [
+                {
+                    "name": s.name,
+                    "device": s.device,
+                    "operations": s.operations,
+                    "calls": s.calls,
+                    "ms": s.seconds * 1e3,
+                    "waiting_ms": s.waiting * 1e3,
+                    "tells_steps": s.steps,
+                }
+                for s in self.segments
+            ],
+            "steps": [
+                {
+                    "operations": [operation.name for operation in s.operations],
+                    "types": [operation.type for operation in s.operations],
+                    "origins": [
+                        {"type": o.type, "inputs": list(o.inputs), "outputs": list(o.outputs)}
+                        for o in s.origins
+                    ],
+                    "step": s.step,
+                    "segment": s.segment,
+                    "device": s.device,
+                    "calls": s.calls,
+                    "ms": s.seconds * 1e3,
+                }
+                for s in self.steps
+            ],
+            "types": [
+                {"types": types, "step": step, "steps": count, "ms": seconds * 1e3}
+                for types, step, count, seconds in self.types
+            ],
+            "besides": {name: seconds * 1e3 for name, seconds in self.besides.items()},
+        }
+
+    def trace(self) -> dict[str, object]:
+        """The runs in Chrome's Trace Event format, which Perfetto reads, too."""
+        return trace(self.placement.model.name, self.runs)
+
+    def write_trace(self, path: str | Path) -> None:
+        """Write `trace` to a file; open it in ui.perfetto.dev or chrome://tracing.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        try:
+            Path(path).write_text(json.dumps(self.trace()), encoding="ascii")
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+
+    def __str__(self) -> str:
+        name = legible(self.placement.model.name)
+        parts = [f"{name}: {self.seconds * 1e3:.3f} ms a run, mean of {len(self.runs)}"]
+        for title, head, rows, numbers in self.tables():
+            parts.append(f"{title}\n{columns(head, rows, numbers.split(','))}")
+        return "\n\n".join(parts)
+
+    def _short(self, segment: str) -> str:
+        """A segment's name; for those of the model itself, the number alone."""
+        return legible(segment.removeprefix(f"{self.placement.model.name}."))
+
+    def _mean(self, seconds: Iterator[float]) -> float:
+        """The sum over all runs, for one run."""
+        return sum(seconds) / len(self.runs)
+
+    def _by(self, kind: SpanKind, key: Callable[[Span], _Key]) -> dict[_Key, list[Span]]:
+        found: dict[_Key, list[Span]] = {}
+        for run in self.runs:
+            for span in run.every():
+                if span.kind is kind:
+                    found.setdefault(key(span), []).append(span)
+        return found
+
+
+def _steps_in(span: Span, segment: Span | None = None) -> Iterator[tuple[Span, Span]]:
+    """Each device's segment and each step, with the segment that it is in."""
+    if span.kind is SpanKind.SEGMENT:
+        segment = span
+    counts = span.kind in (SpanKind.SEGMENT, SpanKind.STEP) and not _is_control(span)
+    if segment is not None and counts:
+        yield segment, span
+    for inner in span.inside:
+        yield from _steps_in(inner, segment)
+
+
+def _is_control(span: Span) -> bool:
+    return span.kind is SpanKind.SEGMENT and span.device == RUNTIME
+
+
+def _operations(step: StepTime) -> str:
+    names = [legible(operation.name) for operation in step.operations]
+    if len(names) > _MOST_NAMES:
+        return f"{names[0]} … {names[-1]} ({len(names)})"
+    return "+".join(names)
+
+
+_MOST_NAMES = 4
+
+
+def _origin(step: StepTime) -> str:
+    """The first of the operators of the file that a step stands for."""
+    if not step.origins:
+        return ""
+    first, count = step.origins[0], len(step.origins)
+    more = f" +{count - 1}" if count > 1 else ""
+    return legible(f"{first.type} {first.outputs[0] if first.outputs else ''}") + more
+
+
+def _count(calls: float) -> str:
+    return f"{calls:g}"
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.3f}"
+
+
+def _share(seconds: float, whole: float) -> str:
+    return f"{100 * seconds / whole:.1f} %" if whole else ""

@@ -1,0 +1,249 @@
+"""Running a compiled model so that everything that it does is timed.
+
+Segments run one after the other, each to its end, also where they would overlap otherwise: so the
+time of each is its own. Bodies of control flow that the runtime runs are placed models like the
+whole, and run in the same way.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from crosschip.hal import Buffer, HostBuffer, Profiler, Program
+from crosschip.ir import Array, ControlFlow, DeviceError, Operand
+from crosschip.runtime.control import ControlProgram, Execute, program_for
+from crosschip.runtime.guard import GuardedProgram, call
+from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.segments import Segment
+from crosschip.runtime.profiling.profile import Profile
+from crosschip.runtime.profiling.spans import Recorder, Span, SpanKind
+from crosschip.runtime.programs import SegmentProgram
+
+Value = Array | Buffer
+
+logger = logging.getLogger("crosschip")
+
+
+def profiled(
+    placement: Placement,
+    programs: Sequence[SegmentProgram],
+    arrange: Callable[[], Sequence[Value]],
+    runs: int,
+    warm_up: int,
+) -> Profile:
+    """The times of runs.
+
+    Args:
+        placement: what the programs were compiled from.
+        programs: one for each segment, in order.
+        arrange: checks the inputs, and brings them into order.
+        runs: how many count.
+        warm_up: how many come before them.
+
+    Raises:
+        DeviceError: a device failed.
+    """
+    recorder = Recorder()
+    with ExitStack() as opened:
+        told: list[_Told] = []
+        plan = _Plan(placement, programs, recorder, told, opened)
+
+        def run() -> None:
+            with recorder.span(SpanKind.RUN, placement.model.name):
+                with recorder.span(SpanKind.CHECK):
+                    values = arrange()
+                plan.execute(values)
+
+        for _ in range(warm_up):
+            run()
+        recorder.runs.clear()
+        for one in told:
+            one.begin()
+        for _ in range(runs):
+            run()
+        for one in told:
+            one.tell()
+    return Profile(placement, recorder.runs)
+
+
+class _Told(Program):
+    """A profiler as a program, and the spans of its runs.
+
+    Args:
+        name: the device's.
+        program: what it is a profiler of.
+        profiler: the profiler.
+    """
+
+    def __init__(self, name: str, program: Program, profiler: Profiler) -> None:
+        self.spans: list[Span] = []
+        self.rules = program.rules
+        self._name = name
+        self._profiler = profiler
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        return self._profiler.run(inputs)
+
+    def begin(self) -> None:
+        """Forget the runs so far."""
+        call(self._name, "profiling", self._profiler.begin)
+        self.spans.clear()
+
+    def tell(self) -> None:
+        """Add to the spans the steps that the profiler tells of."""
+        runs = call(self._name, "profiling", self._profiler.steps)
+        if len(runs) != len(self.spans):
+            raise DeviceError(
+                f"{self._name}: told of {len(runs)} runs where there were {len(self.spans)}; the "
+                f"device breaks the driver contract"
+            )
+        for span, steps in zip(self.spans, runs, strict=True):
+            assert span.start is not None, "it was recorded here"
+            call(self._name, "profiling", span.add_steps, steps, span.start)
+
+
+class _Plan:
+    """A placed model, with what runs each of its segments.
+
+    Args:
+        placement: the placed model.
+        programs: what its segments were compiled to, in order.
+        recorder: where spans go.
+        told: where the profilers go that are opened.
+        opened: closes them.
+    """
+
+    def __init__(
+        self,
+        placement: Placement,
+        programs: Sequence[SegmentProgram],
+        recorder: Recorder,
+        told: list[_Told],
+        opened: ExitStack,
+    ) -> None:
+        self._placement = placement
+        self._recorder = recorder
+        self._opened = opened
+        self._told = told
+        self._runners = [
+            (segment, *self._runner(segment, program))
+            for segment, program in zip(placement.segments, programs, strict=True)
+        ]
+        self._inputs = tuple(placement.model.inputs.values())
+
+    def execute(self, inputs: Sequence[Value], *, own: bool = True) -> Sequence[Array]:
+        """The outputs.
+
+        Args:
+            inputs: for each model input.
+            own: whether outputs must be the caller's own.
+        """
+        values: dict[Operand, Value] = dict(zip(self._inputs, inputs, strict=True))
+        for segment, program, told in self._runners:
+            read = [values[operand] for operand in segment.inputs]
+            if program.submits:
+                buffers = [self._as_buffer(value, program) for value in read]
+                with self._segment(segment) as span:
+                    made: Sequence[Value] = self._submit(program, buffers)
+            else:
+                arrays = [self._as_array(value) for value in read]
+                with self._segment(segment) as span:
+                    made = program.run(arrays)
+            if told is not None:
+                told.spans.append(span)
+            values.update(zip(segment.outputs, map(self._contiguous, made), strict=True))
+        return self._handed_out(values, own=own)
+
+    def _runner(
+        self, segment: Segment, program: SegmentProgram
+    ) -> tuple[SegmentProgram, _Told | None]:
+        """What runs a segment, and what tells of its steps, if anything does."""
+        if not isinstance(program, GuardedProgram):
+            return program, None
+        if isinstance(program.program, ControlProgram):
+            return self._control(segment, program.program), None
+        try:
+            profiler = call(program.name, "making a profiler", program.program.profiler)
+            if profiler is not None and not isinstance(profiler, Profiler):
+                raise DeviceError(
+                    f"{program.name}: returned an object of type {type(profiler).__name__}, not a "
+                    f"Profiler; the device breaks the driver contract"
+                )
+        except DeviceError as error:
+            logger.warning("%s; its segments are timed as a whole", error)
+            return program, None
+        if profiler is None:
+            return program, None
+        self._opened.callback(call, program.name, "closing a profiler", profiler.close)
+        told = _Told(program.name, program.program, profiler)
+        self._told.append(told)
+        return program.around(told), told
+
+    def _control(self, segment: Segment, program: ControlProgram) -> GuardedProgram:
+        """Control flow that runs its bodies in this way, too."""
+        (operation,) = segment.model.operations
+        assert isinstance(operation, ControlFlow), "nothing else goes to the runtime"
+        parts = iter(program.programs)
+        bodies = [
+            self._body(f"{operation.name} {role}", body, list(islice(parts, len(body.segments))))
+            for role, body in zip(operation.roles, self._placement.bodies(operation), strict=True)
+        ]
+        again = program_for(operation, segment.inputs, segment.outputs, bodies, ())
+        return GuardedProgram(segment.device, None, again, segment.model, 1)
+
+    def _body(self, name: str, body: Placement, programs: Sequence[SegmentProgram]) -> Execute:
+        plan = _Plan(body, programs, self._recorder, self._told, self._opened)
+
+        def execute(inputs: Sequence[Array]) -> Sequence[Array]:
+            with self._recorder.span(SpanKind.BODY, name):
+                return plan.execute(inputs, own=False)
+
+        return execute
+
+    def _segment(self, segment: Segment) -> AbstractContextManager[Span]:
+        kind, operations = SpanKind.SEGMENT, segment.operations
+        return self._recorder.span(kind, segment.name, segment.device, operations)
+
+    def _submit(self, program: SegmentProgram, inputs: Sequence[Buffer]) -> Sequence[Buffer]:
+        submission = program.submit(inputs, [], [b.ready for b in inputs if not b.ready.done])
+        with self._recorder.span(SpanKind.WAIT, device=program.name):
+            call(program.name, "running", submission.event.wait)
+        program.check_rules(submission.outputs)
+        return submission.outputs
+
+    def _as_buffer(self, value: Value, program: SegmentProgram) -> Buffer:
+        if isinstance(value, Buffer) and program.owns(value):
+            return value
+        return HostBuffer(self._as_array(value))
+
+    def _as_array(self, value: Value) -> Array:
+        if not isinstance(value, Buffer):
+            return value
+        with self._recorder.span(SpanKind.COPY):
+            return call("a buffer", "handing out its elements", value.array)
+
+    def _contiguous(self, value: Any) -> Any:
+        if type(value) is not np.ndarray or value.flags.c_contiguous:
+            return value
+        with self._recorder.span(SpanKind.COPY):
+            return value.copy()
+
+    def _handed_out(self, values: Mapping[Operand, Value], *, own: bool) -> list[Array]:
+        """The outputs; what somebody else holds is copied for a caller who wants his own."""
+        taken = set(self._inputs)
+        found = []
+        for operand in self._placement.model.outputs.values():
+            constant = operand.value
+            array = self._as_array(values[operand]) if constant is None else constant
+            if own and (constant is not None or operand in taken):
+                with self._recorder.span(SpanKind.COPY):
+                    array = array.copy() if isinstance(array, np.ndarray) else array
+            taken.add(operand)
+            found.append(array)
+        return found

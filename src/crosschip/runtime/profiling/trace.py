@@ -1,0 +1,98 @@
+"""Runs as a file of Chrome's Trace Event format, which Perfetto reads, too.
+
+The runtime has a track, and so has each device. A segment stands in its device's track, with the
+steps of the engine inside of it. Where an engine does not tell when steps began, they follow one
+another from the beginning of what they are in, which `args` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from crosschip.runtime.control import RUNTIME
+from crosschip.runtime.profiling.spans import Span, SpanKind
+
+_PROCESS = 1
+
+
+def trace(name: str, runs: Sequence[Span]) -> dict[str, object]:
+    """The document; times are in microseconds from the beginning of the first run.
+
+    Args:
+        name: the model's.
+        runs: what happened.
+    """
+    devices = {span.device for run in runs for span in run.every() if span.device}
+    tracks = {
+        device: number for number, device in enumerate([RUNTIME, *sorted(devices - {RUNTIME})], 1)
+    }
+    zero = min((run.start or 0.0 for run in runs), default=0.0)
+    named = [_naming("process_name", 0, f"crosschip {name}")]
+    named += [_naming("thread_name", number, device) for device, number in tracks.items()]
+    events = [event for run in runs for event in _events(run, tracks, RUNTIME, zero, zero)]
+    return {"traceEvents": named + events, "displayTimeUnit": "ms"}
+
+
+def _naming(what: str, track: int, name: str) -> dict[str, Any]:
+    return {"ph": "M", "name": what, "pid": _PROCESS, "tid": track, "args": {"name": name}}
+
+
+def _events(
+    span: Span, tracks: Mapping[str, int], track: str, start: float, zero: float
+) -> Iterator[dict[str, Any]]:
+    """A span as events, with all that it holds.
+
+    Args:
+        span: the span.
+        tracks: the numbers of the tracks, by name.
+        track: the one of what is around it.
+        start: where it stands if it does not know.
+        zero: the beginning of time.
+    """
+    track = span.device or (RUNTIME if span.kind is SpanKind.BODY else track)
+    start = start if span.start is None else span.start
+    yield {
+        "ph": "X",
+        "name": _name(span),
+        "cat": span.kind.value,
+        "pid": _PROCESS,
+        "tid": tracks[track],
+        "ts": _microseconds(start - zero),
+        "dur": _microseconds(span.seconds),
+        "args": _about(span),
+    }
+    for inner in span.inside:
+        yield from _events(inner, tracks, track, start, zero)
+        if inner.start is None:
+            start += inner.seconds
+
+
+def _name(span: Span) -> str:
+    """The words on a span: of a step the operators, if it is not the engine's own."""
+    if span.kind is SpanKind.STEP:
+        return "+".join(dict.fromkeys(o.type for o in span.operations)) or span.name
+    if span.kind is SpanKind.SEGMENT:
+        return f"segment {span.name.rpartition('.')[2]}"
+    return span.name or span.kind.value
+
+
+def _about(span: Span) -> dict[str, Any]:
+    about: dict[str, Any] = {}
+    if span.kind is SpanKind.STEP:
+        about["step"] = span.name
+        about["operations"] = [operation.name for operation in span.operations]
+
+        about["in the file"] = [
+            f"{o.type}:{','.join(o.outputs)}" for op in span.operations for o in op.origins
+        ]
+        if span.start is None:
+            about["start"] = "not told by the engine"
+    elif span.kind is SpanKind.SEGMENT:
+        about["segment"] = span.name
+        about["operations"] = len(span.operations)
+    return about
+
+
+def _microseconds(seconds: float) -> float:
+    return round(seconds * 1e6, 3)

@@ -1,0 +1,78 @@
+"""Programs of segments as the rest of the runtime uses them, however they come about."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+
+from crosschip.hal import Buffer, Event, Submission
+from crosschip.ir import Array, Dim
+from crosschip.runtime.statistics import SegmentStatistics
+
+
+class SegmentProgram(ABC):
+    """Runs a segment on its device.
+
+    Attributes:
+        name: the device's.
+        submits: whether it takes on work and goes on.
+    """
+
+    name: str
+    submits: bool
+
+    @abstractmethod
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        """Compute the outputs, an array or other value for each of the model's, of its type.
+
+        Raises:
+            CompileError: the device did not compile for the shapes of the inputs.
+            DeviceError: the device failed, or returned something else.
+        """
+
+    @abstractmethod
+    def owns(self, buffer: Buffer) -> bool:
+        """Tell whether a buffer is memory of the device that the program runs on."""
+
+    @abstractmethod
+    def submit(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None], after: Sequence[Event]
+    ) -> Submission:
+        """Take on a run.
+
+        Raises:
+            CompileError: the device did not compile for the shapes of the inputs.
+            DeviceError: the device did not take it on, or returned something else.
+        """
+
+    def check_rules(self, made: Sequence[Buffer]) -> None:
+        """Check the outputs of a finished submission that report broken rules, if there are such.
+
+        Raises:
+            DeviceError: a rule was broken.
+        """
+        return
+
+    @abstractmethod
+    def prepare(self, sizes: Mapping[str, Dim]) -> None:
+        """Compile for named sizes, where that is done for each shape and these determine all.
+
+        Raises:
+            CompileError: the device did not.
+        """
+
+    def save(self) -> bytes | None:
+        """The bytes from which the device loads the program; `None` if there are none.
+
+        Raises:
+            DeviceError: the device fails to save it, or it is not one program.
+        """
+        return None
+
+    @abstractmethod
+    def statistics(self) -> Iterable[SegmentStatistics]:
+        """The figures about the segment, and about those of its bodies."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the program; if that fails, it is a warning."""

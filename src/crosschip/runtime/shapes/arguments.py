@@ -1,0 +1,143 @@
+"""From what callers say of sizes to what devices are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from crosschip.hal import Sizes
+from crosschip.ir import Dim, InputError, TensorType
+from crosschip.passes.specialize import bind, concrete, open_names
+from crosschip.runtime.shapes.padding import Buckets
+
+Ranges = Mapping[str, Sequence[int] | Sequence[Sequence[int]]]
+"""By the name of a size (least, most) or (least, usual, most); or by that of an input, shapes."""
+
+Profile = Mapping[str, int | Sequence[int]]
+"""Values of sizes, or shapes of inputs, by name."""
+
+Profiles = Sequence[Profile] | Mapping[str, Sequence[Sequence[int]]]
+"""One after the other; or by the name of an input the shapes that it has in each of them."""
+
+
+def sizes_from(
+    types: Mapping[str, TensorType],
+    ranges: Ranges | None,
+    profiles: Profiles | None,
+    specializations: int,
+) -> Sizes:
+    """The sizes as devices are told of them.
+
+    Args:
+        types: those of the model's inputs, by name.
+        ranges: as for `compile`.
+        profiles: as for `compile`.
+        specializations: for how many sets of shapes programs are kept.
+
+    Raises:
+        InputError: something is none, or does not fit the model's inputs.
+    """
+    bounds: dict[str, tuple[int, int]] = {}
+    usual: dict[str, int] = {}
+    for name, given in _items("ranges", {} if ranges is None else ranges, "{'N': (1, 8)}"):
+        for size, (least, *middle, most) in _bounds(types, name, given).items():
+            if bounds.setdefault(size, (least, most)) != (least, most):
+                raise InputError(
+                    f"the size {size} is given the range {bounds[size]} and, by input {name!r}, "
+                    f"{(least, most)}"
+                )
+            usual.update((size, value) for value in middle)
+    found = [_profile(types, profile) for profile in _listed(profiles or ())]
+    if usual:
+        found.insert(0, usual)
+    for profile in found:
+        for name, (least, most) in bounds.items():
+            if not least <= profile.get(name, least) <= most:
+                raise InputError(f"profiles has {profile!r}, but {name} is to be {least} to {most}")
+    known = open_names(types.values())
+    for name in (*bounds, *(name for profile in found for name in profile)):
+        if name not in known:
+            told = ", ".join(known) or "none"
+            raise InputError(f"the model has no open size {name!r}; its open sizes are {told}")
+    return Sizes.of(bounds, found, specializations)
+
+
+def buckets_from(given: Mapping[str, Sequence[int]] | None) -> Buckets:
+    """The sizes to pad to, in ascending order.
+
+    Raises:
+        InputError: they are no lists of sizes by name.
+    """
+    found: dict[str, Sequence[int]] = {}
+    for name, sizes in _items("buckets", given or {}, "{'N': [1, 8, 32]}"):
+        is_list = isinstance(sizes, Sequence) and not isinstance(sizes, str)
+        if not is_list or not sizes or not all(_is_size(size) and size for size in sizes):
+            raise InputError(f"the buckets of size {name!r} are {sizes!r}; give them like [1, 8]")
+        found[name] = sorted(set(sizes))
+    return found
+
+
+def _bounds(types: Mapping[str, TensorType], name: str, given: Any) -> dict[str, tuple[int, ...]]:
+    """The least, perhaps the usual, and the greatest value of the sizes that a range is about."""
+    if not isinstance(given, Sequence) or isinstance(given, str) or len(given) not in (2, 3):
+        raise InputError(f"the range of size {name!r} is {given!r}; give it like (1, 8)")
+    if name in types and all(isinstance(shape, Sequence) for shape in given):
+        each = [_sizes(bind(types, {name: concrete(name, shape)})) for shape in given]
+        found = {size: tuple(sizes[size] for sizes in each) for size in each[0]}
+    else:
+        found = {name: tuple(given)}
+    for size, values in found.items():
+        if not all(map(_is_size, values)) or list(values) != sorted(values):
+            raise InputError(f"the range of size {size!r} is {values!r}; give it like (1, 8)")
+    return found
+
+
+def _listed(profiles: Profiles) -> Sequence[Profile]:
+    """Profiles one after the other."""
+    if not isinstance(profiles, Mapping):
+        if not isinstance(profiles, Sequence) or isinstance(profiles, str):
+            raise InputError(f"profiles is {profiles!r}; give sizes by name, like [{{'N': 8}}]")
+        return profiles
+    counts = {len(shapes) if isinstance(shapes, Sequence) else -1 for shapes in profiles.values()}
+    if len(counts) > 1 or -1 in counts:
+        raise InputError(
+            f"profiles lists {sorted(counts)} shapes for its inputs; give each input one for each "
+            f"profile, like {{'x': [[1, 8], [4, 8]]}}"
+        )
+    for name, shapes in profiles.items():
+        wrong = next((shape for shape in shapes if not isinstance(shape, Sequence)), None)
+        if wrong is not None:
+            raise InputError(
+                f"profiles lists {wrong!r} for input {name!r}; list shapes, like [4, 8]"
+            )
+    return [
+        dict(zip(profiles, shapes, strict=True)) for shapes in zip(*profiles.values(), strict=True)
+    ]
+
+
+def _profile(types: Mapping[str, TensorType], profile: Profile) -> dict[str, int]:
+    """The values of sizes in a profile."""
+    sizes: dict[str, int] = {}
+    shapes: dict[str, Sequence[int]] = {}
+    for name, value in _items("profiles", profile, "[{'N': 8}]"):
+        if _is_size(value):
+            sizes[name] = value
+        elif isinstance(value, Sequence) and not isinstance(value, str) and name in types:
+            shapes[name] = concrete(name, value)
+        else:
+            raise InputError(f"profiles has {profile!r}; give sizes by name, like {{'N': 8}}")
+    return _sizes(bind(types, shapes, sizes))
+
+
+def _items(argument: str, given: Any, like: str) -> Any:
+    if not isinstance(given, Mapping):
+        raise InputError(f"{argument} has {given!r}; give sizes by name, like {like}")
+    return given.items()
+
+
+def _sizes(found: Mapping[str, Dim]) -> dict[str, int]:
+    return {name: size for name, size in found.items() if isinstance(size, int)}
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

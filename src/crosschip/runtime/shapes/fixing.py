@@ -1,0 +1,214 @@
+"""A model as it is in a run, where every size is known, and what follows from sizes is, too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from crosschip.hal import CompileError
+from crosschip.ir import Array, Model, ModelError, Operand, Operation, TensorType
+from crosschip.ir.bodies import every_operation
+from crosschip.ir.dimension import name_of
+from crosschip.ops import Operator
+from crosschip.ops.standard.creation import Rank, ShapeOf
+
+_MOST_SIZES = 4096
+"""How many elements are computed while sizes are fixed, so that parameters may depend on them."""
+
+
+class DependsOnData(ModelError):
+    """A size is not known although all those of inputs are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A model for some shapes of its inputs.
+
+    Attributes:
+        model: the operations that are left, all sizes of which are numbers. Constants that are no
+            sizes are the same operands as before.
+        reads: the places of the inputs that it reads, in order.
+        makes: for each output its place among those of `model`, or its elements.
+    """
+
+    model: Model
+    reads: tuple[int, ...]
+    makes: tuple[int | Array, ...]
+
+
+def fixed(
+    model: Model, shapes: Sequence[tuple[int, ...]], held: Mapping[Operand, Array], who: str
+) -> Fixed:
+    """The model for inputs of these shapes.
+
+    Args:
+        model: with open sizes.
+        shapes: for each input.
+        held: the elements of inputs that hold sizes.
+        who: begins messages.
+
+    Raises:
+        CompileError: an operation breaks a rule with these shapes, or a size depends on data.
+    """
+    fixing = Fixing(sizes_of(model, shapes))
+    for operand, shape in zip(model.inputs.values(), shapes, strict=True):
+        fixing.take(operand, shape, held.get(operand))
+    operations = []
+    for operation in model.operations:
+        try:
+            made = fixing.follow(operation)
+        except ModelError as error:
+            told = f"{who}: {operation.name!r}: {error}"
+            raise CompileError(told, [operation]) from None
+        if made is not None:
+            operations.append(made)
+    return _joined(model, fixing, operations)
+
+
+def _joined(model: Model, fixing: Fixing, operations: Sequence[Operation]) -> Fixed:
+    """What is left as a model, with inputs as they are read and outputs as they are made."""
+    given = {fixing[operand]: index for index, operand in enumerate(model.inputs.values())}
+    read = dict.fromkeys(
+        o for operation in operations for o in operation.inputs if o is not None and o in given
+    )
+    wanted = [fixing[operand] for operand in model.outputs.values()]
+    made = [o for operation in operations for o in operation.outputs if o in set(wanted)]
+    places = {operand: index for index, operand in enumerate(made)}
+    names = list(model.inputs)
+    return Fixed(
+        Model(
+            model.name,
+            {names[given[operand]]: operand for operand in read if not operand.is_constant},
+            operations,
+            {f"output{index}": operand for index, operand in enumerate(made)},
+        ),
+        tuple(given[operand] for operand in read if not operand.is_constant),
+        tuple(_source(operand, places) for operand in wanted),
+    )
+
+
+def _source(operand: Operand, places: Mapping[Operand, int]) -> int | Array:
+    value = operand.value
+    return places[operand] if value is None else value
+
+
+class Fixing:
+    """Operations in order, on operands whose sizes are known.
+
+    Args:
+        sizes: the values of named sizes; those that operations show are added.
+    """
+
+    def __init__(self, sizes: dict[str, int]) -> None:
+        self.sizes = sizes
+        self._now: dict[Operand, Operand] = {}
+        self._known: set[Operand] = set()
+
+    def __getitem__(self, operand: Operand) -> Operand:
+        """The operand that one of the model has become."""
+        return self._now.get(operand, operand)
+
+    def __contains__(self, operand: Operand) -> bool:
+        """Tell whether an operand of the model has been met."""
+        return operand in self._now
+
+    def take(self, operand: Operand, shape: tuple[int, ...], held: Array | None = None) -> None:
+        """Give an operand a shape, and its elements if it holds sizes and these are known."""
+        type_ = replace(operand.type, shape=shape, shape_value=None)
+        elements = operand.type.substitute(self.sizes).shape_value
+        if held is None and elements is not None and all(isinstance(s, int) for s in elements):
+            held = np.array(elements, type_.element_type.dtype).reshape(shape)
+        now = Operand(operand.name, type_, held)
+        self._now[operand] = now
+        if held is not None:
+            self._known.add(now)
+
+    def standing(self, operation: Operation) -> Operation:
+        """The operation on what its inputs have become."""
+        return operation.with_inputs(
+            tuple(None if o is None else self._now.get(o, o) for o in operation.inputs)
+        )
+
+    def follow(self, operation: Operation) -> Operation | None:
+        """The operation on what its inputs have become; `None` if only constants come of it.
+
+        Raises:
+            DependsOnData: a size does.
+            ModelError: it breaks a rule.
+        """
+        now = self.standing(operation)
+        types = now.infer()
+        if any(type_.static_shape is None for type_ in types) or has_open_bodies(now):
+            raise DependsOnData(f"{operation.type}: a size depends on data, and must be known here")
+        values: Sequence[Array | None] = [None] * len(types)
+        if _describes_sizes(now, self._known) and _are_few(types):
+            assert isinstance(now, Operator), "others describe no sizes"
+            values = now.kernel()([_elements(operand) for operand in now.inputs])
+        outputs = tuple(
+            Operand(output.name, type_, value)
+            for output, type_, value in zip(operation.outputs, types, values, strict=True)
+        )
+        self._known.update(output for output in outputs if output.is_constant)
+        for output, made in zip(operation.outputs, outputs, strict=True):
+            self._now[output] = made
+            self._learn(output, made.type.static_shape or ())
+        if outputs and all(output.is_constant for output in outputs):
+            return None
+        return now.with_outputs(outputs)
+
+    def _learn(self, operand: Operand, shape: tuple[int, ...]) -> None:
+        for size, number in zip(operand.type.shape or (), shape, strict=False):
+            name = name_of(size)
+            if name is not None:
+                self.sizes.setdefault(name, number)
+
+
+def sizes_of(model: Model, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
+    """The sizes that the types of a model's inputs have names for, for these shapes."""
+    found: dict[str, int] = {}
+    for operand, shape in zip(model.inputs.values(), shapes, strict=True):
+        for size, number in zip(operand.type.shape or (), shape, strict=False):
+            name = name_of(size)
+            if name is not None:
+                found[name] = number
+    return found
+
+
+def has_open_bodies(operation: Operation) -> bool:
+    """Tell whether an operation holds a body in which some size or number of axes is open."""
+    return any(
+        output.type.static_shape is None
+        for body in operation.bodies
+        for inner in every_operation(body)
+        for output in inner.outputs
+    )
+
+
+def _describes_sizes(operation: Operation, known: Collection[Operand]) -> bool:
+    """Tell whether an operation's results follow from shapes, and from the operands in `known`."""
+    if isinstance(operation, ShapeOf | Rank):
+        return True
+    read = [operand for operand in operation.inputs if operand is not None]
+    return (
+        isinstance(operation, Operator)
+        and any(operand in known for operand in read)
+        and all(operand in known or operand.is_constant for operand in read)
+    )
+
+
+def _are_few(types: Sequence[TensorType]) -> bool:
+    return all(math.prod(type_.static_shape or ()) <= _MOST_SIZES for type_ in types)
+
+
+def _elements(operand: Operand | None) -> Array | None:
+    """What an operand holds; anything of its shape if only that counts."""
+    if operand is None:
+        return None
+    held = operand.value
+    if held is not None:
+        return held
+    nothing = np.zeros((), operand.type.element_type.dtype)
+    return np.broadcast_to(nothing, operand.type.static_shape or ())

@@ -1,0 +1,222 @@
+"""Padding to larger sizes, where rows are computed independently of each other.
+
+An input is filled up with copies of its last row, so that what is added breaks no rule that the row
+itself does not break; of the outputs the rows that were added are cut off.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from crosschip.ir import Array, Dimension, Model, ModelError, Operand, Operation
+from crosschip.ir.dimension import name_of
+from crosschip.ir.types import PYTHONS_TYPES
+from crosschip.ops import Operator
+from crosschip.ops.definition.operator import UnknownRank
+from crosschip.ops.definition.slots import ComputedParameter
+
+Shapes = tuple[tuple[int, ...], ...]
+Buckets = Mapping[str, Sequence[int]]
+"""The sizes to pad to, in ascending order, by the name of a size."""
+
+
+class Padding:
+    """The sizes of a model that are padded, and the axes of its inputs and outputs that have them.
+
+    Args:
+        model: the model.
+        buckets: the sizes to pad to; those of sizes that its operators do not allow are left out.
+
+    Attributes:
+        buckets: those that are used.
+    """
+
+    def __init__(self, model: Model, buckets: Buckets) -> None:
+        found = {name: rows_of(model, name) for name in buckets}
+        self.buckets = {name: buckets[name] for name, axes in found.items() if axes is not None}
+        axes = {name: found[name] or {} for name in self.buckets}
+        self._inputs, self._outputs = (
+            [
+                [(name, axes[name][operand]) for name in axes if operand in axes[name]]
+                for operand in operands
+            ]
+            for operands in (model.inputs.values(), model.outputs.values())
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.buckets)
+
+    def __str__(self) -> str:
+        return ", ".join(
+            f"{name} to {', '.join(map(str, sizes))}" for name, sizes in self.buckets.items()
+        )
+
+    def shapes(self, shapes: Shapes) -> Shapes:
+        """The shapes of inputs with their sizes padded; sizes of 0, or too large, stay."""
+        sizes = self._sizes(shapes)
+        wider = {name: self._bucket(name, size) for name, size in sizes.items()}
+        return tuple(
+            [
+                _with_sizes(shape, axes, wider) if axes else shape
+                for shape, axes in zip(shapes, self._inputs, strict=True)
+            ]
+        )
+
+    def padded(self, inputs: Sequence[Array], shapes: Shapes) -> list[Array]:
+        """Inputs of these shapes, filled up with copies of their last rows."""
+        return [
+            array if array.shape == shape else _filled(array, shape)
+            for array, shape in zip(inputs, shapes, strict=True)
+        ]
+
+    def cropped(self, outputs: Sequence[Array], shapes: Shapes) -> list[Array]:
+        """The outputs without what was added to inputs of these shapes."""
+        sizes = self._sizes(shapes)
+        return [
+            np.ascontiguousarray(array[_first(array.ndim, axes, sizes)]) if axes else array
+            for array, axes in zip(outputs, self._outputs, strict=True)
+        ]
+
+    def _sizes(self, shapes: Shapes) -> dict[str, int]:
+        return {
+            name: shape[axis]
+            for shape, axes in zip(shapes, self._inputs, strict=True)
+            for name, axis in axes
+        }
+
+    def _bucket(self, name: str, size: int) -> int:
+        sizes = self.buckets[name]
+        place = bisect_left(sizes, size)
+        return sizes[place] if size and place < len(sizes) else size
+
+
+def rows_of(model: Model, name: str) -> dict[Operand, int] | None:
+    """The axis of each operand along which rows run, if rows of the size are independent.
+
+    Args:
+        model: the model.
+        name: the size's.
+
+    Returns:
+        The axes of operands that have the size; `None` if an output's row depends on how many rows
+        there are, or on others than its own, as far as operators declare.
+    """
+    axes: dict[Operand, int] = {}
+    for operand in model.inputs.values():
+        if not _take(operand, name, _axis_of(operand, name), axes):
+            return None
+    told: set[Operand] = set()  # what sizes are computed from them
+    for operation in model.operations:
+        if not _follow(operation, name, axes, told):
+            return None
+    outputs = model.outputs.values()
+    return axes if axes and told.isdisjoint(outputs) else None
+
+
+def _follow(operation: Operation, name: str, axes: dict[Operand, int], told: set[Operand]) -> bool:
+    """Find out where the rows are in what an operation makes; false if they are mixed."""
+    given = [None if operand is None else axes.get(operand) for operand in operation.inputs]
+    if any(_tells(output, name) for output in operation.outputs):
+        told.update(operation.outputs)  # the number of rows itself, or what follows from it
+        return True
+    if any(operand in told for operand in operation.inputs):
+        if all(map(_holds_numbers, operation.outputs)):
+            return True
+        if not _may_be_told(operation, told):
+            return False
+    if all(axis is None for axis in given):
+        return all(_take(output, name, None, axes) for output in operation.outputs)
+    if not isinstance(operation, Operator) or operation.bodies:
+        return False
+    try:
+        axis = operation.row_axis(given)
+    except (ModelError, ValueError, UnknownRank, ComputedParameter):
+        return False
+    return axis is not None and all(_take(output, name, axis, axes) for output in operation.outputs)
+
+
+def _take(operand: Operand, name: str, axis: int | None, axes: dict[Operand, int]) -> bool:
+    """Keep the axis of an operand, if it has the size there and nowhere else."""
+    shape = operand.type.shape
+    if shape is None or operand.type.element_type in PYTHONS_TYPES:
+        return False
+    having = [
+        place
+        for place, size in enumerate(shape)
+        if isinstance(size, Dimension) and name in size.names
+    ]
+    if axis is None:
+        return not having
+    if having != [axis] or name_of(shape[axis]) != name or _has_scales(operand, axis):
+        return False
+    axes[operand] = axis
+    return True
+
+
+def _has_scales(operand: Operand, axis: int) -> bool:
+    """Tell whether there is a scale for each index of an axis."""
+    quantization = operand.type.quantization
+    along = None if quantization is None else quantization.axis
+    return along is not None and along % len(operand.type.shape or ()) == axis
+
+
+def _axis_of(operand: Operand, name: str) -> int | None:
+    """The axis that has the size, if one does."""
+    shape = operand.type.shape or ()
+    return next((axis for axis, size in enumerate(shape) if name_of(size) == name), None)
+
+
+def _tells(operand: Operand, name: str) -> bool:
+    """Tell whether an operand holds the size, or what follows from it."""
+    sizes = operand.type.shape_value or ()
+    return any(isinstance(size, Dimension) and name in size.names for size in sizes)
+
+
+def _holds_numbers(operand: Operand) -> bool:
+    """Tell whether the elements of an operand are known, whatever the sizes are."""
+    sizes = operand.type.shape_value
+    return sizes is not None and all(isinstance(size, int) for size in sizes)
+
+
+def _may_be_told(operation: Operation, told: set[Operand]) -> bool:
+    """Tell whether an operation reads sizes only to give its result a shape that has them.
+
+    That its result has the size on the axis of rows and nowhere else, is looked at besides.
+    """
+    return isinstance(operation, Operator) and all(
+        slot.name in operation.shape_slots
+        for slot, operand in operation.filled()
+        if operand in told
+    )
+
+
+def _with_sizes(
+    shape: tuple[int, ...], axes: Sequence[tuple[str, int]], sizes: Mapping[str, int]
+) -> tuple[int, ...]:
+    wider = list(shape)
+    for name, axis in axes:
+        wider[axis] = sizes[name]
+    return tuple(wider)
+
+
+def _filled(array: Array, shape: tuple[int, ...]) -> Array:
+    """The array with the last element of each axis repeated up to a size."""
+    wide = np.empty(shape, array.dtype)
+    wide[tuple(map(slice, array.shape))] = array
+    for axis, size in enumerate(array.shape):
+        if size < shape[axis]:
+            rows = np.moveaxis(wide, axis, 0)
+            rows[size:] = rows[size - 1]
+    return wide
+
+
+def _first(
+    rank: int, axes: Sequence[tuple[str, int]], sizes: Mapping[str, int]
+) -> tuple[slice, ...]:
+    places = [slice(None)] * rank
+    for name, axis in axes:
+        places[axis] = slice(sizes[name])
+    return tuple(places)

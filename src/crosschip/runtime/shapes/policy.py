@@ -1,0 +1,67 @@
+"""Who compiles open sizes: the device, or the runtime for each set of input shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+
+from crosschip.hal import Capabilities, Sizes, Sizing
+from crosschip.ir import Dimension, ElementType, Model, TensorType
+
+
+class Way(Enum):
+    """What becomes of the open sizes of a segment."""
+
+    FIXED = "fixed"
+    """There are none."""
+    OPEN = "open"
+    """The device compiles them."""
+    A_PROGRAM_A_SHAPE = "a program a shape"
+    """The device compiles the segment for each set of shapes."""
+
+
+def way_of(capabilities: Capabilities, given: Model, segment: Model, sizes: Sizes) -> Way:
+    """What becomes of the open sizes of a segment.
+
+    Args:
+        capabilities: those of its device.
+        given: the model that it is a part of, as the device was asked about it.
+        segment: the part.
+        sizes: what the caller knows of open sizes.
+    """
+    if not is_open(segment):
+        return Way.FIXED
+    fixed = is_fixed_for(capabilities, given, sizes)
+    return Way.A_PROGRAM_A_SHAPE if fixed else Way.OPEN
+
+
+def is_fixed_for(capabilities: Capabilities, model: Model, sizes: Sizes) -> bool:
+    """Tell whether a device gets a model, or parts of it, with all sizes fixed.
+
+    Args:
+        capabilities: the device's.
+        model: what it is asked about.
+        sizes: what the caller knows of open sizes.
+    """
+    if capabilities.sizing is Sizing.FIXED:
+        return is_open(model)
+    if capabilities.sizing is Sizing.FREE:
+        return False
+    return any(
+        isinstance(size, Dimension) and not size.names <= sizes.bounded
+        for type_ in _types(model)
+        for size in type_.shape or ()
+    )
+
+
+def is_open(model: Model) -> bool:
+    """Tell whether some size, or number of axes, is not known before a run."""
+    return any(type_.static_shape is None for type_ in _types(model))
+
+
+def _types(model: Model) -> Iterator[TensorType]:
+    """The types of the tensors of a model; what is no tensor has no sizes."""
+    for operands in (model.inputs.values(), *(o.outputs for o in model.operations)):
+        for operand in operands:
+            if operand.type.element_type is not ElementType.OBJECT:
+                yield operand.type

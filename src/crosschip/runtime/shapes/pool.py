@@ -1,0 +1,135 @@
+"""So many things at once, made when they are asked for: the least recently used goes first."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Lease(Generic[V]):
+    """A thing that is in use, and is not closed before that ends.
+
+    Attributes:
+        value: the thing.
+        uses: how often it has been used.
+    """
+
+    __slots__ = ("dropped", "users", "uses", "value")
+
+    def __init__(self, value: V) -> None:
+        self.value = value
+        self.uses = 0
+        self.users = 0
+        self.dropped = False
+
+
+class Pool(Generic[K, V]):
+    """Things by key, for any number of threads.
+
+    Args:
+        make: makes what is missing; called once, however many threads ask for a key meanwhile.
+        close: releases what is dropped, once nobody uses it any more; told how often it was used.
+        most: how many are kept.
+
+    Attributes:
+        hits: how often what was asked for was there.
+        made: how many were made.
+        evicted: how many had to go for others.
+    """
+
+    def __init__(self, make: Callable[[K], V], close: Callable[[V, int], None], most: int) -> None:
+        self._make = make
+        self._close = close
+        self._most = most
+        self._kept: OrderedDict[K, Lease[V]] = OrderedDict()
+        self._making: dict[K, Future[None]] = {}
+        self._lock = threading.Lock()
+        self.hits = 0
+        self.made = 0
+        self.evicted = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def kept(self) -> list[tuple[K, V, int]]:
+        """What there is, with its key and how often it was used; the least recently used first."""
+        with self._lock:
+            return [(key, lease.value, lease.uses) for key, lease in self._kept.items()]
+
+    def take(self, key: K) -> Lease[V]:
+        """What belongs to a key, to be given back.
+
+        Raises:
+            Exception: what making it raised; all threads that waited for it get that.
+        """
+        while True:
+            with self._lock:
+                lease = self._kept.get(key)
+                if lease is not None:
+                    self._kept.move_to_end(key)
+                    self.hits += 1
+                    lease.users += 1
+                    return lease
+                begun = self._making.get(key)
+                if begun is None:
+                    mine = self._making[key] = Future()
+            if begun is None:
+                return self._made(key, mine)
+            begun.result()
+
+    def give_back(self, lease: Lease[V], *, used: bool = True) -> None:
+        """Give back what has been taken; it counts as a use unless nothing was done with it."""
+        with self._lock:
+            lease.users -= 1
+            lease.uses += used
+            unused = lease.dropped and not lease.users
+        if unused:
+            self._close(lease.value, lease.uses)
+
+    def clear(self) -> None:
+        """Close everything, and what is in use when that ends."""
+        with self._lock:
+            dropped = self._drop(0)
+        for unused in dropped:
+            self._close(unused.value, unused.uses)
+
+    def _made(self, key: K, mine: Future[None]) -> Lease[V]:
+        """What belongs to a key, made while other threads wait for the future."""
+        try:
+            lease = Lease(self._make(key))
+        except BaseException as error:
+            with self._lock:
+                del self._making[key]
+            # Whoever waits is told what went wrong; interrupted is this thread alone.
+            if isinstance(error, Exception):
+                mine.set_exception(error)
+            else:
+                mine.set_result(None)
+            raise
+        lease.users = 1
+        with self._lock:
+            self._kept[key] = lease
+            self.made += 1
+            self.evicted += max(0, len(self._kept) - self._most)
+            dropped = self._drop(self._most)
+            del self._making[key]
+        mine.set_result(None)
+        for unused in dropped:
+            self._close(unused.value, unused.uses)
+        return lease
+
+    def _drop(self, most: int) -> list[Lease[V]]:
+        """Drop all but so many; those among them that nobody uses. The lock is held."""
+        unused = []
+        while len(self._kept) > most:
+            _, lease = self._kept.popitem(last=False)
+            lease.dropped = True
+            if not lease.users:
+                unused.append(lease)
+        return unused

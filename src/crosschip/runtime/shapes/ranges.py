@@ -1,0 +1,27 @@
+"""The ranges that sizes must keep to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from crosschip.hal import Sizes
+from crosschip.ir import Dim, InputError
+
+
+def check_ranges(found: Mapping[str, Dim], sizes: Sizes) -> None:
+    """Refuse sizes of inputs that are outside of their ranges.
+
+    Args:
+        found: the sizes of the inputs, by name.
+        sizes: the ranges.
+
+    Raises:
+        InputError: one is.
+    """
+    for bounds in sizes.ranges:
+        value = found.get(bounds.name)
+        if isinstance(value, int) and not bounds.least <= value <= bounds.most:
+            raise InputError(
+                f"the size {bounds.name} is {value}, but the model was compiled for "
+                f"{bounds.least} to {bounds.most}; compile it with another range"
+            )

@@ -1,0 +1,306 @@
+"""A segment that is compiled for each set of its inputs' shapes, and so many times at most."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from crosschip.hal import COMPLETED, Buffer, Device, Event, HostBuffer, Submission
+from crosschip.ir import Array, DeviceError, Dim, Model
+from crosschip.runtime.guard import bytes_of, call, shapes_of
+from crosschip.runtime.programs import SegmentProgram
+from crosschip.runtime.shapes.fixing import Fixed, fixed
+from crosschip.runtime.shapes.padding import Padding, Shapes
+from crosschip.runtime.shapes.policy import Way
+from crosschip.runtime.shapes.pool import Pool
+from crosschip.runtime.statistics import SegmentStatistics
+
+Key = tuple[Shapes, tuple[tuple[int, ...], ...]]
+"""The shapes of all inputs, and the elements of those that hold sizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A model of known sizes, compiled.
+
+    Attributes:
+        run: computes the outputs from the inputs, both in the model's order.
+        programs: what it runs, in order; closed with it.
+        whole: whether it is a single program, whose inputs and outputs are the model's.
+        loaded: how many of the programs came from the cache.
+    """
+
+    run: Callable[[Sequence[Array]], Sequence[Array]]
+    programs: Sequence[SegmentProgram]
+    whole: bool
+    loaded: int
+
+
+Compile = Callable[[Model], Compiled]
+
+
+class SpecializedProgram(SegmentProgram):
+    """The programs of a segment, each for one set of its inputs' shapes.
+
+    Args:
+        name: the device's.
+        device: the device itself.
+        model: the segment, with open sizes.
+        compile: compiles it where the sizes are known.
+        most: how many programs are kept.
+        padding: the sizes that are padded, if any.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        device: Device,
+        model: Model,
+        compile: Compile,
+        most: int,
+        padding: Padding,
+    ) -> None:
+        self.name = name
+        self.compile = compile
+        # Buffers are worth keeping where they are only if the device has memory of its own.
+        self.submits = type(device).allocate is not Device.allocate
+        self._device = device
+        self._model = model
+        self._types = [operand.type for operand in model.inputs.values()]
+        self._holding = [i for i, type_ in enumerate(self._types) if type_.shape_value is not None]
+        self._padding = padding if padding else None
+        self._pool: Pool[Key, _Specialization] = Pool(self._make, self._drop, most)
+        self._lock = threading.Lock()
+        self._past = SegmentStatistics(model.name, name, told(most, padding), programs=0)
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        shapes = tuple(shapes_of(self._types, inputs))
+        if self._padding is not None:
+            wider = self._padding.shapes(shapes)
+            if wider != shapes:
+                with self._lock:
+                    self._past = replace(self._past, padded=self._past.padded + 1)
+                made = self._run(wider, self._padding.padded(inputs, wider))
+                return self._padding.cropped(made, shapes)
+        return self._run(shapes, inputs)
+
+    def owns(self, buffer: Buffer) -> bool:
+        return buffer.device is self._device
+
+    def submit(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None], after: Sequence[Event]
+    ) -> Submission:
+        shapes = tuple([tuple(buffer.shape) for buffer in inputs])
+        if self._padding is not None and self._padding.shapes(shapes) != shapes:
+            made = self.run([call(self.name, "handing out elements", b.array) for b in inputs])
+            return _on_host(made, outputs)
+        held = [call(self.name, "handing out elements", inputs[i].array) for i in self._holding]
+        lease = self._pool.take((shapes, _elements(held)))
+        try:
+            taken = lease.value.submit(inputs, outputs, after)
+        except BaseException:
+            self._pool.give_back(lease)
+            raise
+        end = _End(taken.event, lambda: self._pool.give_back(lease))
+        return Submission(taken.outputs, end)
+
+    def prepare(self, sizes: Mapping[str, Dim]) -> None:
+        types = [type_.substitute(sizes) for type_ in self._types]
+        shapes = [type_.static_shape for type_ in types]
+        held = [_numbers(types[index].shape_value or ()) for index in self._holding]
+        known = tuple([shape for shape in shapes if shape is not None])
+        elements = tuple([numbers for numbers in held if numbers is not None])
+        if len(known) == len(shapes) and len(elements) == len(held):
+            wider = known if self._padding is None else self._padding.shapes(known)
+            self._pool.give_back(self._pool.take((wider, elements)), used=False)
+
+    def save(self) -> bytes | None:
+        raise DeviceError(
+            f"{self.name} compiles a program for each set of input shapes, and a saved model has "
+            "one; fix them with shapes="
+        )
+
+    def statistics(self) -> Iterable[SegmentStatistics]:
+        found = self._past
+        kept = self._pool.kept()
+        for _, program, uses in kept:
+            found = program.counted(found, uses)
+        yield replace(
+            found,
+            programs=len(kept),
+            hits=self._pool.hits,
+            evicted=self._pool.evicted,
+        )
+
+    def close(self) -> None:
+        self._pool.clear()
+
+    def _run(self, shapes: Shapes, inputs: Sequence[Array]) -> Sequence[Array]:
+        key = shapes, _elements([inputs[index] for index in self._holding])
+        lease = self._pool.take(key)
+        try:
+            return lease.value.run(inputs)
+        finally:
+            self._pool.give_back(lease)
+
+    def _make(self, key: Key) -> _Specialization:
+        """The program for a key.
+
+        Raises:
+            CompileError: the device did not compile it, nor did any behind it.
+        """
+        shapes, elements = key
+        operands = list(self._model.inputs.values())
+        held = {
+            operands[index]: np.array(numbers, self._types[index].element_type.dtype).reshape(
+                shapes[index]
+            )
+            for index, numbers in zip(self._holding, elements, strict=True)
+        }
+        model = fixed(self._model, shapes, held, self.name)
+        if not model.model.operations:
+            return _Specialization(model, None)
+        compiled = self.compile(model.model)
+        with self._lock:
+            past, count = self._past, len(compiled.programs)
+            self._past = replace(
+                past,
+                compiled=past.compiled + count - compiled.loaded,
+                loaded=past.loaded + compiled.loaded,
+            )
+        return _Specialization(model, compiled)
+
+    def _drop(self, program: _Specialization, uses: int) -> None:
+        with self._lock:
+            self._past = program.counted(self._past, uses)
+        program.close()
+
+
+def told(most: int, padding: Padding) -> str:
+    """What becomes of open sizes here, for people."""
+    way = f"{Way.A_PROGRAM_A_SHAPE.value}, {most} at most"
+    return f"{way}; pads {padding}" if padding else way
+
+
+class _Specialization:
+    """A segment for one set of shapes.
+
+    Args:
+        fixed: its model.
+        compiled: that, compiled; `None` if nothing is left to run.
+    """
+
+    def __init__(self, fixed: Fixed, compiled: Compiled | None) -> None:
+        self._reads = fixed.reads
+        self._makes = fixed.makes
+        self._compiled = compiled
+        self._moved = [
+            sum(bytes_of(operand.type) for operand in side.values())
+            for side in (fixed.model.inputs, fixed.model.outputs)
+        ]
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        made: Sequence[Array] = ()
+        if self._compiled is not None:
+            made = self._compiled.run([inputs[index] for index in self._reads])
+        return [made[m] if isinstance(m, int) else m.copy() for m in self._makes]
+
+    def submit(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None], after: Sequence[Event]
+    ) -> Submission:
+        """Take on a run; its rules have been checked when its event has been waited for."""
+        compiled = self._compiled
+        places = outputs or [None] * len(self._makes)
+        if compiled is None or not (compiled.whole and compiled.programs[0].submits):
+            for event in after:
+                event.wait()
+            return _on_host(self.run([buffer.array() for buffer in inputs]), places)
+        wanted = [place for place, m in zip(places, self._makes, strict=True) if isinstance(m, int)]
+        (program,) = compiled.programs
+        taken = program.submit([inputs[index] for index in self._reads], wanted, after)
+        made = iter(taken.outputs)
+        every = [
+            next(made) if isinstance(m, int) else _put(m.copy(), place)
+            for m, place in zip(self._makes, places, strict=True)
+        ]
+        check = program.check_rules
+        return Submission(every, _End(taken.event, lambda: check(taken.outputs)))
+
+    def counted(self, statistics: SegmentStatistics, uses: int) -> SegmentStatistics:
+        """Statistics with the runs of this program added."""
+        into, out = self._moved
+        return replace(
+            statistics,
+            runs=statistics.runs + uses,
+            bytes_in=statistics.bytes_in + uses * into,
+            bytes_out=statistics.bytes_out + uses * out,
+        )
+
+    def close(self) -> None:
+        for program in () if self._compiled is None else self._compiled.programs:
+            program.close()
+
+
+class _End(Event):
+    """The end of work, after which something is done once, well or not as it ended.
+
+    Args:
+        event: the end of the work itself.
+        then: what is done; where nobody waits for the end, when nobody can any more.
+    """
+
+    def __init__(self, event: Event, then: Callable[[], None]) -> None:
+        self._event = event
+        self._then: list[Callable[[], None]] = [then]
+
+    @property
+    def done(self) -> bool:
+        return self._event.done
+
+    def wait(self, timeout: float | None = None) -> bool:
+        try:
+            ended = self._event.wait(timeout)
+        except BaseException:
+            self._finish()
+            raise
+        if ended:
+            self._finish()
+        return ended
+
+    def _finish(self) -> None:
+        try:
+            then = self._then.pop()
+        except IndexError:
+            return
+        then()
+
+    def __del__(self) -> None:
+        self._finish()
+
+
+def _elements(arrays: Sequence[Array]) -> tuple[tuple[int, ...], ...]:
+    return tuple([tuple(array.reshape(-1).tolist()) for array in arrays])
+
+
+def _numbers(sizes: Sequence[Dim]) -> tuple[int, ...] | None:
+    """The sizes, if all of them are numbers."""
+    known = tuple([size for size in sizes if isinstance(size, int)])
+    return known if len(known) == len(sizes) else None
+
+
+def _on_host(made: Sequence[Array], places: Sequence[Buffer | None]) -> Submission:
+    """Outputs that are there, in the buffers that there are for them."""
+    buffers = [
+        _put(array, place) for array, place in zip(made, places or [None] * len(made), strict=True)
+    ]
+    return Submission(buffers, COMPLETED)
+
+
+def _put(array: Array, place: Buffer | None) -> Buffer:
+    if place is None:
+        return HostBuffer(array)
+    place.write(array)
+    return place
