@@ -8,7 +8,7 @@ import numpy as np
 
 from crosschip.ir import Array, ModelError, Operand, constant
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
-from crosschip.ops.definition.translation import Inward, Outward, Rule, refusal
+from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal
 from crosschip.ops.faces.rules import (
     ChannelsLast,
     ChannelsLastOutput,
@@ -49,23 +49,7 @@ class TransposedFilter(Rule):
     text = "`filter` is [C_out, kernel_h, kernel_w, C_in / group]"
 
     def inward(self, operand: Operand | None, use: Inward) -> None:
-        if operand is None:
-            return
-        group = use.slots.get("group")
-        count = 1 if not isinstance(group, Operand) else int(number(group, "group"))
-        if count == 1:
-            use.slots[self.slot] = transposed(use.builder, operand, (3, 0, 1, 2))
-            return
-        array = self._constant(operand)
-        if array is None or array.shape[0] % count:
-            raise ModelError("filter: with groups, must be constant, and C_out a multiple of them")
-        out, height, width, per_group = array.shape
-        parts = array.reshape(count, out // count, height, width, per_group)
-        turned = parts.transpose(0, 4, 1, 2, 3)
-        shape = (count * per_group, out // count, height, width)
-        use.slots[self.slot] = constant(
-            turned.reshape(shape), operand.name, operand.type.quantization
-        )
+        Passed(self.slot).inward(operand, use)
 
     def outward(self, use: Outward) -> Operand | None:
         operand = use.operation.operand(self.slot)
@@ -73,7 +57,7 @@ class TransposedFilter(Rule):
         count = int(value_in(use, "group").item())
         if count == 1:
             return transposed(use.before, operand, (1, 2, 3, 0))
-        array = self._constant(operand)
+        array = _constant(operand)
         if array is None:
             raise refusal(use, self.slot, "must be constant there, as there are groups")
         inputs, per_group, height, width = array.shape
@@ -82,12 +66,40 @@ class TransposedFilter(Rule):
         shape = (count * per_group, height, width, inputs // count)
         return constant(turned.reshape(shape), operand.name, operand.type.quantization)
 
-    @staticmethod
-    def _constant(operand: Operand) -> Array | None:
-        scales = operand.type.quantization
-        if operand.value is None or (scales is not None and scales.axis is not None):
-            return None
-        return np.asarray(operand.value)
+
+class TurnedFilter(Rule):
+    """The filter of a transposed convolution, once the groups are known."""
+
+    slot = ""
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        operand = filled(use, "filter")
+        group = use.slots.get("group")
+        count = 1 if not isinstance(group, Operand) else int(number(group, "group"))
+        if count == 1:
+            use.slots["filter"] = transposed(use.builder, operand, (3, 0, 1, 2))
+            return
+        array = _constant(operand)
+        if array is None or array.shape[0] % count:
+            raise ModelError("filter: with groups, must be constant, and C_out a multiple of them")
+        out, height, width, per_group = array.shape
+        parts = array.reshape(count, out // count, height, width, per_group)
+        turned = parts.transpose(0, 4, 1, 2, 3)
+        shape = (count * per_group, out // count, height, width)
+        use.slots["filter"] = constant(
+            turned.reshape(shape), operand.name, operand.type.quantization
+        )
+
+    def outward(self, use: Outward) -> Operand | None:
+        return None
+
+
+def _constant(operand: Operand) -> Array | None:
+    """The elements of a constant with one scale at most."""
+    scales = operand.type.quantization
+    if operand.value is None or (scales is not None and scales.axis is not None):
+        return None
+    return np.asarray(operand.value)
 
 
 _PARAMETERS: Mapping[str, str | Rule] = {
@@ -137,7 +149,7 @@ faces(
                 ProductBias("filter"),
             ),
             parameters={**_PARAMETERS, "OUTPUT_PADDINGS": "output_padding", "GROUP": "group"},
-            given=(_OUTPUT,),
+            given=(TurnedFilter(), _OUTPUT),
         ),
     ),
     hdi=(NodeType.CONV2D_TRANSPOSE_FUSION,),
