@@ -98,7 +98,10 @@ def test_convolutions_of_images_with_channels_last(mode: int, stride: int) -> No
     wanted = windows(image, weight, stride) + bias
     found = computed(
         *("CONV2D", [IMAGE, weight, bias], wanted.shape),
-        **{"STRIDES": [stride, stride], "PAD_MODE": mode, "GROUP": 2, "DILATION": [1, 1]},
+        STRIDES=[stride, stride],
+        PAD_MODE=mode,
+        GROUP=2,
+        DILATION=[1, 1],
     )
     close(found, wanted)
 
@@ -109,7 +112,9 @@ def test_a_depthwise_convolution_has_a_group_for_each_channel() -> None:
     wanted = windows(np.pad(IMAGE, [(0, 0), (1, 1), (1, 1), (0, 0)]), weight, 1)
     found = computed(
         *("DEPTHWISE_CONV2D_NATIVE", [IMAGE, weight, bias], wanted.shape),
-        **{"STRIDES": [1, 1], "PAD": [1, 1, 1, 1], "DILATION": [1, 1]},
+        STRIDES=[1, 1],
+        PAD=[1, 1, 1, 1],
+        DILATION=[1, 1],
     )
     close(found, wanted)
 
@@ -128,7 +133,9 @@ def test_a_transposed_convolution_has_its_outputs_first(groups: int) -> None:
     wanted = wanted[:, 1:-1, 1:-1]
     found = computed(
         *("CONV2D_TRANSPOSE", [IMAGE, weight, np.zeros(6, np.float32)], wanted.shape),
-        **{"STRIDES": [2, 2], "PAD": [1, 1, 1, 1], "GROUP": groups},
+        STRIDES=[2, 2],
+        PAD=[1, 1, 1, 1],
+        GROUP=groups,
     )
     close(found, wanted)
 
@@ -170,12 +177,13 @@ def test_the_greatest_are_found_in_three_ways() -> None:
     with crosschip.compile(program.model.finished, "reference", cache=False) as compiled:
         found = list(compiled.run({"input0": x}).values())
     close(found, up[:, -2:], np.argsort(x, axis=1)[:, -2:])
-    for more, wanted in (
+    cases: list[tuple[dict[str, Any], Array]] = [
         ({}, x.argmax(1)),
         ({"TOP_K": 2}, np.argsort(-x, axis=1)[:, :2]),
         ({"OUT_MAX_VALUE": True}, x.max(1)),
         ({"OUT_MAX_VALUE": True, "TOP_K": 2}, -np.sort(-x, axis=1)[:, :2]),
-    ):
+    ]
+    for more, wanted in cases:
         dtype = "float32" if "OUT_MAX_VALUE" in more else "int64"
         close(computed("ARG_MAX", [x], wanted.shape, dtype=dtype, AXIS=1, **more), wanted)
 
@@ -221,7 +229,9 @@ def test_layers_of_a_network_read_one_another() -> None:
     h, c = (np.stack(state) for state in zip(*states, strict=True))
     found = computed(
         *("LSTM", [x, *parts], y.shape, h.shape, c.shape),
-        **{"BIDIRECTIONAL": True, "HAS_BIAS": True, "NUM_LAYERS": 2},
+        BIDIRECTIONAL=True,
+        HAS_BIAS=True,
+        NUM_LAYERS=2,
     )
     close(found, y, h, c)
 

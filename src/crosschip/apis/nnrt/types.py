@@ -48,3 +48,19 @@ class OH_NN_Tensor:
     def dimensionCount(self) -> int:
         """The number of axes."""
         return len(self.dimensions)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OH_NN_Memory:
+    """Memory for an input or output.
+
+    Attributes:
+        data: its bytes.
+    """
+
+    data: memoryview
+
+    @property
+    def length(self) -> int:
+        """How many bytes there are."""
+        return len(self.data)
