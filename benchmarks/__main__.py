@@ -10,9 +10,11 @@ from pathlib import Path
 
 from benchmarks import (
     accuracy,
+    automatic,
     backend,
     caching,
     conformance,
+    endurance,
     latency,
     loading,
     machine,
@@ -21,7 +23,9 @@ from benchmarks import (
     overhead,
     placement,
     report,
+    requests,
     scaling,
+    throughput,
     xla,
 )
 from benchmarks.models import FOLDER, ROOT
@@ -29,12 +33,16 @@ from benchmarks.subject import Row, Subject
 
 SUBJECTS: Mapping[str, Subject] = {
     "overhead": overhead,
+    "throughput": throughput,
+    "endurance": endurance,
+    "requests": requests,
     "latency": latency,
     "loading": loading,
     "memory": memory,
     "caching": caching,
     "scaling": scaling,
     "placement": placement,
+    "automatic": automatic,
     "accuracy": accuracy,
     "operators": operators,
     "backend": backend,

@@ -55,10 +55,8 @@ class Chip(Row):
 
     @property
     def held(self) -> bool:
-        """Float16 by the error, eight bits by the answer, if they leave these within reach."""
-        if self.precision == FLOAT16 and self.elsewhere <= LIMIT:
-            return self.error <= LIMIT
-        return self.told or not self.told_elsewhere
+        """Float16 by the error, eight bits by the answer, whether or not they allow for it."""
+        return self.error <= LIMIT if self.precision == FLOAT16 else self.told
 
 
 def interpreter(chip: str) -> str:

@@ -12,6 +12,7 @@ import crosschip
 from crosschip.bench.peers import PEERS, PeerRun, open_peer
 from crosschip.bench.timing import Run
 from crosschip.ir import Array
+from crosschip.runtime.compiled import CompiledModel
 
 REFERENCE = "reference"
 
@@ -29,11 +30,17 @@ def engines() -> list[str]:
 
 def run_of_ours(path: Path, device: str, inputs: Mapping[str, Array], threads: int) -> Run:
     """A run of a model that crosschip has compiled for these inputs' shapes."""
+    return partial(compiled_by_us(path, device, inputs, threads).run, inputs)
+
+
+def compiled_by_us(
+    path: Path, device: str, inputs: Mapping[str, Array], threads: int
+) -> CompiledModel:
+    """A model that crosschip has compiled for these inputs' shapes."""
     shapes = {name: array.shape for name, array in inputs.items()}
-    compiled = crosschip.compile(
+    return crosschip.compile(
         crosschip.load(path), [device], shapes=shapes, cache=False, threads=threads
     )
-    return partial(compiled.run, inputs)
 
 
 def run_of_engine(path: Path, engine: str, inputs: Mapping[str, Array], threads: int) -> PeerRun:

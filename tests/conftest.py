@@ -87,6 +87,8 @@ def _is_quick(item: pytest.Item) -> bool:
 
 
 def _is_engine(parameter: object) -> bool:
+    if isinstance(parameter, list):
+        return any(map(_is_engine, parameter))
     return isinstance(parameter, str) and not set(ENGINES).isdisjoint(parameter.split(","))
 
 

@@ -8,6 +8,7 @@ import onnx
 import pytest
 from onnx import parser
 from tests.cli.conftest import Crosschip
+from tests.passes.test_in_float import pairs
 
 BOTH = ("--devices", "onnxruntime,reference")
 APART = ("--pin", "Relu=reference", "--pin", "Conv=onnxruntime", "--pin", "Softmax=onnxruntime")
@@ -139,3 +140,23 @@ def test_what_cannot_be_is_an_error(
     assert outcome.status == status
     if status == 1:
         assert told in outcome.err
+
+
+@pytest.mark.parametrize("command", ["explain", "run"])
+def test_what_computes_in_float(crosschip: Crosschip, tmp_path: Path, command: str) -> None:
+    path, config = tmp_path / "quantized.onnx", tmp_path / "mixed"
+    onnx.save(pairs(), path)
+    config.write_text("MatMul\n# the rest stays\n")
+    options: tuple[object, ...] = ("--devices", "onnxruntime", "--mixed-precision", config)
+    if command == "run":
+        options = (*options, "--no-cache")
+    outcome = crosschip(command, path, *options)
+    assert outcome.status == 0, outcome.err
+    if command == "explain":
+        assert "in float32, by the mixed precision: mixed" in outcome.out
+        found = crosschip(command, path, *options, "--json").document
+        assert found["in_float"] == ["mixed"]
+    config.write_text("a b:c")
+    outcome = crosschip(command, path, *options)
+    assert outcome.status == 1
+    assert "'a b' is no operator type" in outcome.err

@@ -37,6 +37,7 @@ from crosschip.ops.standard.reduction import ReduceSum
 from crosschip.ops.standard.unary import Exp, Neg
 from crosschip.passes import FoldConstants, ResolveControlFlow, Specialize, simplify
 from crosschip.runtime.building import Compilation, build_all
+from crosschip.runtime.copies import Copies
 from crosschip.runtime.discovery import open_device
 from crosschip.runtime.execution import Plan
 from crosschip.runtime.placement.asking import asking
@@ -55,7 +56,7 @@ def computed(model: Model, **inputs: Array) -> dict[str, Array]:
     with open_device("reference") as device:
         placement = place(model, {"reference": asking(device, options)})
         built = build_all(placement, Compilation({"reference": device}, options).make)
-        plan = Plan(placement, [one.program for one in built])
+        plan = Plan(placement, [one.program for one in built], Copies())
         made = plan.execute([inputs[name] for name in model.inputs])
     return dict(zip(model.outputs, made, strict=True))
 

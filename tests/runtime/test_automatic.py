@@ -33,7 +33,7 @@ from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.unary import Exp
 from crosschip.runtime import discovery
 from crosschip.runtime.cache.folder import Cache
-from crosschip.runtime.measuring import Choice, Trial, typical_inputs
+from crosschip.runtime.measuring import Choice, Trial, measure, typical_inputs
 
 RUNS: dict[str, int] = {}
 """How often each device has run a model."""
@@ -273,3 +273,42 @@ def test_choices_are_read_as_they_were_written(choice: Choice) -> None:
 def test_other_bytes_are_no_choice(data: bytes) -> None:
     with suppress(ValueError):
         Choice.from_bytes(data)
+
+
+class Clock:
+    """A clock that only runs advance, each by the next of its device's times; the last holds."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        self.runs: dict[str, int] = {}
+        monkeypatch.setattr("crosschip.runtime.measuring.time.perf_counter", lambda: self.now)
+
+    def running(self, name: str, *seconds: float) -> Callable[[Mapping[str, Array]], object]:
+        def run(inputs: Mapping[str, Array]) -> None:
+            number = self.runs.get(name, 0)
+            self.now += seconds[min(number, len(seconds) - 1)]
+            self.runs[name] = number + 1
+
+        return run
+
+
+def test_the_least_time_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever else the machine did in most runs of the faster one."""
+    clock = Clock(monkeypatch)
+    disturbed = clock.running("fast", 1e-3, 9e-3, 2e-3, 9e-3, 9e-3, 9e-3)
+    found = measure({"fast": disturbed, "steady": clock.running("steady", 4e-3)}, {})
+    assert found["fast"].milliseconds == pytest.approx(2)
+    assert found["steady"].milliseconds == pytest.approx(4)
+
+
+def test_close_devices_have_more_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    measure({"a": clock.running("a", 1e-3), "b": clock.running("b", 1.1e-3)}, {})
+    assert clock.runs == {"a": 24, "b": 24}
+    clock.runs.clear()
+    measure({"a": clock.running("a", 1e-3), "b": clock.running("b", 1.3e-3)}, {})
+    assert clock.runs == {"a": 8, "b": 8}
+    clock.runs.clear()
+    # A second a run: nobody waits for more turns.
+    measure({"a": clock.running("a", 1.0), "b": clock.running("b", 1.1)}, {})
+    assert clock.runs == {"a": 4, "b": 4}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,12 +18,14 @@ from crosschip import Configuration
 from crosschip.hal import Options, Performance, Precision, Program, Sizes
 from crosschip.ir import InputError, Model
 from crosschip.ops.standard.unary import Abs
+from crosschip.runtime.discovery import open_device
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 CONFIGURATIONS = st.builds(
     Configuration,
     precision=st.sampled_from([each.value for each in Precision]),
     threads=st.none() | st.integers(1, 2**62),
+    in_flight=st.none() | st.integers(1, 2**62),
     performance=st.sampled_from([each.value for each in Performance]),
     properties=st.dictionaries(TEXT, st.dictionaries(TEXT, TEXT, max_size=3), max_size=3),
 )
@@ -43,9 +46,12 @@ def test_what_is_printed_reads_as_the_same(configuration: Configuration) -> None
 def test_what_is_given_comes_before_what_is_configured(
     one: Configuration, other: Configuration
 ) -> None:
-    both = one.overridden(other.precision, other.threads, other.performance, other.properties)
+    both = one.overridden(
+        other.precision, other.threads, other.performance, other.properties, other.in_flight
+    )
     assert (both.precision, both.performance) == (other.precision, other.performance)
     assert both.threads == (one.threads if other.threads is None else other.threads)
+    assert both.in_flight == (one.in_flight if other.in_flight is None else other.in_flight)
     for device in {*one.properties, *other.properties}:
         named = {**one.properties.get(device, {}), **other.properties.get(device, {})}
         assert both.properties[device] == named
@@ -68,6 +74,7 @@ def test_a_file(tmp_path: Path) -> None:
         ("threads = ", "it is not TOML: "),
         ("thread = 2", "there is no option 'thread' (did you mean 'threads'?); there are "),
         ("threads = 0", "threads is 0, but must be an integer of at least 1"),
+        ("in_flight = 0", "in_flight is 0, but must be an integer of at least 1"),
         ("threads = true", "threads is True, but must be an integer of at least 1"),
         ('precision = "float23"', "there is no precision 'float23' (did you mean "),
         ("precision = 16", "there is no precision 16; there are float32, bfloat16, float16"),
@@ -116,54 +123,61 @@ class Recording(DelegatingDevice):
 
 
 def test_devices_get_what_is_configured() -> None:
-    configuration = Configuration("bfloat16", 3, "low", {"elsewhere": {"x": "1"}})
+    configuration = Configuration(
+        "bfloat16", 3, 4, performance="low", properties={"elsewhere": {"x": "1"}}
+    )
     devices = [Recording()]
     with crosschip.compile(chain(Abs), devices, cache=False, configuration=configuration):
-        wanted = Options(Precision.BFLOAT16, 3, performance=Performance.LOW)
+        wanted = Options(Precision.BFLOAT16, 3, 4, performance=Performance.LOW)
         assert Recording.options == wanted
-    with crosschip.compile(
-        chain(Abs), devices, cache=False, configuration=configuration, threads=1, performance="high"
-    ):
-        wanted = Options(Precision.BFLOAT16, 1, performance=Performance.HIGH)
+    given: dict[str, Any] = {"threads": 1, "in_flight": 2, "performance": "high"}
+    with crosschip.compile(chain(Abs), devices, cache=False, configuration=configuration, **given):
+        wanted = Options(Precision.BFLOAT16, 1, 2, performance=Performance.HIGH)
         assert Recording.options == wanted
 
 
-def test_properties_of_a_configuration_reach_the_devices_that_are_used() -> None:
-    configuration = Configuration(
-        properties={"onnxruntime": {"spinning": "0"}, "openvino": {"nosuch": "1"}}
-    )
-    placement = crosschip.explain(chain(Abs), "onnxruntime", configuration=configuration)
-    assert placement.settings["onnxruntime"]["session.intra_op.allow_spinning"] == "0"
+@pytest.mark.parametrize("devices", [["onnxruntime", "openvino"]])
+def test_properties_of_a_configuration_reach_the_devices_that_are_used(devices: list[str]) -> None:
+    first, second = devices
+    configuration = Configuration(properties={first: {"spinning": "0"}, second: {"nosuch": "1"}})
+    placement = crosschip.explain(chain(Abs), first, configuration=configuration)
+    assert placement.settings[first]["session.intra_op.allow_spinning"] == "0"
     overridden = crosschip.explain(
         chain(Abs),
-        "onnxruntime",
+        first,
         configuration=configuration,
-        properties={"onnxruntime": {"spinning": "1"}},
+        properties={first: {"spinning": "1"}},
     )
-    assert overridden.settings["onnxruntime"]["session.intra_op.allow_spinning"] == "1"
+    assert overridden.settings[first]["session.intra_op.allow_spinning"] == "1"
     with pytest.raises(crosschip.Error, match="nosuch"):
-        crosschip.explain(chain(Abs), "openvino", configuration=configuration)
+        crosschip.explain(chain(Abs), second, configuration=configuration)
     near = r"properties for 'onnxrutime', .* \(did you mean 'onnxruntime'\?\)"
     with pytest.raises(InputError, match=near):
-        crosschip.compile(chain(Abs), "onnxruntime", properties={"onnxrutime": {}})
+        crosschip.compile(chain(Abs), first, properties={"onnxrutime": {}})
 
 
 MODES = [each.value for each in Performance]
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("in_flight", [None, 2])
 @pytest.mark.parametrize("device", ["reference", "onnxruntime", "openvino", "xla"])
-def test_every_device_runs_in_every_mode(device: str, mode: str) -> None:
+def test_every_device_runs_in_every_mode(device: str, in_flight: int | None, mode: str) -> None:
     x = np.array([-1, 2], np.float32)
-    with crosschip.compile(chain(Abs), device, cache=False, performance=mode) as compiled:
-        np.testing.assert_array_equal(compiled.run({"x0": x})["y0"], np.abs(x))
+    with crosschip.compile(
+        chain(Abs), device, cache=False, performance=mode, in_flight=in_flight
+    ) as compiled:
+        requests = [compiled.submit({"x0": x}) for _ in range(4)]
+        for outputs in (compiled.run({"x0": x}), *(request.result(30) for request in requests)):
+            np.testing.assert_array_equal(outputs["y0"], np.abs(x))
         given = compiled.placement.settings[device]
     offers = device in ("onnxruntime", "openvino")
     assert (given.get("performance", "") is None) == (mode != "none" and not offers)
     assert all(isinstance(v, str) for n, v in given.items() if n != "performance")
 
 
-def test_what_engines_are_told() -> None:
+@pytest.mark.parametrize("devices", ["onnxruntime,openvino"])
+def test_what_engines_are_told(devices: str) -> None:
     """As ONNX Runtime's and OpenVINO's own documentation calls it."""
     processors = str(os.cpu_count())
     half = str(max(1, (os.cpu_count() or 1) // 2))
@@ -175,7 +189,7 @@ def test_what_engines_are_told() -> None:
         assert (given["onnxruntime"][threads], given["onnxruntime"][spins]) == pair
     given = crosschip.explain(
         chain(Abs),
-        "onnxruntime,openvino",
+        devices,
         performance="low",
         threads=3,
         properties={"onnxruntime": {"spinning": "1"}},
@@ -186,10 +200,33 @@ def test_what_engines_are_told() -> None:
     assert given["openvino"]["INFERENCE_PRECISION_HINT"] == "f32"
 
 
-def test_openvino_takes_what_it_is_told() -> None:
-    from crosschip.devices.openvino import OpenVinoDevice
+@pytest.mark.parametrize(
+    ("mode", "more", "threads"),
+    [
+        ("none", {}, 4),
+        ("low", {}, 1),
+        ("medium", {"in_flight": 8}, 1),
+        ("high", {}, 4),
+        ("extreme", {}, 4),
+        ("low", {"threads": 3}, 3),
+    ],
+)
+def test_of_several_runs_none_has_more_than_its_share(
+    monkeypatch: pytest.MonkeyPatch, mode: str, more: dict[str, Any], threads: int
+) -> None:
+    from crosschip.devices.onnxruntime import modes
+    from crosschip.hal import options
 
-    device = OpenVinoDevice()
+    monkeypatch.setattr(options, "_cores", lambda: 8)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    given: dict[str, Any] = {"in_flight": 2, **more}
+    found = modes.settings(Options(performance=Performance(mode), **given), {})
+    assert found[modes.THREADS] == str(threads)
+
+
+@pytest.mark.parametrize("name", ["openvino"])
+def test_openvino_takes_what_it_is_told(name: str) -> None:
+    device = open_device(name).device
     for mode, told in device.modes().items():
         options = Options(performance=mode)
         program = device.compile(chain(Abs), options)
@@ -203,12 +240,11 @@ def test_openvino_takes_what_it_is_told() -> None:
         program.close()
 
 
-def test_modes_are_kept_apart_in_the_cache(tmp_path: Path) -> None:
+@pytest.mark.parametrize("device", ["onnxruntime"])
+def test_modes_are_kept_apart_in_the_cache(tmp_path: Path, device: str) -> None:
     words = []
     for mode in ("low", "high", "low"):
-        with crosschip.compile(
-            chain(Abs), "onnxruntime", cache=tmp_path, performance=mode
-        ) as compiled:
+        with crosschip.compile(chain(Abs), device, cache=tmp_path, performance=mode) as compiled:
             words.append(compiled.report.cache)
     assert words == ["miss", "miss", "hit"]
 

@@ -7,6 +7,7 @@ import gc
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, wait
 from random import Random
@@ -28,7 +29,7 @@ from crosschip.ir import (
     QueueFullError,
     symbol,
 )
-from crosschip.ops.standard.unary import Exp
+from crosschip.ops.standard.unary import Exp, Neg
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.requests import Priority, Request
 
@@ -153,6 +154,28 @@ def test_a_deadline_passes_for_those_that_wait_and_those_that_run(
     assert sorted(gated.seen) == [0, 1]
 
 
+def test_no_deadline_passes_in_silence_while_the_watch_sleeps(
+    gated: Gated, busy: CompiledModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer that comes too late is none, and what is late before it has begun is not run."""
+    monkeypatch.setattr(type(busy._requests), "_watch_deadline", lambda *_: None)
+    late = [busy.submit(given(number), deadline=0.001) for number in (1, 2)]
+    while not late[-1].is_late:
+        time.sleep(0.001)
+    gated.gate.set()
+    for request in late:
+        with pytest.raises(DeadlineError, match="it was still waiting"):
+            request.result(LONG)
+    gated.gate.clear()
+    running = busy.submit(given(3), deadline=LONG)
+    assert gated.entered.acquire(timeout=LONG)
+    running.deadline = 0.0
+    gated.gate.set()
+    with pytest.raises(DeadlineError, match="its run is left to end by itself"):
+        running.result(LONG)
+    assert gated.seen == [0, 3]
+
+
 def test_a_run_within_its_time_is_a_run(compiled: CompiledModel, gated: Gated) -> None:
     gated.gate.set()
     assert list(compiled.run(given(0), timeout=LONG)) == list(compiled.outputs)
@@ -188,6 +211,133 @@ def test_a_request_can_be_awaited_and_called_back(gated: Gated, compiled: Compil
     found = [next(iter(outputs.values()))[0] for outputs in asyncio.run(gather())]
     np.testing.assert_allclose(found, np.exp(np.arange(3)), rtol=1e-6)
     assert len(called) == 1
+
+
+def test_callbacks_that_fail_harm_nobody(
+    gated: Gated, busy: CompiledModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They are called once however the request ends, and each of them is."""
+    ends: list[str] = []
+
+    def failing(request: Request) -> None:
+        ends.append("cancelled" if request.cancelled() else type(request.exception()).__name__)
+        raise SystemExit("no way to leave")
+
+    cancelled, failed, late, answered = requests = [
+        busy.submit(given(1)),
+        busy.submit(given(-1)),
+        busy.submit(given(1), deadline=0.01),
+        busy.submit(given(2)),
+    ]
+    for request in requests:
+        request.add_done_callback(failing)
+        request.add_done_callback(lambda _: ends.append("again"))
+    cancelled.cancel()
+    with pytest.raises(DeadlineError):
+        late.result(LONG)
+    gated.gate.set()
+    np.testing.assert_allclose(next(iter(answered.result(LONG).values())), np.exp([2, 2]), 1e-6)
+    with pytest.raises(DeviceError):
+        failed.result(LONG)
+    busy.submit(given(0)).result(LONG)
+    answered.add_done_callback(failing)
+    told = ["cancelled", "DeadlineError", "DeviceError", "NoneType", "NoneType"]
+    assert [end for end in ends if end != "again"] == told
+    assert ends.count("again") == 4
+    assert [record.message for record in caplog.records] == ["a callback of a request failed"] * 5
+
+
+def test_a_callback_may_submit_and_is_refused_where_it_would_wait_for_itself(
+    gated: Gated, compiled: CompiledModel
+) -> None:
+    followed: list[Request] = []
+    refused = threading.Event()
+
+    def follow(request: Request) -> None:
+        with pytest.raises(QueueFullError, match="submit less in callbacks"):  # noqa: PT012
+            while True:
+                followed.append(compiled.submit(given(1)))
+        refused.set()
+
+    first = compiled.submit(given(0))
+    first.add_done_callback(follow)
+    gated.gate.set()
+    assert refused.wait(LONG)
+    assert not wait(followed, LONG).not_done
+    assert len(followed) == 4
+
+
+def test_a_callback_may_close_the_model(gated: Gated, compiled: CompiledModel) -> None:
+    closed = threading.Event()
+
+    def close(_: Request) -> None:
+        compiled.close()
+        closed.set()
+
+    compiled.submit(given(0)).add_done_callback(close)
+    gated.gate.set()
+    assert closed.wait(LONG)
+
+
+def test_cancellation_at_every_stage(gated: Gated, busy: CompiledModel) -> None:
+    """What waits, what runs, what has ended in any way, and what somebody awaits."""
+    waiting, awaited, running = (busy.submit(given(n)) for n in (1, 2, 3))
+    assert waiting.cancel()
+    assert waiting.cancel()
+    assert waiting.cancelled()
+
+    async def give_up() -> None:
+        task = asyncio.ensure_future(_awaiting(awaited))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(give_up())
+    assert awaited.cancelled()
+    gated.gate.set()
+    running.result(LONG)
+    assert not running.cancel()
+    assert not running.cancelled()
+    failed = busy.submit(given(-1))
+    assert isinstance(failed.exception(LONG), DeviceError)
+    assert not failed.cancel()
+    gated.gate.clear()
+    begun = busy.submit(given(4))
+    for _ in range(4):
+        assert gated.entered.acquire(timeout=LONG)
+        if begun.running():
+            break
+    assert not begun.cancel()
+    gated.gate.set()
+    begun.result(LONG)
+    assert gated.seen == [0, 3, -1, 4]
+
+
+async def _awaiting(request: Request) -> None:
+    await request
+
+
+@pytest.mark.parametrize("in_flight", [1, 2])
+def test_segments_on_different_devices_overlap(in_flight: int) -> None:
+    """One request is in the second segment while the next is in the first, if two may run."""
+    first, second = Gated(), Gated()
+    first.name, second.name = "first", "second"
+    first.gate.set()
+    with crosschip.compile(
+        chain(Exp, Neg), [first, second], pin={"NEG": "second"}, cache=False, in_flight=in_flight
+    ) as compiled:
+        one, two = compiled.submit(given(0)), compiled.submit(given(1))
+        assert first.entered.acquire(timeout=LONG)
+        assert second.entered.acquire(timeout=LONG)
+        # From here on, the first request stays in its second segment.
+        overlapped = first.entered.acquire(timeout=LONG if in_flight > 1 else 0.05)
+        assert overlapped == (in_flight > 1)
+        assert not one.done()
+        second.gate.set()
+        for value, request in enumerate((one, two)):
+            (found,) = request.result(LONG).values()
+            np.testing.assert_allclose(found, -np.exp([value, value]), rtol=1e-6)
 
 
 def test_closing_answers_what_was_taken_on(gated: Gated, busy: CompiledModel) -> None:

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.modelling import DelegatingDevice, chain, close, float32, model_of, outputs_of
+from tests.passes.test_in_float import pairs
 from tests.random_models import Example, examples
 
 import crosschip
@@ -614,6 +616,34 @@ def test_sigmoid_and_friends_survive_decomposition() -> None:
     with crosschip.load_compiled(content, devices=devices) as loaded:
         assert told(loaded.placement) == told(compiled.placement)
         close(loaded.run(X)["y0"], outputs_of(model, X)["y0"])
+
+
+@pytest.mark.parametrize("device", ["onnxruntime", "openvino"])
+def test_wishes_survive(tmp_path: Path, device: str) -> None:
+    """Saved or kept under a token: the options, what engines were told, the mixed precision."""
+    wishes: dict[str, Any] = {
+        "in_flight": 3,
+        "performance": "low",
+        "mixed_precision": "MatMul\n",
+    }
+    path = tmp_path / "quantized.onnx"
+    onnx.save(pairs(), path)
+    kept: dict[str, Any] = {"cache": tmp_path / "cache", "token": "wishes"}
+    with crosschip.compile(path, device, **kept, **wishes) as compiled:
+        assert compiled.placement.in_float == ("mixed",)
+        assert (compiled.options.in_flight, compiled.options.performance) == (3, "low")
+        content = compiled.to_bytes()
+    with crosschip.compile(path, device, **kept, **wishes) as again:
+        assert again.report.cache == "hit"
+        for loaded in (again, crosschip.load_compiled(content)):
+            assert loaded.options == compiled.options
+            assert loaded.placement.in_float == compiled.placement.in_float
+            assert loaded.placement.settings == compiled.placement.settings
+            assert loaded._requests._workers == 3
+            loaded.close()
+    for change in ({"in_flight": 2}, {"performance": "high"}, {"mixed_precision": None}):
+        with crosschip.compile(path, device, **kept, **wishes | change) as other:
+            assert other.report.cache == "miss"
 
 
 def test_a_compiled_model_is_not_compiled(tmp_path: Path) -> None:

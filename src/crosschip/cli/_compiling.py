@@ -54,6 +54,7 @@ class Compilation(Engines):
     shape: _options.Shapes = None
     seed: _options.Seed = 0
     partition: _options.Partition = None
+    mixed_precision: _options.MixedPrecision = None
     pin: _options.Pins = None
     min_segment: _options.MinSegment = 1
     max_segments: _options.MaxSegments = None
@@ -121,7 +122,8 @@ class Compilation(Engines):
             "performance": self.performance,
             "properties": _options.properties(self.properties),
             "configuration": self.config,
-            "partition": _options.partition(self.partition),
+            "partition": _options.configuration(self.partition),
+            "mixed_precision": _options.configuration(self.mixed_precision),
             "pin": _options.pins(self.pin),
             "min_segment": self.min_segment,
             "max_segments": self.max_segments,

@@ -92,6 +92,10 @@ Partition = Annotated[
         help="A file of operators to keep off the first device, a type:inputs:outputs a line."
     ),
 ]
+MixedPrecision = Annotated[
+    str | None,
+    typer.Option(help="A file of operators that compute in float32, a type:inputs:outputs a line."),
+]
 Pins = Annotated[
     list[str] | None,
     typer.Option(
@@ -222,8 +226,8 @@ def pins(given: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
-def partition(given: str | None) -> Path | None:
-    """The file that `--partition` gives."""
+def configuration(given: str | None) -> Path | None:
+    """The file that `--partition` or `--mixed-precision` gives."""
     return None if given is None else Path(given)
 
 

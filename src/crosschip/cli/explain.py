@@ -77,6 +77,7 @@ def _report(placement: Placement) -> dict[str, object]:
             }
             for decision in placement.every_decision()
         ],
+        "in_float": list(placement.in_float),
         "choice": asdict(placement.choice) if placement.choice else None,
         "settings": {device: dict(given) for device, given in placement.settings.items()},
     }
@@ -125,6 +126,9 @@ def _print(placement: Placement) -> None:
     if settings:
         table("What engines are told", ("device", "setting", "value"), settings)
     console.print(placement.summary(), highlight=False)
+    if placement.in_float:
+        told = ", ".join(placement.in_float)
+        console.print(f"in float32, by the mixed precision: {told}", highlight=False)
     if placement.choice:
         console.print(f"measured: {placement.choice}", highlight=False)
 

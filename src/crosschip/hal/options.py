@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -76,6 +77,8 @@ class Options:
     Attributes:
         precision: the arithmetic for float32 operations.
         threads: how many processor threads a run may use; `None` leaves it to the device.
+        in_flight: how many runs there will be at once. A device that runs on the processor divides
+            its cores among them; with 1, each run may have all.
         sizes: the open sizes.
         performance: the balance between speed and power; a wish, which a device keeps as far as
             its engine offers something for it (`Device.modes`). What `threads` and the device's
@@ -84,5 +87,20 @@ class Options:
 
     precision: Precision = Precision.FLOAT32
     threads: int | None = None
+    in_flight: int = 1
     sizes: Sizes = field(default=Sizes())
     performance: Performance = Performance.NONE
+
+    @property
+    def threads_each(self) -> int | None:
+        """How many processor threads each run may use, of several its share of the cores."""
+        if self.threads is not None or self.in_flight == 1:
+            return self.threads
+        return max(1, _cores() // self.in_flight)
+
+
+def _cores() -> int:
+    """The processor's cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -50,6 +50,20 @@ class Program:
         submission.event.wait()
         return [buffer.array() for buffer in submission.outputs]
 
+    def run_into(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> Sequence[Array]:
+        """`run`, with outputs in arrays of the caller's where the program can write there.
+
+        Args:
+            inputs: as for `run`.
+            places: for each model output a writable array, C-contiguous and aligned as inputs are,
+                of its type and shape, which shares no memory with an input; or `None`. Not kept
+                after the run.
+
+        Returns:
+            As `run`; for a place that has been written, that array.
+        """
+        return self.run(inputs)
+
     def submit(
         self,
         inputs: Sequence[Buffer],

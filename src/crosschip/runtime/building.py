@@ -25,6 +25,7 @@ from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.key import Fingerprints, cache_key
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.control import RUNTIME, program_for
+from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Execute, Plan, is_whole
 from crosschip.runtime.guard import GuardedDevice, GuardedProgram
 from crosschip.runtime.placement.asking import Ask, asking
@@ -214,7 +215,8 @@ def _build_control(segment: Segment, placement: Placement, make: Make) -> Built:
             for part in parts:
                 failing.callback(part.program.close)
             built += parts
-            bodies.append(Plan(body, [part.program for part in parts], own=False).execute)
+            plan = Plan(body, [part.program for part in parts], Copies(), own=False)
+            bodies.append(plan.execute)
         failing.pop_all()
     programs = [part.program for part in built]
     program = program_for(operation, segment.inputs, segment.outputs, bodies, programs)
@@ -301,7 +303,7 @@ def _compiled(model: Model, compilation: Compilation, words: list[Built]) -> Com
     words += built
     programs = [one.program for one in built]
     whole = len(programs) == 1 and is_whole(placement)
-    run = programs[0].run if whole else Plan(placement, programs).execute
+    run = programs[0].run if whole else Plan(placement, programs, Copies()).execute
     return Compiled(run, programs, whole, sum(one.cache == "hit" for one in built))
 
 

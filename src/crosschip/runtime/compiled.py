@@ -12,9 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
-import numpy as np
-
-from crosschip.hal import Buffer, HostBuffer, Options
+from crosschip.hal import Buffer, Options
 from crosschip.ir import Array, InputError, Operand
 from crosschip.ir.closing import Closing
 from crosschip.ir.suggestion import meant
@@ -22,10 +20,12 @@ from crosschip.ir.text import legible
 from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.passes.specialize import concrete
 from crosschip.runtime.cache.whole import remove_abandoned, write_whole
+from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan
 from crosschip.runtime.guard import GuardedDevice, call
 from crosschip.runtime.measuring import typical_inputs
 from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.places import check_places, placed
 from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.requests import Priority, Request, RequestQueue
 from crosschip.runtime.saving.form import Identity, assembled
@@ -34,6 +34,9 @@ from crosschip.runtime.statistics import PENDING, Histogram, Statistics
 
 if TYPE_CHECKING:
     from crosschip.runtime.profiling.profile import Profile
+
+_AT_ONCE = 2
+"""How many requests run at once if nobody says."""
 
 _CLOSING_LOOK_SECONDS = 0.001
 
@@ -59,6 +62,7 @@ class CompiledModel(Closing):
         placement: who runs what, and why.
         report: what compiling took.
         options: how it was compiled.
+        copies: what was copied in its runs, of what could have stayed where it was.
     """
 
     def __init__(
@@ -69,7 +73,7 @@ class CompiledModel(Closing):
         options: Options,
         report: CompileReport,
         identify: Callable[[], Identity],
-        in_flight: int = 2,
+        in_flight: int | None = None,
         queue_size: int = 64,
     ) -> None:
         """Join programs to a plan.
@@ -81,7 +85,8 @@ class CompiledModel(Closing):
             options: how they were compiled.
             report: what compiling took.
             identify: tells by what the compiled model is known, which may take time.
-            in_flight: how many requests run at once.
+            in_flight: how many requests run at once; if `None`, as many as the programs were
+                compiled for, and at least two.
             queue_size: how many wait besides.
         """
         self.placement = placement
@@ -91,16 +96,20 @@ class CompiledModel(Closing):
         self.options = options
         self._identify = identify
         self._owned: tuple[GuardedDevice, ...] = ()
-        self._signature = Signature(placement.model, options.sizes)
+        self.copies = Copies()
         self._output_names = tuple(placement.model.outputs)
-        self._plan = Plan(placement, programs)
+        self._plan = Plan(placement, programs, self.copies)
+        self._signature = Signature(
+            placement.model, options.sizes, self.copies, buffers=self._plan.submits
+        )
         self._execute = self._plan.execute
         self._times = Histogram()
         self._pending = self._times.pending
         # An entry for each run that is under way: adding and removing one takes no lock.
         self._running: list[None] = []
         self._closed = False
-        self._requests = RequestQueue(placement.model.name, in_flight, queue_size)
+        at_once = in_flight or max(options.in_flight, _AT_ONCE)
+        self._requests = RequestQueue(placement.model.name, at_once, queue_size)
         # The threads of the queue hold the queue alone, and end if nobody closes the model.
         finalize(self, self._requests.release)
 
@@ -133,7 +142,10 @@ class CompiledModel(Closing):
                 its device; only read. See `crosschip.runtime.arrays.as_array` for what is taken
                 for an array. For what is no tensor, the value itself: a list for a sequence, a
                 dictionary for a map, and for an optional value what it holds or `None`.
-            outputs: arrays, or buffers of `allocate`, to write outputs into, by name.
+            outputs: arrays, or buffers of `allocate`, to write outputs into, by name; writable, and
+                of an output's type and shape. Where sizes are known, a device on the processor
+                writes straight into an array in C order that shares no memory with an input. If
+                the run fails, they may hold anything.
             keep: the names of outputs to leave on the device that made them, as buffers.
             timeout: seconds after which the caller no longer waits; the run, which no engine can
                 be stopped in, ends by itself. `None` waits for its end.
@@ -155,7 +167,7 @@ class CompiledModel(Closing):
         try:
             arrays = self._signature.arrange(inputs)
             if outputs is not None or keep or (self._plan.submits and _holds_buffers(inputs)):
-                places = self._places(outputs, keep)
+                places = check_places(self.outputs, outputs, keep)
                 made = self._run_in_place(arrays, places, keep)
             else:
                 made = dict(zip(self._output_names, self._execute(arrays), strict=True))
@@ -192,7 +204,7 @@ class CompiledModel(Closing):
                 deadline is no number.
             QueueFullError: the queue is full, and waiting was not allowed or was of no use.
         """
-        places = self._places(outputs, keep)
+        places = check_places(self.outputs, outputs, keep)
         work = partial(self._answer, self._signature.arrange(inputs), places, keep)
         return self._requests.put(work, Priority.of(priority), deadline, wait=wait)
 
@@ -380,27 +392,6 @@ class CompiledModel(Closing):
             self._times.count()
         return made
 
-    def _places(
-        self, given: Mapping[str, Array | Buffer] | None, keep: Collection[str]
-    ) -> Mapping[str, Array | Buffer]:
-        """Where the caller wants outputs, none if it says nothing; refuses what is no place."""
-        outputs = {} if given is None else given
-        if not isinstance(outputs, Mapping):
-            raise InputError(f"outputs is {outputs!r}, but must be arrays or buffers by name")
-        if isinstance(keep, str) or not isinstance(keep, Collection):
-            raise InputError(f"keep is {keep!r}, but must be a list of names of outputs")
-        for name in (*outputs, *keep):
-            if name not in self.outputs:
-                known = ", ".join(self.outputs)
-                near = meant(name, self.outputs)
-                raise InputError(f"the model has no output {name!r}{near}; its outputs are {known}")
-            if self.outputs[name].type.element_type in PYTHONS_TYPES:
-                raise InputError(
-                    f"output {name!r} is of {self.outputs[name].type.element_type}, which no "
-                    f"device's memory holds; leave it out of outputs and keep"
-                )
-        return outputs
-
     def _run_in_place(
         self,
         values: Sequence[Array],
@@ -411,12 +402,12 @@ class CompiledModel(Closing):
         if self._closed:
             self._execute(values)
         places = {index: outputs.get(name) for index, name in enumerate(self._output_names)}
-        targets = {index: b for index, b in places.items() if isinstance(b, Buffer)}
+        targets = {index: place for index, place in places.items() if place is not None}
         made = dict(
             zip(self._output_names, self._plan.execute_values(values, targets), strict=True)
         )
         return {
-            name: _placed(name, value, outputs.get(name), kept=name in keep)
+            name: placed(name, value, outputs.get(name), self.copies, kept=name in keep)
             for name, value in made.items()
         }
 
@@ -436,36 +427,6 @@ class CompiledModel(Closing):
 
 def _holds_buffers(inputs: Mapping[str, Any]) -> bool:
     return any(isinstance(value, Buffer) for value in inputs.values())
-
-
-def _placed(
-    name: str, value: Array | Buffer, place: Array | Buffer | None, *, kept: bool
-) -> Array | Buffer:
-    """An output where the caller wants it."""
-    if place is None and kept:
-        return value if isinstance(value, Buffer) else HostBuffer(value)
-    array = value.array() if isinstance(value, Buffer) else value
-    if place is None:
-        return array
-    if place is value:
-        return place
-    if place.shape != array.shape or _dtype(place) != array.dtype:
-        raise InputError(
-            f"output {name!r} is {array.dtype}{list(array.shape)}, which does not fit the "
-            f"{_dtype(place)}{list(place.shape)} that it is to be written into"
-        )
-    if isinstance(place, Buffer):
-        place.write(array)
-    else:
-        try:
-            np.copyto(place, array)
-        except ValueError as error:
-            raise InputError(f"output {name!r} cannot be written: {error}") from None
-    return place
-
-
-def _dtype(place: Array | Buffer) -> np.dtype[Any]:
-    return place.element_type.dtype if isinstance(place, Buffer) else place.dtype
 
 
 def _closed(arrays: Sequence[Array]) -> Sequence[Array]:

@@ -39,6 +39,7 @@ from crosschip.runtime.discovery import open_automatic, open_device
 from crosschip.runtime.guard import GuardedDevice
 from crosschip.runtime.measuring import Choice
 from crosschip.runtime.placement.directives import Directives
+from crosschip.runtime.placement.mixed_precision import in_float
 from crosschip.runtime.placement.placing import Placement, place
 from crosschip.runtime.saving.form import Identity
 from crosschip.runtime.saving.kept import Kept
@@ -68,11 +69,12 @@ def compile(
     buckets: Mapping[str, Sequence[int]] | None = None,
     specializations: int = 16,
     partition: str | bytes | Path | None = None,
+    mixed_precision: str | bytes | Path | None = None,
     pin: Mapping[str, str] | None = None,
     min_segment: int = 1,
     max_segments: int | None = None,
     strict: bool = False,
-    in_flight: int = 2,
+    in_flight: int | None = None,
     queue_size: int = 64,
     budget: Budget | None = None,
 ) -> CompiledModel:
@@ -114,6 +116,9 @@ def compile(
             programs; the least recently used goes first.
         partition: operators that are kept off the first device and go to processors behind it: the
             path of a configuration of NNAdapter's form, or its content as text or bytes.
+        mixed_precision: operators of a quantized model that compute in float32, in a configuration
+            of the same form: their quantized inputs are what the integers stand for, and what they
+            make is rounded only for those that read it quantized.
         pin: the device that alone may run what a pattern names, by pattern: `type:inputs:outputs`
             as in a configuration, or the name of an operation; the type may have wildcards. Of
             several that fit, the last holds; a pin holds before a configuration.
@@ -122,7 +127,10 @@ def compile(
         max_segments: how many segments there may be at most; they are joined until it is so.
         strict: whether it is an error if a device declines or fails to compile an operation that
             it would have been the first to run.
-        in_flight: how many requests of `CompiledModel.submit` run at once.
+        in_flight: how many runs there will be at once, from threads of the caller's or through
+            `CompiledModel.submit`. Devices on the processor divide its cores among them, for the
+            highest throughput. With `None`, each run may have all cores, for the lowest latency,
+            and `submit` runs two at once.
         queue_size: how many of them wait besides.
         budget: what compiling may cost besides the devices' own work; `None` for the default.
 
@@ -139,23 +147,22 @@ def compile(
     """
     start = time.perf_counter()
     settings = Configuration.of(configuration).overridden(
-        precision, threads, performance, properties
+        precision, threads, performance, properties, in_flight
     )
     check_count("specializations", specializations)
-    check_count("in_flight", in_flight)
     check_count("queue_size", queue_size)
     directives = Directives(partition, pin, min_segment, max_segments, strict)
     directives.check()
     store = open_store(cache, cache_size, token)
-    given, model = _prepared(model, shapes, budget)
+    given, model, real = _prepared(model, shapes, mixed_precision, budget)
     types = {name: operand.type for name, operand in model.inputs.items()}
     sizes = sizes_from(types, ranges, profiles, specializations)
     options, padded = settings.options(sizes), buckets_from(buckets)
     with ExitStack() as owned:
         opened = _open(devices, settings.properties, properties or {}, owned)
         task = _Task(
-            model, given, opened, options, padded, directives, token, store, budget, in_flight,
-            queue_size, automatic=devices == "auto",
+            model, given, real, opened, options, padded, directives, token, store, budget,
+            settings.in_flight, queue_size, automatic=devices == "auto",
         )  # fmt: skip
         compiled = task.kept_or_compiled()
         owned.pop_all()
@@ -174,6 +181,7 @@ class _Task:
     Attributes:
         model: the model, simplified.
         given: the model before that.
+        in_float: what `Placement.in_float` is to say.
         devices: those that it may go to, by name.
         buckets: the sizes to pad to, by the name of a size.
         automatic: whether the order of the devices is to be found.
@@ -182,6 +190,7 @@ class _Task:
 
     model: Model
     given: Model
+    in_float: Sequence[str]
     devices: Mapping[str, GuardedDevice]
     options: Options
     buckets: Buckets
@@ -189,7 +198,7 @@ class _Task:
     token: str | bool
     store: Store | None
     budget: Budget | None
-    in_flight: int
+    in_flight: int | None
     queue_size: int
     automatic: bool
     fingerprints: Fingerprints = field(default_factory=Fingerprints)
@@ -234,6 +243,7 @@ class _Task:
     def _joined(
         self, placement: Placement, built: Sequence[Built], devices: Mapping[str, GuardedDevice]
     ) -> CompiledModel:
+        placement.in_float = self.in_float
         return CompiledModel(
             placement,
             [one.program for one in built],
@@ -341,6 +351,7 @@ def explain(
     buckets: Mapping[str, Sequence[int]] | None = None,
     specializations: int = 16,
     partition: str | bytes | Path | None = None,
+    mixed_precision: str | bytes | Path | None = None,
     pin: Mapping[str, str] | None = None,
     min_segment: int = 1,
     max_segments: int | None = None,
@@ -365,7 +376,7 @@ def explain(
     )
     directives = Directives(partition, pin, min_segment, max_segments, strict)
     directives.check()
-    given, model = _prepared(model, shapes, budget)
+    given, model, real = _prepared(model, shapes, mixed_precision, budget)
     types = {name: operand.type for name, operand in model.inputs.items()}
     sizes = sizes_from(types, ranges, profiles, specializations)
     options, padded = settings.options(sizes), buckets_from(buckets)
@@ -384,13 +395,17 @@ def explain(
             tell_ways(placement, asked)
         placement.choice = choice
         placement.settings = _given(opened, options)
+        placement.in_float = real
         return placement
 
 
 def _prepared(
-    model: Model | Any, shapes: Mapping[str, Sequence[int] | int] | None, budget: Budget | None
-) -> tuple[Model, Model]:
-    """The model, loaded if it is not yet, with the shapes fixed; and that simplified."""
+    model: Model | Any,
+    shapes: Mapping[str, Sequence[int] | int] | None,
+    mixed_precision: str | bytes | Path | None,
+    budget: Budget | None,
+) -> tuple[Model, Model, Sequence[str]]:
+    """The model with the shapes fixed; that simplified; and what of it is to be in float32."""
     if not isinstance(model, Model):
         _check_uncompiled(model)
         # Importers are found where users find them: the runtime itself knows none.
@@ -400,7 +415,10 @@ def _prepared(
             types = {name: operand.type for name, operand in model.inputs.items()}
             model = Specialize(*shapes_and_sizes(types, shapes))(model)
         check_sizes(model)
-        return model, simplify(model)
+        given, model = model, simplify(model)
+        if mixed_precision is None:
+            return given, model, ()
+        return given, *in_float(mixed_precision, model, given)
 
 
 def _check_uncompiled(source: object) -> None:

@@ -28,6 +28,8 @@ class Configuration:
     Attributes:
         precision: the arithmetic for float32 operations: `float32`, `bfloat16` or `float16`.
         threads: how many processor threads a run may use; `None` leaves it to the devices.
+        in_flight: how many runs there will be at once, among which devices on the processor divide
+            its cores; with `None`, each run may have all.
         performance: the balance between speed and power: `none`, `low`, `medium`, `high` or
             `extreme`; what devices make of it is in `docs/devices.md`.
         properties: settings for devices, by device name; those of devices that are not used are
@@ -39,14 +41,16 @@ class Configuration:
 
     precision: str = "float32"
     threads: int | None = None
+    in_flight: int | None = None
     performance: str = "none"
     properties: Properties = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _chosen("precision", self.precision, Precision)
         _chosen("performance mode", self.performance, Performance)
-        if self.threads is not None:
-            check_count("threads", self.threads)
+        for name, count in (("threads", self.threads), ("in_flight", self.in_flight)):
+            if count is not None:
+                check_count(name, count)
         _check_properties(self.properties)
 
     @classmethod
@@ -118,13 +122,19 @@ class Configuration:
         threads: int | None = None,
         performance: str | None = None,
         properties: Properties | None = None,
+        in_flight: int | None = None,
     ) -> Configuration:
         """The configuration with other options where they are given.
 
         Raises:
             InputError: one is none of those that there are.
         """
-        given = {"precision": precision, "threads": threads, "performance": performance}
+        given = {
+            "precision": precision,
+            "threads": threads,
+            "in_flight": in_flight,
+            "performance": performance,
+        }
         changes: dict[str, Any] = {
             name: value for name, value in given.items() if value is not None
         }
@@ -139,13 +149,18 @@ class Configuration:
     def options(self, sizes: Sizes) -> Options:
         """The options for devices."""
         return Options(
-            Precision(self.precision), self.threads, sizes, Performance(self.performance)
+            Precision(self.precision),
+            self.threads,
+            self.in_flight or 1,
+            sizes,
+            Performance(self.performance),
         )
 
     def __str__(self) -> str:
         lines = [f"precision = {_quoted(self.precision)}"]
-        if self.threads is not None:
-            lines.append(f"threads = {self.threads}")
+        for name, count in (("threads", self.threads), ("in_flight", self.in_flight)):
+            if count is not None:
+                lines.append(f"{name} = {count}")
         lines.append(f"performance = {_quoted(self.performance)}")
         for device, settings in self.properties.items():
             lines += ["", f"[properties.{_quoted(device)}]"]

@@ -16,6 +16,7 @@ import numpy as np
 
 from crosschip.hal import Buffer, Event, HostBuffer
 from crosschip.ir import Array, Operand
+from crosschip.runtime.copies import Copied, Copies
 from crosschip.runtime.guard import call
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.programs import SegmentProgram
@@ -39,6 +40,7 @@ class Plan:
     Args:
         placement: what the programs were compiled from.
         programs: one for each segment, in order.
+        copies: where it is counted what has to be copied.
         own: whether the outputs must be the caller's own; else they may be inputs or constants.
 
     Attributes:
@@ -47,9 +49,17 @@ class Plan:
     """
 
     def __init__(
-        self, placement: Placement, programs: Sequence[SegmentProgram], *, own: bool = True
+        self,
+        placement: Placement,
+        programs: Sequence[SegmentProgram],
+        copies: Copies,
+        *,
+        own: bool = True,
     ) -> None:
         model = placement.model
+        self._copies = copies
+        for program in programs:
+            program.copies = copies
         number = {operand: i for i, operand in enumerate(model.inputs.values())}
         self._steps = [
             _Step(
@@ -71,85 +81,102 @@ class Plan:
             self.execute = programs[0].run
 
     def execute_values(
-        self, inputs: Sequence[Value], targets: Mapping[int, Buffer]
+        self, inputs: Sequence[Value], targets: Mapping[int, Value]
     ) -> Sequence[Value]:
         """The outputs from arrays or buffers for the inputs, left where they were made.
 
         Args:
             inputs: for each model input.
-            targets: buffers in which outputs are wanted, by the index of the output.
+            targets: arrays and buffers in which outputs are wanted, by the index of the output.
         """
         values: list[Any] = [*inputs, *(None,) * (self._count - len(inputs))]
         wanted = {
-            self._given[index][0]: buffer
-            for index, buffer in targets.items()
-            if isinstance(self._given[index][0], int)
+            self._given[index][0]: place
+            for index, place in targets.items()
+            if isinstance(self._given[index][0], int) and not self._given[index][1]
         }
         taken = []
         for step in self._steps:
             if step.program.submits:
-                taken.append(_submit(step, values, wanted))
+                taken.append(self._submit(step, values, wanted))
             else:
-                made = step.program.run([_array(values[i]) for i in step.reads])
-                for index, value in zip(step.writes, made, strict=True):
-                    values[index] = _contiguous(value)
+                self._run(step, values, wanted)
         for program, submission in taken:
             call(program.name, "running", submission.event.wait)
             program.check_rules(submission.outputs)
         found = ((values[s] if isinstance(s, int) else s, copy) for s, copy in self._given)
-        return [_copied(_array(value)) if copy else value for value, copy in found]
+        return [
+            self._copied(self._array(value, Copied.OUTPUT)) if copy else value
+            for value, copy in found
+        ]
 
     def _execute_to_arrays(self, arrays: Sequence[Array]) -> Sequence[Array]:
-        return [_array(value) for value in self.execute_values(arrays, {})]
+        return [self._array(value, Copied.OUTPUT) for value in self.execute_values(arrays, {})]
 
     def _execute_arrays(self, arrays: Sequence[Array]) -> Sequence[Array]:
         values: list[Any] = [*arrays, *(None,) * (self._count - len(arrays))]
         for step in self._steps:
             made = step.program.run([values[i] for i in step.reads])
-            for index, value in zip(step.writes, made, strict=True):
-                values[index] = _contiguous(value)
+            self._keep(step, values, made)
         found = ((values[s] if isinstance(s, int) else s, copy) for s, copy in self._given)
-        return [_copied(value) if copy else value for value, copy in found]
+        return [self._copied(value) if copy else value for value, copy in found]
 
+    def _run(self, step: _Step, values: list[Any], wanted: Mapping[int | Array, Value]) -> None:
+        """Run a program, into the caller's arrays where there are any."""
+        inputs = [self._array(values[i], Copied.BETWEEN) for i in step.reads]
+        places = [wanted.get(i) for i in step.writes]
+        if any(isinstance(place, np.ndarray) for place in places):
+            arrays = [place if isinstance(place, np.ndarray) else None for place in places]
+            made = step.program.run_into(inputs, arrays)
+        else:
+            made = step.program.run(inputs)
+        self._keep(step, values, made)
 
-def _submit(
-    step: _Step, values: list[Any], wanted: Mapping[int | Array, Buffer]
-) -> tuple[SegmentProgram, Any]:
-    """Hand a program its inputs, and keep where its outputs will be."""
-    program = step.program
-    inputs = [
-        value if isinstance(value, Buffer) and program.owns(value) else HostBuffer(_array(value))
-        for value in (values[i] for i in step.reads)
-    ]
-    after = call(program.name, "taking on a run", _pending, inputs)
-    outputs = [wanted.get(i) for i in step.writes]
-    submission = program.submit(inputs, outputs, after)
-    for index, buffer in zip(step.writes, submission.outputs, strict=False):
-        values[index] = buffer
-    return program, submission
+    def _submit(
+        self, step: _Step, values: list[Any], wanted: Mapping[int | Array, Value]
+    ) -> tuple[SegmentProgram, Any]:
+        """Hand a program its inputs, and keep where its outputs will be."""
+        program = step.program
+        inputs = [
+            value
+            if isinstance(value, Buffer) and program.owns(value)
+            else HostBuffer(self._array(value, Copied.BETWEEN))
+            for value in (values[i] for i in step.reads)
+        ]
+        after = call(program.name, "taking on a run", _pending, inputs)
+        places = (wanted.get(i) for i in step.writes)
+        outputs = [place if isinstance(place, Buffer) else None for place in places]
+        submission = program.submit(inputs, outputs, after)
+        for index, buffer in zip(step.writes, submission.outputs, strict=False):
+            values[index] = buffer
+        return program, submission
+
+    def _keep(self, step: _Step, values: list[Any], made: Sequence[Array]) -> None:
+        """Keep what a program made, in C order if it is a tensor."""
+        for index, value in zip(step.writes, made, strict=True):
+            if type(value) is np.ndarray and not value.flags.c_contiguous:
+                value = value.copy()  # the same value in another layout
+                self._copies.add(Copied.BETWEEN, value)
+            values[index] = value
+
+    def _array(self, value: Value, place: Copied) -> Array:
+        """A value as an array; from the memory of a device it is copied."""
+        if not isinstance(value, Buffer):
+            return value
+        array = call("a buffer", "handing out its elements", value.array)
+        if value.device is not None:
+            self._copies.add(place, array)
+        return array
+
+    def _copied(self, value: Array) -> Array:
+        """A copy of a value, and of all that is in it if it is no tensor."""
+        self._copies.add(Copied.OUTPUT, value)
+        return value.copy() if type(value) is np.ndarray else deepcopy(value)
 
 
 def _pending(buffers: Sequence[Buffer]) -> list[Event]:
     """The events that must come before the elements are there."""
     return [buffer.ready for buffer in buffers if not buffer.ready.done]
-
-
-def _array(value: Value) -> Array:
-    if not isinstance(value, Buffer):
-        return value
-    return call("a buffer", "handing out its elements", value.array)
-
-
-def _contiguous(value: Array) -> Array:
-    """The value, in C order if it is a tensor."""
-    if type(value) is not np.ndarray or value.flags.c_contiguous:
-        return value
-    return value.copy()
-
-
-def _copied(value: Array) -> Array:
-    """A copy of a value, and of all that is in it if it is no tensor."""
-    return value.copy() if type(value) is np.ndarray else deepcopy(value)
 
 
 def _source(

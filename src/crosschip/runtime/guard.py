@@ -44,6 +44,7 @@ from crosschip.ir import (
 from crosschip.ir.closing import Closing
 from crosschip.ir.dimension import name_of
 from crosschip.ir.types import OBJECTS, PYTHONS_TYPES
+from crosschip.runtime.copies import Copied, Copies
 from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.shapes.policy import Way
 from crosschip.runtime.statistics import SegmentStatistics
@@ -272,6 +273,7 @@ class GuardedProgram(SegmentProgram):
         self._dtypes = [type_.element_type.dtype for type_ in self._types]
         self._objects = any(type_.element_type is ElementType.OBJECT for type_ in types)
         self._rules = call(name, "telling its rules", tuple, program.rules)
+        self.copies = Copies()
         self._accepted: tuple[object, int, int] = (None, 0, 0)
         self._segment = model.name
         sides = self._inputs, self._types
@@ -284,13 +286,22 @@ class GuardedProgram(SegmentProgram):
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         if self._alignment > 1:
-            inputs = [_aligned(array, self._alignment) for array in inputs]
+            inputs = self._arranged(inputs)
         try:
             made = self._run(inputs)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # foreign code: whatever it raises is its failure
             raise failure(self.name, "running", error) from error
+        return self._checked(inputs, made)
+
+    def run_into(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> Sequence[Array]:
+        inputs = self._arranged(inputs)
+        usable = [
+            place if place is not None and self._writes(type_, place, inputs) else None
+            for type_, place in zip(self._types, places, strict=True)
+        ]
+        made = call(self.name, "running", self.program.run_into, inputs, usable)
         return self._checked(inputs, made)
 
     def around(self, program: Program) -> GuardedProgram:
@@ -354,6 +365,26 @@ class GuardedProgram(SegmentProgram):
             call(self.name, "closing a program", self.program.close)
         except DeviceError as error:
             logger.warning("%s", error)
+
+    def _arranged(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        """Inputs in memory that is aligned as the device asks."""
+        arrays = [_aligned(array, self._alignment) for array in inputs]
+        for array, given in zip(arrays, inputs, strict=True):
+            if array is not given:
+                self.copies.add(Copied.INPUT, array)
+        return arrays
+
+    def _writes(self, type_: TensorType, place: Array, inputs: Sequence[Array]) -> bool:
+        """Tell whether a program may write an output of the type into a place."""
+        return (
+            type(place) is np.ndarray
+            and place.dtype == type_.element_type.dtype
+            and place.shape == type_.static_shape
+            and place.flags.c_contiguous
+            and place.flags.aligned
+            and place.ctypes.data % self._alignment == 0
+            and not any(np.may_share_memory(place, array) for array in inputs)
+        )
 
     def _checked(self, inputs: Sequence[Array], made: Any) -> Sequence[Array]:
         """The results of a run, once they are what the model declares."""
@@ -445,7 +476,7 @@ def _described(buffer: Buffer) -> tuple[np.dtype[Any], tuple[int, ...]]:
 
 def _aligned(array: Array, alignment: int) -> Array:
     """The array, or a copy of it, in memory that begins at a multiple of `alignment` bytes."""
-    if type(array) is not np.ndarray or array.dtype.hasobject:
+    if alignment == 1 or type(array) is not np.ndarray or array.dtype.hasobject:
         return array
     if array.ctypes.data % alignment == 0:
         return array

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from crosschip.hal import Sizes
 from crosschip.ir import Array, Error, InputError, Model
@@ -26,6 +25,10 @@ SECONDS = 0.5
 HOPELESS = 4.0
 """A device so many times slower than the fastest has no further turn."""
 
+CLOSE, MORE_TURNS, MORE_SECONDS = 1.2, 4, 3.0
+"""Devices of which the slower takes up to so many times the fastest have further turns, until so
+many seconds have gone by: what else the machine did may have made the difference."""
+
 Run = Callable[[Mapping[str, Array]], object]
 
 
@@ -35,7 +38,8 @@ class Trial:
 
     Attributes:
         device: its name.
-        milliseconds: of a run, the median; `None` if it was not run.
+        milliseconds: of a run, the least, which other work of the machine disturbs least; `None` if
+            it was not run.
         whole: whether it runs the whole model.
         operations: how many operations it runs, where no device runs all.
         reason: why it was not run; empty if it was.
@@ -99,23 +103,31 @@ def measure(runs: Mapping[str, Run], inputs: Mapping[str, Array]) -> dict[str, T
         inputs: arrays for the model's inputs.
 
     Returns:
-        A trial for each device: its median, or the error with which it failed.
+        A trial for each device: its least time, or the error with which it failed.
     """
     times: dict[str, list[float]] = {name: [] for name in runs}
     failed: dict[str, Trial] = {}
-    for _ in range(TURNS):
-        best = min((min(taken) for taken in times.values() if taken), default=float("inf"))
-        for name, taken in times.items():
-            if name in failed or (taken and min(taken) > HOPELESS * best):
-                continue
+    end = time.perf_counter() + MORE_SECONDS
+    for turn in range(TURNS + MORE_TURNS):
+        times = {name: taken for name, taken in times.items() if name not in failed}
+        further = turn >= TURNS
+        contenders = _contenders(times, CLOSE if further else HOPELESS)
+        if further and (len(contenders) < 2 or time.perf_counter() > end):
+            break
+        for name in contenders:
             try:
-                taken += _turn(runs[name], inputs)
+                times[name] += _turn(runs[name], inputs)
             except Error as error:
                 failed[name] = Trial(name, reason=str(error))
     return {
-        name: failed.get(name) or Trial(name, median(taken) * 1e3, whole=True)
-        for name, taken in times.items()
+        name: failed.get(name) or Trial(name, min(times[name]) * 1e3, whole=True) for name in runs
     }
+
+
+def _contenders(times: Mapping[str, Sequence[float]], most: float) -> list[str]:
+    """The devices that take at most so many times as long as the fastest, as far as is known."""
+    best = min((min(taken) for taken in times.values() if taken), default=0.0)
+    return [name for name, taken in times.items() if not taken or min(taken) <= most * best]
 
 
 def _turn(run: Run, inputs: Mapping[str, Array]) -> list[float]:

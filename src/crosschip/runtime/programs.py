@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from crosschip.hal import Buffer, Event, Submission
 from crosschip.ir import Array, Dim
+from crosschip.runtime.copies import Copies
 from crosschip.runtime.statistics import SegmentStatistics
 
 
@@ -16,10 +17,12 @@ class SegmentProgram(ABC):
     Attributes:
         name: the device's.
         submits: whether it takes on work and goes on.
+        copies: where inputs are counted that had to be copied.
     """
 
     name: str
     submits: bool
+    copies: Copies
 
     @abstractmethod
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
@@ -29,6 +32,21 @@ class SegmentProgram(ABC):
             CompileError: the device did not compile for the shapes of the inputs.
             DeviceError: the device failed, or returned something else.
         """
+
+    def run_into(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> Sequence[Array]:
+        """`run`, with outputs in these arrays where the program can write there.
+
+        Args:
+            inputs: as for `run`.
+            places: for each output an array of any shape and layout, or `None`.
+
+        Returns:
+            As `run`; for a place that has been written, that array.
+
+        Raises:
+            CompileError, DeviceError: as for `run`.
+        """
+        return self.run(inputs)
 
     @abstractmethod
     def owns(self, buffer: Buffer) -> bool:

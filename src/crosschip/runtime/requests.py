@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import math
 import threading
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, InvalidStateError
 from enum import IntEnum
+from functools import partial
 from heapq import heapify, heappop, heappush
 from numbers import Real
+from queue import SimpleQueue
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 from crosschip.ir import DeadlineError, InputError, QueueFullError
 
 Work = Callable[[], dict[str, Any]]
+
+logger = logging.getLogger("crosschip")
 
 _EXIT_SECONDS = 5.0
 """How long the end of the process waits for runs that are under way."""
@@ -64,12 +69,26 @@ class Request(Future[dict[str, Any]]):
         self._queue = queue
         self._work: Work | None = work
 
+    @property
+    def is_late(self) -> bool:
+        """Tell whether the deadline has passed."""
+        return self.deadline is not None and time.monotonic() > self.deadline
+
     def cancel(self) -> bool:
         """Take the request out of the queue; whether it was still there."""
         if not super().cancel():
             return False
         self._queue.forget(self)
         return True
+
+    def add_done_callback(self, fn: Callable[[Any], object]) -> None:
+        """Have a function called with the request once it has ended, however it did.
+
+        It is called in the thread that ends the request, or at once if that has happened; what it
+        raises is logged and harms nobody. From within it, `CompiledModel.submit` does not wait
+        while the queue is full, since the thread that would make room is the one that waits.
+        """
+        super().add_done_callback(partial(_contained, fn))
 
     def __await__(self) -> Generator[Any, None, dict[str, Any]]:
         # Loaded by those who await, and not by every import of crosschip.
@@ -93,13 +112,17 @@ class RequestQueue:
         self._name = name
         self._workers = workers
         self._capacity = capacity
-        self._lock = threading.Lock()
-        self._not_empty = threading.Condition(self._lock)
+        # Reentrant: the end of a model that is found to be garbage comes at any moment.
+        self._lock = threading.RLock()
+        # Wakes a worker that has nothing to do: cheaper than a condition, in the way of each call.
+        self._wakes: SimpleQueue[None] = SimpleQueue()
         self._not_full = threading.Condition(self._lock)
         self._deadlines_changed = threading.Condition(self._lock)
         self._heap: list[tuple[int, int, Request]] = []
-        self._deadlines: list[tuple[float, int, Request]] = []
+        # References only: what waits and runs is held elsewhere, and what has ended by nobody.
+        self._deadlines: list[tuple[float, int, ref[Request]]] = []
         self._waiting = 0
+        self._blocked = 0
         self._idle = 0
         self._count = 0
         self._closed = False
@@ -117,14 +140,15 @@ class RequestQueue:
             wait: whether to wait while the queue is full, at most until the deadline.
 
         Raises:
-            QueueFullError: the queue is full, and waiting was not allowed or was of no use.
+            QueueFullError: the queue is full, and waiting was not allowed or was of no use, or it
+                is one of its own threads that asks, in a callback.
             InputError: the queue has been closed, or `seconds` is no number.
         """
         seconds = _limit(seconds)
         deadline = None if seconds is None else time.monotonic() + seconds
         request = Request(self, work, priority, deadline)
         with self._lock:
-            if self._is_full():
+            if self._waiting >= self._capacity and not self._closed:
                 self._await_space(wait, seconds)
             if self._closed:
                 raise InputError("this compiled model has been closed; compile it again to run it")
@@ -133,9 +157,13 @@ class RequestQueue:
             heappush(self._heap, (-priority, self._count, request))
             if deadline is not None:
                 self._watch_deadline(deadline, request)
-            if self._waiting > self._idle and len(self._threads) < self._workers:
+            wake = self._idle > 0
+            if wake:
+                self._idle -= 1
+            elif len(self._threads) < self._workers:
                 self._start_worker()
-            self._not_empty.notify()
+        if wake:
+            self._wakes.put(None)
         return request
 
     def forget(self, request: Request) -> None:
@@ -158,17 +186,25 @@ class RequestQueue:
         """Take on nothing more, and let the threads end once what has been taken on is answered."""
         with self._lock:
             self._closed = True
-            for condition in (self._not_empty, self._not_full, self._deadlines_changed):
-                condition.notify_all()
+            self._not_full.notify_all()
+            self._deadlines_changed.notify_all()
+            idle, self._idle = self._idle, 0
+        for _ in range(idle):
+            self._wakes.put(None)
 
     def _is_full(self) -> bool:
         return self._waiting >= self._capacity and not self._closed
 
     def _await_space(self, wait: bool, seconds: float | None) -> None:
-        if not wait or not self._not_full.wait_for(lambda: not self._is_full(), seconds):
+        own = threading.current_thread() in self._threads
+        self._blocked += 1
+        room = wait and not own and self._not_full.wait_for(lambda: not self._is_full(), seconds)
+        self._blocked -= 1
+        if not room:
+            first = "submit less in callbacks" if own else "wait for results first"
             raise QueueFullError(
                 f"{self._waiting} requests wait already, and no more may (queue_size="
-                f"{self._capacity}); wait for results first, or compile with a longer queue"
+                f"{self._capacity}); {first}, or compile with a longer queue"
             )
 
     def _start_worker(self) -> None:
@@ -179,14 +215,14 @@ class RequestQueue:
 
     def _watch_deadline(self, deadline: float, request: Request) -> None:
         if len(self._deadlines) > 2 * (self._capacity + self._workers):
-            self._deadlines = [entry for entry in self._deadlines if not entry[2].done()]
+            self._deadlines = [entry for entry in self._deadlines if _is_open(entry[2]())]
             heapify(self._deadlines)
-        heappush(self._deadlines, (deadline, self._count, request))
+        heappush(self._deadlines, (deadline, self._count, ref(request)))
         if self._watch is None:
             name = f"{self._name}-deadlines"
             self._watch = threading.Thread(target=self._expire, name=name, daemon=True)
             self._watch.start()
-        elif self._deadlines[0][2] is request:
+        elif self._deadlines[0][1] == self._count:
             self._deadlines_changed.notify()
 
     def _drop(self, request: Request) -> bool:
@@ -195,7 +231,8 @@ class RequestQueue:
             return False
         request._work = None
         self._waiting -= 1
-        self._not_full.notify()
+        if self._blocked:
+            self._not_full.notify()
         if len(self._heap) > 2 * (self._capacity + self._workers):
             self._heap = [entry for entry in self._heap if entry[2]._work is not None]
             heapify(self._heap)
@@ -205,18 +242,16 @@ class RequestQueue:
         """The life of a worker."""
         while taken := self._take():
             request, work = taken
-            try:
-                result = work()
-            except BaseException as error:  # whoever waits for the answer is told, whatever it is
-                _settle(request.set_exception, error)
+            if request.is_late:
+                _settle(request.set_exception, _too_late(began=False))
             else:
-                _settle(request.set_result, result)
+                _answer(request, work)
             del request, work, taken
 
     def _take(self) -> tuple[Request, Work] | None:
         """The next request, which is running from now on; `None` if there will be no more."""
-        with self._lock:
-            while True:
+        while True:
+            with self._lock:
                 while self._heap:
                     request = heappop(self._heap)[2]
                     work = request._work
@@ -228,14 +263,13 @@ class RequestQueue:
                 if self._closed:
                     return None
                 self._idle += 1
-                self._not_empty.wait()
-                self._idle -= 1
+            self._wakes.get()
 
     def _expire(self) -> None:
         """The life of the thread that looks after deadlines."""
         while True:
             with self._lock:
-                while self._deadlines and self._deadlines[0][2].done():
+                while self._deadlines and not _is_open(self._deadlines[0][2]()):
                     heappop(self._deadlines)
                 if not self._deadlines:
                     if self._closed:
@@ -246,10 +280,42 @@ class RequestQueue:
                 if left > 0:
                     self._deadlines_changed.wait(left)
                     continue
-                request = heappop(self._deadlines)[2]
-                waited = self._drop(request)
-            state = "it was still waiting" if waited else "its run is left to end by itself"
-            _settle(request.set_exception, DeadlineError(f"the deadline has passed; {state}"))
+                request = heappop(self._deadlines)[2]()
+                waited = request is not None and self._drop(request)
+            if request is not None:
+                _settle(request.set_exception, _too_late(began=not waited))
+            del request
+
+
+def _answer(request: Request, work: Work) -> None:
+    """Run a request, and tell whoever waits for it; in time, or that it was too late."""
+    try:
+        result = work()
+    except BaseException as error:  # whatever it is, it is told
+        _settle(request.set_exception, error)
+    else:
+        if request.is_late:
+            _settle(request.set_exception, _too_late(began=True))
+        else:
+            _settle(request.set_result, result)
+
+
+def _too_late(*, began: bool) -> DeadlineError:
+    state = "its run is left to end by itself" if began else "it was still waiting"
+    return DeadlineError(f"the deadline has passed; {state}")
+
+
+def _is_open(request: Request | None) -> bool:
+    """Tell whether somebody has a request, and it has not ended."""
+    return request is not None and not request.done()
+
+
+def _contained(fn: Callable[[Any], object], request: Request) -> None:
+    """Call a callback; the thread that does so has other requests to see to."""
+    try:
+        fn(request)
+    except BaseException:  # foreign code: whatever it raises is its failure
+        logger.exception("a callback of a request failed")
 
 
 def _limit(seconds: object) -> float | None:

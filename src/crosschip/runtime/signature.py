@@ -13,7 +13,8 @@ from crosschip.ir.suggestion import meant
 from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.passes.specialize import bind
 from crosschip.runtime.arrays import as_array
-from crosschip.runtime.guard import shapes_of
+from crosschip.runtime.copies import Copied, Copies
+from crosschip.runtime.guard import call, shapes_of
 from crosschip.runtime.shapes.ranges import check_ranges
 
 _READY = 0x101
@@ -26,7 +27,24 @@ class Signature:
     Shapes are compared in full only when they differ from those of the call before.
     """
 
-    def __init__(self, model: Model, sizes: Sizes | None = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        sizes: Sizes | None = None,
+        copies: Copies | None = None,
+        *,
+        buffers: bool = False,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            model: whose inputs are checked.
+            sizes: the ranges that open sizes must keep to.
+            copies: where inputs are counted that had to be copied.
+            buffers: whether buffers of devices stay what they are; else they become arrays.
+        """
+        self._copies = copies or Copies()
+        self._buffers = buffers
         self._sizes = sizes or Sizes()
         self._operands = tuple(model.inputs.items())
         self._types = [operand.type for operand in model.inputs.values()]
@@ -93,11 +111,20 @@ class Signature:
     def _made(self, index: int, given: object) -> Any:
         name, operand = self._operands[index]
         if isinstance(given, Buffer):
-            return self._checked_buffer(index, given)
+            self._check_buffer(index, given)
+            if self._buffers and given.device is not None:
+                return given
+            array = call("a buffer", "handing out its elements", given.array)
+            if given.device is not None:
+                self._copies.add(Copied.INPUT, array)
+            given = array
         try:
-            return as_array(given, operand.type)
+            array = as_array(given, operand.type)
         except InputError as error:
             raise InputError(f"input {name!r} {error}") from error.__cause__
+        if isinstance(array, np.ndarray) and _is_copy(array, given):
+            self._copies.add(Copied.INPUT, array)
+        return array
 
     def sizes(self, shapes: Mapping[str, Sequence[int]]) -> dict[str, Dim]:
         """The named sizes of inputs of these shapes.
@@ -112,14 +139,13 @@ class Signature:
     def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
         self.sizes({name: shape for (name, _), shape in zip(self._operands, shapes, strict=True)})
 
-    def _checked_buffer(self, index: int, buffer: Buffer) -> Buffer:
+    def _check_buffer(self, index: int, buffer: Buffer) -> None:
         name, operand = self._operands[index]
         if buffer.element_type is not operand.type.element_type:
             raise InputError(
                 f"input {name!r} is a buffer of {buffer.element_type}, but the model takes "
                 f"{operand.type}; allocate one with allocate({name!r}, …)"
             )
-        return buffer
 
     def _wrong_names(self, inputs: Mapping[str, Any]) -> InputError:
         names = [name for name, _ in self._operands]
@@ -134,3 +160,16 @@ class Signature:
 
     def _listed(self) -> str:
         return ", ".join(f"{name}: {operand.type}" for name, operand in self._operands) or "none"
+
+
+def _is_copy(array: Array, given: object) -> bool:
+    """Tell whether an array has memory that what it was made of has not."""
+    root = _root(array)
+    return isinstance(root, np.ndarray) and root.flags.owndata and root is not _root(given)
+
+
+def _root(value: object) -> object:
+    """The owner of the memory that an array looks into."""
+    while isinstance(value, np.ndarray) and value.base is not None:
+        value = value.base
+    return value

@@ -23,6 +23,7 @@ import crosschip
 from crosschip.importers import load
 from crosschip.ir import DeviceError, InputError, Model, UnsupportedError
 from crosschip.ops.definition.serialization import from_bytes, to_bytes
+from crosschip.runtime.guard import GuardedProgram
 from crosschip.runtime.inputs import random_inputs
 
 HEADER = '<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]>'
@@ -215,6 +216,7 @@ def test_a_device_that_makes_something_else_is_at_fault(
     model, _ = imported(SEQUENCES, tmp_path)
     with crosschip.compile(model, "onnxruntime", cache=False) as compiled:
         for program in compiled._programs:
+            assert isinstance(program, GuardedProgram)
             made = {"float32": np.zeros((2, 3), np.float32), "object": junk}
             wrong = [made[str(type_.element_type)] for type_ in program._types]
             monkeypatch.setattr(program, "_run", lambda inputs, wrong=wrong: wrong)

@@ -23,10 +23,14 @@ def modes() -> Mapping[Performance, Mapping[str, str]]:
 
 
 def settings(options: Options, properties: Mapping[str, str]) -> Mapping[str, str]:
-    """All settings; what the caller has said of one thing comes before the performance mode."""
+    """All settings; what the caller has said of one thing comes before the performance mode.
+
+    Of several runs at once, none has more threads than its share of the cores.
+    """
     found = {THREADS: "0", SPINNING: "1", **modes().get(options.performance, {})}
-    if options.threads is not None:
-        found[THREADS] = str(options.threads)
+    each = options.threads_each
+    if each is not None and (each == options.threads or not 0 < int(found[THREADS]) < each):
+        found[THREADS] = str(each)
     if "spinning" in properties:
         found[SPINNING] = str(int(properties["spinning"] != "0"))
     return found

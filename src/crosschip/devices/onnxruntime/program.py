@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 import onnxruntime
+from onnxruntime import InferenceSession
 
 from crosschip.devices.onnxruntime import saved as layout
 from crosschip.devices.onnxruntime.embedding import (
@@ -46,7 +48,9 @@ VERSION: str = onnxruntime.__version__
 
 
 class OnnxRuntimeProgram(Program):
-    """A session; it may be run from many threads at once.
+    """A session, or several if runs that overlap have several threads each.
+
+    A session may be run from many threads at once, but they share what threads it has besides.
 
     Args:
         model: what it runs.
@@ -77,28 +81,32 @@ class OnnxRuntimeProgram(Program):
         self._places = [index for index, *_ in self._declared]
         self._accepted: object = None
         self._values = ortvalues(model)
-        self._session = settings.session(model, self._values, optimize=optimize)
-        inputs, made = self._session.get_inputs(), self._session.get_outputs()
+        session, *others = (
+            settings.session(model, self._values, optimize=optimize)
+            for _ in range(settings.sessions)
+        )
+        self._session = session
+        self._idle = [session, *others] if others else None
+        inputs, made = session.get_inputs(), session.get_outputs()
         self._inputs = [value.name for value in inputs]
         self._outputs = [value.name for value in made]
         self._is_plain = all_known([*inputs, *made])
         self._tensors_in = [is_tensor(value) for value in inputs]
         self._tensors_out = [is_tensor(value) for value in made]
+        self._all_tensors = all(self._tensors_in) and all(self._tensors_out)
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        return self.run_into(inputs, ())
+
+    def run_into(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> Sequence[Array]:
         if self._sizes is not None:
             nothing = self._sizes.check(inputs)
             if nothing is not None:
                 return nothing
-        try:
-            if self._is_plain:
-                outputs = self._run_arrays(inputs)
-            elif all(self._tensors_in) and all(self._tensors_out):
-                outputs = self._run_values(inputs)
-            else:
-                outputs = self._run_objects(inputs)
-        except Exception as error:
-            raise failure("failed while running", error) from error
+        if self._idle is None:
+            outputs = self._run(self._session, inputs, places)
+        else:
+            outputs = self._run_on_idle(self._idle, inputs, places)
         if self._declared:
             found = [(outputs[place].dtype, outputs[place].shape) for place in self._places]
             if found != self._accepted:
@@ -107,21 +115,71 @@ class OnnxRuntimeProgram(Program):
                 self._accepted = found
         return outputs if len(outputs) == self._count else outputs[: self._count]
 
-    def _run_arrays(self, inputs: Sequence[Array]) -> Sequence[Array]:
+    def _run_on_idle(
+        self,
+        idle: list[InferenceSession],
+        inputs: Sequence[Array],
+        places: Sequence[Array | None],
+    ) -> Sequence[Array]:
+        try:
+            session = idle.pop()
+        except IndexError:  # there are more runs at once than there should be
+            return self._run(self._session, inputs, places)
+        try:
+            return self._run(session, inputs, places)
+        finally:
+            idle.append(session)
+
+    def _run(
+        self,
+        session: InferenceSession,
+        inputs: Sequence[Array],
+        places: Sequence[Array | None],
+    ) -> Sequence[Array]:
+        try:
+            if places and self._is_plain and self._all_tensors:
+                return self._run_into_places(session, inputs, places)
+            if self._is_plain:
+                return self._run_arrays(session, inputs)
+            if self._all_tensors:
+                return self._run_values(session, inputs)
+            return self._run_objects(session, inputs)
+        except Exception as error:
+            raise failure("failed while running", error) from error
+
+    def _run_arrays(self, session: InferenceSession, inputs: Sequence[Array]) -> Sequence[Array]:
         feed = dict(zip(self._inputs, inputs, strict=True))
-        outputs: Sequence[Array] = self._session.run(self._outputs, feed)
+        outputs: Sequence[Array] = session.run(self._outputs, feed)
         return outputs
 
-    def _run_values(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        feed = dict(zip(self._inputs, map(ortvalue, inputs), strict=True))
-        return [array_of(v) for v in self._session.run_with_ort_values(self._outputs, feed)]
+    def _run_into_places(
+        self,
+        session: InferenceSession,
+        inputs: Sequence[Array],
+        places: Sequence[Array | None],
+    ) -> Sequence[Array]:
+        binding = session.io_binding()
+        for name, array in zip(self._inputs, inputs, strict=True):
+            binding.bind_ortvalue_input(name, ortvalue(array))
+        for name, place in zip_longest(self._outputs, places):
+            if place is None:
+                binding.bind_output(name)
+            else:
+                binding.bind_ortvalue_output(name, ortvalue(place))
+        session.run_with_iobinding(binding)
+        made = zip_longest(binding.get_outputs(), places)
+        return [array_of(value) if place is None else place for value, place in made]
 
-    def _run_objects(self, inputs: Sequence[Array]) -> Sequence[Array]:
+    def _run_values(self, session: InferenceSession, inputs: Sequence[Array]) -> Sequence[Array]:
+        feed = dict(zip(self._inputs, map(ortvalue, inputs), strict=True))
+        return [array_of(v) for v in session.run_with_ort_values(self._outputs, feed)]
+
+    def _run_objects(self, session: InferenceSession, inputs: Sequence[Array]) -> Sequence[Array]:
         feed = {
             name: ortvalue(value) if tensor and value.dtype != object else value
             for name, tensor, value in zip(self._inputs, self._tensors_in, inputs, strict=True)
         }
-        outputs: Sequence[Array] = self._session.run(self._outputs, feed)
+        outputs: Sequence[Array] = session.run(self._outputs, feed)
         return outputs
 
     def save(self) -> bytes:
@@ -131,7 +189,7 @@ class OnnxRuntimeProgram(Program):
         made: list[OnnxRuntimeProgram] = []
 
         def make(record: str) -> OnnxRuntimeProgram:
-            settings = replace(self._settings, record=record)
+            settings = replace(self._settings, record=record, sessions=1)
             made.append(
                 OnnxRuntimeProgram(self._model, settings, self._source, optimize=self._optimize)
             )
@@ -161,7 +219,7 @@ def compile(
     """
     payloads = payloads_of(model)
     precise = all(map(is_precise, payloads.values()))
-    settings = Settings(options.threads, spinning, precise, provider)
+    settings = Settings.of(options, spinning, precise, provider)
     optimize = provider is not None or not _survives_writing(model, payloads)
     give_back()
     onnx_model = _onnx_model(model, payloads)
@@ -237,7 +295,7 @@ def load(
         raise failure("has not saved this program", error) from error
     payloads = payloads_of(model)
     precise = all(map(is_precise, payloads.values()))
-    settings = Settings(options.threads, spinning, precise, provider)
+    settings = Settings.of(options, spinning, precise, provider)
     optimize = provider is not None or not _survives_writing(model, payloads)
     try:
         return OnnxRuntimeProgram(compiled, settings, model, optimize=optimize)

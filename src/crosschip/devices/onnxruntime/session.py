@@ -16,6 +16,7 @@ from onnxruntime import (
 from crosschip.devices.onnxruntime.failures import failure
 from crosschip.devices.onnxruntime.provided import provided, quiet_options
 from crosschip.devices.onnxruntime.providers import Provider
+from crosschip.hal import Options
 from crosschip.hal.onnx.model import EXTERNAL_BYTES, OnnxModel, aligned
 
 
@@ -30,6 +31,7 @@ class Settings:
         provider: the provider that runs all of a model; `None` for ONNX Runtime's own.
         record: the beginning of the path where sessions record their nodes' times; empty if they
             do not.
+        sessions: how many a program has.
     """
 
     threads: int | None
@@ -37,6 +39,20 @@ class Settings:
     precise: bool = True
     provider: Provider | None = None
     record: str = ""
+    sessions: int = 1
+
+    @classmethod
+    def of(
+        cls, options: Options, spinning: bool, precise: bool, provider: Provider | None
+    ) -> Settings:
+        """The settings for a caller's wishes.
+
+        The threads of a session are helpers of whoever calls it: if there are any, each run that
+        is under way has a session with helpers of its own.
+        """
+        threads = options.threads_each
+        sessions = 1 if threads == 1 or provider is not None else options.in_flight
+        return cls(threads, spinning, precise, provider, sessions=sessions)
 
     def optimized(self, model: OnnxModel) -> OnnxModel:
         """A model as ONNX Runtime optimizes it for this processor.

@@ -143,13 +143,14 @@ class Engine:
         """OpenVINO's own words for the options; a saved program keeps none of them."""
         config: dict[str, Any] = {
             **self.modes().get(options.performance, {}),
-            "PERFORMANCE_HINT": "LATENCY",
+            "PERFORMANCE_HINT": "LATENCY" if options.in_flight == 1 else "THROUGHPUT",
+            "NUM_STREAMS": options.in_flight,
             "INFERENCE_PRECISION_HINT": _PRECISIONS[options.precision],
         }
         if options.precision is Precision.FLOAT32:
             config["EXECUTION_MODE_HINT"] = "ACCURACY"
         if options.threads is not None:
-            config["INFERENCE_NUM_THREADS"] = options.threads
+            config["INFERENCE_NUM_THREADS"] = options.threads * options.in_flight
         return config
 
 
@@ -184,6 +185,9 @@ class OpenVinoProgram(Program):
         self._idle: list[_Request] = []
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        return self.run_into(inputs, ())
+
+    def run_into(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> Sequence[Array]:
         self._requirements.check_inputs(inputs)
         if self._sizes is not None:
             nothing = self._sizes.check(inputs)
@@ -194,7 +198,7 @@ class OpenVinoProgram(Program):
         except IndexError:
             request = _Request(self._compiled, self._requirements.open_sizes)
         try:
-            outputs = request.run(inputs)
+            outputs = request.run(inputs, places)
         except (RuntimeError, ValueError) as error:  # of NumPy, where sizes came out negative
             self._renew()
             raise failure("failed while running", error) from error
@@ -241,7 +245,8 @@ class _Request:
     With a single thread, `infer` swallows what goes wrong: it leaves outputs as they were, and what
     was left undone ends the process later. Started and waited for, a request reports it, at the
     price of some 10 microseconds. Where all sizes are known, only the first run needs that, which
-    allocates the memory.
+    allocates the memory. Where there are several streams, requests are always started: `infer`
+    may put two callers into one stream, while another has nothing to do.
 
     Args:
         compiled: what OpenVINO compiled.
@@ -250,9 +255,10 @@ class _Request:
 
     def __init__(self, compiled: openvino.CompiledModel, open_sizes: bool) -> None:
         self._request = compiled.create_infer_request()
+        several = compiled.get_property("NUM_STREAMS") > 1
         single = compiled.get_property("INFERENCE_NUM_THREADS") == 1
-        self._waits_always = single and open_sizes
-        self._waits = single
+        self._waits_always = several or (single and open_sizes)
+        self._waits = several or single
         self._own_inputs = [
             self._request.get_input_tensor(index) for index in range(len(compiled.inputs))
         ]
@@ -260,9 +266,12 @@ class _Request:
             (port.element_type, _initial_shape(port.partial_shape)) for port in compiled.outputs
         ]
 
-    def run(self, inputs: Sequence[Array]) -> list[Array]:
+    def run(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> list[Array]:
         request = self._request
         outputs = [openvino.Tensor(type, shape) for type, shape in self._outputs]
+        for index, place in enumerate(places):
+            if place is not None:
+                outputs[index] = shared_tensor(place)
         for index, array in enumerate(inputs):
             request.set_input_tensor(index, shared_tensor(array))
         for index, tensor in enumerate(outputs):
@@ -275,7 +284,12 @@ class _Request:
             request.infer(share_outputs=True)
         for index, tensor in enumerate(self._own_inputs):
             request.set_input_tensor(index, tensor)
-        return [array_of(tensor) for tensor in outputs]
+        made = [array_of(tensor) for tensor in outputs]
+        for index, place in enumerate(places):
+            if place is not None:
+                made[index] = place
+                request.set_output_tensor(index, openvino.Tensor(*self._outputs[index]))
+        return made
 
     def layers(self) -> Sequence[openvino.ProfilingInfo]:
         """The layers that were executed, with their mean times."""

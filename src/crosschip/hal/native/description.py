@@ -112,7 +112,7 @@ def options_in_c(options: Options) -> Any:
         {
             "size": ffi.sizeof("crosschip_options"),
             "precision": codes(Precision)[options.precision],
-            "threads": options.threads or 0,
+            "threads": options.threads_each or 0,
         },
     )
 

@@ -117,7 +117,8 @@ def _partitioned(
             f"them; add one to the devices, as in {first},reference"
         )
     found = matches(entries, sources)
-    _warn([entry for entry in entries if not found[entry]], sources, given)
+    unmatched_entries = [entry for entry in entries if not found[entry]]
+    warn_of_unmatched("partition", unmatched_entries, sources, given)
     for entry in entries:
         home = Home(hosts, f"kept off by line {entry.line} of the partition, {entry.text!r}")
         for source in found[entry]:
@@ -125,8 +126,17 @@ def _partitioned(
                 yield operation, home
 
 
-def _warn(entries: Sequence[Entry], sources: Sequence[Source], given: Model) -> None:
-    """Say which entries match nothing."""
+def warn_of_unmatched(
+    argument: str, entries: Sequence[Entry], sources: Sequence[Source], given: Model
+) -> None:
+    """Say which entries match nothing.
+
+    Args:
+        argument: the name of the configuration.
+        entries: those that match nothing.
+        sources: the operators of the model that is placed.
+        given: the model before passes.
+    """
     if not entries:
         return
     before = sources_of(given)
@@ -137,9 +147,9 @@ def _warn(entries: Sequence[Entry], sources: Sequence[Source], given: Model) -> 
             if gone[entry]
             else unmatched(entry, sources or before)
         )
-        logger.warning("partition, line %d: %s", entry.line, told)
+        logger.warning("%s, line %d: %s", argument, entry.line, told)
     if len(entries) > _TOLD:
-        logger.warning("partition: %d more lines match nothing", len(entries) - _TOLD)
+        logger.warning("%s: %d more lines match nothing", argument, len(entries) - _TOLD)
 
 
 def _pinned(

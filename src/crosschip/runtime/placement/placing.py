@@ -103,6 +103,8 @@ class Placement:
             where one offers nothing for the mode that the caller wants.
         assignment: who was chosen to run what.
         inside: the bodies of control flow, as they would be placed, by its index.
+        in_float: the names of the operations of a quantized model that compute in float32 because
+            the caller's configuration of mixed precision lists them.
     """
 
     def __init__(
@@ -126,6 +128,7 @@ class Placement:
         self.ways: tuple[str, ...] = ()
         self.choice: Choice | None = None
         self.settings: EngineSettings = {}
+        self.in_float: Sequence[str] = ()
         self.assignment = assignment
         self.inside = inside
         self.model, owners, dialects = _placed(given, assignment)

@@ -51,7 +51,7 @@ class Kept:
             whole=True,
         )
 
-    def load(self, in_flight: int, queue_size: int) -> CompiledModel | None:
+    def load(self, in_flight: int | None, queue_size: int) -> CompiledModel | None:
         """The compiled model; `None`, after a warning if there is cause, if there is none."""
         saved = self._store.read(self._entry)
         if saved is None:

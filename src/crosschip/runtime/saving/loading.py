@@ -39,7 +39,7 @@ def load_compiled(
     token: str | None = None,
     digest: str | None = None,
     devices: Sequence[Device] = (),
-    in_flight: int = 2,
+    in_flight: int | None = None,
     queue_size: int = 64,
 ) -> CompiledModel:
     """Load a compiled model that `CompiledModel.save` wrote; nothing is compiled.
@@ -56,7 +56,8 @@ def load_compiled(
         digest: the digest that the file must have, as `crosschip compile` prints it; any if `None`.
         devices: instances to use in place of those that would be opened by the same names; they
             stay the caller's to close.
-        in_flight: as for `compile`.
+        in_flight: how many requests of `CompiledModel.submit` run at once; if `None`, as many as
+            the model was compiled for, and at least two.
         queue_size: as for `compile`.
 
     Raises:
@@ -92,7 +93,7 @@ def load_file(
     file: Container,
     header: Header,
     devices: Mapping[str, GuardedDevice],
-    in_flight: int = 2,
+    in_flight: int | None = None,
     queue_size: int = 64,
 ) -> CompiledModel:
     """The compiled model of a file whose header has been read.

@@ -45,6 +45,7 @@ def describe(placement: Placement, models: list[Model]) -> dict[str, Any]:
         "problem": placement.problem,
         "choice": to_plain(placement.choice),
         "settings": to_plain(placement.settings),
+        "in_float": list(placement.in_float),
     }
 
 
@@ -81,6 +82,7 @@ def restore(plain: Mapping[str, Any], given: Model, models: Sequence[Model]) -> 
     placement.problem = str(plain["problem"])
     placement.choice = from_plain(Choice | None, plain["choice"])  # type: ignore[arg-type]
     placement.settings = from_plain(EngineSettings, plain["settings"])  # type: ignore[type-abstract]
+    placement.in_float = from_plain(tuple[str, ...], plain["in_float"])
     placement.check()
     if any(answers.simpler for answers in asked.values()):
         placement.model.verify()

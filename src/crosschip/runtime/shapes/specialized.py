@@ -10,6 +10,7 @@ import numpy as np
 
 from crosschip.hal import COMPLETED, Buffer, Device, Event, HostBuffer, Submission
 from crosschip.ir import Array, DeviceError, Dim, Model
+from crosschip.runtime.copies import Copies
 from crosschip.runtime.guard import bytes_of, call, shapes_of
 from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.shapes.fixing import Fixed, fixed
@@ -64,6 +65,7 @@ class SpecializedProgram(SegmentProgram):
         padding: Padding,
     ) -> None:
         self.name = name
+        self.copies = Copies()
         self.compile = compile
         # Buffers are worth keeping where they are only if the device has memory of its own.
         self.submits = type(device).allocate is not Device.allocate
@@ -164,6 +166,8 @@ class SpecializedProgram(SegmentProgram):
         if not model.model.operations:
             return _Specialization(model, None)
         compiled = self.compile(model.model)
+        for program in compiled.programs:
+            program.copies = self.copies
         with self._lock:
             past, count = self._past, len(compiled.programs)
             self._past = replace(

@@ -1,0 +1,64 @@
+"""Counting the values that are copied on their way through a compiled model."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from enum import Enum
+
+from crosschip.ir import Array
+
+
+class Copied(Enum):
+    """The places where the runtime may have to copy."""
+
+    INPUT = "input"
+    """An input is in a layout, byte order or place in memory that the device cannot read."""
+    BETWEEN = "between"
+    """A segment made what the next one cannot read where it is: in another device's memory, say."""
+    OUTPUT = "output"
+    """An output is an input or a constant, is in a device's memory, or goes into an array of the
+    caller's that its device could not write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How much was copied.
+
+    Attributes:
+        count: the number of copies.
+        bytes: their sizes, together; of text and of what is no tensor, nothing.
+    """
+
+    count: int = 0
+    bytes: int = 0
+
+
+class Copies:
+    """What has been copied, by place; may be added to and read from many threads at once.
+
+    Where memory is shared and inputs are in C order, nothing is.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._tallies = dict.fromkeys(Copied, Tally())
+
+    def add(self, place: Copied, array: Array) -> None:
+        """Count a copy of an array."""
+        size = int(getattr(array, "nbytes", 0))
+        with self._lock:
+            before = self._tallies[place]
+            self._tallies[place] = Tally(before.count + 1, before.bytes + size)
+
+    def __getitem__(self, place: Copied) -> Tally:
+        return self._tallies[place]
+
+    @property
+    def count(self) -> int:
+        """The number of copies, wherever they were made."""
+        return sum(tally.count for tally in self._tallies.values())
+
+    def __repr__(self) -> str:
+        told = (f"{p.value} {t.count} ({t.bytes} bytes)" for p, t in self._tallies.items())
+        return f"<Copies: {', '.join(told)}>"
