@@ -7,7 +7,7 @@ from collections import Counter
 from crosschip.ops import examples_of, faces_of, operators
 from crosschip.ops.definition.faces import NodeType
 from crosschip.ops.definition.translation import row_of
-from crosschip.ops.faces.common import NNADAPTER_CODES
+from crosschip.ops.faces.common import NNADAPTER_CODES, NNRT_CODES
 
 # In the order of their codes, from 0: nnadapter.h of Paddle Lite.
 NNADAPTER = """
@@ -53,9 +53,8 @@ def test_nnrt() -> None:
     assert {face.code: face.name for _, face in faces} == dict(enumerate(NNRT.split(), 1))
     for op, face in faces:
         slots = {slot.name for slot in op.slots}
-        assert set(face.inputs) <= slots, face
-        assert {slot for slot in face.parameters.values() if slot} <= slots, face
-        assert face.translation or all(face.parameters.values()), face
+        row = row_of(op, face.operands, face.given, NNRT_CODES)
+        assert {rule.slot for rule in (*row.operands, *row.given)} - {""} <= slots, face
 
 
 def test_the_driver_interface() -> None:

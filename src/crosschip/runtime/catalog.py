@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
 from enum import Enum
 from inspect import cleandoc, getdoc
 from typing import Any
 
 from crosschip.hal import Options
 from crosschip.ops import Operator, faces_of
-from crosschip.ops.definition.faces import NNAdapter
+from crosschip.ops.definition.faces import NNAdapter, NNRt
 from crosschip.ops.definition.slots import Parameter, Slot
 from crosschip.ops.definition.translation import row_of
-from crosschip.ops.faces.common import NNADAPTER_CODES
+from crosschip.ops.faces.common import NNADAPTER_CODES, NNRT_CODES
 from crosschip.runtime.coverage import coverage, parts_of
 from crosschip.runtime.guard import GuardedDevice
 
@@ -40,7 +39,7 @@ def describe(
         "onnx": list(faces.onnx),
         "faces": {
             "nnadapter": faces.nnadapter and _row(operator, faces.nnadapter),
-            "nnrt": [asdict(face) for face in faces.nnrt],
+            "nnrt": [_nnrt(operator, face) for face in faces.nnrt],
             "hdi": {node_type.name: node_type.value for node_type in faces.hdi},
         },
         "slots": [_slot(slot) for slot in operator.slots],
@@ -67,6 +66,18 @@ def _row(operator: type[Operator], face: NNAdapter) -> dict[str, Any]:
     row = row_of(operator, face.operands, face.given, NNADAPTER_CODES)
     operands = [rule.slot for rule in row.operands]
     return {"code": face.code, "operands": operands, "translation": row.text}
+
+
+def _nnrt(operator: type[Operator], face: NNRt) -> dict[str, Any]:
+    row = row_of(operator, face.operands, face.given, NNRT_CODES)
+    slots = [rule.slot for rule in row.operands]
+    return {
+        "code": face.code,
+        "name": face.name,
+        "inputs": slots[: len(face.inputs)],
+        "parameters": dict(zip(face.parameters, slots[len(face.inputs) :], strict=True)),
+        "translation": row.text,
+    }
 
 
 def _slot(slot: Slot) -> dict[str, Any]:

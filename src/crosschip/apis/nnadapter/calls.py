@@ -154,14 +154,16 @@ class _Writer:
         return None
 
     def _direct(self, code: NNAdapterOperationCode, row: Row, operation: Operator) -> None:
-        inputs, outputs, after = outward(row, operation)
-        for operand in (*inputs, *outputs):
+        found = outward(row, operation)
+        for operand in (*found.inputs, *found.outputs):
             if operand is not None:
                 operand_type(self._resolved(operand).type)  # refused before anything is written
-        read = tuple(None if operand is None else self._place(operand) for operand in inputs)
-        made = tuple(map(self._place, outputs))
+        for earlier in found.before:
+            self._operation(earlier)
+        read = tuple(None if operand is None else self._place(operand) for operand in found.inputs)
+        made = tuple(map(self._place, found.outputs))
         self._calls.operations.append(OperationCall(code, read, made))
-        for follower in after:
+        for follower in found.after:
             self._operation(follower)
 
     def _copied(self, operand: Operand) -> int:

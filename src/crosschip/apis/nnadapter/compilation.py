@@ -6,7 +6,7 @@ import logging
 import os
 from typing import Any, NamedTuple
 
-from crosschip.apis.nnadapter.buffers import octets
+from crosschip.apis.buffers import octets
 from crosschip.apis.nnadapter.context import NNAdapterContext
 from crosschip.apis.nnadapter.graph import NNAdapterModel
 from crosschip.apis.nnadapter.results import (

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from crosschip.apis.buffers import octets
 from crosschip.apis.nnadapter import operands as types
-from crosschip.apis.nnadapter.buffers import octets
 from crosschip.apis.nnadapter.compilation import NNAdapterCompilation, finished
 from crosschip.apis.nnadapter.results import (
     Handle,

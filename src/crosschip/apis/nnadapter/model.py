@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from crosschip.apis.buffers import octets
 from crosschip.apis.nnadapter import operands as types
-from crosschip.apis.nnadapter.buffers import octets
 from crosschip.apis.nnadapter.building import build, learn
 from crosschip.apis.nnadapter.context import NNAdapterContext
 from crosschip.apis.nnadapter.enumerations import (

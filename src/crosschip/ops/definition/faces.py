@@ -45,17 +45,22 @@ class NNRt:
     Attributes:
         code: its `OH_NN_OperationType`.
         name: what follows `OH_NN_OPS_` there.
-        inputs: the slots that its input tensors fill, in their order.
-        parameters: for each parameter tensor, by what follows `OH_NN_<name>_`, the slot that it
-            fills; empty where it fills none by itself and `translation` says what it does.
-        translation: what a face must do beyond passing operands on; empty if nothing.
+        inputs: its input tensors in order: the slot that each fills as it is, or the rule for it.
+        parameters: the same for each parameter tensor, by what follows `OH_NN_<name>_`; where one
+            reads what another has filled, it comes after that.
+        given: the rules for what neither tells.
     """
 
     code: int
     name: str
-    inputs: tuple[str, ...] = ("input",)
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    translation: str = ""
+    inputs: tuple[str | Rule, ...] = ("input",)
+    parameters: Mapping[str, str | Rule] = field(default_factory=dict)
+    given: tuple[Rule, ...] = ()
+
+    @property
+    def operands(self) -> tuple[str | Rule, ...]:
+        """The inputs, then the parameters."""
+        return (*self.inputs, *self.parameters.values())
 
 
 class NodeType(IntEnum):

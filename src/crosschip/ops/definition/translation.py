@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -59,13 +59,48 @@ class Outward:
 
     Attributes:
         operation: the operation.
-        builder: what standard operations are appended to that must follow it.
+        before: what standard operations are appended to that make what it reads.
+        after: what standard operations are appended to that must follow it.
         outputs: the operands that the other operator makes.
     """
 
     operation: Operator
-    builder: Builder
+    before: Builder
+    after: Builder
     outputs: list[Operand]
+
+    def follow(
+        self, output: int, type_: TensorType, operator: type[Operator], *arguments: object
+    ) -> None:
+        """Have the other operator make another operand, of which an operation makes the output.
+
+        Args:
+            output: the place of the output.
+            type_: what the other operator makes.
+            operator: the operation's; it reads that first.
+            arguments: what it reads after that.
+        """
+        made = self.outputs[output]
+        self.outputs[output] = Operand(f"{made.name}.{operator.type.lower()}", type_)
+        name = self.after.unique_name(operator.type.lower())
+        inputs = operator.bind(name, (self.outputs[output], *arguments), {})
+        self.after.append(operator(name, inputs, (made,)))
+
+
+class Expressed(NamedTuple):
+    """A standard operation, expressed by another system's operator.
+
+    Attributes:
+        inputs: the other operator's operands; `None` where one is left out.
+        outputs: the operands that it makes.
+        before: the standard operations that make what it reads of what the operation reads.
+        after: those that make the operation's own outputs of what it makes.
+    """
+
+    inputs: tuple[Operand | None, ...]
+    outputs: tuple[Operand, ...]
+    before: tuple[Operation, ...]
+    after: tuple[Operation, ...]
 
 
 class Rule:
@@ -81,6 +116,10 @@ class Rule:
     @property
     def text(self) -> str:
         return ""
+
+    def fits(self, operand: Operand | None, values: Sequence[Operand | None], use: Inward) -> bool:
+        """Tell whether this is the row for a use, where other rows have the same operator."""
+        return True
 
     def inward(self, operand: Operand | None, use: Inward) -> None:
         """Find what fills the slot.
@@ -111,14 +150,18 @@ class Passed(Rule):
         slot: the slot.
         numbers: for a choice or an element type, what their numbers are among ours.
         text: what the documentation says of the numbers.
+        default: what leaving it out means, where that is not what it means to the slot.
     """
 
     slot: str
     numbers: Mapping[int, int] | None = None
     text: str = ""
+    default: object = None
 
     def inward(self, operand: Operand | None, use: Inward) -> None:
         if operand is None:
+            if self.default is not None:
+                use.slots[self.slot] = self.default
             return
         slot = getattr(use.operator, self.slot)
         if isinstance(slot, Parameter):
@@ -196,20 +239,23 @@ class Written(Rule):
 
 @dataclass(frozen=True, slots=True)
 class TypeOfOutput(Rule):
-    """An element type that no operand tells: it is that of the output.
+    """An element type that no operand tells: it is that of an output.
 
     Args:
         slot: the slot.
+        output: the place of the output.
     """
 
     slot: str
+    output: int = 0
 
     @property
     def text(self) -> str:
         return f"`{self.slot}` is the element type of the output operand"
 
     def inward(self, operand: Operand | None, use: Inward) -> None:
-        use.slots[self.slot] = use.declared[0].element_type
+        if self.output < len(use.declared):
+            use.slots[self.slot] = use.declared[self.output].element_type
 
     def outward(self, use: Outward) -> Operand | None:
         return None
@@ -232,7 +278,24 @@ class Row:
     @property
     def text(self) -> str:
         """What is done beyond passing operands on, for documentation; empty if nothing."""
-        return "; ".join(rule.text for rule in (*self.operands, *self.given) if rule.text)
+        texts = [rule.text for rule in (*self.operands, *self.given) if rule.text]
+        return "; ".join(dict.fromkeys(texts))
+
+    def fits(self, values: Sequence[Operand | None], declared: Sequence[TensorType]) -> bool:
+        """Tell whether this is the row for a use, where other rows have the same operator.
+
+        Args:
+            values: the operands, as for `inward`.
+            declared: the types that the outputs are declared with.
+
+        Raises:
+            ModelError: there are too many operands, or too few.
+        """
+        use = Inward(Builder(), self.operator, declared)
+        return all(
+            rule.fits(own[0] if own else None, values, use)
+            for rule, own in _distributed(self.operands, values)
+        ) and all(rule.fits(None, values, use) for rule in self.given)
 
 
 def row_of(
@@ -289,6 +352,7 @@ def inward(
                 rule.inward(own[0], use)
         for rule in row.given:
             rule.inward(None, use)
+        declared = use.declared
     except ModelError as error:
         raise ModelError(f"{name!r}: {row.operator.type}.{error}") from None
     reals = any(isinstance(o, Operand) and o.type.quantization for o in _flat(use.slots))
@@ -302,23 +366,18 @@ def inward(
     return made
 
 
-def outward(
-    row: Row, operation: Operator
-) -> tuple[tuple[Operand | None, ...], tuple[Operand, ...], tuple[Operation, ...]]:
+def outward(row: Row, operation: Operator) -> Expressed:
     """Express an operation by another system's operator.
 
     Args:
         row: the other operator.
         operation: the operation.
 
-    Returns:
-        The other operator's operands, the operands that it makes, and the standard operations that
-        make the operation's own outputs of these; none if they are the same.
-
     Raises:
         UnsupportedError: it cannot be expressed; the message names the slot.
     """
-    use = Outward(operation, Builder(prefix=f"{operation.name}."), list(operation.outputs))
+    before, after = (Builder(prefix=f"{operation.name}.{place}.") for place in ("in", "out"))
+    use = Outward(operation, before, after, list(operation.outputs))
     told = {rule.slot for rule in (*row.operands, *row.given)}
     for slot, _ in operation.filled():
         if slot.name not in told:
@@ -331,7 +390,12 @@ def outward(
             values.append(rule.outward(use))
     for rule in row.given:
         rule.outward(use)
-    return tuple(values), tuple(use.outputs), tuple(use.builder.operations)
+    return Expressed(
+        tuple(values),
+        tuple(use.outputs),
+        tuple(before.operations),
+        tuple(reversed(after.operations)),
+    )
 
 
 def refusal(use: Outward, slot: str, why: str) -> UnsupportedError:

@@ -77,7 +77,12 @@ examples(Sigmoid, *_ACTIVATION)
 
 examples(Tanh, *_ACTIVATION)
 
-examples(HardSigmoid, *_ACTIVATION, example(input=random(2, 3), alpha=1 / 6, beta=0.25))
+examples(
+    HardSigmoid,
+    *_ACTIVATION,
+    example(input=random(2, 3), alpha=1 / 6, beta=0.25),
+    example(input=random(2, 3), alpha=1 / 6),
+)
 
 examples(HardSwish, *_ACTIVATION, example(input=random(2, 3), alpha=0.2, beta=0.25))
 

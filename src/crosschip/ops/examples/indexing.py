@@ -49,6 +49,12 @@ examples(
         updates=random(3, 2),
         reduction=Scatter.ADD,
     ),
+    example(
+        input=np.zeros((3, 2), np.float32),
+        indices=given([[2], [0], [2]]),
+        updates=random(3, 2),
+        reduction=Scatter.ADD,
+    ),
     *(
         example(
             input=random(4),

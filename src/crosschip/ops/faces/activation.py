@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from crosschip.ir import Operand
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal
+from crosschip.ops.faces.rules import (
+    ChannelsLast,
+    ChannelsLastOutput,
+    Fixed,
+    filled,
+    rank_of,
+)
 from crosschip.ops.standard.activation import (
     Celu,
     Elu,
@@ -26,6 +35,62 @@ from crosschip.ops.standard.activation import (
     Tanh,
     ThresholdedRelu,
 )
+from crosschip.ops.standard.layout import Reshape
+
+
+def _by_channel(use: Outward) -> bool:
+    """Whether the slopes run along axis 1 of the input."""
+    slope = use.operation.operand("slope")
+    return slope is not None and slope.type.shape is not None and len(slope.type.shape) == 1
+
+
+class SlopedInput(Rule):
+    """The input of slopes, which run along its last axis there."""
+
+    slot = "input"
+    text = "slopes run along the last axis"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        Passed(self.slot).inward(operand, use)
+
+    def outward(self, use: Outward) -> Operand | None:
+        rule: Rule = ChannelsLast(self.slot) if _by_channel(use) else Passed(self.slot)
+        return rule.outward(use)
+
+
+class Slope(Rule):
+    """Slopes, which run along the last axis there."""
+
+    slot = "slope"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        if operand is not None and rank_of(operand, self.slot) == 1:
+            rank = rank_of(filled(use, "input"), "input")
+            operand = use.builder.add(Reshape, operand, (*(1,) * (rank - 1), -1))
+        Passed(self.slot).inward(operand, use)
+
+    def outward(self, use: Outward) -> Operand | None:
+        operand = use.operation.operand(self.slot)
+        assert operand is not None, "there are slopes"
+        if _by_channel(use):
+            return operand
+        *leading, size = operand.type.shape or (None,)
+        if size is None or any(one != 1 for one in leading):
+            raise refusal(use, self.slot, "must run along one axis there")
+        return use.before.add(Reshape, operand, (-1,))
+
+
+class SlopedOutput(Rule):
+    """The output of slopes, turned as the input is."""
+
+    slot = ""
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        return
+
+    def outward(self, use: Outward) -> Operand | None:
+        return ChannelsLastOutput().outward(use) if _by_channel(use) else None
+
 
 faces(
     Relu,
@@ -53,7 +118,7 @@ faces(
 faces(
     PRelu,
     nnadapter=NNAdapter(59),
-    nnrt=(NNRt(46, "PRELU", ("input", "slope"), translation="slopes run along the last axis"),),
+    nnrt=(NNRt(46, "PRELU", (SlopedInput(), Slope()), given=(SlopedOutput(),)),),
     hdi=(NodeType.PRELU_FUSION,),
     onnx=("PRelu",),
 )
@@ -77,7 +142,7 @@ faces(
 faces(
     HardSigmoid,
     nnadapter=NNAdapter(36),
-    nnrt=(NNRt(107, "HARD_SIGMOID", translation="alpha is 1/6, beta 0.5"),),
+    nnrt=(NNRt(107, "HARD_SIGMOID", given=(Fixed("alpha", 1 / 6), Fixed("beta", 0.5))),),
     hdi=(NodeType.ACTIVATION,),
     onnx=("HardSigmoid",),
 )
@@ -118,7 +183,7 @@ faces(
 faces(
     Softmax,
     nnadapter=NNAdapter(77),
-    nnrt=(NNRt(30, "SOFTMAX", parameters={"AXIS": "axis"}),),
+    nnrt=(NNRt(30, "SOFTMAX", parameters={"AXIS": Passed("axis", default=-1)}),),
     hdi=(NodeType.SOFTMAX,),
     onnx=("Softmax",),
 )
@@ -126,7 +191,7 @@ faces(
 faces(
     LogSoftmax,
     nnadapter=NNAdapter(44),
-    nnrt=(NNRt(95, "LOG_SOFTMAX", parameters={"AXIS": "axis"}),),
+    nnrt=(NNRt(95, "LOG_SOFTMAX", parameters={"AXIS": Passed("axis", default=-1)}),),
     onnx=("LogSoftmax",),
 )
 

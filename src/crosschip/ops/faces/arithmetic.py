@@ -10,7 +10,13 @@ from crosschip.ir import ElementType, ModelError, Operand, constant
 from crosschip.ops.definition import quantized
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
 from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal
-from crosschip.ops.faces.common import PROMOTED
+from crosschip.ops.faces.rules import (
+    Case,
+    Combined,
+    LastAxis,
+    Promoted,
+    shape_known,
+)
 from crosschip.ops.standard.arithmetic import (
     Add,
     BiasAdd,
@@ -77,14 +83,40 @@ def bounded(number: float, element_type: ElementType) -> int:
     return low if number <= low else high if number >= high else int(number)
 
 
-FUSED = f"the activation is an OH_NN_FuseType, where RELU6 is 2; {PROMOTED}"
+_PAIR = ("input0", Promoted("input1", "input0"))
+
+
+def _eltwise(told: str, mode: int) -> NNRt:
+    written = np.array([mode], np.int8)
+    return NNRt(12, "ELTWISE", _PAIR, {"MODE": Case("MODE", told, mode.__eq__, written)})
+
+
+class ScaleBias(Rule):
+    """The summand of a scaling, which is needed there."""
+
+    slot = "bias"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        Passed(self.slot).inward(operand, use)
+
+    def outward(self, use: Outward) -> Operand | None:
+        operand, scale = (use.operation.operand(slot) for slot in ("bias", "scale"))
+        assert scale is not None, "there is a scale"
+        if operand is not None:
+            return operand
+        shape = shape_known(scale.type.shape)
+        if shape is None or scale.type.quantization is not None:
+            raise refusal(use, self.slot, "cannot be left out there")
+        zeros = np.zeros(shape, scale.type.element_type.dtype)
+        return constant(zeros, f"{use.operation.name}.bias")
+
 
 faces(
     Add,
     nnadapter=NNAdapter(3),
     nnrt=(
-        NNRt(1, "ADD", ("input0", "input1"), {"ACTIVATIONTYPE": "fuse_code"}, FUSED),
-        NNRt(12, "ELTWISE", ("input0", "input1"), {"MODE": ""}, "mode SUM (1) is this operator"),
+        NNRt(1, "ADD", _PAIR, {"ACTIVATIONTYPE": "fuse_code"}),
+        _eltwise("1", 1),
     ),
     hdi=(NodeType.ADD_FUSION, NodeType.ELTWISE),
     onnx=("Add",),
@@ -93,7 +125,7 @@ faces(
 faces(
     Sub,
     nnadapter=NNAdapter(83),
-    nnrt=(NNRt(38, "SUB", ("input0", "input1"), {"ACTIVATIONTYPE": "fuse_code"}, FUSED),),
+    nnrt=(NNRt(38, "SUB", _PAIR, {"ACTIVATIONTYPE": "fuse_code"}),),
     hdi=(NodeType.SUB_FUSION,),
     onnx=("Sub",),
 )
@@ -102,8 +134,8 @@ faces(
     Mul,
     nnadapter=NNAdapter(52),
     nnrt=(
-        NNRt(22, "MUL", ("input0", "input1"), {"ACTIVATION_TYPE": "fuse_code"}, FUSED),
-        NNRt(12, "ELTWISE", ("input0", "input1"), {"MODE": ""}, "mode PROD (0) is this operator"),
+        NNRt(22, "MUL", _PAIR, {"ACTIVATION_TYPE": "fuse_code"}),
+        _eltwise("0", 0),
     ),
     hdi=(NodeType.MUL_FUSION, NodeType.ELTWISE),
     onnx=("Mul",),
@@ -112,7 +144,7 @@ faces(
 faces(
     Div,
     nnadapter=NNAdapter(20),
-    nnrt=(NNRt(11, "DIV", ("input0", "input1"), {"ACTIVATIONTYPE": "fuse_code"}, FUSED),),
+    nnrt=(NNRt(11, "DIV", _PAIR, {"ACTIVATIONTYPE": "fuse_code"}),),
     hdi=(NodeType.DIV_FUSION,),
     onnx=("Div",),
 )
@@ -122,8 +154,11 @@ faces(
     nnadapter=NNAdapter(57),
     nnrt=(
         NNRt(
-            *(25, "POW", ("input0", "input1"), {"SCALE": "", "SHIFT": ""}),
-            f"the base is scale * input + shift; {PROMOTED}",
+            *(25, "POW", _PAIR),
+            {
+                "SCALE": Combined("input0", Mul, 1, "the base is multiplied by SCALE"),
+                "SHIFT": Combined("input0", Add, 0, "SHIFT is added to the base"),
+            },
         ),
     ),
     hdi=(NodeType.POW_FUSION,),
@@ -134,8 +169,8 @@ faces(
     Max,
     nnadapter=NNAdapter(48),
     nnrt=(
-        NNRt(20, "MAXIMUM", ("input0", "input1"), translation=PROMOTED),
-        NNRt(12, "ELTWISE", ("input0", "input1"), {"MODE": ""}, "mode MAX (2) is this operator"),
+        NNRt(20, "MAXIMUM", _PAIR),
+        _eltwise("2", 2),
     ),
     hdi=(NodeType.MAXIMUM, NodeType.ELTWISE),
     onnx=("Max",),
@@ -144,13 +179,13 @@ faces(
 faces(
     Min,
     nnadapter=NNAdapter(51),
-    nnrt=(NNRt(97, "MINIMUM", ("input0", "input1"), translation=PROMOTED),),
+    nnrt=(NNRt(97, "MINIMUM", _PAIR),),
     onnx=("Min",),
 )
 
 faces(
     SquaredDifference,
-    nnrt=(NNRt(34, "SQUARED_DIFFERENCE", ("input0", "input1"), translation=PROMOTED),),
+    nnrt=(NNRt(34, "SQUARED_DIFFERENCE", _PAIR),),
     hdi=(NodeType.SQUARED_DIFFERENCE,),
 )
 
@@ -170,7 +205,7 @@ faces(
 
 faces(
     BiasAdd,
-    nnrt=(NNRt(5, "BIAS_ADD", ("input", "bias")),),
+    nnrt=(NNRt(5, "BIAS_ADD", ("input", "bias"), given=(LastAxis(),)),),
     hdi=(NodeType.BIAS_ADD,),
 )
 
@@ -178,9 +213,8 @@ faces(
     Scale,
     nnrt=(
         NNRt(
-            *(26, "SCALE", ("input", "scale", "bias")),
+            *(26, "SCALE", ("input", "scale", ScaleBias())),
             {"AXIS": "axis", "ACTIVATIONTYPE": "fuse_code"},
-            FUSED,
         ),
     ),
     hdi=(NodeType.SCALE_FUSION,),
@@ -193,6 +227,6 @@ faces(
 
 faces(
     Mod,
-    nnrt=(NNRt(83, "MOD", ("input0", "input1"), translation=PROMOTED),),
+    nnrt=(NNRt(83, "MOD", _PAIR),),
     onnx=("Mod",),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.faces.rules import ChannelsLast, ChannelsLastOutput, Pairs
 from crosschip.ops.standard.blocks import (
     BatchToSpaceND,
     ChannelShuffle,
@@ -18,13 +19,29 @@ faces(
 
 faces(
     DepthToSpace,
-    nnrt=(NNRt(65, "DEPTH_TO_SPACE", parameters={"BLOCK_SIZE": "block_size", "MODE": "mode"}),),
+    nnrt=(
+        NNRt(
+            65,
+            "DEPTH_TO_SPACE",
+            inputs=(ChannelsLast("input"),),
+            parameters={"BLOCK_SIZE": "block_size", "MODE": "mode"},
+            given=(ChannelsLastOutput(),),
+        ),
+    ),
     onnx=("DepthToSpace",),
 )
 
 faces(
     SpaceToDepth,
-    nnrt=(NNRt(104, "SPACE_TO_DEPTH", parameters={"BLOCK_SIZE": "block_size"}),),
+    nnrt=(
+        NNRt(
+            104,
+            "SPACE_TO_DEPTH",
+            inputs=(ChannelsLast("input"),),
+            parameters={"BLOCK_SIZE": "block_size"},
+            given=(ChannelsLastOutput(),),
+        ),
+    ),
     onnx=("SpaceToDepth",),
 )
 
@@ -32,9 +49,9 @@ faces(
     BatchToSpaceND,
     nnrt=(
         NNRt(
-            *(4, "BATCH_TO_SPACE_ND"),
-            parameters={"BLOCKSIZE": "block_shape", "CROPS": "crops"},
-            translation="`crops` is flattened.",
+            *(4, "BATCH_TO_SPACE_ND", (ChannelsLast("input"),)),
+            parameters={"BLOCKSIZE": "block_shape", "CROPS": Pairs("crops")},
+            given=(ChannelsLastOutput(),),
         ),
     ),
     hdi=(NodeType.BATCH_TO_SPACE_ND,),
@@ -45,8 +62,7 @@ faces(
     nnrt=(
         NNRt(
             *(31, "SPACE_TO_BATCH_ND"),
-            parameters={"BLOCK_SHAPE": "block_shape", "PADDINGS": "pads"},
-            translation="`pads` is flattened.",
+            parameters={"BLOCK_SHAPE": "block_shape", "PADDINGS": Pairs("pads")},
         ),
     ),
     hdi=(NodeType.SPACE_TO_BATCH_ND,),

@@ -19,7 +19,23 @@ Each maps their numbers to the ones of our enumeration. Where several of theirs 
 first is the one that is written.
 """
 
-PROMOTED = "operands of two types become the wider of them"
+_NNRT_TYPES = (
+    *(ElementType.BOOL, ElementType.INT8, ElementType.INT16, ElementType.INT32, ElementType.INT64),
+    *(ElementType.UINT8, ElementType.UINT16, ElementType.UINT32, ElementType.UINT64),
+    *(ElementType.FLOAT16, ElementType.FLOAT32, ElementType.FLOAT64),
+)
+_DRIVERS_NUMBERS = (30, 32, 33, 34, 35, 37, 38, 39, 40, 42, 43, 44)
+
+NNRT_CODES: Codes = {
+    Fuse: {0: Fuse.NONE, 1: Fuse.RELU, 2: Fuse.RELU6},
+    PadMode: {0: PadMode.CONSTANT, 1: PadMode.REFLECT, 2: PadMode.SYMMETRIC},
+    ElementType: {
+        **{number: type_.code for number, type_ in enumerate(_NNRT_TYPES, 1)},
+        **{number: type_.code for number, type_ in zip(_DRIVERS_NUMBERS, _NNRT_TYPES, strict=True)},
+    },
+}
+"""OH_NN_FuseType, the modes of PAD, and OH_NN_DataType with the numbers that drivers have for the
+same types."""
 
 NNADAPTER_CODES: Codes = {
     AutoPad: {0: AutoPad.NONE, 1: AutoPad.SAME, 2: AutoPad.VALID},

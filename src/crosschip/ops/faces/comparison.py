@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
-from crosschip.ops.faces.common import PROMOTED
+from crosschip.ops.faces.rules import PlainOutput, Promoted
 from crosschip.ops.standard.comparison import (
     Equal,
     Greater,
@@ -13,32 +13,33 @@ from crosschip.ops.standard.comparison import (
     NotEqual,
 )
 
-COMPARED = f"{PROMOTED}; the output's quantization means nothing"
+_PAIR = ("input0", Promoted("input1", "input0"))
+_PLAIN = (PlainOutput(),)
 
 faces(
     Equal,
     nnadapter=NNAdapter(21),
-    nnrt=(NNRt(70, "EQUAL", ("input0", "input1"), translation=COMPARED),),
+    nnrt=(NNRt(70, "EQUAL", _PAIR, given=_PLAIN),),
     onnx=("Equal",),
 )
 
 faces(
     NotEqual,
     nnadapter=NNAdapter(54),
-    nnrt=(NNRt(72, "NOT_EQUAL", ("input0", "input1"), translation=COMPARED),),
+    nnrt=(NNRt(72, "NOT_EQUAL", _PAIR, given=_PLAIN),),
 )
 
 faces(
     Less,
     nnadapter=NNAdapter(41),
-    nnrt=(NNRt(61, "LESS", ("input0", "input1"), translation=COMPARED),),
+    nnrt=(NNRt(61, "LESS", _PAIR, given=_PLAIN),),
     onnx=("Less",),
 )
 
 faces(
     LessEqual,
     nnadapter=NNAdapter(42),
-    nnrt=(NNRt(18, "LESS_EQUAL", ("input0", "input1"), translation=COMPARED),),
+    nnrt=(NNRt(18, "LESS_EQUAL", _PAIR, given=_PLAIN),),
     hdi=(NodeType.LESS_EQUAL,),
     onnx=("LessOrEqual",),
 )
@@ -46,13 +47,13 @@ faces(
 faces(
     Greater,
     nnadapter=NNAdapter(32),
-    nnrt=(NNRt(71, "GREATER", ("input0", "input1"), translation=COMPARED),),
+    nnrt=(NNRt(71, "GREATER", _PAIR, given=_PLAIN),),
     onnx=("Greater",),
 )
 
 faces(
     GreaterEqual,
     nnadapter=NNAdapter(33),
-    nnrt=(NNRt(73, "GREATER_EQUAL", ("input0", "input1"), translation=COMPARED),),
+    nnrt=(NNRt(73, "GREATER_EQUAL", _PAIR, given=_PLAIN),),
     onnx=("GreaterOrEqual",),
 )

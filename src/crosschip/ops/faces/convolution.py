@@ -2,25 +2,115 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
+
+from crosschip.ir import Array, ModelError, Operand, constant
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal
+from crosschip.ops.faces.rules import (
+    ChannelsLast,
+    ChannelsLastOutput,
+    Padding,
+    PaddingMode,
+    ProductBias,
+    filled,
+    number,
+    transposed,
+    value_in,
+)
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
 
-_NHWC = "input and output are NHWC; the weight is [C_out, kernel_h, kernel_w, C_in / group]"
 
-_PAD_MODE = "PAD_MODE 0 is SAME, 1 and 2 are VALID; with PAD, auto_pad is NONE"
+class ChannelwiseGroups(Rule):
+    """A group for each channel of the input."""
 
-_INT8_BIAS = "an int32 bias has no quantization parameters: its scale is input's times weight's"
+    slot = "group"
+    text = "`group` is the number of channels of the input"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        channels = (filled(use, "input").type.shape or (None, None))[1]
+        if not isinstance(channels, int):
+            raise ModelError("input: must have a known number of channels")
+        use.slots[self.slot] = channels
+
+    def outward(self, use: Outward) -> Operand | None:
+        channels = (use.operation.inputs[0].type.shape or (None, None))[1]  # type: ignore[union-attr]
+        if value_in(use, self.slot) != channels:
+            raise refusal(use, self.slot, "has no operand there, and is not that of the channels")
+        return None
 
 
-def _nnrt_parameters(*more: tuple[str, str]) -> dict[str, str]:
-    shared = {
-        "STRIDES": "strides",
-        "PAD": "pads",
-        "DILATION": "dilations",
-        "PAD_MODE": "auto_pad",
-        "ACTIVATION_TYPE": "fuse_code",
-    }
-    return {**shared, **dict(more)}
+class TransposedFilter(Rule):
+    """The filter of a transposed convolution: [C_out, kernel_h, kernel_w, C_in / group] there."""
+
+    slot = "filter"
+    text = "`filter` is [C_out, kernel_h, kernel_w, C_in / group]"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        Passed(self.slot).inward(operand, use)
+
+    def outward(self, use: Outward) -> Operand | None:
+        operand = use.operation.operand(self.slot)
+        assert operand is not None, "there is a filter"
+        count = int(value_in(use, "group").item())
+        if count == 1:
+            return transposed(use.before, operand, (1, 2, 3, 0))
+        array = _constant(operand)
+        if array is None:
+            raise refusal(use, self.slot, "must be constant there, as there are groups")
+        inputs, per_group, height, width = array.shape
+        parts = array.reshape(count, inputs // count, per_group, height, width)
+        turned = parts.transpose(0, 2, 3, 4, 1)
+        shape = (count * per_group, height, width, inputs // count)
+        return constant(turned.reshape(shape), operand.name, operand.type.quantization)
+
+
+class TurnedFilter(Rule):
+    """The filter of a transposed convolution, once the groups are known."""
+
+    slot = ""
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        operand = filled(use, "filter")
+        group = use.slots.get("group")
+        count = 1 if not isinstance(group, Operand) else int(number(group, "group"))
+        if count == 1:
+            use.slots["filter"] = transposed(use.builder, operand, (3, 0, 1, 2))
+            return
+        array = _constant(operand)
+        if array is None or array.shape[0] % count:
+            raise ModelError("filter: with groups, must be constant, and C_out a multiple of them")
+        out, height, width, per_group = array.shape
+        parts = array.reshape(count, out // count, height, width, per_group)
+        turned = parts.transpose(0, 4, 1, 2, 3)
+        shape = (count * per_group, out // count, height, width)
+        use.slots["filter"] = constant(
+            turned.reshape(shape), operand.name, operand.type.quantization
+        )
+
+    def outward(self, use: Outward) -> Operand | None:
+        return None
+
+
+def _constant(operand: Operand) -> Array | None:
+    """The elements of a constant with one scale at most."""
+    scales = operand.type.quantization
+    if operand.value is None or (scales is not None and scales.axis is not None):
+        return None
+    return np.asarray(operand.value)
+
+
+_PARAMETERS: Mapping[str, str | Rule] = {
+    "STRIDES": "strides",
+    "PAD": Padding(),
+    "DILATION": "dilations",
+    "PAD_MODE": PaddingMode(),
+    "ACTIVATION_TYPE": "fuse_code",
+}
+_INPUTS = (ChannelsLast("input"), ChannelsLast("filter"), ProductBias("filter"))
+_OUTPUT = ChannelsLastOutput()
 
 
 faces(
@@ -30,16 +120,16 @@ faces(
         NNRt(
             8,
             "CONV2D",
-            inputs=("input", "filter", "bias"),
-            parameters=_nnrt_parameters(("GROUP", "group")),
-            translation=f"{_NHWC}; {_PAD_MODE}; {_INT8_BIAS}",
+            inputs=_INPUTS,
+            parameters={**_PARAMETERS, "GROUP": "group"},
+            given=(_OUTPUT,),
         ),
         NNRt(
             10,
             "DEPTHWISE_CONV2D_NATIVE",
-            inputs=("input", "filter", "bias"),
-            parameters=_nnrt_parameters(),
-            translation=f"{_NHWC}; group is C_in; {_PAD_MODE}; {_INT8_BIAS}",
+            inputs=_INPUTS,
+            parameters=_PARAMETERS,
+            given=(ChannelwiseGroups(), _OUTPUT),
         ),
     ),
     hdi=(NodeType.CONV2D_FUSION,),
@@ -53,9 +143,13 @@ faces(
         NNRt(
             9,
             "CONV2D_TRANSPOSE",
-            inputs=("input", "filter", "bias"),
-            parameters=_nnrt_parameters(("OUTPUT_PADDINGS", "output_padding"), ("GROUP", "group")),
-            translation=f"{_NHWC}; {_PAD_MODE}; {_INT8_BIAS}",
+            inputs=(
+                ChannelsLast("input"),
+                TransposedFilter(),
+                ProductBias("filter"),
+            ),
+            parameters={**_PARAMETERS, "OUTPUT_PADDINGS": "output_padding", "GROUP": "group"},
+            given=(TurnedFilter(), _OUTPUT),
         ),
     ),
     hdi=(NodeType.CONV2D_TRANSPOSE_FUSION,),

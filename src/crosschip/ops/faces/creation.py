@@ -2,13 +2,103 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from crosschip.ir import ElementType, ModelError, Operand, constant
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.translation import Inward, Outward, Rule, TypeOfOutput, refusal
+from crosschip.ops.faces.common import NNRT_CODES
+from crosschip.ops.faces.rules import filled, number, type_number
 from crosschip.ops.standard.creation import Fill, FillLike, OneHot, Range, Rank, ShapeOf
+
+
+class Unwritten(Rule):
+    """The number of the element type of a value; the value is read with it."""
+
+    slot = ""
+    text = "VALUE is float32 and becomes DATA_TYPE"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        codes = NNRT_CODES[ElementType]
+        declared = use.declared[0].element_type.code
+        code = declared if operand is None else codes.get(int(number(operand, "DATA_TYPE")))
+        if code is None:
+            raise ModelError("DATA_TYPE: there is no such type")
+        use.slots["dtype"] = code
+
+    def outward(self, use: Outward) -> Operand | None:
+        return type_number(use, use.outputs[0].type)
+
+
+class TypedValue(Rule):
+    """The value of a constant of some type, which is float32 there."""
+
+    slot = "value"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        dtype = ElementType.from_code(int(str(use.slots.pop("dtype")))).dtype
+        found = 0.0 if operand is None else number(operand, "VALUE")
+        use.slots[self.slot] = constant(np.array(found).astype(dtype), "value")
+
+    def outward(self, use: Outward) -> Operand | None:
+        operand = use.operation.operand(self.slot)
+        if operand is None or operand.value is None or operand.type.quantization is not None:
+            raise refusal(use, self.slot, "there is no number for what is not a constant real")
+        array = np.asarray(operand.value).reshape(-1)
+        if not np.array_equal(array.astype(np.float32), array):
+            raise refusal(use, self.slot, f"there is no number for {array.item()}")
+        return constant(array.astype(np.float32), f"{use.operation.name}.value")
+
+
+class Pattern(Rule):
+    """A tensor of which only the element type matters."""
+
+    slot = ""
+    text = "start, end and step have the element type of the input, of which nothing else matters"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        if operand is None:
+            raise ModelError("input: is missing")
+        use.slots["start"] = operand
+
+    def outward(self, use: Outward) -> Operand | None:
+        return use.operation.operand("start")
+
+
+class Bound(Rule):
+    """One of the three numbers of a range, an integer there.
+
+    Args:
+        slot: the slot.
+        default: what leaving it out means.
+    """
+
+    def __init__(self, slot: str, default: int = 0) -> None:
+        self.slot = slot
+        self._default = default
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        pattern = filled(use, "start")
+        found = self._default if operand is None else number(operand, self.slot)
+        array = np.array(found).astype(pattern.type.element_type.dtype)
+        if self.slot == "start":
+            use.slots |= {"end": pattern, "step": pattern}
+        use.slots[self.slot] = constant(array, self.slot)
+
+    def outward(self, use: Outward) -> Operand | None:
+        operand = use.operation.operand(self.slot)
+        if operand is None or operand.value is None or operand.type.quantization is not None:
+            raise refusal(use, self.slot, "there is no number for what is not a constant")
+        found = np.asarray(operand.value).item()
+        if found != int(found):
+            raise refusal(use, self.slot, f"there is no number for {found}")
+        return constant(np.array([int(found)], np.int64), operand.name)
+
 
 faces(
     ShapeOf,
     nnadapter=NNAdapter(73),
-    nnrt=(NNRt(27, "SHAPE", translation="The output is int32."),),
+    nnrt=(NNRt(27, "SHAPE", given=(TypeOfOutput("dtype"),)),),
     hdi=(NodeType.SHAPE,),
     onnx=("Shape",),
 )
@@ -25,8 +115,7 @@ faces(
         NNRt(14, "FILL", ("value", "shape")),
         NNRt(
             *(68, "CONSTANT_OF_SHAPE", ("shape",)),
-            parameters={"DATA_TYPE": "", "VALUE": "value"},
-            translation="VALUE is float32 and becomes DATA_TYPE.",
+            parameters={"DATA_TYPE": Unwritten(), "VALUE": TypedValue()},
         ),
     ),
     hdi=(NodeType.FILL,),
@@ -43,10 +132,8 @@ faces(
     nnadapter=NNAdapter(61),
     nnrt=(
         NNRt(
-            *(66, "RANGE", ()),
-            parameters={"START": "start", "LIMIT": "end", "DELTA": "step"},
-            translation="The three become the element type of the input, of which nothing else "
-            "matters.",
+            *(66, "RANGE", (Pattern(),)),
+            parameters={"START": Bound("start"), "LIMIT": Bound("end"), "DELTA": Bound("step", 1)},
         ),
     ),
     onnx=("Range",),

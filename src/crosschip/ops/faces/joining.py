@@ -2,13 +2,56 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from crosschip.ir import ModelError, Operand, constant
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule
+from crosschip.ops.faces.rules import filled, number
 from crosschip.ops.standard.joining import Concat, Meshgrid, Split, Stack, Unstack
+
+
+class AsManyOutputs(Rule):
+    """How many entries there are, which the outputs tell."""
+
+    slot = "num"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        use.slots[self.slot] = len(use.declared)
+
+    def outward(self, use: Outward) -> Operand | None:
+        return None
+
+
+class EqualPieces(Rule):
+    """How many pieces of equal size there are, where no sizes are given."""
+
+    slot = ""
+    text = "without SIZE_SPLITS, there are OUTPUT_NUM pieces of equal size"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        listed = use.slots.get("split")
+        if isinstance(listed, Operand) and listed.type.shape != (0,):
+            return
+        count = len(use.declared) if operand is None else int(number(operand, "OUTPUT_NUM"))
+        axis = use.slots["axis"]
+        place = int(number(axis, "axis")) if isinstance(axis, Operand) else 0
+        shape = filled(use, "input").type.shape or ()
+        if not -len(shape) <= place < len(shape) or not isinstance(size := shape[place], int):
+            raise ModelError("input: must have a known size on the axis")
+        if count < 1 or size % count:
+            raise ModelError(f"split: {size} is not {count} pieces of equal size")
+        use.slots["split"] = (size // count,) * count
+
+    def outward(self, use: Outward) -> Operand | None:
+        count = np.array([len(use.outputs)], np.int32)
+        return constant(count, f"{use.operation.name}.output_num")
+
 
 faces(
     Concat,
     nnadapter=NNAdapter(13),
-    nnrt=(NNRt(7, "CONCAT", ("parts",), {"AXIS": "axis"}),),
+    nnrt=(NNRt(7, "CONCAT", ("parts",), {"AXIS": Passed("axis", default=0)}),),
     hdi=(NodeType.CONCAT,),
     onnx=("Concat",),
 )
@@ -26,8 +69,11 @@ faces(
     nnrt=(
         NNRt(
             *(32, "SPLIT"),
-            parameters={"AXIS": "axis", "OUTPUT_NUM": "", "SIZE_SPLITS": "split"},
-            translation="Without SIZE_SPLITS, OUTPUT_NUM pieces of equal size.",
+            parameters={
+                "AXIS": Passed("axis", default=0),
+                "SIZE_SPLITS": "split",
+                "OUTPUT_NUM": EqualPieces(),
+            },
         ),
     ),
     hdi=(NodeType.SPLIT,),
@@ -37,7 +83,7 @@ faces(
 faces(
     Unstack,
     nnadapter=NNAdapter(91),
-    nnrt=(NNRt(57, "UNSTACK", parameters={"AXIS": "axis"}),),
+    nnrt=(NNRt(57, "UNSTACK", parameters={"AXIS": "axis"}, given=(AsManyOutputs(),)),),
 )
 
 faces(

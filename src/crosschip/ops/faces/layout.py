@@ -2,8 +2,48 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from crosschip.ir import ModelError, Operand, constant
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.translation import Inward, Outward, Rule, refusal
+from crosschip.ops.faces.rules import OneAxis, Told, filled, number, rank_of, value_in
 from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
+
+
+class FirstOfSecond(Rule):
+    """The first of the axes that become the second of two; those before it become the first."""
+
+    slot = "start_axis"
+    text = "the axes before AXIS become one, and those from it on another"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        input = filled(use, "input")
+        rank = rank_of(input, "input")
+        axis = 1 if operand is None else int(number(operand, "axis"))
+        axis += rank if axis < 0 else 0
+        if not 0 <= axis <= rank:
+            raise ModelError(f"axis: is {axis}, but there are {rank} axes")
+        if axis == 0:
+            use.slots |= {"start_axis": 0, "end_axis": -1}
+            use.finishing.append(lambda made: (use.builder.add(Unsqueeze, made[0], (0,)),))
+            return
+        tail = (Unsqueeze, (-1,)) if axis == rank else (Flatten, axis, -1)
+        use.slots["input"] = use.builder.add(tail[0], input, *tail[1:])
+        use.slots |= {"start_axis": 0, "end_axis": axis - 1}
+
+    def outward(self, use: Outward) -> Operand | None:
+        rank = len((use.operation.inputs[0].type.shape if use.operation.inputs[0] else None) or ())
+        start, end = (int(value_in(use, slot).item()) for slot in ("start_axis", "end_axis"))
+        start, end = (axis + rank if axis < 0 else axis for axis in (start, end))
+        if rank > 1 and (start, end) == (1, rank - 1):
+            axis = 1
+        elif rank > 1 and (start, end) == (0, rank - 2):
+            axis = rank - 1
+        else:
+            raise refusal(use, self.slot, f"there is no number for the axes {start} to {end}")
+        return constant(np.array([axis], np.int64), f"{use.operation.name}.axis")
+
 
 faces(
     Reshape,
@@ -33,7 +73,7 @@ faces(
     Unsqueeze,
     nnadapter=NNAdapter(90),
     nnrt=(
-        NNRt(13, "EXPAND_DIMS", ("input", "axes"), translation="The axis becomes a list of one."),
+        NNRt(13, "EXPAND_DIMS", ("input", OneAxis())),
         NNRt(55, "UNSQUEEZE", parameters={"AXIS": "axes"}),
     ),
     hdi=(NodeType.EXPAND_DIMS, NodeType.UNSQUEEZE),
@@ -46,9 +86,8 @@ faces(
     nnrt=(
         NNRt(
             *(64, "FLATTEN"),
-            parameters={"AXIS": ""},
-            translation="Two of them make the two axes: from 0 to before AXIS, then from 1 to the "
-            "last; with AXIS 0, the whole is flattened and given a first axis of size 1.",
+            parameters={"AXIS": FirstOfSecond()},
+            given=(Told("end_axis"),),
         ),
     ),
     onnx=("Flatten",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosschip.ops.definition.faces import NNAdapter, NNRt, faces
-from crosschip.ops.faces.common import PROMOTED
+from crosschip.ops.faces.rules import Promoted
 from crosschip.ops.standard.logical import (
     And,
     BitShift,
@@ -16,6 +16,8 @@ from crosschip.ops.standard.logical import (
     Where,
     Xor,
 )
+
+_CHOSEN = ("condition", "input0", Promoted("input1", "input0"))
 
 faces(
     Not,
@@ -48,8 +50,8 @@ faces(
     Where,
     nnadapter=NNAdapter(92),
     nnrt=(
-        NNRt(62, "SELECT", ("condition", "input0", "input1"), translation=PROMOTED),
-        NNRt(87, "WHERE", ("condition", "input0", "input1"), translation=PROMOTED),
+        NNRt(62, "SELECT", _CHOSEN),
+        NNRt(87, "WHERE", _CHOSEN),
     ),
     onnx=("Where",),
 )

@@ -2,8 +2,60 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from crosschip.ir import ModelError, Operand, constant
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.translation import Inward, Outward, Rule
+from crosschip.ops.faces.rules import ActivationAfter, ProductBias, filled, number
+from crosschip.ops.standard.layout import Flatten
 from crosschip.ops.standard.matrix import Det, FullyConnected, MatMul
+
+
+class UsesAxis(Rule):
+    """A flag that the input is flattened from an axis on; that follows it."""
+
+    slot = ""
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        use.slots["axis"] = None if operand is None else bool(number(operand, "USE_AXIS"))
+
+    def outward(self, use: Outward) -> Operand | None:
+        return None
+
+
+class FlattenedFrom(Rule):
+    """The axis from which on the input is flattened, if it is."""
+
+    slot = ""
+    text = "with AXIS or USE_AXIS, the input is flattened from AXIS, 0 by default, on"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        used = use.slots.pop("axis")
+        if operand is not None and used is False:
+            raise ModelError("AXIS: is given, but USE_AXIS is false")
+        if operand is not None or used:
+            axis = 0 if operand is None else int(number(operand, "AXIS"))
+            use.slots["input"] = use.builder.add(Flatten, filled(use, "input"), axis, -1)
+
+    def outward(self, use: Outward) -> Operand | None:
+        return None
+
+
+class HasBias(Rule):
+    """A flag that there is a bias; left out, there is one if it is given."""
+
+    slot = ""
+    text = "without HAS_BIAS, `bias` is not looked at"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        if operand is not None and not number(operand, "HAS_BIAS"):
+            use.slots.pop("bias", None)
+
+    def outward(self, use: Outward) -> Operand | None:
+        there = use.operation.operand("bias") is not None
+        return constant(np.array([there]), f"{use.operation.name}.has_bias")
+
 
 faces(
     MatMul,
@@ -11,8 +63,11 @@ faces(
     nnrt=[
         NNRt(
             *(19, "MATMUL", ("x", "y")),
-            {"TRANSPOSE_A": "transpose_x", "TRANSPOSE_B": "transpose_y", "ACTIVATION_TYPE": ""},
-            "An ACTIVATION_TYPE becomes an operator after this.",
+            {
+                "TRANSPOSE_A": "transpose_x",
+                "TRANSPOSE_B": "transpose_y",
+                "ACTIVATION_TYPE": ActivationAfter(),
+            },
         )
     ],
     hdi=[NodeType.MATMUL_FUSION],
@@ -24,10 +79,14 @@ faces(
     nnadapter=NNAdapter(29),
     nnrt=[
         NNRt(
-            *(15, "FULL_CONNECTION", ("input", "weight", "bias")),
-            {"AXIS": "", "ACTIVATION_TYPE": "fuse_code", "HAS_BIAS": "", "USE_AXIS": ""},
-            "With USE_AXIS, the input is first flattened from AXIS on. Without HAS_BIAS there is "
-            "no bias input. An int32 bias without quantization gets that of the rule below.",
+            *(15, "FULL_CONNECTION"),
+            ("input", "weight", ProductBias("weight", required=False)),
+            {
+                "USE_AXIS": UsesAxis(),
+                "AXIS": FlattenedFrom(),
+                "ACTIVATIONTYPE": "fuse_code",
+                "HAS_BIAS": HasBias(),
+            },
         )
     ],
     hdi=[NodeType.FULL_CONNECTION],

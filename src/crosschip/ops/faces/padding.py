@@ -2,18 +2,48 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from crosschip.ir import ElementType, Operand, constant
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.translation import Inward, Outward, Rule, refusal
+from crosschip.ops.faces.rules import Pairs, filled, number
 from crosschip.ops.standard.padding import Pad
+
+
+class Filling(Rule):
+    """The element that is added: float32 there, of the input's type here."""
+
+    slot = "value"
+    text = "`value` is float32"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        if operand is None:
+            return
+        type_ = filled(use, "input").type
+        held = ElementType.FLOAT32 if type_.quantization else type_.element_type
+        array = np.array(number(operand, self.slot)).astype(held.dtype)
+        use.slots[self.slot] = constant(array, operand.name)
+
+    def outward(self, use: Outward) -> Operand | None:
+        operand = use.operation.operand(self.slot)
+        if operand is None:
+            return None
+        if operand.value is None or operand.type.quantization is not None:
+            raise refusal(use, self.slot, "must be a constant real there")
+        array = np.asarray(operand.value)
+        if not np.array_equal(array.astype(np.float32), array):
+            raise refusal(use, self.slot, f"there is no number for {array.item()}")
+        return constant(array.astype(np.float32).reshape(-1), operand.name)
+
 
 faces(
     Pad,
     nnadapter=NNAdapter(56),
     nnrt=(
         NNRt(
-            *(24, "PAD", ("input", "pads")),
-            parameters={"CONSTANT_VALUE": "value", "PADDING_MODE": "mode"},
-            translation="`pads` is flattened. Modes 0, 1 and 2 are CONSTANT, REFLECT and "
-            "SYMMETRIC; 3 is reserved.",
+            *(24, "PAD", ("input", Pairs("pads"))),
+            parameters={"CONSTANT_VALUE": Filling(), "PADDING_MODE": "mode"},
         ),
     ),
     hdi=(NodeType.PAD_FUSION,),

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from crosschip.ir import Operand
+from crosschip.ir import ModelError, Operand
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
 from crosschip.ops.definition.translation import Inward, Outward, Rule, refusal
+from crosschip.ops.definition.windows import AutoPad
+from crosschip.ops.faces.rules import (
+    ChannelsLast,
+    ChannelsLastOutput,
+    Padding,
+    PaddingMode,
+    filled,
+    number,
+)
 from crosschip.ops.standard.pooling import (
     AdaptiveAveragePool2D,
     AdaptiveMaxPool2D,
@@ -43,27 +53,53 @@ _INSIDE = OfSizesOnly("inside")
 
 _WINDOW_OPERANDS = ("input", "auto_pad", "pads", "kernel_shape", "strides", "ceil_mode")
 
-_NNRT_PARAMETERS = {
+
+class WholeImage(Rule):
+    """A flag that one window is the whole image."""
+
+    slot = ""
+    text = "with GLOBAL, `kernel_shape` is the image's"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        if operand is None or not number(operand, "GLOBAL"):
+            return
+        sizes = (filled(use, "input").type.shape or ())[2:]
+        if not all(isinstance(size, int) for size in sizes):
+            raise ModelError("input: must have a known height and width, as GLOBAL is given")
+        use.slots |= {"kernel_shape": sizes, "strides": (1, 1), "pads": (0, 0, 0, 0)}
+        use.slots["auto_pad"] = AutoPad.NONE
+
+    def outward(self, use: Outward) -> Operand | None:
+        return None
+
+
+_NNRT_PARAMETERS: Mapping[str, str | Rule] = {
     "KERNEL_SIZE": "kernel_shape",
     "STRIDE": "strides",
-    "PAD_MODE": "auto_pad",
-    "PAD": "pads",
+    "PAD_MODE": PaddingMode(),
+    "PAD": Padding(),
     "ACTIVATION_TYPE": "fuse_code",
     "ROUND_MODE": "ceil_mode",
-    "GLOBAL": "",
+    "GLOBAL": WholeImage(),
 }
 
-_NNRT_TRANSLATION = (
-    "input and output are NHWC; PAD_MODE 0 is SAME, 1 and 2 are VALID; with PAD, auto_pad is NONE; "
-    "with GLOBAL, kernel_shape is the image's"
-)
+
+def _nnrt(code: int, name: str) -> NNRt:
+    return NNRt(
+        code,
+        name,
+        inputs=(ChannelsLast("input"),),
+        parameters=_NNRT_PARAMETERS,
+        given=(ChannelsLastOutput(), _INSIDE),
+    )
+
 
 faces(
     AveragePool2D,
     nnadapter=NNAdapter(
         8, operands=(*_WINDOW_OPERANDS, "count_include_pad", "fuse_code"), given=(_INSIDE,)
     ),
-    nnrt=(NNRt(2, "AVG_POOL", parameters=_NNRT_PARAMETERS, translation=_NNRT_TRANSLATION),),
+    nnrt=(_nnrt(2, "AVG_POOL"),),
     hdi=(NodeType.AVGPOOL_FUSION,),
     onnx=("AveragePool",),
 )
@@ -76,7 +112,7 @@ faces(
         given=(_INSIDE,),
         optional_outputs=1,
     ),
-    nnrt=(NNRt(21, "MAX_POOL", parameters=_NNRT_PARAMETERS, translation=_NNRT_TRANSLATION),),
+    nnrt=(_nnrt(21, "MAX_POOL"),),
     hdi=(NodeType.MAX_POOL_FUSION,),
     onnx=("MaxPool",),
 )

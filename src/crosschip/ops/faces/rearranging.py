@@ -2,8 +2,42 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from crosschip.ir import ModelError, Operand
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.translation import Inward, Outward, Rule
+from crosschip.ops.faces.rules import filled, numbers, rank_of, shape_known
+from crosschip.ops.standard.layout import Unsqueeze
 from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile, Trilu
+
+
+class RepeatedAxes(Rule):
+    """The axes that are repeated; left out, all, and new ones in front if there are more."""
+
+    slot = ""
+    text = "DIMS are the axes that the repeats are for; the others are repeated once"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        input, repeats = filled(use, "input"), filled(use, "repeats")
+        rank = rank_of(input, "input")
+        if operand is not None:
+            counts = np.ones(rank, np.int64)
+            axes = numbers(operand, "DIMS")
+            given = numbers(repeats, "repeats")
+            if axes.size != given.size or np.any((axes < -rank) | (axes >= rank)):
+                raise ModelError(f"DIMS: {axes.tolist()} do not fit {given.size} repeats")
+            counts[axes] = given
+            use.slots["repeats"] = tuple(counts.tolist())
+            return
+        shape = shape_known(repeats.type.shape)
+        if shape and shape[0] > rank:
+            axes = np.arange(shape[0] - rank)
+            use.slots["input"] = use.builder.add(Unsqueeze, input, tuple(axes.tolist()))
+
+    def outward(self, use: Outward) -> Operand | None:
+        return None
+
 
 faces(
     Tile,
@@ -11,8 +45,7 @@ faces(
     nnrt=(
         NNRt(
             *(40, "TILE", ("input", "repeats")),
-            parameters={"DIMS": ""},
-            translation="DIMS are the axes that the repeats are for; the others are repeated once.",
+            parameters={"DIMS": RepeatedAxes()},
         ),
     ),
     hdi=(NodeType.TILE_FUSION,),

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
+
+from crosschip.ir import ElementType, Operand, constant
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal
+from crosschip.ops.faces.rules import Case, NumberedFlag, OneAxis, filled, number, rank_of, value_in
+from crosschip.ops.standard.arithmetic import Mul
+from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.reduction import (
     CumProd,
     CumSum,
@@ -19,17 +28,101 @@ from crosschip.ops.standard.reduction import (
     ReduceSumSquare,
 )
 
-COEFFICIENT = (
-    "With REDUCE_TO_END, axes is the one axis named and all after it. A COEFF other than 0 (not "
-    "set) and 1 multiplies the result: a MUL after this."
-)
+
+class ReducedAxes(Rule):
+    """The axes, all of which are listed there."""
+
+    slot = "axes"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        Passed(self.slot).inward(operand, use)
+
+    def outward(self, use: Outward) -> Operand | None:
+        axes = value_in(use, self.slot)
+        if axes.size:
+            return Passed(self.slot).outward(use)
+        input = use.operation.inputs[0]
+        if input is None or input.type.shape is None:
+            raise refusal(use, self.slot, "must be listed there, and are not known")
+        axes = np.arange(len(input.type.shape), dtype=np.int32)
+        return constant(axes, f"{use.operation.name}.axes")
+
+
+class ToEnd(Rule):
+    """A flag that the axes after the one that is named are reduced too."""
+
+    slot = ""
+    text = "with REDUCE_TO_END, `axes` is one axis and all after it"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        if operand is None or not number(operand, "REDUCE_TO_END"):
+            return
+        rank = rank_of(filled(use, "input"), "input")
+        axis = int(number(filled(use, "axes"), "axes"))
+        use.slots["axes"] = tuple(range(axis % rank if rank else 0, rank))
+
+    def outward(self, use: Outward) -> Operand | None:
+        return None
+
+
+class Coefficient(Rule):
+    """What the result is multiplied by."""
+
+    slot = ""
+    text = "a COEFF other than 0 (not set) and 1 multiplies the result"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        factor = 0 if operand is None else number(operand, "COEFF")
+        if factor in (0, 1):
+            return
+
+        def finish(made: tuple[Operand, ...]) -> tuple[Operand, ...]:
+            array = np.array(factor, made[0].type.element_type.dtype)
+            return (use.builder.add(Mul, made[0], array),)
+
+        use.finishing.append(finish)
+
+    def outward(self, use: Outward) -> Operand | None:
+        return None
+
+
+class Truth(Rule):
+    """The input, of which what is not 0 is true."""
+
+    slot = "input"
+    text = "what is not 0 is true"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        if operand is not None and operand.type.element_type is not ElementType.BOOL:
+            operand = use.builder.add(Cast, operand, ElementType.BOOL)
+        use.slots[self.slot] = operand
+
+    def outward(self, use: Outward) -> Operand | None:
+        return use.operation.operand(self.slot)
+
+
+_KEEP = Passed("keepdim", default=False)
 
 
 def reduce_face(code: int, name: str) -> NNRt:
     """NNRt's operator `REDUCE_<name>`: the face of all reductions is the same."""
-    parameters = {"KEEP_DIMS": "keepdim", "REDUCE_TO_END": "", "COEFF": ""}
-    return NNRt(code, f"REDUCE_{name}", ("input", "axes"), parameters, COEFFICIENT)
+    parameters: Mapping[str, str | Rule] = {
+        "KEEP_DIMS": _KEEP,
+        "REDUCE_TO_END": ToEnd(),
+        "COEFF": Coefficient(),
+    }
+    return NNRt(code, f"REDUCE_{name}", ("input", ReducedAxes()), parameters)
 
+
+_MAXIMA = NNRt(
+    *(54, "ARG_MAX", ("input",)),
+    {
+        "AXIS": OneAxis(-1),
+        "KEEPDIMS": _KEEP,
+        "TOP_K": Case("TOP_K", "1", lambda k: k == 1, np.array([1], np.int64), 1),
+        "OUT_MAX_VALUE": Case("OUT_MAX_VALUE", "true", bool, np.array([True])),
+    },
+)
 
 faces(
     ReduceSum,
@@ -49,7 +142,7 @@ faces(
 faces(
     ReduceMax,
     nnadapter=NNAdapter(63),
-    nnrt=[reduce_face(99, "MAX")],
+    nnrt=[reduce_face(99, "MAX"), _MAXIMA],
     hdi=[NodeType.REDUCE_FUSION],
     onnx=["ReduceMax"],
 )
@@ -74,8 +167,8 @@ faces(
     nnrt=[
         reduce_face(51, "ALL"),
         NNRt(
-            *(77, "ALL", ("input", "axes"), {"KEEP_DIMS": "keepdim"}),
-            translation="The input is first cast to bool: what is not 0 is true.",
+            *(77, "ALL", (Truth(), ReducedAxes())),
+            {"KEEP_DIMS": NumberedFlag("keepdim")},
         ),
     ],
     hdi=[NodeType.REDUCE_FUSION],

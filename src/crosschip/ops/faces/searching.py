@@ -2,8 +2,105 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
+from crosschip.ir import Operand, constant
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.translation import (
+    Inward,
+    Outward,
+    Passed,
+    Rule,
+    TypeOfOutput,
+    refusal,
+)
+from crosschip.ops.faces.rules import Case, Told, number
 from crosschip.ops.standard.searching import ArgMax, ArgMin, NonZero, TopK, Unique
+from crosschip.ops.standard.slicing import Slice
+
+
+class Descending(Rule):
+    """A flag that the greatest come first; else they come last."""
+
+    slot = "sorted"
+    text = "with SORTED false, both outputs are reversed"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        if operand is None or number(operand, "SORTED"):
+            return
+        axis = use.slots["axis"]
+        place = int(number(axis, "axis")) if isinstance(axis, Operand) else -1
+
+        def finish(made: tuple[Operand, ...]) -> tuple[Operand, ...]:
+            return tuple(
+                use.builder.add(
+                    Slice, one, axes=(place,), starts=(-1,), ends=(_FIRST,), steps=(-1,)
+                )
+                for one in made
+            )
+
+        use.finishing.append(finish)
+
+    def outward(self, use: Outward) -> Operand | None:
+        return constant(np.array([True]), f"{use.operation.name}.sorted")
+
+
+class OneOutput(Rule):
+    """One of two outputs, the only one there.
+
+    Args:
+        output: its place.
+    """
+
+    slot = ""
+
+    def __init__(self, output: int) -> None:
+        self._output = output
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        if self._output == 1:
+            use.slots["return_indices_dtype"] = use.declared[0].element_type
+        use.finishing.append(lambda made: made[self._output : self._output + 1])
+
+    def outward(self, use: Outward) -> Operand | None:
+        raise refusal(use, "k", "there is no number for it where there are two outputs")
+
+
+_FIRST = -(2**31)
+_INDICES = Case("OUT_MAX_VALUE", "false", lambda flag: not flag, np.array([False]))
+_VALUES = Case("OUT_MAX_VALUE", "true", bool, np.array([True]))
+
+
+class SeveralGreatest(Rule):
+    """The number of the greatest elements that are found, where it is more than one."""
+
+    slot = "k"
+    text = "with TOP_K above 1"
+
+    def fits(self, operand: Operand | None, values: Sequence[Operand | None], use: Inward) -> bool:
+        return operand is not None and number(operand, "TOP_K") != 1
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        Passed(self.slot).inward(operand, use)
+
+    def outward(self, use: Outward) -> Operand | None:
+        return Passed(self.slot).outward(use)
+
+
+def _several(values: bool) -> NNRt:
+    return NNRt(
+        *(54, "ARG_MAX", ("input",)),
+        {
+            "AXIS": Passed("axis", default=-1),
+            "KEEPDIMS": Told(),
+            "TOP_K": SeveralGreatest(),
+            "OUT_MAX_VALUE": _VALUES if values else _INDICES,
+        },
+        (OneOutput(0 if values else 1),),
+    )
+
 
 faces(
     ArgMax,
@@ -11,9 +108,13 @@ faces(
     nnrt=[
         NNRt(
             *(54, "ARG_MAX", ("input",)),
-            {"AXIS": "axis", "KEEPDIMS": "keepdim", "TOP_K": "", "OUT_MAX_VALUE": ""},
-            "With TOP_K above 1 it is TOP_K's indices, and with OUT_MAX_VALUE the values: "
-            "REDUCE_MAX, or TOP_K's values.",
+            {
+                "AXIS": Passed("axis", default=-1),
+                "KEEPDIMS": Passed("keepdim", default=False),
+                "TOP_K": Case("TOP_K", "1", lambda k: k == 1, np.array([1], np.int64), 1),
+                "OUT_MAX_VALUE": _INDICES,
+            },
+            (TypeOfOutput("dtype"),),
         )
     ],
     hdi=[NodeType.ARGMAX_FUSION],
@@ -31,11 +132,11 @@ faces(
     nnadapter=NNAdapter(88),
     nnrt=[
         NNRt(
-            *(53, "TOP_K", ("input", "k"), {"AXIS": "axis", "SORTED": ""}),
-            "SORTED true finds the greatest, in descending order; its documentation has false "
-            "find the greatest in ascending order: a reversal of both outputs follows. The indices "
-            "are int32.",
-        )
+            *(53, "TOP_K", ("input", "k")),
+            {"AXIS": Passed("axis", default=-1), "SORTED": Descending()},
+            (TypeOfOutput("return_indices_dtype", 1),),
+        ),
+        *(_several(values) for values in (False, True)),
     ],
     hdi=[NodeType.TOPK_FUSION],
     onnx=["TopK"],

@@ -2,10 +2,72 @@
 
 from __future__ import annotations
 
-from crosschip.ir import ElementType
+import numpy as np
+
+from crosschip.ir import Array, ElementType, ModelError, Operand, constant
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
-from crosschip.ops.definition.translation import Written
+from crosschip.ops.definition.translation import (
+    Inward,
+    Outward,
+    Passed,
+    Rule,
+    Written,
+    refusal,
+)
+from crosschip.ops.faces.rules import Promoted, filled, numbers, shape_known, value_in
+from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.slicing import Crop, Slice, StridedSlice
+
+
+def _bounds(use: Outward) -> tuple[Array, Array]:
+    """Where a slice begins, and how long it is, on each of its axes."""
+    starts, ends = (value_in(use, slot).reshape(-1) for slot in ("starts", "ends"))
+    input, listed = use.operation.operand("input"), use.operation.operand("axes")
+    assert input is not None, "there is an input"
+    axes = np.arange(starts.size) if listed is None else value_in(use, "axes").reshape(-1)
+    shape = input.type.shape or ()
+    sizes = shape_known(tuple(shape[int(axis)] for axis in axes)) if shape else None
+    if sizes is None:
+        raise refusal(use, "ends", "must be on axes of known size there")
+    places = [slice(*pair).indices(n) for *pair, n in zip(starts, ends, sizes, strict=True)]
+    begin = np.array([start for start, *_ in places], np.int32)
+    return begin, np.array([max(stop - start, 0) for start, stop, _ in places], np.int32)
+
+
+class BeginOfSlice(Rule):
+    """Where a slice begins, which is not counted from the end there."""
+
+    slot = "starts"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        Passed(self.slot).inward(operand, use)
+
+    def outward(self, use: Outward) -> Operand | None:
+        return constant(_bounds(use)[0], f"{use.operation.name}.begin")
+
+
+class SizeOfSlice(Rule):
+    """How long a slice is."""
+
+    slot = "ends"
+    text = "the third input is a size: `ends` is `starts` and that"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        if operand is None:
+            raise ModelError("size: is missing")
+        begin = filled(use, "starts")
+        if operand.value is None or begin.value is None:
+            same = Promoted("size", "starts")
+            same.inward(operand, use)
+            parts = (use.slots["starts"], use.slots.pop("size"))
+            use.slots[self.slot] = use.builder.add(Add, *parts)
+            return
+        total = numbers(begin, "starts") + numbers(operand, "size").astype(np.int64)
+        use.slots[self.slot] = tuple(total.tolist())
+
+    def outward(self, use: Outward) -> Operand | None:
+        return constant(_bounds(use)[1], f"{use.operation.name}.size")
+
 
 _PLACES = (
     # No axis is as long as the places that stand for its end.
@@ -18,9 +80,8 @@ faces(
     nnadapter=NNAdapter(76, ("input", "axes", *_PLACES, "steps")),
     nnrt=(
         NNRt(
-            *(29, "SLICE", ("input", "starts", "ends")),
+            *(29, "SLICE", ("input", BeginOfSlice(), SizeOfSlice())),
             parameters={"AXES": "axes"},
-            translation="The third input is a size; `ends` is `starts` plus that.",
         ),
     ),
     hdi=(NodeType.SLICE_FUSION,),

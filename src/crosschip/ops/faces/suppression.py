@@ -23,10 +23,7 @@ class FlatIndices(Rule):
     def outward(self, use: Outward) -> Operand | None:
         for place, column in list(enumerate(use.outputs))[2:]:
             shape = column.type.shape and column.type.shape[:1]
-            flat = Operand(f"{column.name}.flat", TensorType(column.type.element_type, shape))
-            use.outputs[place] = flat
-            name = use.builder.unique_name("unsqueeze")
-            use.builder.append(Unsqueeze(name, Unsqueeze.bind(name, (flat, (1,)), {}), (column,)))
+            use.follow(place, TensorType(column.type.element_type, shape), Unsqueeze, (1,))
         return None
 
 

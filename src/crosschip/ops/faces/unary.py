@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
+from crosschip.ir import ModelError, Operand
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.translation import Inward, Outward, Rule
+from crosschip.ops.faces.rules import Combined, combine, number
+from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.unary import (
     Abs,
     Acos,
@@ -31,6 +37,25 @@ from crosschip.ops.standard.unary import (
     Square,
     Tan,
 )
+
+
+class Base(Rule):
+    """What is raised to the exponent: e unless it is given."""
+
+    slot = ""
+    text = "BASE is what is raised to it, -1 standing for e"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        base = -1 if operand is None else number(operand, "BASE")
+        if base == -1:
+            return
+        if base <= 0:
+            raise ModelError(f"BASE: is {base:g}, but must be positive, or -1")
+        combine(use, "input", Mul, math.log(base))
+
+    def outward(self, use: Outward) -> Operand | None:
+        return None
+
 
 faces(
     Abs,
@@ -83,8 +108,12 @@ faces(
     nnadapter=NNAdapter(22),
     nnrt=(
         NNRt(
-            *(60, "EXP", ("input",), {"BASE": "", "SCALE": "", "SHIFT": ""}),
-            "base ** (scale * input + shift), base -1 standing for e: the exponent times ln(base)",
+            *(60, "EXP", ("input",)),
+            {
+                "SCALE": Combined("input", Mul, 1, "the exponent is multiplied by SCALE"),
+                "SHIFT": Combined("input", Add, 0, "SHIFT is added to it"),
+                "BASE": Base(),
+            },
         ),
     ),
     onnx=("Exp",),

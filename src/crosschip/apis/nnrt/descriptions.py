@@ -1,0 +1,239 @@
+"""Functions about descriptions of tensors and about quantization parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from crosschip.apis.nnrt.conformance import as_reference
+from crosschip.apis.nnrt.enumerations import OH_NN_DataType, OH_NN_Format
+from crosschip.apis.nnrt.enumerations import OH_NN_ReturnCode as Code
+from crosschip.apis.nnrt.results import (
+    Failure,
+    Handle,
+    invalid,
+    live,
+    returns_code,
+    returns_handle,
+    returns_value,
+)
+from crosschip.ir import ElementType
+
+_MOST_AXES = 10
+
+
+class NN_TensorDesc(Handle):
+    """A description of a tensor.
+
+    Attributes:
+        name: its name; empty if it has none.
+        data_type: the type of its elements.
+        shape: a size for each axis, -1 where it is open; `None` if it has never been set.
+        format: the order in which the axes of an image are stored.
+    """
+
+    def __init__(
+        self,
+        name: str = "",
+        data_type: OH_NN_DataType = OH_NN_DataType.OH_NN_UNKNOWN,
+        shape: Sequence[int] | None = None,
+        format: OH_NN_Format = OH_NN_Format.OH_NN_FORMAT_NONE,
+    ) -> None:
+        super().__init__()
+        self.name = name
+        self.data_type = data_type
+        self.shape = None if shape is None else tuple(shape)
+        self.format = format
+
+    def copy(self) -> NN_TensorDesc:
+        """The same description, to be changed on its own."""
+        return NN_TensorDesc(self.name, self.data_type, self.shape, self.format)
+
+    @property
+    def size(self) -> int:
+        """How many bytes the elements take; 0 if that is open."""
+        shape = self.shape or ()
+        if any(size < 0 for size in shape) or not self.data_type:
+            return 0
+        return math.prod(shape) * element_type(self.data_type).dtype.itemsize
+
+
+class NN_QuantParam(Handle):
+    """How the integers of a tensor stand for reals.
+
+    Attributes:
+        scales: the scales; one, or one for each channel.
+        zero_points: the integers that stand for 0.
+        num_bits: how many bits the integers have.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scales: tuple[float, ...] = ()
+        self.zero_points: tuple[int, ...] = ()
+        self.num_bits: tuple[int, ...] = ()
+
+
+def element_type(data_type: OH_NN_DataType) -> ElementType:
+    """The type of the elements.
+
+    Raises:
+        Failure: it is not known.
+    """
+    name = OH_NN_DataType(data_type).name.removeprefix("OH_NN_").lower()
+    if name == "unknown":
+        raise invalid("the data type is not known")
+    return ElementType(name)
+
+
+def data_type(element_type: ElementType) -> OH_NN_DataType:
+    """The number of a type of elements.
+
+    Raises:
+        Failure: there is none.
+    """
+    found = OH_NN_DataType.__members__.get(f"OH_NN_{element_type.value.upper()}")
+    if found is None:
+        raise invalid(f"there is no data type for {element_type}")
+    return found
+
+
+def member(kind: type[Any], value: object) -> Any:
+    """A member of an enumeration.
+
+    Raises:
+        Failure: there is none of that value.
+    """
+    if value not in kind._value2member_map_:
+        raise invalid(f"there is no {kind.__name__} {value!r}")
+    return kind(value)
+
+
+@returns_handle
+def OH_NNTensorDesc_Create() -> NN_TensorDesc:
+    """Make an empty description."""
+    return NN_TensorDesc()
+
+
+@returns_code
+def OH_NNTensorDesc_Destroy(tensorDesc: NN_TensorDesc) -> None:
+    """Release a description."""
+    live(tensorDesc, NN_TensorDesc).destroy()
+
+
+@returns_code
+def OH_NNTensorDesc_SetName(tensorDesc: NN_TensorDesc, name: str) -> None:
+    """Give a description a name."""
+    own = live(tensorDesc, NN_TensorDesc)
+    if not isinstance(name, str):
+        raise invalid(f"the name is {name!r}, but must be text")
+    own.name = name
+
+
+@returns_value
+def OH_NNTensorDesc_GetName(tensorDesc: NN_TensorDesc) -> str:
+    """The name; empty if there is none."""
+    return live(tensorDesc, NN_TensorDesc).name
+
+
+@returns_code
+def OH_NNTensorDesc_SetDataType(tensorDesc: NN_TensorDesc, dataType: OH_NN_DataType) -> None:
+    """Set the type of the elements."""
+    live(tensorDesc, NN_TensorDesc).data_type = member(OH_NN_DataType, dataType)
+
+
+@returns_value
+def OH_NNTensorDesc_GetDataType(tensorDesc: NN_TensorDesc) -> OH_NN_DataType:
+    """The type of the elements."""
+    return live(tensorDesc, NN_TensorDesc).data_type
+
+
+@returns_code
+def OH_NNTensorDesc_SetShape(tensorDesc: NN_TensorDesc, shape: Sequence[int]) -> None:
+    """Set the sizes, of which there are from 1 to 10; what has no axes is never given any."""
+    own = live(tensorDesc, NN_TensorDesc)
+    if shape is None or not 1 <= len(shape) <= _MOST_AXES:
+        raise invalid(f"the shape is {shape!r}, but must have from 1 to {_MOST_AXES} sizes")
+    own.shape = tuple(map(int, shape))
+
+
+@returns_value
+def OH_NNTensorDesc_GetShape(tensorDesc: NN_TensorDesc) -> tuple[int, ...]:
+    """The sizes; none if they have never been set."""
+    return live(tensorDesc, NN_TensorDesc).shape or ()
+
+
+@returns_code
+def OH_NNTensorDesc_SetFormat(tensorDesc: NN_TensorDesc, format: OH_NN_Format) -> None:
+    """Set the order in which the axes of an image are stored."""
+    live(tensorDesc, NN_TensorDesc).format = member(OH_NN_Format, format)
+
+
+@returns_value
+def OH_NNTensorDesc_GetFormat(tensorDesc: NN_TensorDesc) -> OH_NN_Format:
+    """The order in which the axes of an image are stored."""
+    return live(tensorDesc, NN_TensorDesc).format
+
+
+@returns_value
+def OH_NNTensorDesc_GetElementCount(tensorDesc: NN_TensorDesc) -> int:
+    """How many elements there are; `OH_NN_DYNAMIC_SHAPE` if that is open."""
+    return math.prod(_known(tensorDesc))
+
+
+@returns_value
+def OH_NNTensorDesc_GetByteSize(tensorDesc: NN_TensorDesc) -> int:
+    """How many bytes the elements take.
+
+    `OH_NN_DYNAMIC_SHAPE` if that is open; as the source has it, it succeeds with 0.
+    """
+    own = live(tensorDesc, NN_TensorDesc)
+    if as_reference() and own.shape is not None and min(own.shape) < 0:
+        return 0
+    return math.prod(_known(own)) * element_type(own.data_type).dtype.itemsize
+
+
+@returns_handle
+def OH_NNQuantParam_Create() -> NN_QuantParam:
+    """Make empty quantization parameters."""
+    return NN_QuantParam()
+
+
+@returns_code
+def OH_NNQuantParam_SetScales(quantParams: NN_QuantParam, scales: Sequence[float]) -> None:
+    """Set the scales."""
+    live(quantParams, NN_QuantParam).scales = tuple(map(float, _listed(scales, "scales")))
+
+
+@returns_code
+def OH_NNQuantParam_SetZeroPoints(quantParams: NN_QuantParam, zeroPoints: Sequence[int]) -> None:
+    """Set the integers that stand for 0."""
+    live(quantParams, NN_QuantParam).zero_points = tuple(map(int, _listed(zeroPoints, "zeros")))
+
+
+@returns_code
+def OH_NNQuantParam_SetNumBits(quantParams: NN_QuantParam, numBits: Sequence[int]) -> None:
+    """Set how many bits the integers have."""
+    live(quantParams, NN_QuantParam).num_bits = tuple(map(int, _listed(numBits, "bits")))
+
+
+@returns_code
+def OH_NNQuantParam_Destroy(quantParams: NN_QuantParam) -> None:
+    """Release quantization parameters; tensors that they were given to keep them."""
+    live(quantParams, NN_QuantParam).destroy()
+
+
+def _listed(values: Sequence[Any] | None, name: str) -> Sequence[Any]:
+    if not values:
+        raise invalid(f"there are no {name}")
+    return values
+
+
+def _known(tensorDesc: NN_TensorDesc) -> tuple[int, ...]:
+    own = live(tensorDesc, NN_TensorDesc)
+    if own.shape is None:
+        raise invalid("the shape has not been set")
+    if min(own.shape) < 0:
+        raise Failure(Code.OH_NN_DYNAMIC_SHAPE, f"{list(own.shape)} has an open size")
+    return own.shape

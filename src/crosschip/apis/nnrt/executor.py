@@ -1,0 +1,259 @@
+"""Functions that run what has been compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from crosschip.apis.nnrt.compilation import OH_NNCompilation, Shared
+from crosschip.apis.nnrt.conformance import as_reference
+from crosschip.apis.nnrt.descriptions import NN_TensorDesc, data_type
+from crosschip.apis.nnrt.enumerations import OH_NN_Format
+from crosschip.apis.nnrt.enumerations import OH_NN_ReturnCode as Code
+from crosschip.apis.nnrt.results import (
+    Failure,
+    Handle,
+    failed,
+    forbidden,
+    invalid,
+    live,
+    returns_code,
+    returns_handle,
+    returns_nothing,
+    returns_value,
+)
+from crosschip.apis.nnrt.tensor import NN_Tensor
+from crosschip.apis.nnrt.types import OH_NN_Memory
+from crosschip.ir import Array, DeviceError, ElementType, Operand
+from crosschip.runtime.requests import Request
+
+NN_OnRunDone = Callable[[Any, Code, Sequence[NN_Tensor], int], object]
+NN_OnServiceDied = Callable[[Any], object]
+
+_MOST_SIZE = 2**31 - 1
+
+
+class OH_NNExecutor(Handle):
+    """What runs a compiled model.
+
+    Attributes:
+        built: the compiled model.
+        shapes: the shapes of the outputs of the last run; `None` before it.
+        on_run_done: what is called at the end of an asynchronous run.
+        on_service_died: what is called when the device fails in one.
+        inputs: the inputs that have been set one by one, by index.
+        outputs: the bytes that outputs are written to then.
+        memories: the memory that has been allocated for inputs and outputs.
+    """
+
+    def __init__(self, built: Shared) -> None:
+        super().__init__()
+        self.built = built
+        self.shapes: list[tuple[int, ...]] | None = None
+        self.on_run_done: NN_OnRunDone | None = None
+        self.on_service_died: NN_OnServiceDied | None = None
+        self.inputs: dict[int, Array] = {}
+        self.outputs: dict[int, Array] = {}
+        self.memories: dict[tuple[str, int], list[OH_NN_Memory]] = {}
+
+    def destroy(self) -> None:
+        super().destroy()
+        self.built.release()
+
+
+@returns_handle
+def OH_NNExecutor_Construct(compilation: OH_NNCompilation) -> OH_NNExecutor:
+    """Make what runs a compiled model; the compilation may be destroyed right after."""
+    own = live(compilation, OH_NNCompilation)
+    if own.built is None:
+        raise invalid("the compilation has not been built")
+    return OH_NNExecutor(own.built.hold())
+
+
+@returns_nothing
+def OH_NNExecutor_Destroy(executor: OH_NNExecutor | None) -> None:
+    """Release an executor; `None` is nothing to release."""
+    if executor is not None:
+        live(executor, OH_NNExecutor).destroy()
+
+
+@returns_value
+def OH_NNExecutor_GetInputCount(executor: OH_NNExecutor) -> int:
+    """The number of inputs."""
+    return len(live(executor, OH_NNExecutor).built.model.inputs)
+
+
+@returns_value
+def OH_NNExecutor_GetOutputCount(executor: OH_NNExecutor) -> int:
+    """The number of outputs."""
+    return len(live(executor, OH_NNExecutor).built.model.outputs)
+
+
+@returns_handle
+def OH_NNExecutor_CreateInputTensorDesc(executor: OH_NNExecutor, index: int) -> NN_TensorDesc:
+    """A description of an input, for the program to destroy; -1 stands for open sizes."""
+    inputs = live(executor, OH_NNExecutor).built.model.inputs
+    return _description(*at(inputs, index))
+
+
+@returns_handle
+def OH_NNExecutor_CreateOutputTensorDesc(executor: OH_NNExecutor, index: int) -> NN_TensorDesc:
+    """A description of an output, for the program to destroy: after a run, of what it made."""
+    own = live(executor, OH_NNExecutor)
+    desc = _description(*at(own.built.model.outputs, index))
+    if own.shapes is not None:
+        desc.shape = own.shapes[index]
+    return desc
+
+
+@returns_value
+def OH_NNExecutor_GetOutputShape(executor: OH_NNExecutor, outputIndex: int) -> tuple[int, ...]:
+    """The shape that an output had in the last run."""
+    own = live(executor, OH_NNExecutor)
+    at(own.built.model.outputs, outputIndex)
+    if own.shapes is None:
+        raise forbidden("there has been no run")
+    return own.shapes[outputIndex]
+
+
+@returns_value
+def OH_NNExecutor_GetInputDimRange(
+    executor: OH_NNExecutor, index: int
+) -> tuple[list[int], list[int]]:
+    """The least and the greatest size of each axis of an input."""
+    _, operand = at(live(executor, OH_NNExecutor).built.model.inputs, index)
+    shape = operand.type.shape or ()
+    return (
+        [size if isinstance(size, int) else 1 for size in shape],
+        [size if isinstance(size, int) else _MOST_SIZE for size in shape],
+    )
+
+
+@returns_code
+def OH_NNExecutor_SetOnRunDone(executor: OH_NNExecutor, onRunDone: NN_OnRunDone) -> None:
+    """Set what is called at the end of each asynchronous run, in another thread."""
+    _asynchronous(executor, onRunDone).on_run_done = onRunDone
+
+
+@returns_code
+def OH_NNExecutor_SetOnServiceDied(
+    executor: OH_NNExecutor, onServiceDied: NN_OnServiceDied
+) -> None:
+    """Set what is called when the device fails in an asynchronous run."""
+    _asynchronous(executor, onServiceDied).on_service_died = onServiceDied
+
+
+@returns_code
+def OH_NNExecutor_RunSync(
+    executor: OH_NNExecutor,
+    inputTensor: Sequence[NN_Tensor],
+    outputTensor: Sequence[NN_Tensor],
+) -> None:
+    """Run, and return when the outputs have been written, with their shapes."""
+    own = live(executor, OH_NNExecutor)
+    inputs = _arranged(own, inputTensor, outputTensor)
+    request = own.built.model.submit(inputs, priority=own.built.priority)
+    _write(own, request.result(), outputTensor)
+
+
+@returns_code
+def OH_NNExecutor_RunAsync(
+    executor: OH_NNExecutor,
+    inputTensor: Sequence[NN_Tensor],
+    outputTensor: Sequence[NN_Tensor],
+    timeout: int,
+    userData: Any,
+) -> None:
+    """Take on a run, and return at once; `SetOnRunDone` says what is called at its end.
+
+    Args:
+        executor: what runs.
+        inputTensor: the inputs, which stay as they are until the end.
+        outputTensor: the outputs, of which nothing is read before the end.
+        timeout: milliseconds from now after which the run has failed, with `OH_NN_TIMEOUT`.
+        userData: what tells this run from others where functions are called.
+    """
+    own = _asynchronous(executor, userData)
+    inputs = _arranged(own, inputTensor, outputTensor)
+    if not isinstance(timeout, int) or timeout <= 0:
+        raise invalid(f"the timeout is {timeout!r}, but must be positive")
+    if own.on_run_done is None:
+        raise forbidden("nothing is called at the end of a run: SetOnRunDone has not been called")
+    request = own.built.model.submit(
+        inputs, priority=own.built.priority, deadline=timeout / 1000, wait=False
+    )
+    done, died = own.on_run_done, own.on_service_died
+
+    def finish(ended: Request) -> None:
+        code = Code.OH_NN_SUCCESS
+        try:
+            _write(own, ended.result(), outputTensor)
+        except Exception as error:
+            code = failed("OH_NNExecutor_RunAsync", error)
+            if died is not None and isinstance(error, DeviceError):
+                died(userData)
+        done(userData, code, outputTensor, len(outputTensor))
+
+    request.add_done_callback(finish)  # type: ignore[arg-type]  # it is called with this request
+
+
+def _asynchronous(executor: OH_NNExecutor, given: object) -> OH_NNExecutor:
+    own = live(executor, OH_NNExecutor)
+    if given is None:
+        raise invalid("the function or the data of the program is none")
+    if as_reference():
+        raise forbidden("the source runs nothing asynchronously")
+    return own
+
+
+def at(operands: Mapping[str, Operand], index: int) -> tuple[str, Operand]:
+    """An input or output, with its name.
+
+    Raises:
+        Failure: there is none of that index.
+    """
+    if not isinstance(index, int) or not 0 <= index < len(operands):
+        raise invalid(f"the index is {index!r}, but there are {len(operands)}")
+    return list(operands.items())[index]
+
+
+def _description(name: str, operand: Operand) -> NN_TensorDesc:
+    sizes = [size if isinstance(size, int) else -1 for size in operand.type.shape or ()]
+    shape = sizes or None
+    type_ = data_type(operand.type.element_type)
+    return NN_TensorDesc(name, type_, shape, OH_NN_Format.OH_NN_FORMAT_NHWC)
+
+
+def _arranged(
+    own: OH_NNExecutor, inputs: Sequence[NN_Tensor], outputs: Sequence[NN_Tensor]
+) -> dict[str, Array]:
+    """The inputs by name."""
+    model = own.built.model
+    for tensors, operands in ((inputs, model.inputs), (outputs, model.outputs)):
+        if tensors is None or len(tensors) != len(operands):
+            raise invalid(f"the model has {len(operands)}, not {tensors!r}")
+    found = [live(tensor, NN_Tensor) for tensor in (*inputs, *outputs)]
+    arrays = {}
+    for (name, operand), tensor in zip(model.inputs.items(), found, strict=False):
+        wanted = data_type(operand.type.element_type)
+        if tensor.desc.data_type is not wanted:
+            raise invalid(f"{name}: is {tensor.desc.data_type.name}, but must be {wanted.name}")
+        arrays[name] = tensor.array
+    return arrays
+
+
+def _write(own: OH_NNExecutor, made: Mapping[str, Array], tensors: Sequence[NN_Tensor]) -> None:
+    """Write what a run made into tensors, with the shapes."""
+    for (name, array), tensor in zip(made.items(), tensors, strict=True):
+        if array.nbytes > len(tensor.memory):
+            raise Failure(
+                Code.OH_NN_FAILED,
+                f"{name}: takes {array.nbytes} bytes, but there are {len(tensor.memory)}",
+            )
+        held = np.frombuffer(tensor.memory, np.uint8, array.nbytes)
+        held[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        tensor.desc.shape = array.shape or None
+        tensor.desc.data_type = data_type(ElementType.of(array.dtype))
+    own.shapes = [array.shape for array in made.values()]

@@ -1,0 +1,51 @@
+"""Results of the functions: a code, alone or with a value, or a handle alone."""
+
+from __future__ import annotations
+
+import logging
+
+from crosschip.apis.nnrt.enumerations import OH_NN_ReturnCode as Code
+from crosschip.apis.results import Failure, Handle, Results, last_error
+from crosschip.ir import BudgetError, DeadlineError, DeviceError, Error, InputError
+
+__all__ = [
+    "Failure",
+    "Handle",
+    "failed",
+    "forbidden",
+    "invalid",
+    "last_error",
+    "live",
+    "returns_code",
+    "returns_handle",
+    "returns_nothing",
+    "returns_value",
+]
+
+_results = Results(
+    logging.getLogger("crosschip.nnrt"),
+    Code.OH_NN_SUCCESS,
+    Code.OH_NN_INVALID_PARAMETER,
+    (
+        (MemoryError, Code.OH_NN_MEMORY_ERROR),
+        (BudgetError, Code.OH_NN_MEMORY_ERROR),
+        (DeadlineError, Code.OH_NN_TIMEOUT),
+        (InputError, Code.OH_NN_INVALID_PARAMETER),
+        (DeviceError, Code.OH_NN_UNAVAILABLE_DEVICE),
+        (Error, Code.OH_NN_FAILED),
+        (Exception, Code.OH_NN_FAILED),
+    ),
+)
+
+invalid = _results.invalid
+live = _results.live
+failed = _results.failed
+returns_code = _results.returns_code
+returns_value = _results.returns_value
+returns_handle = _results.returns_handle
+returns_nothing = _results.returns_nothing
+
+
+def forbidden(text: str) -> Failure:
+    """A failure for a call that comes too early, too late or twice."""
+    return Failure(Code.OH_NN_OPERATION_FORBIDDEN, text)

@@ -1,0 +1,145 @@
+"""Functions about tensors: a description, and memory for the elements."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+
+import numpy as np
+
+from crosschip.apis.nnrt.descriptions import NN_TensorDesc, element_type
+from crosschip.apis.nnrt.device import name_of
+from crosschip.apis.nnrt.results import (
+    Handle,
+    invalid,
+    live,
+    returns_code,
+    returns_handle,
+    returns_value,
+)
+from crosschip.ir import Array
+
+_MOST = 1 << 30
+
+
+class NN_Tensor(Handle):
+    """A tensor.
+
+    Attributes:
+        desc: its description.
+        descriptor: the file that its memory is.
+        size: how many bytes of that it may use.
+        offset: where in the file its elements begin.
+        memory: the bytes from there on.
+    """
+
+    def __init__(self, desc: NN_TensorDesc, descriptor: int, size: int, offset: int = 0) -> None:
+        super().__init__()
+        self.desc = desc
+        self.descriptor = descriptor
+        self.size = size
+        self.offset = offset
+        self.memory = memoryview(mmap.mmap(descriptor, size))[offset:]
+
+    def destroy(self) -> None:
+        super().destroy()
+        self.memory = memoryview(b"")
+        os.close(self.descriptor)
+
+    @property
+    def array(self) -> Array:
+        """The elements, in the shape that the description has."""
+        dtype = element_type(self.desc.data_type).dtype
+        held = np.frombuffer(self.memory, dtype, self.desc.size // dtype.itemsize)
+        return held.reshape(self.desc.shape or ())
+
+
+@returns_handle
+def OH_NNTensor_Create(deviceID: int, tensorDesc: NN_TensorDesc) -> NN_Tensor:
+    """Make a tensor with memory for its elements; the description is copied."""
+    desc = _checked(deviceID, tensorDesc)
+    return NN_Tensor(desc, _file(desc.size), desc.size)
+
+
+@returns_handle
+def OH_NNTensor_CreateWithSize(deviceID: int, tensorDesc: NN_TensorDesc, size: int) -> NN_Tensor:
+    """Make a tensor with memory of some size, which is enough for its elements."""
+    desc = _checked(deviceID, tensorDesc)
+    if not desc.size <= size <= _MOST:
+        raise invalid(f"the size is {size}, but must be from {desc.size} to {_MOST}")
+    return NN_Tensor(desc, _file(size), size)
+
+
+@returns_handle
+def OH_NNTensor_CreateWithFd(
+    deviceID: int, tensorDesc: NN_TensorDesc, fd: int, size: int, offset: int
+) -> NN_Tensor:
+    """Make a tensor in a file of the program's, which it may close.
+
+    Args:
+        deviceID: the device.
+        tensorDesc: the description.
+        fd: the file.
+        size: how many bytes of it are used, from its beginning.
+        offset: where in it the elements begin.
+    """
+    desc = _checked(deviceID, tensorDesc)
+    if fd < 0 or not 0 <= offset <= size <= _MOST or size - offset < desc.size:
+        raise invalid(f"the file is {fd}, its size {size}, the offset {offset}")
+    return NN_Tensor(desc, os.dup(fd), size, offset)
+
+
+@returns_code
+def OH_NNTensor_Destroy(tensor: NN_Tensor) -> None:
+    """Release a tensor."""
+    live(tensor, NN_Tensor).destroy()
+
+
+@returns_handle
+def OH_NNTensor_GetTensorDesc(tensor: NN_Tensor) -> NN_TensorDesc:
+    """The description of a tensor, which is the tensor's own."""
+    return live(tensor, NN_Tensor).desc
+
+
+@returns_handle
+def OH_NNTensor_GetDataBuffer(tensor: NN_Tensor) -> memoryview:
+    """The memory of a tensor, to be read and written."""
+    return live(tensor, NN_Tensor).memory
+
+
+@returns_value
+def OH_NNTensor_GetFd(tensor: NN_Tensor) -> int:
+    """The file that the memory is."""
+    return live(tensor, NN_Tensor).descriptor
+
+
+@returns_value
+def OH_NNTensor_GetSize(tensor: NN_Tensor) -> int:
+    """How many bytes of the file may be used."""
+    return live(tensor, NN_Tensor).size
+
+
+@returns_value
+def OH_NNTensor_GetOffset(tensor: NN_Tensor) -> int:
+    """Where in the file the elements begin."""
+    return live(tensor, NN_Tensor).offset
+
+
+def _checked(deviceID: int, tensorDesc: NN_TensorDesc) -> NN_TensorDesc:
+    name_of(deviceID)
+    desc = live(tensorDesc, NN_TensorDesc).copy()
+    if not 0 < desc.size <= _MOST:
+        raise invalid(f"{desc.shape} of {desc.data_type.name} takes {desc.size} bytes")
+    return desc
+
+
+def _file(size: int) -> int:
+    """A file in memory, or a temporary one where there are none."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("nnrt")
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    os.ftruncate(descriptor, size)
+    return descriptor
