@@ -145,6 +145,13 @@ def test_pads_that_are_computed(check: Checker) -> None:
 
 
 @pytest.mark.parametrize("device", ["onnxruntime"], indirect=True)
+def test_products_of_uint32(check: Checker) -> None:
+    x, why = np.array([1, 2**31], np.uint32), "x: an open size with uint32"
+    check.typed(lambda b, x: b.add(MatMul, x, x), x, typing=check.static)
+    check.declines(lambda b, x: b.add(MatMul, x, x), x, typing=check.symbolic, why=why)
+
+
+@pytest.mark.parametrize("device", ["onnxruntime"], indirect=True)
 def test_truth_of_nothing(check: Checker) -> None:
     x = np.zeros((2, 0), np.bool_)
     if check.device.name == "onnxruntime":

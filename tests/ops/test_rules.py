@@ -77,6 +77,13 @@ BROKEN: list[tuple[tuple[int, ...], Callable[[Builder, Operand], Operand], str]]
         "ADAPTIVE_AVERAGE_POOL_2D.input: has 2 axes",
     ),
     (IMAGE, lambda b, x: b.add(ResizeNearest, x), "RESIZE_NEAREST.shape: either it or scales"),
+    (
+        IMAGE,
+        lambda b, x: b.add(
+            ResizeNearest, x, (3, 4), align_mode=5, roi=(float("nan"), 0.0, 1.0, 1.0)
+        ),
+        "RESIZE_NEAREST.roi: .* has a number that is not finite",
+    ),
     (MATRIX, lambda b, x: b.add(ResizeLinear, x, (2, 2)), "RESIZE_LINEAR.input: has 2 axes"),
     (
         IMAGE,

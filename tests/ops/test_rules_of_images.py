@@ -149,6 +149,12 @@ REFUSED: list[tuple[type[Operator], Shapes, dict[str, Any], str]] = [
     ),
     (
         DetectionPostProcess,
+        {"bbox": (1, 3, 4), "scores": (1, 3, 0), "anchors": (3, 4)},
+        {"num_classes": 0},
+        "num_classes: 0 must not be less than 1",
+    ),
+    (
+        DetectionPostProcess,
         {"bbox": (1, 3, 4), "scores": (1, 3, 2), "anchors": (3, 4)},
         {"num_classes": 2, "scale": (1.0, 2.0)},
         "scale: has 2 numbers",

@@ -196,7 +196,7 @@ def OH_NNExecutor_RunAsync(
                 died(userData)
         done(userData, code, outputTensor, len(outputTensor))
 
-    request.add_done_callback(finish)  # type: ignore[arg-type]  # it is called with this request
+    request.add_done_callback(finish)  # it is called with this request
 
 
 def _asynchronous(executor: OH_NNExecutor, given: object) -> OH_NNExecutor:

@@ -332,7 +332,8 @@ class DetectionPostProcess(Operator):
             raise ValueError(f"scores: has {scores[2]} classes, but num_classes {self.num_classes}")
         if len(self.scale) != 4:
             raise ValueError(f"scale: has {len(self.scale)} numbers, but must have 4")
-        for slot, least in (("max_detections", 0), ("max_classes_per_detection", 1)):
+        least_of = {"num_classes": 1, "max_detections": 0, "max_classes_per_detection": 1}
+        for slot, least in least_of.items():
             if getattr(self, slot) < least:
                 raise ValueError(f"{slot}: {getattr(self, slot)} must not be less than {least}")
         places = self.max_detections * self.max_classes_per_detection

@@ -57,8 +57,12 @@ class _Resize(Operator):
         batch, channels, *image = of_rank(shape_of(self.input), 4, "input")
         if self.operand("shape") is None and self.operand("scales") is None:
             raise ValueError("shape: either it or scales must be given")
-        if self.align_mode is AlignMode.CROP and self.operand("roi") is None:
-            raise ValueError("roi: must be given with align_mode CROP")
+        if self.align_mode is AlignMode.CROP:
+            region = self.operand("roi")
+            if region is None:
+                raise ValueError("roi: must be given with align_mode CROP")
+            if region.value is not None and not np.isfinite(region.value.astype(np.float64)).all():
+                raise ValueError(f"roi: {region.value.tolist()} has a number that is not finite")
         try:
             sizes = self._sizes(image)
         except ComputedParameter:

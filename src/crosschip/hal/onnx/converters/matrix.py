@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosschip.hal import Refusal
+from crosschip.hal import Refusal, Rule
 from crosschip.hal.limits import known_weight
 from crosschip.hal.onnx.converters.table import (
     FLOAT_TYPES,
@@ -17,6 +17,9 @@ from crosschip.ops.standard import matrix
 
 
 def _transposed(op: matrix.MatMul) -> Refusal | None:
+    if op.x.type.element_type is ElementType.UINT32 and op.x.type.static_shape is None:
+        # Of sums of nothing, ONNX Runtime makes int32, and fails.
+        return Refusal("x", "an open size with uint32", Rule.SHAPE)
     if not (op.transpose_x or op.transpose_y):
         return None
     unknown = needs_rank("x", op.x) or needs_rank("y", op.y)
