@@ -87,8 +87,9 @@ def known_sizes(op: Operator) -> Refusal | None:
         if is_wide and not operand.is_constant and operand.type.shape_value is None:
             detail = "int64 is computed in int32, which is for sizes of shapes only"
             return Refusal(slot.name, detail, Rule.COMPUTED)
-    beyond = any(o.is_constant and o.type.element_type is ElementType.INT64 for o in op.inputs if o)
-    if beyond and all(o is None or o.is_constant for o in op.inputs):
+    given = [operand for operand in op.inputs if operand is not None]
+    is_wide = any(operand.type.element_type is ElementType.INT64 for operand in given)
+    if is_wide and all(operand.is_constant for operand in given):
         return Refusal("output", "is constant, and may be beyond int32", Rule.COMPUTED)
     return sizes_only(op)
 
