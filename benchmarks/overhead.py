@@ -6,8 +6,8 @@ same inputs. Small inputs show the cost of a call, the larger ones (200,704 elem
 whether data is copied. OpenVINO's own call is what its documentation advises, one request that is
 used again and inputs that are shared; its results lie in the request's memory until the next run,
 so a caller who keeps them must copy them, as crosschip does. Both are compared: *owned* copies,
-*borrowed* does not. A submitted run is timed until its result has been waited for, which takes two
-changes from thread to thread.
+*borrowed* does not. A submitted run is timed until its result has been waited for; it wakes a
+thread, even if who waits runs it before that thread does.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from crosschip.ir import (
 )
 from crosschip.ops.standard.unary import Exp, Neg
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.requests import Priority, Request
+from crosschip.runtime.requests import Priority, Request, RequestQueue
 
 LONG = 30.0
 """Seconds that no test takes."""
@@ -350,6 +350,70 @@ def test_closing_answers_what_was_taken_on(gated: Gated, busy: CompiledModel) ->
     assert gated.seen == [0, 1, 1, 1, 1]
     with pytest.raises(InputError, match="has been closed"):
         busy.submit(given(1))
+
+
+class Unserved(RequestQueue):
+    """A queue whose workers are never there."""
+
+    def _start_worker(self) -> None:
+        pass
+
+
+def test_who_waits_runs_what_is_next() -> None:
+    queue = Unserved("queue", workers=1, capacity=4)
+    ran: list[tuple[str, int]] = []
+
+    def put(name: str, priority: Priority, deadline: float | None = None) -> Request:
+        def work() -> dict[str, Any]:
+            ran.append((name, threading.get_ident()))
+            return {"name": name}
+
+        return queue.put(work, priority, deadline, wait=False)
+
+    low, high, late = (
+        put("low", Priority.LOW),
+        put("high", Priority.HIGH),
+        put("late", Priority.HIGH, 0.001),
+    )
+    with pytest.raises(TimeoutError):
+        low.result(0.01)
+    assert isinstance(late.exception(), DeadlineError)
+    assert ran == []
+    assert high.exception() is None
+    assert low.result() == {"name": "low"}
+    assert ran == [("high", threading.get_ident()), ("low", threading.get_ident())]
+    queue.close()
+
+
+def test_who_waits_helps_within_the_limit_and_is_waited_for() -> None:
+    """Two help, a third has to wait for one of them; `close` waits for all but the own thread."""
+    queue = Unserved("queue", workers=2, capacity=4)
+    gate, entered = threading.Event(), threading.Semaphore(0)
+
+    def work() -> dict[str, Any]:
+        entered.release()
+        assert gate.wait(LONG)
+        return {}
+
+    requests = [queue.put(work, Priority.NONE, None, wait=False) for _ in range(3)]
+    requests[0].add_done_callback(lambda _: queue.close(0))
+    helpers = [threading.Thread(target=request.result) for request in requests[:2]]
+    for helper in helpers:
+        helper.start()
+        assert entered.acquire(timeout=LONG)
+    third = threading.Thread(target=requests[2].result)
+    third.start()
+    closing = threading.Thread(target=queue.close)
+    closing.start()
+    closing.join(0.05)
+    assert closing.is_alive()
+    assert not entered.acquire(blocking=False)
+    RequestQueue._start_worker(queue)
+    gate.set()
+    for thread in (*helpers, third, closing):
+        thread.join(LONG)
+        assert not thread.is_alive()
+    assert all(request.result() == {} for request in requests)
 
 
 def test_a_model_that_nobody_closed_leaves_no_threads(gated: Gated) -> None:

@@ -53,7 +53,9 @@ class Request(Future[dict[str, Any]]):
     """A run that has been asked for: a future of the standard library that can also be awaited.
 
     `result` raises what `CompiledModel.run` does, `DeadlineError` once its deadline has passed, and
-    `concurrent.futures.CancelledError` after `cancel`, which works until the run has begun.
+    `concurrent.futures.CancelledError` after `cancel`, which works until the run has begun. Who
+    waits in `result` or `exception` for a request that is next, without a timeout or a deadline,
+    runs it in the thread that waits: two changes from thread to thread cost more than many a run.
 
     Attributes:
         priority: its place among those that wait.
@@ -80,6 +82,18 @@ class Request(Future[dict[str, Any]]):
             return False
         self._queue.forget(self)
         return True
+
+    def result(self, timeout: float | None = None) -> dict[str, Any]:
+        """The outputs, once the run has ended; see `concurrent.futures.Future.result`."""
+        if timeout is None:
+            self._queue.help(self)
+        return super().result(timeout)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """What the run raised, once it has ended; see `concurrent.futures.Future.exception`."""
+        if timeout is None:
+            self._queue.help(self)
+        return super().exception(timeout)
 
     def add_done_callback(self, fn: Callable[[Any], object]) -> None:
         """Have a function called with the request once it has ended, however it did.
@@ -122,6 +136,10 @@ class RequestQueue:
         # References only: what waits and runs is held elsewhere, and what has ended by nobody.
         self._deadlines: list[tuple[float, int, ref[Request]]] = []
         self._waiting = 0
+        self._running = 0
+        # Threads that wait for a request and run it meanwhile.
+        self._helpers: list[threading.Thread] = []
+        self._helped = threading.Condition(self._lock)
         self._blocked = 0
         self._idle = 0
         self._count = 0
@@ -157,14 +175,34 @@ class RequestQueue:
             heappush(self._heap, (-priority, self._count, request))
             if deadline is not None:
                 self._watch_deadline(deadline, request)
-            wake = self._idle > 0
-            if wake:
-                self._idle -= 1
-            elif len(self._threads) < self._workers:
+            if self._idle == 0 and len(self._threads) < self._workers:
                 self._start_worker()
+            wake = self._is_woken()
         if wake:
             self._wakes.put(None)
         return request
+
+    def help(self, request: Request) -> None:
+        """Run a request in the thread that waits for it, if it would be taken next."""
+        with self._lock:
+            if request.deadline is not None or self._next() is not request:
+                return
+            taken = self._begin()
+            if taken is None:
+                return
+            self._helpers.append(threading.current_thread())
+        try:
+            _answer(*taken)
+        finally:
+            with self._lock:
+                self._helpers.remove(threading.current_thread())
+                self._running -= 1
+                wake = self._is_woken()
+                if self._closed:
+                    self._helped.notify_all()
+                    self._wake_all()
+            if wake:
+                self._wakes.put(None)
 
     def forget(self, request: Request) -> None:
         """Make room for another request in the place of one that will not be run."""
@@ -178,9 +216,12 @@ class RequestQueue:
             timeout: at most so many seconds for each thread.
         """
         self.release()
+        current = threading.current_thread()
         for thread in self._threads:
-            if thread is not threading.current_thread():
+            if thread is not current:
                 thread.join(timeout)
+        with self._lock:
+            self._helped.wait_for(lambda: set(self._helpers) <= {current}, timeout)
 
     def release(self) -> None:
         """Take on nothing more, and let the threads end once what has been taken on is answered."""
@@ -188,15 +229,13 @@ class RequestQueue:
             self._closed = True
             self._not_full.notify_all()
             self._deadlines_changed.notify_all()
-            idle, self._idle = self._idle, 0
-        for _ in range(idle):
-            self._wakes.put(None)
+            self._wake_all()
 
     def _is_full(self) -> bool:
         return self._waiting >= self._capacity and not self._closed
 
     def _await_space(self, wait: bool, seconds: float | None) -> None:
-        own = threading.current_thread() in self._threads
+        own = threading.current_thread() in (*self._threads, *self._helpers)
         self._blocked += 1
         room = wait and not own and self._not_full.wait_for(lambda: not self._is_full(), seconds)
         self._blocked -= 1
@@ -240,30 +279,63 @@ class RequestQueue:
 
     def _serve(self) -> None:
         """The life of a worker."""
-        while taken := self._take():
+        taken = self._take(done=0)
+        while taken:
             request, work = taken
             if request.is_late:
                 _settle(request.set_exception, _too_late(began=False))
             else:
                 _answer(request, work)
             del request, work, taken
+            taken = self._take(done=1)
 
-    def _take(self) -> tuple[Request, Work] | None:
-        """The next request, which is running from now on; `None` if there will be no more."""
+    def _take(self, *, done: int) -> tuple[Request, Work] | None:
+        """The next request, which is running from now on; `None` if there will be no more.
+
+        Args:
+            done: how many requests the thread has ended since it asked last.
+        """
         while True:
             with self._lock:
-                while self._heap:
-                    request = heappop(self._heap)[2]
-                    work = request._work
-                    if work is None:
-                        continue
-                    self._drop(request)
-                    if request.set_running_or_notify_cancel():
-                        return request, work
-                if self._closed:
+                self._running -= done
+                done = 0
+                while self._next():
+                    if taken := self._begin():
+                        return taken
+                if self._closed and not self._heap:
                     return None
+                # Closed or not: those who help run the rest, and wake it when they have ended.
                 self._idle += 1
             self._wakes.get()
+
+    def _next(self) -> Request | None:
+        """The request that is to be run now; `None` if none waits, or enough run already."""
+        while self._heap and self._heap[0][2]._work is None:
+            heappop(self._heap)
+        return self._heap[0][2] if self._heap and self._running < self._workers else None
+
+    def _begin(self) -> tuple[Request, Work] | None:
+        """Take the next request, with what it computes; `None` if it has just been cancelled."""
+        request = heappop(self._heap)[2]
+        work = request._work
+        assert work is not None
+        self._drop(request)
+        if not request.set_running_or_notify_cancel():
+            return None
+        self._running += 1
+        return request, work
+
+    def _is_woken(self) -> bool:
+        """Count an idle worker as busy if there is something to run; whether there is."""
+        if not self._idle or not self._next():
+            return False
+        self._idle -= 1
+        return True
+
+    def _wake_all(self) -> None:
+        idle, self._idle = self._idle, 0
+        for _ in range(idle):
+            self._wakes.put(None)
 
     def _expire(self) -> None:
         """The life of the thread that looks after deadlines."""
