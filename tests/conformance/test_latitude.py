@@ -90,7 +90,9 @@ INDICES = use(
     max_output_boxes_per_class=2,
 )
 
+NEAR = use("GROUP_NORMALIZATION", [[1.0, 1.05]], groups=1, epsilon=0.0)
 ALLOWED: list[tuple[Use, Change]] = [
+    (NEAR, set_to(1.00006, 0, 1)),
     (POOL, set_to(1, 0, 0, 0, 0)),
     (POOL, set_to(-INF, 0, 0, 0, 0)),
     (POOL, set_to(float(np.finfo(np.float32).min), 0, 0, 0, 0)),
@@ -118,6 +120,7 @@ ALLOWED: list[tuple[Use, Change]] = [
 ]
 
 FORBIDDEN: list[tuple[Use, Change]] = [
+    (NEAR, set_to(1.01, 0, 1)),
     (POOL, set_to(0, 0, 0, 0, 0)),
     (POOL, set_to(NAN, 0, 0, 0, 1)),
     (POOL, set_to(-INF, 0, 0, 0, 1)),

@@ -6,6 +6,7 @@ choice, the elements to which that applies, given what fills the slots.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from crosschip.conformance.tolerance import epsilon
-from crosschip.ir import Array, ElementType, Model, Operand, Operation, TensorType
+from crosschip.ir import Array, ElementType, Model, Operand, TensorType
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
 from crosschip.ops.definition.quantized import limits
@@ -21,7 +22,12 @@ from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.standard.activation import Celu, Elu, Selu
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.indexing import Scatter
-from crosschip.ops.standard.normalization import BatchNormalization
+from crosschip.ops.standard.normalization import (
+    BatchNormalization,
+    GroupNormalization,
+    InstanceNormalization,
+    LayerNormalization,
+)
 from crosschip.ops.standard.pooling import AdaptiveMaxPool2D, MaxPool2D
 from crosschip.ops.standard.recurrent import Recurrent
 from crosschip.ops.standard.unary import Exp
@@ -38,11 +44,14 @@ class Latitude:
         everything: whether nothing is compared, and an error will do as well.
         open: of each output, the elements that may be anything: a mask that broadcasts to it.
         others: what the elements of the first output may be instead; NaN where they may not.
+        spacings: how far from the reference any element of an output of reals may be, in spacings
+            of its type at 1.
     """
 
     everything: bool = False
     open: Sequence[Array] = ()
     others: Sequence[Array] = ()
+    spacings: float = 1.0
 
     def specified(self, index: int, made: Array, wanted: Array) -> Array:
         """The output that a device made, with what is expected where it may differ from that."""
@@ -84,7 +93,7 @@ def latitude(model: Model, inputs: Sequence[Array], expected: Sequence[Array]) -
         if _is_real(expected[0]):
             others, lost = _others(operation, arrays, expected[0])
             masks[1:] = [mask | lost for mask in masks[1:]]
-            return Latitude(open=masks, others=others)
+            return Latitude(open=masks, others=others, spacings=_spacings(operation, arrays))
     return Latitude(open=masks)
 
 
@@ -93,25 +102,6 @@ def counted_in(operator: str, output: TensorType) -> TensorType:
     if operator in _WEIGHED_IN_FLOAT32 and output.element_type is ElementType.FLOAT64:
         return replace(output, element_type=ElementType.FLOAT32)
     return output
-
-
-def least_difference(operation: Operation, output: TensorType, inputs: Sequence[Array]) -> float:
-    """The distance from the reference that any element of an output of reals may have.
-
-    That is the spacing of the element type at 1, and where a factor of the input, or what a
-    parameter is multiplied by, is as exact as that, as many times as much as these are. A step of a
-    recurrent network adds and multiplies several such numbers.
-    """
-    factor = 1.0
-    if isinstance(operation, Elu | Celu | Selu):
-        gamma = operation.gamma if isinstance(operation, Selu) else 1.0
-        factor = max(1.0, abs(operation.alpha * gamma))
-    elif isinstance(operation, Recurrent):
-        factor = _STEPS
-    elif operation.type in _GATED:
-        sizes = [np.abs(array.astype(np.float64)) for array in inputs]
-        factor = max((float(s[np.isfinite(s)].max(initial=1)) for s in sizes), default=1.0)
-    return factor * epsilon(output.element_type)
 
 
 def least_size(model: Model) -> float:
@@ -131,6 +121,47 @@ _STEPS = 4.0
 
 _WEIGHED_IN_FLOAT32 = frozenset({"RESIZE_LINEAR", "RESIZE_CUBIC", "ROI_ALIGN"})
 _GATED = frozenset({"SWISH", "GELU", "MISH"})
+
+Normalization = LayerNormalization | GroupNormalization | InstanceNormalization
+
+
+def _spacings(operation: Operator, arrays: Arrays) -> float:
+    """The spacings by which a result may be off, whatever its size.
+
+    One, and where a factor of the input, or what a parameter is multiplied by, is as exact as 1, as
+    many as these are large. A step of a recurrent network adds and multiplies several such numbers.
+    A variance that is computed in one pass has lost some digits, times what scales it.
+    """
+    if isinstance(operation, Elu | Celu | Selu):
+        gamma = operation.gamma if isinstance(operation, Selu) else 1.0
+        return max(1.0, abs(operation.alpha * gamma))
+    if isinstance(operation, Recurrent):
+        return _STEPS
+    if operation.type in _GATED:
+        return max([1.0, *(_largest(array) for each in arrays.values() for array in each)])
+    if isinstance(operation, Normalization):
+        scales = (_largest(array) for array in arrays.get("scale", ()))
+        return max([1.0, *scales]) * max(1.0, _lost(operation, arrays["input"][0]))
+    return 1.0
+
+
+def _lost(operation: Normalization, input: Array) -> float:
+    """The digits lost in a variance that is computed as `mean(x * x) - mean(x) ** 2`, at most."""
+    if isinstance(operation, LayerNormalization):
+        rows = math.prod(input.shape[: operation.begin_norm_axis % input.ndim])
+    else:
+        each = operation.groups if isinstance(operation, GroupNormalization) else input.shape[1]
+        rows = input.shape[0] * each
+    if input.size == 0:
+        return 1.0
+    groups = input.astype(np.float64).reshape(rows, -1)
+    return _largest(np.square(groups).max(1) / (groups.var(1) + operation.epsilon))
+
+
+def _largest(array: Array) -> float:
+    """The largest of the finite numbers, by size."""
+    wide = np.abs(array.astype(np.float64))
+    return float(wide[np.isfinite(wide)].max(initial=0.0))
 
 
 def _is_real(array: Array) -> bool:

@@ -15,13 +15,13 @@ from crosschip.conformance.latitude import (
     Latitude,
     counted_in,
     latitude,
-    least_difference,
     least_size,
 )
 from crosschip.conformance.sized import program_of
 from crosschip.conformance.tolerance import (
     computed_in,
     difference,
+    epsilon,
     narrowed,
     sensitivity,
     tolerance,
@@ -175,7 +175,7 @@ def wrong_outputs(
         allowed = tolerance(stored, read) if claimed is None else claimed
         wrong = difference(made, wanted, operand.type, allowed, precision=precision)
         if wrong and operand.type.element_type in FLOATS:
-            least = least_difference(model.operations[0], type_, read)
+            least = run.latitude.spacings * epsilon(type_.element_type)
             moved = sensitivity(
                 model, run.inputs, run.random, run.expected, precision, least_size(model)
             )[index]

@@ -87,9 +87,10 @@ class LayerNormalization(Elementwise):
 
     `m` and `v` are mean and (biased) variance over the axes from `begin_norm_axis` on, which counts
     from the last axis if negative. `scale` and `bias` broadcast to the input without making it
-    larger; mostly they have the shape of the normalized axes. Left out, they are 1 and 0. Elements
-    whose scale or bias is not finite are not specified. Where there are no elements, the output has
-    none either, or is an error.
+    larger; mostly they have the shape of the normalized axes. Left out, they are 1 and 0. The
+    variance may be computed in one pass, from the squares. Elements whose scale or bias is not
+    finite are not specified. Where there are no elements, the output has none either, or is an
+    error.
 
     Source: Ba, Kiros and Hinton, "Layer Normalization", https://arxiv.org/abs/1607.06450.
     """
@@ -130,8 +131,9 @@ class GroupNormalization(Elementwise):
 
     The input is [N, C, …]. Its channels are divided into `groups` groups of C / groups in a row;
     `m` and `v` are mean and (biased) variance over a group of an image. `scale` and `bias` are [C];
-    left out, they are 1 and 0. A C that `groups` does not divide is an error. A channel whose scale
-    or bias is not finite is not specified.
+    left out, they are 1 and 0. A C that `groups` does not divide is an error. The variance may be
+    computed in one pass, from the squares. A channel whose scale or bias is not finite is not
+    specified.
 
     Source: Wu and He, "Group Normalization", https://arxiv.org/abs/1803.08494.
     """
@@ -187,8 +189,9 @@ class InstanceNormalization(Elementwise):
     """`output = scale * (input - m) / sqrt(v + epsilon) + bias`, a channel of an image each.
 
     The input is [N, C, …], with at least one axis after the channels; `m` and `v` are mean and
-    (biased) variance over those axes. `scale` and `bias` are [C]; left out, they are 1 and 0. A
-    channel whose scale or bias is not finite is not specified.
+    (biased) variance over those axes. `scale` and `bias` are [C]; left out, they are 1 and 0. The
+    variance may be computed in one pass, from the squares. A channel whose scale or bias is not
+    finite is not specified.
 
     Source: Ulyanov, Vedaldi and Lempitsky, "Instance Normalization",
     https://arxiv.org/abs/1607.08022.
