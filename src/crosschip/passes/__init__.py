@@ -25,8 +25,8 @@ DEFAULT: tuple[Pass, ...] = (
     SimplifyBodies(simplify),
     RemoveIdentities(),
     CancelTransposes(),
-    FoldIntoWeights(),
     RemoveUnused(),
+    FoldIntoWeights(),
 )
 
 __all__ = [

@@ -7,6 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from crosschip.apis.nnrt.compilation import (
+    OH_NNCompilation_Build,
+    OH_NNCompilation_Construct,
+    OH_NNCompilation_Destroy,
+    OH_NNCompilation_SetDevice,
+)
 from crosschip.apis.nnrt.descriptions import (
     NN_TensorDesc,
     OH_NNQuantParam_Create,
@@ -17,11 +23,17 @@ from crosschip.apis.nnrt.descriptions import (
     OH_NNTensorDesc_SetDataType,
     OH_NNTensorDesc_SetShape,
 )
+from crosschip.apis.nnrt.device import OH_NNDevice_GetAllDevicesID, OH_NNDevice_GetName
 from crosschip.apis.nnrt.enumerations import (
     OH_NN_DataType,
     OH_NN_OperationType,
     OH_NN_ReturnCode,
     OH_NN_TensorType,
+)
+from crosschip.apis.nnrt.executor import (
+    OH_NNExecutor_Construct,
+    OH_NNExecutor_Destroy,
+    OH_NNExecutor_RunSync,
 )
 from crosschip.apis.nnrt.graph import OH_NNModel
 from crosschip.apis.nnrt.model import (
@@ -36,7 +48,8 @@ from crosschip.apis.nnrt.model import (
 )
 from crosschip.apis.nnrt.results import last_error
 from crosschip.apis.nnrt.rows import parameter_types
-from crosschip.ir import Quantization
+from crosschip.apis.nnrt.tensor import NN_Tensor, OH_NNTensor_Create
+from crosschip.ir import Array, Quantization
 
 Code = OH_NN_ReturnCode
 
@@ -61,6 +74,38 @@ def described(dtype: str, shape: Sequence[int] = ()) -> NN_TensorDesc:
     if shape:
         done(OH_NNTensorDesc_SetShape(desc, shape))
     return desc
+
+
+def device(name: str = "reference") -> int:
+    """The number of a device."""
+    code, found = OH_NNDevice_GetAllDevicesID()
+    done(code)
+    return {OH_NNDevice_GetName(number)[1]: number for number in found or ()}[name]
+
+
+def tensor(array: Array) -> NN_Tensor:
+    """A tensor with elements."""
+    made = OH_NNTensor_Create(device(), described(str(array.dtype), array.shape))
+    assert made is not None, last_error()
+    made.memory[:] = array.tobytes()
+    return made
+
+
+def run_once(
+    model: OH_NNModel, inputs: Sequence[Array], like: Sequence[Array], name: str = "reference"
+) -> list[Array]:
+    """The outputs of a model on a device; those are like some arrays in shape and type."""
+    compilation = OH_NNCompilation_Construct(model)
+    assert compilation is not None
+    done(OH_NNCompilation_SetDevice(compilation, device(name)))
+    done(OH_NNCompilation_Build(compilation))
+    executor = OH_NNExecutor_Construct(compilation)
+    assert executor is not None
+    OH_NNCompilation_Destroy(compilation)
+    given, made = [tensor(array) for array in inputs], [tensor(array) for array in like]
+    done(OH_NNExecutor_RunSync(executor, given, made))
+    OH_NNExecutor_Destroy(executor)
+    return [place.array for place in made]
 
 
 class Program:

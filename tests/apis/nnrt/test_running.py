@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.apis.nnrt.programs import Code, Program, described, done, wrong
+from tests.apis.nnrt.programs import Code, Program, described, device, done, tensor, wrong
 
 from crosschip.apis import nnrt
 from crosschip.apis.nnrt import (
     Conformance,
-    NN_Tensor,
     NN_TensorDesc,
     OH_NN_DataType,
     OH_NN_PerformanceMode,
@@ -26,7 +25,6 @@ from crosschip.apis.nnrt import (
     OH_NNExecutor,
     set_conformance,
 )
-from crosschip.ir import Array
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -61,14 +59,6 @@ FUNCTIONS = """
 """
 
 
-def device() -> int:
-    """The number of the device of the reference."""
-    code, found = nnrt.OH_NNDevice_GetAllDevicesID()
-    done(code)
-    names = {nnrt.OH_NNDevice_GetName(number)[1]: number for number in found or ()}
-    return names["reference"]
-
-
 def squares(*shape: int) -> Program:
     """A model of one operation: a square."""
     program = Program()
@@ -98,14 +88,6 @@ def executor(*shape: int) -> OH_NNExecutor:
     return made
 
 
-def tensor(array: Array) -> NN_Tensor:
-    """A tensor with elements."""
-    made = nnrt.OH_NNTensor_Create(device(), described(str(array.dtype), array.shape))
-    assert made is not None
-    made.memory[:] = array.tobytes()
-    return made
-
-
 @pytest.fixture
 def reference() -> Iterator[None]:
     """The source's behaviour."""
@@ -118,7 +100,7 @@ def test_all_functions_are_there() -> None:
     names = FUNCTIONS.split()
     assert len(names) == 75
     found = {name for name in nnrt.__all__ if inspect.isfunction(getattr(nnrt, name))}
-    assert found - {"last_error", "set_conformance"} == set(names)
+    assert found - {"calls", "last_error", "set_conformance"} == set(names)
 
 
 def test_a_model_runs_after_all_it_was_made_of_is_gone() -> None:

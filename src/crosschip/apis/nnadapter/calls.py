@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeVar
@@ -23,10 +23,10 @@ from crosschip.apis.nnadapter.operands import operand_type
 from crosschip.apis.nnadapter.results import last_error
 from crosschip.apis.nnadapter.signature import with_shapes
 from crosschip.apis.nnadapter.types import NNAdapterOperandType
-from crosschip.ir import Array, Builder, Error, Model, Operand, Operation, UnsupportedError
+from crosschip.apis.writing import Writer
+from crosschip.ir import Array, Error, Model, Operand
 from crosschip.ops import Operator
-from crosschip.ops.definition.translation import Row, outward
-from crosschip.ops.standard.conversion import Assign
+from crosschip.ops.definition.translation import Expressed, Row, outward
 
 T = TypeVar("T")
 
@@ -107,83 +107,37 @@ def calls(model: Model, profiles: Sequence[Mapping[str, int]] = ()) -> Calls:
         UnsupportedError: it has an operation, a type or a use of one that NNAdapter has not; the
             message names it.
     """
-    return _Writer(profiles).written(model)
+    writer = _Writer(profiles)
+    inputs, outputs = writer.written(model)
+    writer.calls.inputs, writer.calls.outputs = tuple(inputs), tuple(outputs)
+    return writer.calls
 
 
-class _Writer:
+class _Writer(Writer[NNAdapterOperationCode]):
     def __init__(self, profiles: Sequence[Mapping[str, int]]) -> None:
-        self._calls = Calls()
-        self._places: dict[Operand, int] = {}
-        self._same: dict[Operand, Operand] = {}
+        super().__init__("NNAdapter")
+        self.calls = Calls()
         self._profiles = profiles
 
-    def written(self, model: Model) -> Calls:
-        self._calls.inputs = tuple(map(self._place, model.inputs.values()))
-        for operation in model.operations:
-            self._operation(operation)
-        outputs: list[int] = []
-        for operand in model.outputs.values():
-            place = self._place(operand)
-            constant = self._calls.operands[place][1] is not None
-            if constant or place in self._calls.inputs or place in outputs:
-                place = self._copied(operand)
-            outputs.append(place)
-        self._calls.outputs = tuple(outputs)
-        return self._calls
-
-    def _operation(self, operation: Operation) -> None:
-        if not isinstance(operation, Operator):
-            raise UnsupportedError(f"{operation.name!r}: NNAdapter has no {operation.type}")
+    def expressions(
+        self, operation: Operator
+    ) -> Iterator[tuple[NNAdapterOperationCode, Expressed]]:
         entry = _by_operator().get(type(operation))
-        refusal = UnsupportedError(f"{operation.name!r}: NNAdapter has no {operation.type}")
         if entry is not None:
-            try:
-                return self._direct(*entry, operation)
-            except UnsupportedError as error:
-                refusal = error
-        b = Builder(prefix=f"{operation.name}.")
-        results = operation.decomposition(b)
-        if results is None:
-            raise refusal
-        try:
-            for part in b.operations:
-                self._operation(part)
-        except UnsupportedError:
-            raise refusal from None
-        self._same.update(zip(operation.outputs, results, strict=True))
-        return None
+            code, row = entry
+            yield code, outward(row, operation)
 
-    def _direct(self, code: NNAdapterOperationCode, row: Row, operation: Operator) -> None:
-        found = outward(row, operation)
-        for operand in (*found.inputs, *found.outputs):
-            if operand is not None:
-                operand_type(self._resolved(operand).type)  # refused before anything is written
-        for earlier in found.before:
-            self._operation(earlier)
-        read = tuple(None if operand is None else self._place(operand) for operand in found.inputs)
-        made = tuple(map(self._place, found.outputs))
-        self._calls.operations.append(OperationCall(code, read, made))
-        for follower in found.after:
-            self._operation(follower)
+    def check(self, operand: Operand) -> None:
+        operand_type(operand.type)
 
-    def _copied(self, operand: Operand) -> int:
-        copy = Operand(f"{operand.name}.copy", operand.type)
-        name = f"{operand.name}.assign"
-        self._operation(Assign(name, (self._resolved(operand),), (copy,)))
-        return self._place(copy)
+    def declare(self, operand: Operand) -> None:
+        type_ = with_shapes(operand.type, self._profiles)
+        self.calls.operands.append((type_, operand.value))
 
-    def _resolved(self, operand: Operand) -> Operand:
-        while operand in self._same:
-            operand = self._same[operand]
-        return operand
-
-    def _place(self, operand: Operand) -> int:
-        operand = self._resolved(operand)
-        if operand not in self._places:
-            self._places[operand] = len(self._calls.operands)
-            type_ = with_shapes(operand.type, self._profiles)
-            self._calls.operands.append((type_, operand.value))
-        return self._places[operand]
+    def call(self, key: NNAdapterOperationCode, found: Expressed) -> None:
+        read = tuple(None if operand is None else self.place(operand) for operand in found.inputs)
+        made = tuple(map(self.place, found.outputs))
+        self.calls.operations.append(OperationCall(key, read, made))
 
 
 @cache

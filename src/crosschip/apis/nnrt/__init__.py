@@ -11,6 +11,11 @@ Where document and source differ, the document holds, unless `OH_NN_CONFORMANCE=
 environment or `set_conformance` says so.
 """
 
+from crosschip.apis.nnrt.calls import (
+    Calls,
+    OperationCall,
+    calls,
+)
 from crosschip.apis.nnrt.compilation import (
     OH_NNCompilation,
     OH_NNCompilation_AddExtensionConfig,
@@ -135,6 +140,7 @@ from crosschip.apis.nnrt.types import (
 )
 
 __all__ = [
+    "Calls",
     "Conformance",
     "NN_OnRunDone",
     "NN_OnServiceDied",
@@ -231,6 +237,8 @@ __all__ = [
     "OH_NN_ReturnCode",
     "OH_NN_Tensor",
     "OH_NN_TensorType",
+    "OperationCall",
+    "calls",
     "last_error",
     "set_conformance",
 ]

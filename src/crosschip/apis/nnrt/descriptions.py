@@ -18,7 +18,11 @@ from crosschip.apis.nnrt.results import (
     returns_handle,
     returns_value,
 )
-from crosschip.ir import ElementType
+from crosschip.apis.nnrt.types import OH_NN_QuantParam, OH_NN_Tensor
+from crosschip.ir import ElementType, TensorType, UnsupportedError
+
+BITS = 8
+"""How many bits quantized integers have."""
 
 _MOST_AXES = 10
 
@@ -85,6 +89,36 @@ def element_type(data_type: OH_NN_DataType) -> ElementType:
     if name == "unknown":
         raise invalid("the data type is not known")
     return ElementType(name)
+
+
+def quantized_axis(shape: Sequence[int], count: int) -> int | None:
+    """The axis that several scales run along: the first or the last; `None` if neither can be.
+
+    NNRt's quantization parameters do not say it.
+    """
+    places = (0, len(shape) - 1) if shape else ()
+    return next((place for place in places if shape[place] == count), None)
+
+
+def described(type_: TensorType) -> OH_NN_Tensor:
+    """A tensor's type as NNRt has it.
+
+    Raises:
+        UnsupportedError: NNRt has no such type.
+    """
+    shape, kept = type_.shape, type_.quantization
+    known = f"OH_NN_{type_.element_type.value.upper()}" in OH_NN_DataType.__members__
+    if not known or shape is None or len(shape) > _MOST_AXES or 0 in shape:
+        raise UnsupportedError(f"NNRt has no tensors of {type_}")
+    sizes = tuple(size if isinstance(size, int) else -1 for size in shape)
+    params = None
+    if kept is not None:
+        count = len(kept.scale)
+        byte = type_.element_type.dtype.itemsize == 1
+        if not byte or (kept.axis is not None and kept.axis != quantized_axis(sizes, count)):
+            raise UnsupportedError(f"NNRt has no quantization parameters for {type_}")
+        params = OH_NN_QuantParam((BITS,) * count, kept.scale, kept.zero_point or (0,) * count)
+    return OH_NN_Tensor(data_type(type_.element_type), sizes, params)
 
 
 def data_type(element_type: ElementType) -> OH_NN_DataType:

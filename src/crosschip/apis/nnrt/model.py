@@ -10,7 +10,14 @@ import numpy as np
 
 from crosschip.apis.buffers import octets
 from crosschip.apis.nnrt.conformance import as_reference
-from crosschip.apis.nnrt.descriptions import NN_QuantParam, NN_TensorDesc, element_type, member
+from crosschip.apis.nnrt.descriptions import (
+    BITS,
+    NN_QuantParam,
+    NN_TensorDesc,
+    element_type,
+    member,
+    quantized_axis,
+)
 from crosschip.apis.nnrt.device import name_of
 from crosschip.apis.nnrt.enumerations import OH_NN_DataType, OH_NN_OperationType, OH_NN_TensorType
 from crosschip.apis.nnrt.enumerations import OH_NN_ReturnCode as Code
@@ -32,7 +39,6 @@ from crosschip.ops.definition.translation import Several
 from crosschip.runtime.compiler import explain
 
 _MOST = 200
-_BITS = 8
 
 
 @returns_handle
@@ -222,14 +228,13 @@ def _quantization(
     """Quantization for a whole tensor, or for each channel, which are its last axis."""
     if not scales or not len(scales) == len(zeros) == len(bits):
         raise invalid(f"{len(scales)} scales, {len(zeros)} zeros and {len(bits)} numbers of bits")
-    if set(bits) != {_BITS}:
-        raise invalid(f"the numbers of bits are {sorted(set(bits))}, but must be {_BITS}")
+    if set(bits) != {BITS}:
+        raise invalid(f"the numbers of bits are {sorted(set(bits))}, but must be {BITS}")
     axis = None
     if len(scales) > 1:
-        places = [place for place in (0, len(shape) - 1) if shape[place] == len(scales)]
-        if not places:
+        axis = quantized_axis(shape, len(scales))
+        if axis is None:
             raise invalid(f"{list(shape)} has no channels for {len(scales)} scales")
-        axis = places[0]
     try:
         return Quantization(tuple(scales), tuple(zeros), axis=axis)
     except ValueError as error:

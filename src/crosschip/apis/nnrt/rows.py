@@ -59,16 +59,26 @@ class Entry(NamedTuple):
 
 
 @cache
-def rows() -> Mapping[OH_NN_OperationType, tuple[Entry, ...]]:
+def rows() -> Mapping[OH_NN_OperationType, Sequence[Entry]]:
     """Every operator of NNRt, by code."""
     found: dict[OH_NN_OperationType, list[Entry]] = {}
+    for entries in uses().values():
+        for code, entry in entries:
+            found.setdefault(code, []).append(entry)
+    return found
+
+
+@cache
+def uses() -> Mapping[type[Operator], Sequence[tuple[OH_NN_OperationType, Entry]]]:
+    """NNRt's operators that a standard operator stands for, the first of which is written."""
+    found: dict[type[Operator], list[tuple[OH_NN_OperationType, Entry]]] = {}
     for operator in operators().values():
         for face in faces_of(operator).nnrt:
             row = row_of(operator, face.operands, face.given, NNRT_CODES)
             types = [OH_NN_TensorType[f"OH_NN_{face.name}_{name}"] for name in face.parameters]
             entry = Entry(row, len(face.inputs), tuple(types))
-            found.setdefault(OH_NN_OperationType(face.code), []).append(entry)
-    return {code: tuple(entries) for code, entries in found.items()}
+            found.setdefault(operator, []).append((OH_NN_OperationType(face.code), entry))
+    return found
 
 
 @cache

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from crosschip.ir import ModelError, Operand
+import numpy as np
+
+from crosschip.ir import Operand
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
 from crosschip.ops.definition.translation import Inward, Outward, Rule, refusal
-from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.faces.rules import (
+    ActivationAfter,
+    Case,
     ChannelsLast,
     ChannelsLastOutput,
+    Fixed,
     Padding,
     PaddingMode,
-    filled,
-    number,
+    Told,
 )
 from crosschip.ops.standard.pooling import (
     AdaptiveAveragePool2D,
@@ -54,43 +57,34 @@ _INSIDE = OfSizesOnly("inside")
 _WINDOW_OPERANDS = ("input", "auto_pad", "pads", "kernel_shape", "strides", "ceil_mode")
 
 
-class WholeImage(Rule):
-    """A flag that one window is the whole image."""
-
-    slot = ""
-    text = "with GLOBAL, `kernel_shape` is the image's"
-
-    def inward(self, operand: Operand | None, use: Inward) -> None:
-        if operand is None or not number(operand, "GLOBAL"):
-            return
-        sizes = (filled(use, "input").type.shape or ())[2:]
-        if not all(isinstance(size, int) for size in sizes):
-            raise ModelError("input: must have a known height and width, as GLOBAL is given")
-        use.slots |= {"kernel_shape": sizes, "strides": (1, 1), "pads": (0, 0, 0, 0)}
-        use.slots["auto_pad"] = AutoPad.NONE
-
-    def outward(self, use: Outward) -> Operand | None:
-        return None
-
-
-_NNRT_PARAMETERS: Mapping[str, str | Rule] = {
+_WINDOWS: Mapping[str, str | Rule] = {
     "KERNEL_SIZE": "kernel_shape",
     "STRIDE": "strides",
     "PAD_MODE": PaddingMode(),
     "PAD": Padding(),
     "ACTIVATION_TYPE": "fuse_code",
     "ROUND_MODE": "ceil_mode",
-    "GLOBAL": WholeImage(),
+    "GLOBAL": Case("GLOBAL", "false", lambda value: not value, np.array([False])),
+}
+
+_WHOLE_IMAGE: Mapping[str, str | Rule] = {
+    **{name: Told() for name in _WINDOWS},
+    "ACTIVATION_TYPE": ActivationAfter(),
+    "GLOBAL": Case("GLOBAL", "true", bool, np.array([True])),
 }
 
 
 def _nnrt(code: int, name: str) -> NNRt:
     return NNRt(
-        code,
-        name,
-        inputs=(ChannelsLast("input"),),
-        parameters=_NNRT_PARAMETERS,
+        *(code, name, (ChannelsLast("input"),), _WINDOWS),
         given=(ChannelsLastOutput(), _INSIDE),
+    )
+
+
+def _global(code: int, name: str) -> NNRt:
+    return NNRt(
+        *(code, name, (ChannelsLast("input"),), _WHOLE_IMAGE),
+        given=(ChannelsLastOutput(), Fixed("output_shape", (1, 1))),
     )
 
 
@@ -120,11 +114,13 @@ faces(
 faces(
     AdaptiveAveragePool2D,
     nnadapter=NNAdapter(1),
+    nnrt=(_global(2, "AVG_POOL"),),
     onnx=("GlobalAveragePool",),
 )
 
 faces(
     AdaptiveMaxPool2D,
     nnadapter=NNAdapter(2, optional_outputs=1),
+    nnrt=(_global(21, "MAX_POOL"),),
     onnx=("GlobalMaxPool",),
 )
