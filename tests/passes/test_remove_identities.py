@@ -1,4 +1,4 @@
-"""Removal of identities and of inverse transpositions, before and after."""
+"""Removal of identities, before and after."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from crosschip.ops.standard.conversion import Assign, Cast
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
 from crosschip.ops.standard.slicing import Slice
-from crosschip.passes import CancelTransposes, RemoveIdentities, RemoveUnused
+from crosschip.passes import RemoveIdentities, RemoveUnused
 
 N, M = symbol("N"), symbol("M")
 END = 2**31 - 1
 remove = RemoveIdentities()
-cancel = CancelTransposes()
 
 Make = Callable[[Builder, Operand], Operand]
 
@@ -111,80 +110,6 @@ def test_sizes_about_which_nothing_is_known_may_differ() -> None:
 
     model = model_of(make, float32(2, 3), sizes)
     assert str(remove(model)) == str(model)
-
-
-def test_transpositions_that_undo_each_other_vanish() -> None:
-    def make(b: Builder, x: Operand) -> Operand:
-        there = b.add(Transpose, x, (0, 2, 3, 1))
-        return b.add(Relu, b.add(Transpose, there, (0, 3, 1, 2)))
-
-    model = model_of(make, float32(N, 3, 4, 5))
-    assert str(model) == dedented("""
-        model model
-          input x0: float32[N, 3, 4, 5]
-          %transpose_0 = TRANSPOSE(input=%x0, perm=[0, 2, 3, 1]): float32[N, 4, 5, 3]
-          %transpose_1 = TRANSPOSE(input=%transpose_0, perm=[0, 3, 1, 2]): float32[N, 3, 4, 5]
-          %relu_0 = RELU(input=%transpose_1): float32[N, 3, 4, 5]
-          output y0 = %relu_0
-    """)
-    assert str(RemoveUnused()(cancel(model))) == dedented("""
-        model model
-          input x0: float32[N, 3, 4, 5]
-          %relu_0 = RELU(input=%x0): float32[N, 3, 4, 5]
-          output y0 = %relu_0
-    """)
-
-
-def test_transpositions_that_do_not_become_one() -> None:
-    def make(b: Builder, x: Operand) -> Operand:
-        return b.add(Transpose, b.add(Transpose, x, (-1, 0, 1)), (0, -1, 1))
-
-    assert str(RemoveUnused()(cancel(model_of(make, float32(2, 3, 4))))) == dedented("""
-        model model
-          input x0: float32[2, 3, 4]
-          %transpose_1 = TRANSPOSE(input=%x0, perm=[2, 1, 0]): float32[4, 3, 2]
-          output y0 = %transpose_1
-    """)
-
-
-def test_a_transposition_that_somebody_else_reads_stays() -> None:
-    def make(b: Builder, x: Operand) -> tuple[Operand, ...]:
-        there = b.add(Transpose, x, (1, 0))
-        return b.add(Relu, there), b.add(Transpose, there, (1, 0))
-
-    assert str(RemoveUnused()(cancel(model_of(make, float32(2, 3))))) == dedented("""
-        model model
-          input x0: float32[2, 3]
-          %transpose_0 = TRANSPOSE(input=%x0, perm=[1, 0]): float32[3, 2]
-          %relu_0 = RELU(input=%transpose_0): float32[3, 2]
-          output y0 = %relu_0
-          output y1 = %x0
-    """)
-
-
-def test_a_long_row_of_transpositions_becomes_one() -> None:
-    def make(b: Builder, x: Operand) -> Operand:
-        for _ in range(3000):
-            x = b.add(Transpose, x, (1, 2, 0))
-        return b.add(Transpose, x, (0, 2, 1))
-
-    assert str(RemoveUnused()(cancel(model_of(make, float32(2, 3, 4))))) == dedented("""
-        model model
-          input x0: float32[2, 3, 4]
-          %transpose_3000 = TRANSPOSE(input=%x0, perm=[0, 2, 1]): float32[2, 4, 3]
-          output y0 = %transpose_3000
-    """)
-
-
-def test_a_transposition_of_a_computed_order_stays() -> None:
-    order = TensorType(ElementType.INT32, (2,))
-
-    def make(b: Builder, x: Operand, perm: Operand) -> tuple[Operand, ...]:
-        first = b.add(Transpose, x, perm)
-        return b.add(Transpose, first, perm), b.add(Transpose, first, (1, 0))
-
-    model = model_of(make, float32(2, 3), order)
-    assert str(cancel(model)) == str(model)
 
 
 def test_what_no_output_depends_on_is_removed() -> None:
