@@ -1,4 +1,4 @@
-"""What all tests share: hypothesis' settings, where the real models are, and what is quick."""
+"""The settings of all tests: hypothesis', where the real models are, and what is quick."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def _names_chips(config: pytest.Config) -> bool:
-    """Whether the command line names the folder of tests of chips, or something in it."""
+    """Tell whether the command line names the folder of tests of chips, or something in it."""
     chips = config.rootpath.joinpath(*CHIPS)
     named = [config.invocation_params.dir / one.partition("::")[0] for one in config.args]
     return any(path.is_relative_to(chips) for path in named)
