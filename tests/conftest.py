@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import runpy
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,6 +41,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # What a shell runs in the background ignores interrupts, and so does what it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "slow: takes seconds; `--quick` leaves it out")
     quick = config.getoption("--quick")
     settings.load_profile("quick" if quick else "crosschip")
