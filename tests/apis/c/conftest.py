@@ -39,9 +39,7 @@ def program(libraries: Path, tmp_path: Path) -> Program:
     """Compiles a program, as `pkg-config` says, and gives its path."""
 
     def compiled(source: Path, *flags: str, language: str = "C11, gcc") -> Path:
-        compiler, *own = LANGUAGES[language]
-        if shutil.which(compiler) is None:
-            pytest.skip(f"there is no {compiler}")
+        compiler, *own = compiler_of(language)
         made = tmp_path / source.stem
         command = [compiler, *own, *STRICT, str(source), "-o", str(made), *flags]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -49,6 +47,14 @@ def program(libraries: Path, tmp_path: Path) -> Program:
         return made
 
     return compiled
+
+
+def compiler_of(language: str) -> tuple[str, ...]:
+    """A compiler, and what makes it keep to a language; the test is skipped if there is none."""
+    compiler, *own = LANGUAGES[language]
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no {compiler}")
+    return compiler, *own
 
 
 def linked(libraries: Path, name: str) -> list[str]:
