@@ -66,8 +66,8 @@ def _assertions() -> Iterator[str]:
         if isinstance(found, int):
             yield f'static_assert({name} == {found}, "{name}");'
         elif isinstance(found, type) and issubclass(found, IntEnum):
-            for member in found:
-                yield f'static_assert({member.name} == {member.value}, "{member.name}");'
+            for code in found:
+                yield f'static_assert({code.name} == {code.value}, "{code.name}");'
     for function in Header(FOLDER / "nnadapter.h").functions:
         yield _use(function)
 

@@ -43,11 +43,11 @@ class Access:
         if self._is_input:
             sizes = type_.dimensions.data = self._types.sizes(passed.dimensions)
         if any(size < 0 for size in sizes):
-            return b""  # the face refuses such sizes
+            return bytearray()  # the face refuses such sizes
         length = math.prod(sizes) * self._itemsize
         if not pointer and length:
             raise invalid("the access function returned NULL")
-        return self._ffi.buffer(pointer, length) if length else b""
+        return self._ffi.buffer(pointer, length) if length else bytearray()
 
     def _passed(self, type_: NNAdapterOperandType) -> Any:
         """What the program's function is passed: a type of its own, which it may write into."""
