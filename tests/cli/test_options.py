@@ -14,6 +14,9 @@ import pytest
 from onnx import helper, parser
 from tests.cli.conftest import Crosschip
 
+from crosschip.devices.reference import ReferenceDevice
+from crosschip.hal import Capabilities
+
 SCRIPT = Path(sys.executable).with_name("crosschip")
 PLAIN = ("--devices", "reference", "--no-cache")
 
@@ -239,12 +242,15 @@ def test_bench_says_what_is_no_number(crosschip: Crosschip, table: Path, tmp_pat
     assert "no number" not in fine.out
 
 
-def test_bench_leaves_the_threads_to_a_performance_mode(crosschip: Crosschip, table: Path) -> None:
+def test_bench_asks_for_threads_only_if_told(
+    crosschip: Crosschip, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ReferenceDevice, "capabilities", lambda _: Capabilities())
     arguments = ("bench", table, *PLAIN, *SHAPES, "--runs", 2, "--json")
-    assert crosschip(*arguments).document["threads"] == os.cpu_count()
-    mode = ("--performance", "low")
-    assert crosschip(*arguments, *mode).document["threads"] is None
-    assert crosschip(*arguments, *mode, "--threads", 1).document["threads"] == 1
+    assert crosschip(*arguments).document["threads"] is None
+    refused = crosschip(*arguments, "--threads", 1)
+    assert refused.status == 1
+    assert "the number of threads cannot be set on this device" in refused.err
 
 
 @pytest.mark.parametrize(
