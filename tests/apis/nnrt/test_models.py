@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tests.apis.nnrt.programs import done, run_once
 from tests.apis.nnrt.test_translation import CASES, REASONS, defined
 
 import crosschip
+from benchmarks import channels_last
 from crosschip.apis import nnrt
 from crosschip.apis.nnrt import Calls, OH_NN_OperationType, OH_NN_TensorType, calls
 from crosschip.ir import (
@@ -29,6 +31,7 @@ from crosschip.ops.standard.conversion import Assign
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.quantization import Quantize
 from crosschip.ops.standard.unary import Neg
+from crosschip.passes import simplify
 
 NETS = {
     "paddle2/mobilenet_v1": (1, 3, 224, 224),
@@ -43,6 +46,27 @@ def test_answers_are_those_of_a_direct_call(models: Path, net: str, device: str)
     model = crosschip.load(models / net)
     found, wanted = both_ways(model, NETS[net], device)
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("device", ["onnxruntime", "openvino"])
+def test_channels_last_cost_two_transposes(device: str) -> None:
+    """One where the image comes in, and a small one where the scores go out."""
+    layers = list(channels_last.layers_of_mobilenet())
+    first, calls_ = channels_last.standard_model(layers), channels_last.nnrt_calls(layers)
+    last = calls_.replay()
+    assert last.finished is not None
+    parts, others = (
+        Counter(operation.type for operation in simplify(model).operations)
+        for model in (first, last.finished)
+    )
+    assert others - parts == {"TRANSPOSE": 2}
+    assert not parts - others
+    image = np.random.default_rng(0).normal(size=(1, 3, 224, 224)).astype(np.float32)
+    with crosschip.compile(first, device, cache=False) as compiled:
+        (wanted,) = compiled.run({"x": image}).values()
+    stored = np.ascontiguousarray(image.transpose(0, 2, 3, 1))
+    (found,) = run_once(last, [stored], [wanted.reshape(1, 1, 1, -1)], device)
+    np.testing.assert_array_equal(found.ravel(), wanted.ravel())
 
 
 @pytest.mark.parametrize("device", ["reference", "onnxruntime", "openvino"])
