@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,7 @@ def described(dtype: str, shape: Sequence[int] = ()) -> NN_TensorDesc:
     return desc
 
 
+@cache
 def device(name: str = "reference") -> int:
     """The number of a device."""
     code, found = OH_NNDevice_GetAllDevicesID()

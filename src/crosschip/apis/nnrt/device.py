@@ -40,13 +40,19 @@ def OH_NNDevice_GetType(deviceID: int) -> OH_NN_DeviceType:
     return next(_TYPES[instance.kind] for known, instance in instances() if known == name)
 
 
+_known: dict[int, str] = {}
+"""The devices that could be used when they were looked for last; to look takes milliseconds."""
+
+
 def devices() -> dict[int, str]:
     """The devices that can be used, by number: always the same one for the same name."""
-    return {
+    global _known
+    _known = {
         int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "little") + 1: name
         for name, instance in instances()
         if not instance.problem
     }
+    return _known
 
 
 def name_of(number: int) -> str:
@@ -55,9 +61,11 @@ def name_of(number: int) -> str:
     Raises:
         Failure: there is none of that number.
     """
-    known = devices()
-    if number == 0 and known:
-        return next(iter(known.values()))
-    if number not in known:
+    found = _numbered(_known, number) or _numbered(devices(), number)
+    if found is None:
         raise invalid(f"there is no device {number!r}")
-    return known[number]
+    return found
+
+
+def _numbered(known: Mapping[int, str], number: int) -> str | None:
+    return known.get(number) if number else next(iter(known.values()), None)
