@@ -1,17 +1,20 @@
 """`crosschip capi`."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+import crosschip
 from crosschip.cli import _options
 from crosschip.cli._show import console, document, doing
 from crosschip.ir import InputError
 from crosschip.ir.text import legible
 
 app = typer.Typer(
-    help="Make the C libraries that programs for NNAdapter link against.", no_args_is_help=True
+    help="C libraries that programs for NNAdapter link against, and such programs.",
+    no_args_is_help=True,
 )
 
 
@@ -48,3 +51,25 @@ def build(
     for files in built:
         for path in (files.library, *files.headers, files.description):
             console.print(f"wrote {legible(str(path))}", highlight=False)
+
+
+@app.command()
+def program(
+    model: _options.ModelPath,
+    out: Annotated[Path, typer.Option(help="The folder to write the program into.")],
+    as_json: _options.Json = False,
+) -> None:
+    """Write a model as a program in C that makes NNAdapter's calls, with a file of its weights."""
+    from crosschip.apis.nnadapter import calls
+    from crosschip.apis.nnadapter.program import write_program
+
+    with doing(f"writing {model} out"):
+        written = calls(crosschip.load(model))
+        out.mkdir(parents=True, exist_ok=True)
+        name = re.sub(r"\W", "_", model.resolve().stem, flags=re.ASCII)
+        files = write_program(written, out, name)
+    if as_json:
+        document({"source": str(files.source), "weights": str(files.weights)})
+        return
+    for path in files:
+        console.print(f"wrote {legible(str(path))}", highlight=False)

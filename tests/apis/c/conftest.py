@@ -63,3 +63,17 @@ def linked(libraries: Path, name: str) -> list[str]:
     command = ["pkg-config", "--cflags", "--libs", name]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return done.stdout.split()
+
+
+def run(*command: object, timeout: float = 60, environment: Mapping[str, str] | None = None) -> str:
+    """What a program prints that is to succeed."""
+    done = subprocess.run(
+        list(map(str, command)),
+        env={**os.environ, **(environment or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
+    )
+    assert done.returncode == 0, f"{done.returncode}: {done.stdout}{done.stderr}"
+    return done.stdout

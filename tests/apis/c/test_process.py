@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import shutil
-import subprocess
 import sys
 import sysconfig
 from importlib import import_module
 from pathlib import Path
 
 import pytest
-from tests.apis.c.conftest import Program, linked
+from tests.apis.c.conftest import Program, linked, run
 
 from crosschip.apis.c import building
 from crosschip.apis.c.building import build
@@ -21,20 +19,6 @@ from crosschip.apis.c.source import exported
 from crosschip.ir import Error
 
 PROGRAMS = Path(__file__).with_name("programs")
-
-
-def run(*command: object, **environment: str) -> str:
-    """What a program prints that is to succeed."""
-    done = subprocess.run(
-        list(map(str, command)),
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode == 0, f"{done.returncode}: {done.stdout}{done.stderr}"
-    return done.stdout
 
 
 @pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.name)
@@ -66,7 +50,7 @@ def test_the_installation_is_found(
     libraries: Path, program: Program, variables: dict[str, str]
 ) -> None:
     flags = ["-D_GNU_SOURCE", "-pthread", *linked(libraries, "nnadapter")]
-    run(program(PROGRAMS / "threads.c", *flags), **variables)
+    run(program(PROGRAMS / "threads.c", *flags), environment=variables)
 
 
 HOST = """
