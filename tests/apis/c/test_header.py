@@ -73,7 +73,9 @@ def test_types(header: Header) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.glob("*.h")))
+@pytest.mark.parametrize(
+    "name", sorted(str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.h"))
+)
 def test_headers_compile_by_themselves(name: str, language: str, tmp_path: Path) -> None:
     compiler, *own = compiler_of(language)
     source = tmp_path / "alone.c"

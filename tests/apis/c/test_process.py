@@ -129,7 +129,7 @@ def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_library_in_use_is_replaced_not_written_into(tmp_path: Path) -> None:
-    (made,) = (files.library for files in build(tmp_path))
+    made = build(tmp_path)[0].library
     before = made.stat().st_ino
     held = made.open("rb")
     build(tmp_path)

@@ -59,13 +59,17 @@ def _built(compiler: str, library: Library, folder: Path) -> Built:
         new = made.with_suffix(".new")
         _run([compiler, *_flags(library, names), "-o", str(new), str(code), *_python()])
         new.replace(made)
-    headers = [
-        Path(shutil.copy(FOLDER / name, folder / "include"))
-        for name in (*library.included, library.exported, "crosschip.h")
-    ]
+    wanted = (*library.included, library.exported, "crosschip.h")
+    headers = [_copied(name, folder / "include") for name in wanted]
     description = folder / "lib" / "pkgconfig" / f"{library.name}.pc"
     description.write_text(_description(library, folder), "utf-8")
     return Built(made, headers, description)
+
+
+def _copied(header: str, folder: Path) -> Path:
+    place = folder / header
+    place.parent.mkdir(exist_ok=True)
+    return Path(shutil.copy(FOLDER / header, place))
 
 
 def _compiler() -> str:
@@ -122,6 +126,7 @@ def _description(library: Library, folder: Path) -> str:
             f"Name: {library.name}",
             f"Description: {library.summary}, on crosschip",
             f"Version: {crosschip.__version__}",
+            f"Requires: {' '.join(library.required)}",
             f"Libs: -L${{libdir}} -Wl,-rpath,${{libdir}} -l{library.name}",
             "Cflags: -I${includedir}",
             "",

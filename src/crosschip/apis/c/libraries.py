@@ -22,6 +22,7 @@ class Library:
         exported: the header whose functions it exports.
         side: its Python side: a class, as `module:Class`, of a `Side`.
         included: the headers that this one includes, those that others need first.
+        required: the names of the libraries that programs link with as well.
         failures: the type of results that are codes, and the code that is returned if Python does
             not start; functions with other results return 0.
     """
@@ -31,6 +32,7 @@ class Library:
     exported: str
     side: str
     included: Sequence[str] = ()
+    required: Sequence[str] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -54,6 +56,8 @@ class Library:
         return (*(Header(FOLDER / name) for name in self.included), self.header)
 
 
+_NNRT = "neural_network_runtime/neural_network"
+
 LIBRARIES: Sequence[Library] = (
     Library(
         "nnadapter",
@@ -61,6 +65,23 @@ LIBRARIES: Sequence[Library] = (
         "nnadapter.h",
         "crosschip.apis.c.nnadapter:NNAdapterSide",
         failures={"int": "NNADAPTER_DEVICE_INTERNAL_ERROR"},
+    ),
+    Library(
+        "neural_network_core",
+        "NNRt, to compile and run models",
+        f"{_NNRT}_core.h",
+        "crosschip.apis.c.nnrt.core:CoreSide",
+        included=(f"{_NNRT}_runtime_type.h",),
+        failures={"OH_NN_ReturnCode": "OH_NN_FAILED"},
+    ),
+    Library(
+        "neural_network_runtime",
+        "NNRt, to build models",
+        f"{_NNRT}_runtime.h",
+        "crosschip.apis.c.nnrt.runtime:RuntimeSide",
+        included=(f"{_NNRT}_runtime_type.h", f"{_NNRT}_core.h"),
+        required=("neural_network_core",),
+        failures={"OH_NN_ReturnCode": "OH_NN_FAILED"},
     ),
 )
 """All libraries, in the order in which they are built."""

@@ -106,7 +106,7 @@ class Side(Generic[C]):
         """A string of C that is there as long as the object of a handle."""
         kept = HANDLES.kept(number)
         if text not in kept:
-            kept[text] = self._new_text(text)
+            kept[text] = self.new_text(text)
         return kept[text]
 
     def destroy(self, number: int, destroyed: Callable[[Any], object]) -> None:
@@ -126,7 +126,7 @@ class Side(Generic[C]):
         """The text of the last failure in this thread; there until the next call in it."""
         text = last_error()
         if getattr(self._told, "text", None) != text:
-            self._told.text, self._told.memory = text, self._new_text(text)
+            self._told.text, self._told.memory = text, self.new_text(text)
         return self._told.memory
 
     def failed(self, name: str, returns_code: bool, *raised: Any) -> C | None:
@@ -137,7 +137,8 @@ class Side(Generic[C]):
         code = self.results.failed(name, error)
         return code if returns_code else None
 
-    def _new_text(self, text: str) -> Any:
+    def new_text(self, text: str) -> Any:
+        """A string of C; it is there as long as what is returned."""
         return self.ffi.new("char[]", text.encode("utf-8", "replace"))
 
 

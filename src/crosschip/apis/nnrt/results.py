@@ -22,7 +22,7 @@ __all__ = [
     "returns_value",
 ]
 
-_results = Results(
+RESULTS = Results(
     logging.getLogger("crosschip.nnrt"),
     Code.OH_NN_SUCCESS,
     Code.OH_NN_INVALID_PARAMETER,
@@ -37,13 +37,13 @@ _results = Results(
     ),
 )
 
-invalid = _results.invalid
-live = _results.live
-failed = _results.failed
-returns_code = _results.returns_code
-returns_value = _results.returns_value
-returns_handle = _results.returns_handle
-returns_nothing = _results.returns_nothing
+invalid = RESULTS.invalid
+live = RESULTS.live
+failed = RESULTS.failed
+returns_code = RESULTS.returns_code
+returns_value = RESULTS.returns_value
+returns_handle = RESULTS.returns_handle
+returns_nothing = RESULTS.returns_nothing
 
 
 def forbidden(text: str) -> Failure:

@@ -1,0 +1,325 @@
+"""The Python side of `libneural_network_core.so`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from crosschip.apis import nnrt as face
+from crosschip.apis.c.handles import HANDLES
+from crosschip.apis.c.nnrt.arguments import MOST, NNRtSide
+from crosschip.apis.nnrt import OH_NN_ReturnCode as Code
+from crosschip.apis.nnrt.results import invalid
+
+__all__ = ["CoreSide"]
+
+_MOST_AXES = 10
+
+
+class _Run(NamedTuple):
+    """What tells a run from others.
+
+    Attributes:
+        data: the program's data.
+        outputs: the handles of the outputs.
+    """
+
+    data: Any
+    outputs: list[int]
+
+
+class CoreSide(NNRtSide):
+    """The functions that compile and run."""
+
+    def __init__(self, ffi: Any, lib: Any) -> None:
+        super().__init__(ffi, lib)
+        self._names: dict[str, Any] = {}
+        self._devices: dict[tuple[int, ...], Any] = {}
+
+    # Devices.
+
+    def OH_NNDevice_GetAllDevicesID(self, ids: Any, count: Any) -> Code:
+        self.empty(allDevicesID=ids)
+        self.needed(deviceCount=count)
+        code, found = face.OH_NNDevice_GetAllDevicesID()
+        if found is not None:
+            key = tuple(found)
+            if key not in self._devices:
+                self._devices[key] = self.ffi.new("size_t[]", found)
+            ids[0], count[0] = self._devices[key], len(found)
+        return code
+
+    def OH_NNDevice_GetName(self, device: int, name: Any) -> Code:
+        self.empty(name=name)
+        code, found = face.OH_NNDevice_GetName(device)
+        if found is not None:
+            if found not in self._names:
+                self._names[found] = self.new_text(found)
+            name[0] = self._names[found]
+        return code
+
+    def OH_NNDevice_GetType(self, device: int, type_: Any) -> Code:
+        self.needed(deviceType=type_)
+        return self.store(type_, face.OH_NNDevice_GetType(device))
+
+    # Compilations.
+
+    def OH_NNCompilation_Construct(self, model: int) -> int:
+        return self.handle(face.OH_NNCompilation_Construct(HANDLES.get(model)))
+
+    def OH_NNCompilation_ConstructForCache(self) -> int:
+        return self.handle(face.OH_NNCompilation_ConstructForCache())
+
+    def OH_NNCompilation_ConstructWithOfflineModelFile(self, path: Any) -> int:
+        self.needed(modelPath=path)
+        made = face.OH_NNCompilation_ConstructWithOfflineModelFile(self.text(path) or "")
+        return self.handle(made)
+
+    def OH_NNCompilation_ConstructWithOfflineModelBuffer(self, buffer: Any, size: int) -> int:
+        content = self.memory("modelBuffer", buffer, size)
+        return self.handle(face.OH_NNCompilation_ConstructWithOfflineModelBuffer(content))
+
+    def OH_NNCompilation_ExportCacheToBuffer(
+        self, compilation: int, buffer: Any, length: int, size: Any
+    ) -> Code:
+        self.needed(buffer=buffer, modelSize=size)
+        code, content = face.OH_NNCompilation_ExportCacheToBuffer(HANDLES.get(compilation))
+        if content is not None:
+            size[0] = len(content)
+            if length < len(content):
+                raise invalid(f"it takes {len(content)} bytes, but there are {length}")
+            self.ffi.memmove(self.ffi.cast("void *", buffer), content, len(content))
+        return code
+
+    def OH_NNCompilation_ImportCacheFromBuffer(
+        self, compilation: int, buffer: Any, size: int
+    ) -> Code:
+        content = self.memory("buffer", buffer, size)
+        return face.OH_NNCompilation_ImportCacheFromBuffer(HANDLES.get(compilation), content)
+
+    def OH_NNCompilation_AddExtensionConfig(
+        self, compilation: int, name: Any, value: Any, size: int
+    ) -> Code:
+        self.needed(configName=name)
+        content = self.memory("configValue", value, size)
+        own = HANDLES.get(compilation)
+        return face.OH_NNCompilation_AddExtensionConfig(own, self.text(name) or "", content)
+
+    def OH_NNCompilation_SetDevice(self, compilation: int, device: int) -> Code:
+        return face.OH_NNCompilation_SetDevice(HANDLES.get(compilation), device)
+
+    def OH_NNCompilation_SetCache(self, compilation: int, path: Any, version: int) -> Code:
+        self.needed(cachePath=path)
+        own = HANDLES.get(compilation)
+        return face.OH_NNCompilation_SetCache(own, self.text(path) or "", version)
+
+    def OH_NNCompilation_SetPerformanceMode(self, compilation: int, mode: Any) -> Code:
+        return face.OH_NNCompilation_SetPerformanceMode(HANDLES.get(compilation), mode)
+
+    def OH_NNCompilation_SetPriority(self, compilation: int, priority: Any) -> Code:
+        return face.OH_NNCompilation_SetPriority(HANDLES.get(compilation), priority)
+
+    def OH_NNCompilation_EnableFloat16(self, compilation: int, enabled: bool) -> Code:
+        return face.OH_NNCompilation_EnableFloat16(HANDLES.get(compilation), enabled)
+
+    def OH_NNCompilation_Build(self, compilation: int) -> Code:
+        code = face.OH_NNCompilation_Build(HANDLES.get(compilation))
+        self.end_runs_first()
+        return code
+
+    def OH_NNCompilation_Destroy(self, compilation: Any) -> None:
+        self.ended("compilation", compilation, face.OH_NNCompilation_Destroy)
+
+    # Descriptions.
+
+    def OH_NNTensorDesc_Create(self) -> int:
+        return self.handle(face.OH_NNTensorDesc_Create())
+
+    def OH_NNTensorDesc_Destroy(self, desc: Any) -> Any:
+        return self.ended("tensorDesc", desc, face.OH_NNTensorDesc_Destroy)
+
+    def OH_NNTensorDesc_SetName(self, desc: int, name: Any) -> Code:
+        self.needed(name=name)
+        return face.OH_NNTensorDesc_SetName(HANDLES.get(desc), self.text(name) or "")
+
+    def OH_NNTensorDesc_GetName(self, desc: int, name: Any) -> Code:
+        self.empty(name=name)
+        code, found = face.OH_NNTensorDesc_GetName(HANDLES.get(desc))
+        if found is not None:
+            name[0] = self.kept_text(desc, found)
+        return code
+
+    def OH_NNTensorDesc_SetDataType(self, desc: int, type_: Any) -> Code:
+        return face.OH_NNTensorDesc_SetDataType(HANDLES.get(desc), type_)
+
+    def OH_NNTensorDesc_GetDataType(self, desc: int, type_: Any) -> Code:
+        self.needed(dataType=type_)
+        return self.store(type_, face.OH_NNTensorDesc_GetDataType(HANDLES.get(desc)))
+
+    def OH_NNTensorDesc_SetShape(self, desc: int, shape: Any, length: int) -> Code:
+        if length > _MOST_AXES:
+            raise invalid(f"{length} axes are more than {_MOST_AXES}")
+        sizes = self.numbers("shape", shape, length)
+        return face.OH_NNTensorDesc_SetShape(HANDLES.get(desc), sizes)
+
+    def OH_NNTensorDesc_GetShape(self, desc: int, shape: Any, length: Any) -> Code:
+        self.empty(shape=shape)
+        self.needed(shapeLength=length)
+        code, found = face.OH_NNTensorDesc_GetShape(HANDLES.get(desc))
+        if found is not None:
+            length[0] = len(found)
+            if found:
+                shape[0] = self.kept_array(desc, "shape", "int32_t[]", found)
+        return code
+
+    def OH_NNTensorDesc_SetFormat(self, desc: int, format: Any) -> Code:
+        return face.OH_NNTensorDesc_SetFormat(HANDLES.get(desc), format)
+
+    def OH_NNTensorDesc_GetFormat(self, desc: int, format: Any) -> Code:
+        self.needed(format=format)
+        return self.store(format, face.OH_NNTensorDesc_GetFormat(HANDLES.get(desc)))
+
+    def OH_NNTensorDesc_GetElementCount(self, desc: int, count: Any) -> Code:
+        self.needed(elementCount=count)
+        return self.store(count, face.OH_NNTensorDesc_GetElementCount(HANDLES.get(desc)))
+
+    def OH_NNTensorDesc_GetByteSize(self, desc: int, size: Any) -> Code:
+        self.needed(byteSize=size)
+        return self.store(size, face.OH_NNTensorDesc_GetByteSize(HANDLES.get(desc)))
+
+    # Tensors.
+
+    def OH_NNTensor_Create(self, device: int, desc: int) -> int:
+        return self.handle(face.OH_NNTensor_Create(device, HANDLES.get(desc)))
+
+    def OH_NNTensor_CreateWithSize(self, device: int, desc: int, size: int) -> int:
+        return self.handle(face.OH_NNTensor_CreateWithSize(device, HANDLES.get(desc), size))
+
+    def OH_NNTensor_CreateWithFd(
+        self, device: int, desc: int, fd: int, size: int, offset: int
+    ) -> int:
+        own = HANDLES.get(desc)
+        return self.handle(face.OH_NNTensor_CreateWithFd(device, own, fd, size, offset))
+
+    def OH_NNTensor_Destroy(self, tensor: Any) -> Any:
+        return self.ended("tensor", tensor, face.OH_NNTensor_Destroy)
+
+    def OH_NNTensor_GetTensorDesc(self, tensor: int) -> int:
+        found = face.OH_NNTensor_GetTensorDesc(HANDLES.get(tensor))
+        if found is None:
+            return 0
+        kept = HANDLES.kept(tensor)
+        if "desc" not in kept:
+            kept["desc"] = self.handle(found, whole=tensor)
+        number: int = kept["desc"]
+        return number
+
+    def OH_NNTensor_GetDataBuffer(self, tensor: int) -> Any:
+        memory = face.OH_NNTensor_GetDataBuffer(HANDLES.get(tensor))
+        if memory is None:
+            return self.ffi.NULL
+        kept = HANDLES.kept(tensor)
+        if "memory" not in kept:
+            kept["memory"] = self.ffi.from_buffer(memory, require_writable=True)
+        return kept["memory"]
+
+    def OH_NNTensor_GetFd(self, tensor: int, fd: Any) -> Code:
+        self.needed(fd=fd)
+        return self.store(fd, face.OH_NNTensor_GetFd(HANDLES.get(tensor)))
+
+    def OH_NNTensor_GetSize(self, tensor: int, size: Any) -> Code:
+        self.needed(size=size)
+        return self.store(size, face.OH_NNTensor_GetSize(HANDLES.get(tensor)))
+
+    def OH_NNTensor_GetOffset(self, tensor: int, offset: Any) -> Code:
+        self.needed(offset=offset)
+        return self.store(offset, face.OH_NNTensor_GetOffset(HANDLES.get(tensor)))
+
+    # Executors.
+
+    def OH_NNExecutor_Construct(self, compilation: int) -> int:
+        return self.handle(face.OH_NNExecutor_Construct(HANDLES.get(compilation)))
+
+    def OH_NNExecutor_Destroy(self, executor: Any) -> None:
+        self.ended("executor", executor, face.OH_NNExecutor_Destroy)
+
+    def OH_NNExecutor_GetInputCount(self, executor: int, count: Any) -> Code:
+        self.needed(inputCount=count)
+        return self.store(count, face.OH_NNExecutor_GetInputCount(HANDLES.get(executor)))
+
+    def OH_NNExecutor_GetOutputCount(self, executor: int, count: Any) -> Code:
+        self.needed(outputCount=count)
+        return self.store(count, face.OH_NNExecutor_GetOutputCount(HANDLES.get(executor)))
+
+    def OH_NNExecutor_CreateInputTensorDesc(self, executor: int, index: int) -> int:
+        return self.handle(face.OH_NNExecutor_CreateInputTensorDesc(HANDLES.get(executor), index))
+
+    def OH_NNExecutor_CreateOutputTensorDesc(self, executor: int, index: int) -> int:
+        return self.handle(face.OH_NNExecutor_CreateOutputTensorDesc(HANDLES.get(executor), index))
+
+    def OH_NNExecutor_GetOutputShape(
+        self, executor: int, index: int, shape: Any, length: Any
+    ) -> Code:
+        self.empty(shape=shape)
+        self.needed(shapeLength=length)
+        code, found = face.OH_NNExecutor_GetOutputShape(HANDLES.get(executor), index)
+        if found is not None:
+            length[0] = len(found)
+            shape[0] = self.kept_array(executor, ("output", index), "int32_t[]", found)
+        return code
+
+    def OH_NNExecutor_GetInputDimRange(
+        self, executor: int, index: int, least: Any, most: Any, length: Any
+    ) -> Code:
+        self.empty(minInputDims=least, maxInputDims=most)
+        self.needed(shapeLength=length)
+        code, found = face.OH_NNExecutor_GetInputDimRange(HANDLES.get(executor), index)
+        if found is not None:
+            length[0] = len(found[0])
+            for place, name, sizes in zip((least, most), ("min", "max"), found, strict=True):
+                place[0] = self.kept_array(executor, (name, index), "size_t[]", sizes)
+        return code
+
+    def OH_NNExecutor_SetOnRunDone(self, executor: int, function: Any) -> Code:
+        called = self._called_when_done(function) if function else None
+        return face.OH_NNExecutor_SetOnRunDone(HANDLES.get(executor), called)  # type: ignore[arg-type]
+
+    def OH_NNExecutor_SetOnServiceDied(self, executor: int, function: Any) -> Code:
+        called = (lambda run: function(run.data)) if function else None
+        return face.OH_NNExecutor_SetOnServiceDied(HANDLES.get(executor), called)  # type: ignore[arg-type]
+
+    def OH_NNExecutor_RunSync(
+        self, executor: int, inputs: Any, input_count: int, outputs: Any, output_count: int
+    ) -> Code:
+        return face.OH_NNExecutor_RunSync(
+            HANDLES.get(executor),
+            self._tensors("inputTensor", inputs, input_count),
+            self._tensors("outputTensor", outputs, output_count),
+        )
+
+    def OH_NNExecutor_RunAsync(
+        self,
+        executor: int,
+        inputs: Any,
+        input_count: int,
+        outputs: Any,
+        output_count: int,
+        timeout: int,
+        data: Any,
+    ) -> Code:
+        given = self._tensors("inputTensor", inputs, input_count)
+        made = self._tensors("outputTensor", outputs, output_count)
+        run = _Run(data, self.ffi.unpack(outputs, output_count)) if data and made else None
+        return face.OH_NNExecutor_RunAsync(HANDLES.get(executor), given, made, timeout, run)
+
+    def _tensors(self, name: str, numbers: Any, count: int) -> list[Any]:
+        if count > MOST:
+            raise invalid(f"{name} has {count} elements, but {MOST} at most")
+        return self.objects(name, numbers, count)
+
+    def _called_when_done(self, function: Any) -> Callable[..., None]:
+        def done(run: _Run, code: Code, tensors: object, count: int) -> None:
+            outputs = self.ffi.new("void *[]", [self.ffi.cast("void *", n) for n in run.outputs])
+            function(run.data, code, outputs, count)
+
+        return done
