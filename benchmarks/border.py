@@ -1,6 +1,6 @@
 """What the C library of NNAdapter adds to `NNAdapterExecution_compute` in Python.
 
-One-operation models, compiled once and run in turn by two programs in one process: one in Python,
+One-operation models, compiled once for one thread and run in turn by two programs in one process: one in Python,
 whose access functions return arrays, and one whose access functions are compiled C and that calls
 `libnnadapter.so`. Both write outputs where they were before. The library is called through ctypes,
 which is part of what is added: some tenths of a microsecond, and giving away and taking back
@@ -124,7 +124,7 @@ def _model(operator: Any, arrays: Sequence[Array]) -> Model:
 def _compiled(model: Model, device: str) -> nn.NNAdapterCompilation:
     _, acquired = nn.NNAdapterDevice_acquire(device)
     assert acquired is not None, nn.last_error()
-    _, context = nn.NNAdapterContext_create([acquired])
+    _, context = nn.NNAdapterContext_create([acquired], f"{device.upper()}_NUM_THREADS=1")
     assert context is not None, nn.last_error()
     written = nn.calls(model).replay()
     _, made = nn.NNAdapterCompilation_create(written, None, None, None, context)
