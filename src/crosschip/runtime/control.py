@@ -76,10 +76,13 @@ class ControlProgram(Program):
         self._bodies = tuple(bodies)
         self.programs = tuple(programs)
 
-    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+    def run(
+        self, inputs: Sequence[Array], bodies: Sequence[Execute] | None = None
+    ) -> Sequence[Array]:
+        """Compute the outputs; by other forms of the bodies, if there are any."""
         values = [inputs[s] if isinstance(s, int) else s for s in self._sources]
         try:
-            made = self._outputs(values)
+            made = self._outputs(values, bodies or self._bodies)
         except ValueError as error:
             raise DeviceError(f"{self._where}: {error}") from error
         wanted = [made[index] for index in self._wanted]
@@ -89,7 +92,7 @@ class ControlProgram(Program):
         for program in self.programs:
             program.close()
 
-    def _outputs(self, values: list[Array | None]) -> Sequence[Array]:
+    def _outputs(self, values: list[Array | None], bodies: Sequence[Execute]) -> Sequence[Array]:
         """The outputs of the operation; arrays may be those of inputs or constants."""
         raise NotImplementedError
 
@@ -110,8 +113,8 @@ class ControlProgram(Program):
 
 
 class _IfProgram(ControlProgram):
-    def _outputs(self, values: list[Array | None]) -> Sequence[Array]:
-        then_body, else_body = self._bodies
+    def _outputs(self, values: list[Array | None], bodies: Sequence[Execute]) -> Sequence[Array]:
+        then_body, else_body = bodies
         condition, *captures = cast(list[Array], values)
         return (then_body if _is_true(condition) else else_body)(captures)
 
@@ -119,8 +122,8 @@ class _IfProgram(ControlProgram):
 class _LoopProgram(ControlProgram):
     _operation: Loop
 
-    def _outputs(self, values: list[Array | None]) -> Sequence[Array]:
-        (body,) = self._bodies
+    def _outputs(self, values: list[Array | None], bodies: Sequence[Execute]) -> Sequence[Array]:
+        (body,) = bodies
         count = self._operation.states
         trips = None if values[0] is None else max(0, _number(values[0]))
         going = values[1] is None or _is_true(values[1])
@@ -143,8 +146,8 @@ class _LoopProgram(ControlProgram):
 class _ScanProgram(ControlProgram):
     _operation: Scan
 
-    def _outputs(self, values: list[Array | None]) -> Sequence[Array]:
-        (body,) = self._bodies
+    def _outputs(self, values: list[Array | None], bodies: Sequence[Execute]) -> Sequence[Array]:
+        (body,) = bodies
         operation = self._operation
         given = cast(list[Array], values)
         count, scanned = operation.states, len(operation.input_axes)

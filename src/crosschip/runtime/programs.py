@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from crosschip.hal import Buffer, Event, Submission
 from crosschip.ir import Array, Dim
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.statistics import SegmentStatistics
+
+Awaited = Callable[[], bool]
+"""Tells whether somebody still waits for what a run makes."""
+
+
+class Abandoned(Exception):
+    """A run has been given up, since nobody waits for what it makes."""
 
 
 class SegmentProgram(ABC):
@@ -47,6 +54,25 @@ class SegmentProgram(ABC):
             CompileError, DeviceError: as for `run`.
         """
         return self.run(inputs)
+
+    def run_while(
+        self,
+        inputs: Sequence[Array],
+        awaited: Awaited,
+        places: Sequence[Array | None] | None = None,
+    ) -> Sequence[Array]:
+        """`run`, or `run_into` if there are places, given up where it can be interrupted.
+
+        Args:
+            inputs: as for `run`.
+            awaited: is asked before each part of the run, if it has parts.
+            places: as for `run_into`.
+
+        Raises:
+            Abandoned: nobody waits for the outputs any more.
+            CompileError, DeviceError: as for `run`.
+        """
+        return self.run(inputs) if places is None else self.run_into(inputs, places)
 
     @abstractmethod
     def owns(self, buffer: Buffer) -> bool:
