@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from crosschip.ir import Array, Model
 from crosschip.runtime.control import RUNTIME, ControlProgram, Execute
+from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan
 from crosschip.runtime.guard import GuardedProgram, call
 from crosschip.runtime.programs import Abandoned, Awaited
@@ -24,6 +25,12 @@ class ControlSegment(GuardedProgram):
         super().__init__(RUNTIME, None, program, model, 1, program.programs)
         self._control = program
         self._plans = tuple(plans)
+
+    def count_copies(self, copies: Copies) -> None:
+        super().count_copies(copies)
+        self._control.copies = copies
+        for plan in self._plans:
+            plan.count_copies(copies)
 
     def run_while(
         self,

@@ -303,8 +303,9 @@ def _compiled(model: Model, compilation: Compilation, words: list[Built]) -> Com
     words += built
     programs = [one.program for one in built]
     whole = len(programs) == 1 and is_whole(placement)
-    run = programs[0].run if whole else Plan(placement, programs, Copies()).execute
-    return Compiled(run, programs, whole, sum(one.cache == "hit" for one in built))
+    plan = Plan(placement, programs, Copies())
+    run = programs[0].run if whole else plan.execute
+    return Compiled(run, plan, whole, sum(one.cache == "hit" for one in built))
 
 
 class _Kept:

@@ -47,6 +47,7 @@ class Plan:
     Attributes:
         execute: computes the outputs from arrays for the inputs, both in the model's order.
         execute_while: the same, given up between two programs once nobody awaits the outputs.
+        programs: what is run, in order.
         submits: whether a program takes on work and goes on.
     """
 
@@ -59,9 +60,8 @@ class Plan:
         own: bool = True,
     ) -> None:
         model = placement.model
-        self._copies = copies
-        for program in programs:
-            program.copies = copies
+        self.programs = tuple(programs)
+        self.count_copies(copies)
         number = {operand: i for i, operand in enumerate(model.inputs.values())}
         self._steps = [
             _Step(
@@ -82,6 +82,12 @@ class Plan:
             self.execute = self._execute_to_arrays
         elif len(programs) == 1 and is_whole(placement):
             self.execute, self.execute_while = programs[0].run, programs[0].run_while
+
+    def count_copies(self, copies: Copies) -> None:
+        """Have copies counted there from now on."""
+        self._copies = copies
+        for program in self.programs:
+            program.count_copies(copies)
 
     def execute_values(
         self,

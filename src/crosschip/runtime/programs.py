@@ -24,12 +24,16 @@ class SegmentProgram(ABC):
     Attributes:
         name: the device's.
         submits: whether it takes on work and goes on.
-        copies: where inputs are counted that had to be copied.
+        copies: where it is counted what had to be copied.
     """
 
     name: str
     submits: bool
     copies: Copies
+
+    def count_copies(self, copies: Copies) -> None:
+        """Have copies counted there from now on, those within the program, too."""
+        self.copies = copies
 
     @abstractmethod
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
