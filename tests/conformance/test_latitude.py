@@ -1,4 +1,4 @@
-"""What definitions leave to a device: no more than they say, and no less."""
+"""The latitude that definitions leave to a device: no more than they say, and no less."""
 
 from __future__ import annotations
 

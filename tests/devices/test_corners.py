@@ -451,6 +451,13 @@ def test_nan_among_constants(check: Checker, name: str, pair: tuple[float, float
     agree(check, build, [np.ones(2, np.float32)], check.static)
 
 
+@pytest.mark.parametrize("repeats", [(1, 2, 1, 2), (2, 2, 2, 1), (1, 2, 1, 2, 1)])
+@pytest.mark.parametrize("shape", [(2,), (2, 3), (3, 1)])
+def test_several_repeats(check: Checker, shape: tuple[int, ...], repeats: tuple[int, ...]) -> None:
+    array = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    agree(check, adds("TILE", repeats), [array], check.symbolic)
+
+
 @pytest.mark.parametrize("name", ["ABS", "CLIP", "NEG", "RELU", "RELU6", "SIGMOID", "TANH"])
 def test_nan_that_is_constant(check: Checker, name: str) -> None:
     def build(b: Builder, x: Any) -> Any:

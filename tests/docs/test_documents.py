@@ -1,4 +1,4 @@
-"""What the documents say is so: examples run, generated tables are fresh, links lead somewhere."""
+"""The documents are right: examples run, generated tables are fresh, links lead somewhere."""
 
 import doctest
 import re
@@ -69,7 +69,7 @@ def test_links_lead_somewhere(document: Path) -> None:
 
 
 def leads_somewhere(document: Path, target: str) -> bool:
-    """Whether there is the file of a link, and in it the heading that the link names."""
+    """Tell whether the file of a link is there, with the heading that the link names."""
     name, _, anchor = target.partition("#")
     file = document.parent / name if name else document
     return file.exists() and (not anchor or anchor in anchors(file))
@@ -82,7 +82,7 @@ def anchors(document: Path) -> set[str]:
 
 
 def prose(document: Path) -> str:
-    """What a document says, without its blocks of code."""
+    """The text of a document, without its blocks of code."""
     return re.sub(r"```.*?```", "", document.read_text("utf-8"), flags=re.DOTALL)
 
 

@@ -281,7 +281,7 @@ def test_a_callback_may_close_the_model(gated: Gated, compiled: CompiledModel) -
 
 
 def test_cancellation_at_every_stage(gated: Gated, busy: CompiledModel) -> None:
-    """What waits, what runs, what has ended in any way, and what somebody awaits."""
+    """A request may wait, run, have ended in any way, or be awaited by somebody."""
     waiting, awaited, running = (busy.submit(given(n)) for n in (1, 2, 3))
     assert waiting.cancel()
     assert waiting.cancel()
@@ -488,7 +488,7 @@ print("submitted")
 
 
 def ending(value: float, size: int, request: Request) -> str:
-    """How a request ended; what it answered is right."""
+    """The ending of a request; what it answered is right."""
     try:
         (found,) = request.result(LONG).values()
     except DeadlineError:

@@ -65,7 +65,7 @@ def command(
 
 
 def _not_finite(outputs: Mapping[str, Array]) -> dict[str, dict[str, int]]:
-    """How many elements are NaN and infinite, of each output that has any."""
+    """The numbers of NaN and infinite elements, of each output that has any."""
     found = {}
     for name, value in outputs.items():
         if isinstance(value, np.ndarray) and ElementType.of(value.dtype) in _REAL:

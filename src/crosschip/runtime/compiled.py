@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from crosschip.runtime.profiling.profile import Profile
 
 _AT_ONCE = 2
-"""How many requests run at once if nobody says."""
+"""The number of requests that run at once if nobody says."""
 
 _CLOSING_LOOK_SECONDS = 0.001
 
@@ -268,7 +268,7 @@ class CompiledModel(Closing):
     def profile(
         self, inputs: Mapping[str, Any] | None = None, *, runs: int = 10, warm_up: int = 2
     ) -> Profile:
-        """Where the time of runs goes: a device's segments, an engine's steps, copies, waiting.
+        """Measure where the time of runs goes: devices' segments, engines' steps, copies, waiting.
 
         Engines that tell of their steps compile once more for it, and take some time to tell.
         Segments run one after the other.

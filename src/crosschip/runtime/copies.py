@@ -25,7 +25,7 @@ class Copied(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How much was copied.
+    """The number and size of copies.
 
     Attributes:
         count: the number of copies.
@@ -37,9 +37,9 @@ class Tally:
 
 
 class Copies:
-    """What has been copied, by place; may be added to and read from many threads at once.
+    """The copies so far, by place; may be added to and read from many threads at once.
 
-    Where memory is shared and inputs are in C order, nothing is.
+    Where memory is shared and inputs are in C order, there are none.
     """
 
     def __init__(self) -> None:

@@ -173,7 +173,7 @@ class GuardedDevice(Closing):
         return self._told(self.device.modes)
 
     def engine_settings(self, options: Options) -> Mapping[str, str]:
-        """What the engine is told for these options; nothing if it fails to say."""
+        """The settings that the engine gets for these options; none if it fails to say."""
         return self._told(self.device.engine_settings, options)
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ Work = Callable[[Awaited], dict[str, Any]]
 logger = logging.getLogger("crosschip")
 
 _EXIT_SECONDS = 5.0
-"""How long the end of the process waits for runs that are under way."""
+"""The seconds that the end of the process waits for runs that are under way."""
 
 
 class Priority(IntEnum):
@@ -108,7 +108,7 @@ class Request(Future[dict[str, Any]]):
         return super().result(timeout)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """What the run raised, once it has ended; see `concurrent.futures.Future.exception`."""
+        """The run's error, once it has ended; see `concurrent.futures.Future.exception`."""
         if timeout is None:
             self._queue.help(self)
         found = super().exception(timeout)

@@ -189,7 +189,7 @@ class SpecializedProgram(SegmentProgram):
 
 
 def told(most: int, padding: Padding) -> str:
-    """What becomes of open sizes here, for people."""
+    """The treatment of open sizes here, for people."""
     way = f"{Way.A_PROGRAM_A_SHAPE.value}, {most} at most"
     return f"{way}; pads {padding}" if padding else way
 

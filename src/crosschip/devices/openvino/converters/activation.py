@@ -32,7 +32,7 @@ _FUSING = _WEIGHTED | {"GroupConvolutionBackpropData", "Add", "Multiply"}
 
 
 def fuses(value: Value) -> bool:
-    """Whether OpenVINO computes an activation together with what makes its input, if it can."""
+    """Tell whether OpenVINO computes an activation along with what makes its input, if it can."""
     node = value if isinstance(value, Node) else value.get_node()
     return node.get_type_name() in _FUSING
 
