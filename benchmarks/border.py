@@ -1,10 +1,10 @@
 """What the C library of NNAdapter adds to `NNAdapterExecution_compute` in Python.
 
-One-operation models, compiled once for one thread and run in turn by two programs in one process: one in Python,
-whose access functions return arrays, and one whose access functions are compiled C and that calls
-`libnnadapter.so`. Both write outputs where they were before. The library is called through ctypes,
-which is part of what is added: some tenths of a microsecond, and giving away and taking back
-Python's lock, as a thread in C does.
+One-operation models, compiled once for one thread and run in turn by two programs in one process:
+one in Python, whose access functions return arrays, and one whose access functions are compiled C
+and that calls `libnnadapter.so`. Both write outputs where they were before. The library is called
+through ctypes, which is part of what is added: some tenths of a microsecond, and giving away and
+taking back Python's lock, as a thread in C does.
 """
 
 from __future__ import annotations
