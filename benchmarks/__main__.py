@@ -12,6 +12,7 @@ from benchmarks import (
     accuracy,
     automatic,
     backend,
+    border,
     caching,
     channels_last,
     conformance,
@@ -34,6 +35,7 @@ from benchmarks.subject import Row, Subject
 
 SUBJECTS: Mapping[str, Subject] = {
     "overhead": overhead,
+    "border": border,
     "throughput": throughput,
     "endurance": endurance,
     "requests": requests,

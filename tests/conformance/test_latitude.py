@@ -12,6 +12,7 @@ import pytest
 from crosschip.conformance.latitude import latitude
 from crosschip.conformance.trial import Run, wrong_outputs
 from crosschip.devices.reference import ReferenceProgram
+from crosschip.hal import Options
 from crosschip.ir import Array, Builder, ElementType, Model, TensorType
 from crosschip.ops import operator_named
 from crosschip.ops.definition.slots import Fuse
@@ -34,7 +35,7 @@ class Use:
         run = Run(list(self.inputs), expected, "", False, frozenset(), left)
         made = [array.copy() for array in expected]
         change(made)
-        return wrong_outputs(self.model, run, made)
+        return wrong_outputs(self.model, run, made, Options())
 
 
 def use(name: str, *arrays: Any, **named: Any) -> Use:

@@ -89,8 +89,9 @@ def prose(document: Path) -> str:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)
 def test_commands_are_there(document: Path) -> None:
     """Each `crosschip COMMAND --option` of a document is one that the command line has."""
+    shared = [COMMAND_LINE / f"{name}.py" for name in ("_options", "_compiling")]
     commands = {
-        path.stem: path.read_text("utf-8") + (COMMAND_LINE / "_options.py").read_text("utf-8")
+        path.stem: "".join(source.read_text("utf-8") for source in (path, *shared))
         for path in COMMAND_LINE.glob("[!_]*.py")
     }
     for line in re.findall(r"(?:^    |`)crosschip ([a-z][^`#\n]*)", prose(document), re.MULTILINE):

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from crosschip.hal import COMPLETED, Buffer, Device, Event, HostBuffer, Submission
+from crosschip.hal import Buffer, Device, Event, HostBuffer, Submission
 from crosschip.ir import Array, DeviceError, Dim, Model
 from crosschip.runtime.copies import Copies
+from crosschip.runtime.execution import Plan
 from crosschip.runtime.guard import bytes_of, call, shapes_of
 from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.shapes.fixing import Fixed, fixed
@@ -29,13 +30,13 @@ class Compiled:
 
     Attributes:
         run: computes the outputs from the inputs, both in the model's order.
-        programs: what it runs, in order; closed with it.
+        plan: the programs that it runs; closed with it.
         whole: whether it is a single program, whose inputs and outputs are the model's.
         loaded: how many of the programs came from the cache.
     """
 
     run: Callable[[Sequence[Array]], Sequence[Array]]
-    programs: Sequence[SegmentProgram]
+    plan: Plan
     whole: bool
     loaded: int
 
@@ -89,6 +90,11 @@ class SpecializedProgram(SegmentProgram):
                 return self._padding.cropped(made, shapes)
         return self._run(shapes, inputs)
 
+    def count_copies(self, copies: Copies) -> None:
+        super().count_copies(copies)
+        for _, program, _ in self._pool.kept():
+            program.count_copies(copies)
+
     def owns(self, buffer: Buffer) -> bool:
         return buffer.device is self._device
 
@@ -98,7 +104,7 @@ class SpecializedProgram(SegmentProgram):
         shapes = tuple([tuple(buffer.shape) for buffer in inputs])
         if self._padding is not None and self._padding.shapes(shapes) != shapes:
             made = self.run([call(self.name, "handing out elements", b.array) for b in inputs])
-            return _on_host(made, outputs)
+            return Submission.on_host(made, outputs)
         held = [call(self.name, "handing out elements", inputs[i].array) for i in self._holding]
         lease = self._pool.take((shapes, _elements(held)))
         try:
@@ -166,10 +172,9 @@ class SpecializedProgram(SegmentProgram):
         if not model.model.operations:
             return _Specialization(model, None)
         compiled = self.compile(model.model)
-        for program in compiled.programs:
-            program.copies = self.copies
+        compiled.plan.count_copies(self.copies)
         with self._lock:
-            past, count = self._past, len(compiled.programs)
+            past, count = self._past, len(compiled.plan.programs)
             self._past = replace(
                 past,
                 compiled=past.compiled + count - compiled.loaded,
@@ -218,12 +223,12 @@ class _Specialization:
         """Take on a run; its rules have been checked when its event has been waited for."""
         compiled = self._compiled
         places = outputs or [None] * len(self._makes)
-        if compiled is None or not (compiled.whole and compiled.programs[0].submits):
+        if compiled is None or not (compiled.whole and compiled.plan.submits):
             for event in after:
                 event.wait()
-            return _on_host(self.run([buffer.array() for buffer in inputs]), places)
+            return Submission.on_host(self.run([buffer.array() for buffer in inputs]), places)
         wanted = [place for place, m in zip(places, self._makes, strict=True) if isinstance(m, int)]
-        (program,) = compiled.programs
+        (program,) = compiled.plan.programs
         taken = program.submit([inputs[index] for index in self._reads], wanted, after)
         made = iter(taken.outputs)
         every = [
@@ -232,6 +237,11 @@ class _Specialization:
         ]
         check = program.check_rules
         return Submission(every, _End(taken.event, lambda: check(taken.outputs)))
+
+    def count_copies(self, copies: Copies) -> None:
+        """Have copies counted there from now on."""
+        if self._compiled is not None:
+            self._compiled.plan.count_copies(copies)
 
     def counted(self, statistics: SegmentStatistics, uses: int) -> SegmentStatistics:
         """Statistics with the runs of this program added."""
@@ -244,7 +254,7 @@ class _Specialization:
         )
 
     def close(self) -> None:
-        for program in () if self._compiled is None else self._compiled.programs:
+        for program in () if self._compiled is None else self._compiled.plan.programs:
             program.close()
 
 
@@ -293,14 +303,6 @@ def _numbers(sizes: Sequence[Dim]) -> tuple[int, ...] | None:
     """The sizes, if all of them are numbers."""
     known = tuple([size for size in sizes if isinstance(size, int)])
     return known if len(known) == len(sizes) else None
-
-
-def _on_host(made: Sequence[Array], places: Sequence[Buffer | None]) -> Submission:
-    """Outputs that are there, in the buffers that there are for them."""
-    buffers = [
-        _put(array, place) for array, place in zip(made, places or [None] * len(made), strict=True)
-    ]
-    return Submission(buffers, COMPLETED)
 
 
 def _put(array: Array, place: Buffer | None) -> Buffer:

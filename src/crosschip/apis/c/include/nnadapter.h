@@ -508,7 +508,7 @@ int NNAdapterCompilation_create(NNAdapterModel *model, const char *cache_token, 
                                 uint32_t cache_length, const char *cache_dir,
                                 NNAdapterContext *context, NNAdapterCompilation **compilation);
 
-/* Release what was compiled, and with it the executions of it. */
+/* Release what was compiled; executions of it fail from now on. */
 void NNAdapterCompilation_destroy(NNAdapterCompilation *compilation);
 
 /* Compile; can be done once. */
