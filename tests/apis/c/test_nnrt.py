@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -127,7 +128,7 @@ def device(nn: Any) -> int:
     ids, count = ffi.new("size_t **"), ffi.new("uint32_t *")
     done(nn, nn.OH_NNDevice_GetAllDevicesID(ids, count))
     for number in ffi.unpack(ids[0], count[0]):
-        name = stored(nn, "char *", lambda place, n=number: nn.OH_NNDevice_GetName(n, place))
+        name = stored(nn, "char *", partial(nn.OH_NNDevice_GetName, number))
         if ffi.string(name) == b"reference":
             return int(number)
     raise AssertionError("there is no reference")
@@ -175,7 +176,7 @@ def test_a_model_runs(nn: Any) -> None:
     wrong(nn, nn.OH_NNExecutor_GetOutputShape(runner, 0, shape, length), INVALID, "is not NULL")
     for name in ("Input", "Output"):
         count = getattr(nn, f"OH_NNExecutor_Get{name}Count")
-        assert stored(nn, "size_t", lambda place, c=count: c(runner, place)) == 1
+        assert stored(nn, "size_t", partial(count, runner)) == 1
     least, most, axes = ffi.new("size_t **"), ffi.new("size_t **"), ffi.new("size_t *")
     done(nn, nn.OH_NNExecutor_GetInputDimRange(runner, 0, least, most, axes))
     assert ffi.unpack(least[0], 2) == [1, 3]
@@ -196,7 +197,8 @@ def test_a_run_of_a_wrong_number_of_tensors(nn: Any, inputs: int, outputs: int) 
 
 def test_a_run_is_answered_later(nn: Any) -> None:
     runner, x, y = executor(nn, 2, 3), tensor(nn, X), tensor(nn, np.zeros_like(X))
-    ended, answers = threading.Event(), []
+    ended = threading.Event()
+    answers: list[object] = []
     data = ffi.new_handle("it")
 
     @ffi.callback("NN_OnRunDone")  # type: ignore[untyped-decorator]
@@ -249,7 +251,7 @@ def test_descriptions(nn: Any) -> None:
         ("size_t", "ByteSize", 24),
     ]:
         get = getattr(nn, f"OH_NNTensorDesc_Get{what}")
-        assert stored(nn, kind, lambda place, get=get: get(desc, place)) == value
+        assert stored(nn, kind, partial(get, desc)) == value
         wrong(nn, get(desc, NULL), INVALID, "is NULL")
         wrong(nn, get(NULL, ffi.new(f"{kind} *")), INVALID)
     wrong(nn, nn.OH_NNTensorDesc_SetShape(desc, [1] * 11, 11), INVALID, "11 axes")

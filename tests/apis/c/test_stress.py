@@ -12,21 +12,34 @@ from pathlib import Path
 import pytest
 from tests.apis.c.conftest import Program, linked, run
 
+from crosschip.apis.nnrt import OH_NN_ReturnCode
+
 PROGRAMS = Path(__file__).with_name("programs")
 CYCLES = int(os.environ.get("CROSSCHIP_CYCLES", "4000"))
 SECONDS = int(os.environ.get("CROSSCHIP_FUZZ_SECONDS", "3"))
 MOST_BYTES = 5 * 2**20
 
 
+KINDS = {
+    "cycles.c": {"device", "context", "model", "compilation", "execution", "error"},
+    "nnrt_cycles.c": {
+        *("description", "tensor", "quantization", "model", "compilation", "executor"),
+        *("run", "error"),
+    },
+}
+
+
 def built(name: str, libraries: Path, program: Program) -> Path:
-    return program(PROGRAMS / name, "-D_GNU_SOURCE", *linked(libraries, "nnadapter"))
+    library = "neural_network_runtime" if name.startswith("nnrt") else "nnadapter"
+    return program(PROGRAMS / name, "-D_GNU_SOURCE", *linked(libraries, library))
 
 
-def test_memory_stays_as_handles_come_and_go(libraries: Path, program: Program) -> None:
-    made = built("cycles.c", libraries, program)
+@pytest.mark.parametrize("name", KINDS)
+def test_memory_stays_as_handles_come_and_go(libraries: Path, program: Program, name: str) -> None:
+    made = built(name, libraries, program)
     printed = run(made, CYCLES, timeout=60 + CYCLES / 100)
     grown = {kind: int(size) for kind, size in map(str.split, printed.splitlines())}
-    assert set(grown) == {"device", "context", "model", "compilation", "execution", "error"}
+    assert set(grown) == KINDS[name]
     assert max(grown.values()) <= MOST_BYTES, grown
 
 
@@ -38,6 +51,16 @@ def test_no_call_ends_the_process(libraries: Path, program: Program, seed: int) 
     no_error, _memory, dimensions, parameter, not_found, internal, _feature, others = counts
     assert min(no_error, dimensions, parameter, not_found) > 0
     assert internal == others == 0
+
+
+def test_no_call_of_nnrt_ends_the_process(libraries: Path, program: Program) -> None:
+    made = built("nnrt_fuzz.c", libraries, program)
+    counts = [int(count) for count in run(made, SECONDS, 1, timeout=60 + 2 * SECONDS).split()]
+    named = dict(zip(OH_NN_ReturnCode, counts, strict=False))
+    reached = ["SUCCESS", "INVALID_PARAMETER", "OPERATION_FORBIDDEN"]
+    assert min(named[OH_NN_ReturnCode[f"OH_NN_{name}"]] for name in reached) > 0
+    assert named[OH_NN_ReturnCode.OH_NN_UNAVAILABLE_DEVICE] == 0
+    assert counts[-1] == 0
 
 
 def test_what_python_was_asked_to_do_at_its_end_is_done_once(

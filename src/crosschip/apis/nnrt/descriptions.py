@@ -25,6 +25,7 @@ BITS = 8
 """How many bits quantized integers have."""
 
 _MOST_AXES = 10
+_MOST_ELEMENTS = 1 << 60
 
 
 class NN_TensorDesc(Handle):
@@ -270,4 +271,6 @@ def _known(tensorDesc: NN_TensorDesc) -> tuple[int, ...]:
         raise invalid("the shape has not been set")
     if min(own.shape) < 0:
         raise Failure(Code.OH_NN_DYNAMIC_SHAPE, f"{list(own.shape)} has an open size")
+    if math.prod(own.shape) > _MOST_ELEMENTS:
+        raise invalid(f"{list(own.shape)} has more elements than there can be")
     return own.shape

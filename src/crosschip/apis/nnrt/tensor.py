@@ -10,7 +10,9 @@ import numpy as np
 
 from crosschip.apis.nnrt.descriptions import NN_TensorDesc, element_type
 from crosschip.apis.nnrt.device import name_of
+from crosschip.apis.nnrt.enumerations import OH_NN_ReturnCode as Code
 from crosschip.apis.nnrt.results import (
+    Failure,
     Handle,
     invalid,
     live,
@@ -49,7 +51,14 @@ class NN_Tensor(Handle):
 
     @property
     def array(self) -> Array:
-        """The elements, in the shape that the description has."""
+        """The elements, in the shape that the description has.
+
+        Raises:
+            Failure: that has been changed to one that the memory does not hold.
+        """
+        if self.desc.size > len(self.memory):
+            text = f"takes {self.desc.size} bytes, but there are {len(self.memory)}"
+            raise Failure(Code.OH_NN_FAILED, text)
         dtype = element_type(self.desc.data_type).dtype
         held = np.frombuffer(self.memory, dtype, self.desc.size // dtype.itemsize)
         return held.reshape(self.desc.shape or ())
