@@ -1,4 +1,4 @@
-"""Libraries under load: many handles, calls of any kind, and the end of the process.
+"""Libraries under load: many handles, and calls of any kind.
 
 `CROSSCHIP_CYCLES=100000` makes and destroys as many handles of each kind, and
 `CROSSCHIP_FUZZ_SECONDS=60` calls anything for as long.
@@ -38,15 +38,3 @@ def test_no_call_ends_the_process(libraries: Path, program: Program, seed: int) 
     no_error, _memory, dimensions, parameter, not_found, internal, _feature, others = counts
     assert min(no_error, dimensions, parameter, not_found) > 0
     assert internal == others == 0
-
-
-def test_what_python_was_asked_to_do_at_its_end_is_done_once(
-    libraries: Path, program: Program, tmp_path: Path
-) -> None:
-    """Also if a child of the process has ended before."""
-    (tmp_path / "sitecustomize.py").write_text(
-        "import atexit\natexit.register(lambda: print('ended', flush=True))\n"
-    )
-    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
-    made = built("exit.c", libraries, program)
-    assert run(made, environment={"PYTHONPATH": path}) == "ended\n"
