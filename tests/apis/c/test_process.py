@@ -42,9 +42,14 @@ def test_opened_and_closed_again_and_again(libraries: Path, program: Program) ->
     run(program(PROGRAMS / "reload.c", "-ldl"), libraries / "lib" / "libnnadapter.so")
 
 
-def test_many_threads_make_the_first_call(libraries: Path, program: Program) -> None:
-    flags = ["-D_GNU_SOURCE", "-pthread", *linked(libraries, "nnadapter")]
-    run(program(PROGRAMS / "threads.c", *flags))
+def test_many_threads_make_the_first_call_of_libraries_that_were_moved(
+    libraries: Path, program: Program, tmp_path: Path
+) -> None:
+    moved = tmp_path / "moved"
+    shutil.copytree(libraries, moved)
+    flags = linked(moved, "nnadapter")
+    assert str(libraries) not in " ".join(flags)
+    run(program(PROGRAMS / "threads.c", "-D_GNU_SOURCE", "-pthread", *flags))
 
 
 @pytest.mark.parametrize("variables", [{"PYTHONPATH": ""}, {"PATH": ""}], ids=str)
