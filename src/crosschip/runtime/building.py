@@ -115,7 +115,7 @@ def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, 
     asks = compilation.asks()
     while True:
         try:
-            with limited(model, compilation.budget):
+            with limited(model.name, compilation.budget):
                 placement = place(model, asks, refusals, constraints=constraints)
         except UnsupportedError as error:
             if not refusals:
@@ -134,13 +134,13 @@ def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, 
 
 
 @contextmanager
-def limited(model: Model, budget: Budget | None) -> Iterator[None]:
-    """Spend from a budget; name the model if it costs more."""
+def limited(name: str, budget: Budget | None) -> Iterator[None]:
+    """Spend from a budget; name what costs more, if it does."""
     try:
         with spending(budget):
             yield
     except BudgetError as error:
-        raise BudgetError(f"{model.name}: {error}") from None
+        raise BudgetError(f"{name}: {error}") from None
 
 
 def _refuse(

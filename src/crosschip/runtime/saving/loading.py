@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from crosschip.hal import Device, Options
-from crosschip.ir import CacheError, DeviceError, InputError
+from crosschip.ir import Budget, CacheError, DeviceError, InputError
+from crosschip.ir.budget import check_sizes
 from crosschip.ir.text import legible
-from crosschip.runtime.building import Built, build_all
+from crosschip.runtime.building import Built, build_all, limited
 from crosschip.runtime.cache.container import Container
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.folder import Cache
@@ -41,6 +42,7 @@ def load_compiled(
     devices: Sequence[Device] = (),
     in_flight: int | None = None,
     queue_size: int = 64,
+    budget: Budget | None = None,
 ) -> CompiledModel:
     """Load a compiled model that `CompiledModel.save` wrote; nothing is compiled.
 
@@ -59,8 +61,11 @@ def load_compiled(
         in_flight: how many requests of `CompiledModel.submit` run at once; if `None`, as many as
             the model was compiled for, and at least two.
         queue_size: as for `compile`.
+        budget: what it may cost to make models of what the file says: seconds, and the bytes of a
+            tensor; `None` for the default.
 
     Raises:
+        BudgetError: it costs more than the budget allows.
         InputError: an argument does not fit.
         ModelFileError: it is no such file, is damaged, or has another digest.
         CacheError: the folder holds none under the token, or its token is another.
@@ -81,7 +86,7 @@ def load_compiled(
         for needs in header.devices:
             if needs.name not in given:
                 opened[needs.name] = owned.enter_context(_opened(file, needs))
-        compiled = load_file(file, header, opened, in_flight, queue_size)
+        compiled = load_file(file, header, opened, in_flight, queue_size, budget)
         owned.pop_all()
     compiled.own(device for name, device in opened.items() if name not in given)
     taken = (time.perf_counter() - start) * 1e3
@@ -95,15 +100,19 @@ def load_file(
     devices: Mapping[str, GuardedDevice],
     in_flight: int | None = None,
     queue_size: int = 64,
+    budget: Budget | None = None,
 ) -> CompiledModel:
     """The compiled model of a file whose header has been read.
 
     Raises:
+        BudgetError: it costs more than the budget allows.
         ModelFileError: the file is damaged, or not laid out as it should be.
         DeviceError: the devices are others than those that compiled it, or do not load it.
     """
     check_fit(file, header, devices)
-    placement = read_placement(file, header)
+    with limited(file.where, budget):
+        placement = read_placement(file, header)
+        check_sizes(placement.model)
     numbers = read_programs(file, placement)
     loading = _Loading(
         file, {needs.name: devices[needs.name] for needs in header.devices}, header.options, numbers
