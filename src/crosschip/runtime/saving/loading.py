@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from crosschip.hal import Device, Options
-from crosschip.ir import Budget, CacheError, DeviceError, InputError
+from crosschip.ir import Budget, CacheError, DeviceError, InputError, ModelError, ModelFileError
 from crosschip.ir.budget import check_sizes
 from crosschip.ir.text import legible
-from crosschip.runtime.building import Built, build_all, limited
+from crosschip.runtime.building import Built, Compilation, build_all, limited, load_for_shapes
 from crosschip.runtime.cache.container import Container
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.folder import Cache
@@ -32,6 +32,7 @@ from crosschip.runtime.saving.form import (
     read_placement,
     read_programs,
 )
+from crosschip.runtime.shapes.policy import Way, way_of
 
 
 def load_compiled(
@@ -45,6 +46,9 @@ def load_compiled(
     budget: Budget | None = None,
 ) -> CompiledModel:
     """Load a compiled model that `CompiledModel.save` wrote; nothing is compiled.
+
+    Where a device compiles a program for each set of input shapes, those are there that had been
+    compiled; for other shapes it does so when they come.
 
     The devices are opened that it was compiled by, and must be the same in version, settings and,
     where it matters, machine. A file holds programs, which vendors' code runs with the rights of
@@ -130,6 +134,9 @@ def load_file(
     )
 
 
+_MISFITS = (InputError, ModelError, ModelFileError)
+
+
 @dataclass(frozen=True, slots=True)
 class _Loading:
     """Makes programs by loading them from a file."""
@@ -144,10 +151,23 @@ class _Loading:
         if device is None:
             raise self.file.error(f"has a program for {segment.device}, but does not say so")
         saved = self.file.part(self.numbers[segment])
+        way = way_of(device.capabilities, placement.given, segment.model, self.options.sizes)
+        if way is Way.A_PROGRAM_A_SHAPE:
+            return self._for_shapes(segment, saved)
         try:
             return Built(device.load(saved, segment.model, self.options), "hit")
         except DeviceError as error:
             raise DeviceError(f"{self.file.where}: {error}") from error
+
+    def _for_shapes(self, segment: Segment, saved: bytes) -> Built:
+        try:
+            return load_for_shapes(segment, saved, Compilation(self.devices, self.options))
+        except DeviceError as error:
+            raise DeviceError(f"{self.file.where}: {error}") from error
+        except (*_MISFITS, LookupError, TypeError, ValueError, ArithmeticError) as error:
+            raise self.file.error(
+                f"has programs of {segment.name} for shapes that do not fit it: {error}"
+            ) from error
 
 
 def _opened(file: Container, needs: Needs) -> GuardedDevice:
