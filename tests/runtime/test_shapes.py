@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from crosschip.hal import Capabilities, CompileError, Offer, Options, Program, S
 from crosschip.ir import (
     Array,
     Builder,
+    ElementType,
     InputError,
     Loop,
     Model,
@@ -40,7 +42,7 @@ from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.pooling import AdaptiveAveragePool2D
-from crosschip.ops.standard.searching import NonZero
+from crosschip.ops.standard.searching import NonZero, Unique
 from crosschip.runtime.compiled import CompiledModel
 
 
@@ -338,6 +340,54 @@ def test_sizes_that_depend_on_data_go_elsewhere_and_what_reads_them_does_not(
             close(compiled.run(given)["y0"], outputs_of(model, given)["y0"])
     with pytest.raises(UnsupportedError, match="NON_ZERO: a size depends on data"):
         crosschip.compile(model, [static], cache=False)
+
+
+class Finding(Static):
+    """A device that compiles known sizes, and what makes as much as the data asks for.
+
+    Attributes:
+        alone: the types of operations that came with open sizes in what they make.
+    """
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        self.alone: list[str] = []
+
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities(), data_dependent_sizes=True)
+
+    def query(self, model: Model, options: Options) -> Offer:
+        return DelegatingDevice.query(self, model, options)
+
+    def compile(self, model: Model, options: Options) -> Program:
+        if not any(operation.data_dependent for operation in model.operations):
+            return super().compile(model, options)
+        (operation,) = model.operations
+        assert all(operand.type.static_shape is not None for operand in model.inputs.values())
+        self.alone.append(operation.type)
+        return StaticProgram(self, model)
+
+
+@pytest.mark.parametrize("shape", [(symbol("N"),), (6,), None])
+def test_sizes_that_depend_on_data_stay_where_a_device_does_with_them(
+    shape: Shape | None,
+) -> None:
+    """Each such operation comes by itself, once for each set of shapes of what it reads."""
+
+    def build(b: Builder, x: Operand) -> Operand:
+        found = b.add_all(Unique, b.add(Relu, x))[0]
+        places = b.add(Reshape, b.add(NonZero, found), (-1,))
+        return b.add(Sigmoid, b.add(Gather, found, places))
+
+    model = model_of(build, TensorType(ElementType.FLOAT32, shape))
+    device = Finding(name="finding")
+    with crosschip.compile(model, [device], cache=False) as compiled:
+        assert [len(segment.operations) for segment in compiled.placement.segments] == [1, 1, 1, 3]
+        for array in ([0, 2, 0, 3, -1, 2], [1, 2, 5, 3, 4, 6], [0, -1, 0, 0, 0, 0]):
+            given = {"x0": np.array(array, np.float32)}
+            close(compiled.run(given)["y0"], outputs_of(model, given)["y0"])
+    assert device.alone == ["UNIQUE", *["NON_ZERO"] * 3]
+    assert device.open == 0
 
 
 def sequence(b: Builder, x: Operand) -> tuple[Operand, Operand]:

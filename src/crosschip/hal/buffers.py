@@ -133,3 +133,18 @@ class Submission:
 
     outputs: Sequence[Buffer]
     event: Event
+
+    @classmethod
+    def on_host(cls, made: Sequence[Array], places: Sequence[Buffer | None]) -> Submission:
+        """Work that is done.
+
+        Args:
+            made: the results.
+            places: for each result where to put it, or `None`; empty if there is no place for any.
+        """
+        buffers: list[Buffer] = [HostBuffer(array) for array in made]
+        for index, place in enumerate(places):
+            if place is not None:
+                place.write(made[index])
+                buffers[index] = place
+        return cls(buffers, COMPLETED)

@@ -66,6 +66,9 @@ class Capabilities:
             quantized ones. It then declines by itself those in a precision that it does not offer.
         types: the element types that it computes in or moves.
         sizing: the open sizes that it compiles.
+        data_dependent_sizes: whether it runs operations the sizes of whose results depend on data,
+            where `sizing` is not `FREE`. Each of these it gets as a model of its own, in which only
+            those sizes are open.
         threads: whether `Options.threads` can be kept; one that cannot is not given operations
             where the caller sets it.
         max_rank: the most axes of a tensor; `None` if any number.
@@ -85,6 +88,7 @@ class Capabilities:
     pairs: bool = False
     types: frozenset[ElementType] = ALL_TYPES
     sizing: Sizing = Sizing.FREE
+    data_dependent_sizes: bool = False
     threads: bool = False
     max_rank: int | None = None
     layouts: tuple[Layout, ...] = (Layout.NCHW,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from crosschip.hal.buffers import COMPLETED, Buffer, Event, HostBuffer, Submission
+from crosschip.hal.buffers import Buffer, Event, HostBuffer, Submission
 from crosschip.hal.profiling import Profiler
 from crosschip.ir import Array
 
@@ -91,12 +91,7 @@ class Program:
         for event in after:
             event.wait()
         made = self.run([buffer.array() for buffer in inputs])
-        buffers: list[Buffer] = [HostBuffer(array) for array in made]
-        for index, given in enumerate(outputs):
-            if given is not None:
-                given.write(made[index])
-                buffers[index] = given
-        return Submission(buffers, COMPLETED)
+        return Submission.on_host(made, outputs)
 
     def save(self) -> bytes | None:
         """The bytes from which `Device.load` makes the same program; `None` if there are none."""

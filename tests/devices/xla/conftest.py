@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.devices.conftest import Checker
@@ -26,3 +27,18 @@ def device() -> Iterator[Device]:
 def check(device: Device) -> Checker:
     """Compares the device with the reference device."""
     return Checker(device)
+
+
+class Once:
+    """A check of models with sizes that are known, as the sizes do not matter here."""
+
+    def __init__(self, check: Checker) -> None:
+        self._check = check
+
+    def __call__(self, build: Any, *inputs: Any, tolerance: float = 1e-5) -> None:
+        self._check(build, *inputs, tolerance=tolerance, symbolic_too=False, rankless_too=False)
+
+
+@pytest.fixture(scope="session")
+def once(check: Checker) -> Once:
+    return Once(check)

@@ -24,24 +24,10 @@ from crosschip.ops.standard.sampling import GridSample, RoiAlign
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker
+    from tests.devices.xla.conftest import Once
 
 NARROW = sorted(NARROW_TYPES, key=str)
 REAL = ElementType.FLOAT32
-
-
-class Once:
-    """A check of models with sizes that are known, as the sizes do not matter here."""
-
-    def __init__(self, check: Checker) -> None:
-        self._check = check
-
-    def __call__(self, build: Any, *inputs: Any, tolerance: float = 1e-5) -> None:
-        self._check(build, *inputs, tolerance=tolerance, symbolic_too=False, rankless_too=False)
-
-
-@pytest.fixture
-def once(check: Checker) -> Once:
-    return Once(check)
 
 
 def test_narrow_types_are_moved(once: Once) -> None:

@@ -61,6 +61,7 @@ class XlaDevice(Device):
         return Capabilities(
             precisions=frozenset(Precision),
             sizing=Sizing.FIXED,
+            data_dependent_sizes=True,
             tied_to=(processor(), self._engine.chip),
         )
 

@@ -85,12 +85,14 @@ class Engine:
     def compile(self, model: Model, options: Options, device: object) -> XlaProgram:
         """Compile a model of operations that there are converters for, and of known sizes.
 
+        If those of outputs depend on data, the model is a single operation.
+
         Raises:
             CompileError: an operation cannot be compiled, or XLA failed.
         """
         weights = weights_of(model)
         executable = self._executable(model, weights, options.precision)
-        return XlaProgram(self, executable, self._on_chip(weights), device)
+        return XlaProgram(self, executable, self._on_chip(weights), model, device)
 
     def load(self, saved: bytes, model: Model, device: object) -> XlaProgram:
         """Make a program again from what it was saved as.
@@ -105,7 +107,7 @@ class Engine:
         except Exception as error:  # the engine's exceptions have no base class of their own
             raise failure("failed to load a saved program", error) from error
         executable = Executable(loaded, rules)
-        return XlaProgram(self, executable, self._on_chip(weights_of(model)), device)
+        return XlaProgram(self, executable, self._on_chip(weights_of(model)), model, device)
 
     def allocate(
         self, element_type: ElementType, shape: tuple[int, ...], device: object
@@ -149,7 +151,8 @@ class Engine:
                 for operand in model.outputs.values()
             ]
             rules[:] = graph.rules
-            return [*outputs, jnp.stack(graph.flags)] if graph.flags else outputs
+            flags = [jnp.stack(graph.flags)] if graph.flags else []
+            return [*outputs, *graph.counts, *flags]
 
         place = SingleDeviceSharding(self._chip)
 

@@ -15,7 +15,7 @@ from jax import lax
 
 from crosschip.devices.xla.narrow import entering, inner
 from crosschip.hal import Precision
-from crosschip.ir import Operand, Operation
+from crosschip.ir import Operand, Operation, Shape
 
 Value: TypeAlias = Any
 """A JAX array that is traced, or a NumPy array where the elements are known."""
@@ -52,6 +52,7 @@ class Graph:
     Attributes:
         flags: for each rule, whether it holds in the run.
         rules: the sentences about them.
+        counts: how much of open sizes, which are padded, an operation has made.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Graph:
         self.on_processor = on_processor
         self.flags: list[Value] = []
         self.rules: list[str] = []
+        self.counts: list[Value] = []
 
     def __getitem__(self, operand: Operand) -> Value:
         """The value of an operand; a constant one is part of the function."""
@@ -108,7 +110,7 @@ class Graph:
             found = jnp.asarray(value.value if isinstance(value, ChannelsLast) else value)
             shape = tuple(found.shape[axis] for axis in LAST) if last else found.shape
             wanted = inner(output.type.element_type.dtype)
-            if (found.dtype, shape) != (wanted, output.type.shape):
+            if found.dtype != wanted or not _fits(shape, output.type.shape):
                 raise TypeError(f"made {found.dtype}{shape} where {output.type} belongs")
             (self._last if last else self._values)[output] = found
 
@@ -122,6 +124,10 @@ class Graph:
         """
         self.flags.append(jnp.all(holds))
         self.rules.append(f"{operation.type} {operation.name!r}: {rule}")
+
+    def fill(self, count: Value) -> None:
+        """Say how much there is of the padded sizes of an operation's outputs, at their front."""
+        self.counts.append(count)
 
     def within(self, operation: Operation, places: Value, size: int) -> Value:
         """Indices counted from the front; runs in which one is not in `[-size, size)` are refused.
@@ -142,6 +148,14 @@ class Graph:
             return [value.astype(narrow) for value in values], jnp.float32
         summed = jnp.float32 if values[0].dtype in _SHORT else values[0].dtype
         return list(values), summed
+
+
+def _fits(shape: tuple[int, ...], wanted: Shape | None) -> bool:
+    """Tell whether a shape is the one wanted, whose open sizes are padded."""
+    return len(shape) == len(wanted or ()) and all(
+        size == other or not isinstance(other, int)
+        for size, other in zip(shape, wanted or (), strict=True)
+    )
 
 
 class View(Graph):

@@ -6,29 +6,41 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import jax
+import numpy as np
 
 from crosschip.devices.xla.memory import XlaBuffer, XlaEvent, owned, settle
 from crosschip.devices.xla.weights import OnChip
 from crosschip.hal import Buffer, Event, Program, Submission
-from crosschip.ir import Array
+from crosschip.ir import Array, Model, Shape
 
 if TYPE_CHECKING:
     from crosschip.devices.xla.engine import Engine, Executable
 
 
 class XlaProgram(Program):
-    """A model of known sizes.
+    """A model of known sizes, or an operation the sizes of whose outputs depend on data.
+
+    The executable pads such sizes, and makes another output behind the model's that says how much
+    of them there is; the rest is cut off on the host.
 
     Args:
         engine: what compiled it.
         executable: what it compiled.
         weights: the first arguments of the executable.
+        model: what it was compiled from.
         device: the `Device` whose memory the outputs are in.
     """
 
     def __init__(
-        self, engine: Engine, executable: Executable, weights: Sequence[OnChip], device: object
+        self,
+        engine: Engine,
+        executable: Executable,
+        weights: Sequence[OnChip],
+        model: Model,
+        device: object,
     ) -> None:
+        axes = [_open_axis(operand.type.shape or ()) for operand in model.outputs.values()]
+        self._padded = [] if all(axis is None for axis in axes) else axes
         self._engine = engine
         self._executable = executable
         self._kept = weights
@@ -36,12 +48,7 @@ class XlaProgram(Program):
         self._device = device
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        executable = self._executable
-        outputs = executable([*self._weights, *map(self._engine.put, inputs)])
-        settle(outputs, executable.rules)
-        if executable.rules:
-            outputs.pop()
-        return [owned(output) for output in outputs]
+        return self._finished(self._executable([*self._weights, *map(self._engine.put, inputs)]))
 
     def submit(
         self,
@@ -54,6 +61,8 @@ class XlaProgram(Program):
                 event.wait()
         executable = self._executable
         made = executable([*self._weights, *map(self._value, inputs)])
+        if self._padded:
+            return Submission.on_host(self._finished(made), outputs)
         event = XlaEvent(made, executable.rules)
         if executable.rules:
             made = made[:-1]
@@ -69,6 +78,20 @@ class XlaProgram(Program):
     def close(self) -> None:
         vars(self).clear()
 
+    def _finished(self, made: list[jax.Array]) -> Sequence[Array]:
+        """The outputs of a run, on the host."""
+        rules = self._executable.rules
+        settle(made, rules)
+        if rules:
+            made.pop()
+        if not self._padded:
+            return [owned(output) for output in made]
+        count = int(made.pop())
+        return [
+            owned(output) if axis is None else _cut(output, axis, count)
+            for output, axis in zip(made, self._padded, strict=True)
+        ]
+
     def _value(self, buffer: Buffer) -> jax.Array:
         return buffer.value if isinstance(buffer, XlaBuffer) else self._engine.put(buffer.array())
 
@@ -82,3 +105,14 @@ class XlaProgram(Program):
             return buffer
         buffer.hold(value, event)
         return buffer
+
+
+def _open_axis(shape: Shape) -> int | None:
+    """The axis whose size depends on data, if there is one."""
+    return next((axis for axis, size in enumerate(shape) if not isinstance(size, int)), None)
+
+
+def _cut(output: jax.Array, axis: int, count: int) -> Array:
+    """The first entries along an axis, in memory of their own."""
+    kept = (slice(None),) * axis + (slice(count),)
+    return np.asarray(output)[kept].copy()

@@ -9,10 +9,6 @@ from crosschip.devices.xla.converters.table import sizing
 from crosschip.hal import Rule, Support
 from crosschip.ir import Model, Operation
 from crosschip.ops import Operator
-from crosschip.ops.standard.searching import NonZero, Unique
-from crosschip.ops.standard.suppression import NonMaxSuppression, NonMaxSuppressionIndices
-
-_OF_DATA = (NonMaxSuppression, NonMaxSuppressionIndices, NonZero, Unique)
 
 
 def operators() -> Collection[str]:
@@ -29,9 +25,6 @@ def _answer(operation: Operation) -> Support:
     for slot in _computed(operation):
         detail = "is computed at run time, but must be constant or follow from shapes here"
         return Support.no(operation, slot, detail, Rule.COMPUTED)
-    if isinstance(operation, _OF_DATA):
-        detail = "its size depends on data, and XLA compiles for sizes that are known"
-        return Support.no(operation, "output", detail, Rule.SHAPE)
     return converters.supports(operation)
 
 

@@ -60,6 +60,7 @@ class Operator(Operation):
         slots: its slots, in order.
         core: whether it is one of the few that all others can be decomposed into.
         moves: whether it only moves elements, so that its output keeps a quantization.
+        data_dependent: whether a size of its outputs shows in a run only, whatever is known before.
         shape_slots: the parameters that say nothing but what shape the output has.
         unenforced: the slots whose rules a device need not enforce when the operation runs; what
             breaks any other rule, it must refuse.
@@ -69,6 +70,7 @@ class Operator(Operation):
 
     core: ClassVar[bool] = False
     moves: ClassVar[bool] = False
+    data_dependent: ClassVar[bool] = False
     shape_slots: ClassVar[frozenset[str]] = frozenset()
     unenforced: ClassVar[frozenset[str]] = frozenset()
     slots: ClassVar[tuple[Slot, ...]] = ()

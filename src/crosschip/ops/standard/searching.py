@@ -159,6 +159,7 @@ class NonZero(Operator):
     """
 
     __slots__ = ()
+    data_dependent = True
     input = tensor(NUMBERS | BOOLEANS)
 
     def infer_element_type(self) -> ElementType:
@@ -184,6 +185,7 @@ class Unique(Operator):
     """
 
     __slots__ = ()
+    data_dependent = True
     input = tensor(NUMBERS | BOOLEANS)
     axis = optional_integer()
     sorted = flag(True)

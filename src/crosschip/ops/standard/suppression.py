@@ -43,6 +43,7 @@ class NonMaxSuppression(Operator):
     """
 
     __slots__ = ()
+    data_dependent = True
     bboxes = tensor(FLOATS)
     scores = tensor(FLOATS, like="bboxes")
     rois_num = optional_tensor(INDICES)
@@ -121,6 +122,7 @@ class NonMaxSuppressionIndices(Operator):
     """
 
     __slots__ = ()
+    data_dependent = True
     boxes = tensor(FLOATS)
     scores = tensor(FLOATS, like="boxes")
     max_output_boxes_per_class = integer(0)

@@ -165,7 +165,11 @@ def asking(device: GuardedDevice, options: Options) -> Ask:
     ask = _screened(device, options)
     if capabilities.sizing is Sizing.FREE:
         return ask
-    sampling = Sampling(_screened(device, replace(options, sizes=Sizes())), options.sizes)
+    sampling = Sampling(
+        _screened(device, replace(options, sizes=Sizes())),
+        options.sizes,
+        data_dependent=capabilities.data_dependent_sizes,
+    )
 
     def ask_in_its_way(model: Model) -> Offer:
         fixed = is_fixed_for(capabilities, model, options.sizes)

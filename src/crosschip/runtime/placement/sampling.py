@@ -7,10 +7,11 @@ what it then declines or fails to compile goes elsewhere, for these sizes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from crosschip.hal import YES, Group, Offer, Rule, Sizes, Support
 from crosschip.ir import Model, ModelError, Operand, Operation
-from crosschip.runtime.shapes.fixing import DependsOnData, Fixing
+from crosschip.runtime.shapes.fixing import DependsOnData, Fixing, is_data_dependent
 from crosschip.runtime.shapes.guessing import typical_shape, typical_sizes
 
 Ask = Callable[[Model], Offer]
@@ -22,10 +23,13 @@ class Sampling:
     Args:
         ask: asks the device about a model of known sizes.
         sizes: what the caller knows of open sizes.
+        data_dependent: whether it is asked about operations the sizes of whose outputs depend on
+            data; each of these is compiled apart from all others.
     """
 
-    def __init__(self, ask: Ask, sizes: Sizes) -> None:
+    def __init__(self, ask: Ask, sizes: Sizes, *, data_dependent: bool = False) -> None:
         self._ask = ask
+        self._data_dependent = data_dependent
         self._fixing = Fixing(typical_sizes(sizes))
 
     def __call__(self, model: Model) -> Offer:
@@ -34,12 +38,15 @@ class Sampling:
             self._assume(operand)
         answers: list[Support] = [YES] * len(model.operations)
         sound: dict[int, Operation] = {}
+        alone: list[int] = []
         for index, operation in enumerate(model.operations):
+            if self._data_dependent and is_data_dependent(operation):
+                alone.append(index)
             if any(map(self._is_unknown, operation.inputs)):
                 sound[index] = self._fixing.standing(operation)
                 continue
             try:
-                made = self._fixing.follow(operation)
+                made = self._fixing.follow(operation, alone=self._data_dependent)
             except DependsOnData:
                 detail = "a size depends on data, and must be known here"
                 answers[index] = Support.no(operation, "", detail, Rule.SHAPE)
@@ -57,12 +64,16 @@ class Sampling:
         places = list(sound)
         for index, answer in zip(places, offer.answers, strict=True):
             answers[index] = answer
+        for index in alone:
+            word = f"{answers[index].dialect} {model.operations[index].name}"
+            answers[index] = replace(answers[index], dialect=word)
         groups = [Group([places[i] for i in g.operations], g.why) for g in offer.groups]
         return Offer(answers, groups)
 
     def _assume(self, operand: Operand) -> None:
         """Give an operand of unknown sizes typical ones, if its rank is known."""
-        if operand not in self._fixing and operand.type.shape is not None:
+        met = operand in self._fixing and not self._is_unknown(operand)
+        if not met and operand.type.shape is not None:
             self._fixing.take(operand, typical_shape(operand.type, self._fixing.sizes))
 
     def _is_unknown(self, operand: Operand | None) -> bool:

@@ -28,8 +28,9 @@ class Fixed:
     """A model for some shapes of its inputs.
 
     Attributes:
-        model: the operations that are left, all sizes of which are numbers. Constants that are no
-            sizes are the same operands as before.
+        model: the operations that are left, all sizes of which are numbers, but those of outputs
+            that depend on data where there is only one operation. Constants that are no sizes are
+            the same operands as before.
         reads: the places of the inputs that it reads, in order.
         makes: for each output its place among those of `model`, or its elements.
     """
@@ -51,15 +52,17 @@ def fixed(
         who: begins messages.
 
     Raises:
-        CompileError: an operation breaks a rule with these shapes, or a size depends on data.
+        CompileError: an operation breaks a rule with these shapes, or a size depends on data that
+            is not an output of the only operation.
     """
+    alone = len(model.operations) == 1
     fixing = Fixing(sizes_of(model, shapes))
     for operand, shape in zip(model.inputs.values(), shapes, strict=True):
         fixing.take(operand, shape, held.get(operand))
     operations = []
     for operation in model.operations:
         try:
-            made = fixing.follow(operation)
+            made = fixing.follow(operation, alone=alone)
         except ModelError as error:
             told = f"{who}: {operation.name!r}: {error}"
             raise CompileError(told, [operation]) from None
@@ -132,19 +135,24 @@ class Fixing:
             tuple(None if o is None else self._now.get(o, o) for o in operation.inputs)
         )
 
-    def follow(self, operation: Operation) -> Operation | None:
+    def follow(self, operation: Operation, *, alone: bool = False) -> Operation | None:
         """The operation on what its inputs have become; `None` if only constants come of it.
 
+        Args:
+            operation: one of the model.
+            alone: whether no other follows, so that sizes of its outputs may depend on data.
+
         Raises:
-            DependsOnData: a size does.
+            DependsOnData: a size does, and may not.
             ModelError: it breaks a rule.
         """
         now = self.standing(operation)
         types = now.infer()
-        if any(type_.static_shape is None for type_ in types) or has_open_bodies(now):
+        is_open = any(type_.static_shape is None for type_ in types)
+        if (is_open and not (alone and is_data_dependent(now))) or has_open_bodies(now):
             raise DependsOnData(f"{operation.type}: a size depends on data, and must be known here")
         values: Sequence[Array | None] = [None] * len(types)
-        if _describes_sizes(now, self._known) and _are_few(types):
+        if not is_open and _describes_sizes(now, self._known) and _are_few(types):
             assert isinstance(now, Operator), "others describe no sizes"
             values = now.kernel()([_elements(operand) for operand in now.inputs])
         outputs = tuple(
@@ -175,6 +183,11 @@ def sizes_of(model: Model, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
             if name is not None:
                 found[name] = number
     return found
+
+
+def is_data_dependent(operation: Operation) -> bool:
+    """Tell whether a size of an operation's outputs shows in a run only."""
+    return isinstance(operation, Operator) and operation.data_dependent
 
 
 def has_open_bodies(operation: Operation) -> bool:

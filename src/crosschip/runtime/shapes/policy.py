@@ -7,6 +7,7 @@ from enum import Enum
 
 from crosschip.hal import Capabilities, Sizes, Sizing
 from crosschip.ir import Dimension, ElementType, Model, TensorType
+from crosschip.runtime.shapes.fixing import is_data_dependent
 
 
 class Way(Enum):
@@ -30,6 +31,8 @@ def way_of(capabilities: Capabilities, given: Model, segment: Model, sizes: Size
         sizes: what the caller knows of open sizes.
     """
     if not is_open(segment):
+        return Way.FIXED
+    if capabilities.data_dependent_sizes and _opens_sizes(segment):
         return Way.FIXED
     fixed = is_fixed_for(capabilities, given, sizes)
     return Way.A_PROGRAM_A_SHAPE if fixed else Way.OPEN
@@ -57,6 +60,13 @@ def is_fixed_for(capabilities: Capabilities, model: Model, sizes: Sizes) -> bool
 def is_open(model: Model) -> bool:
     """Tell whether some size, or number of axes, is not known before a run."""
     return any(type_.static_shape is None for type_ in _types(model))
+
+
+def _opens_sizes(segment: Model) -> bool:
+    """Tell whether all sizes are known but those that depend on data."""
+    return all(map(is_data_dependent, segment.operations)) and not any(
+        operand.type.static_shape is None for operand in segment.inputs.values()
+    )
 
 
 def _types(model: Model) -> Iterator[TensorType]:

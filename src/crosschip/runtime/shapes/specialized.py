@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from crosschip.hal import COMPLETED, Buffer, Device, Event, HostBuffer, Submission
+from crosschip.hal import Buffer, Device, Event, HostBuffer, Submission
 from crosschip.ir import Array, Dim, Model
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.copies import Copies
@@ -109,7 +109,7 @@ class SpecializedProgram(SegmentProgram):
         shapes = tuple([tuple(buffer.shape) for buffer in inputs])
         if self._padding is not None and self._padding.shapes(shapes) != shapes:
             made = self.run([call(self.name, "handing out elements", b.array) for b in inputs])
-            return _on_host(made, outputs)
+            return Submission.on_host(made, outputs)
         held = [call(self.name, "handing out elements", inputs[i].array) for i in self._holding]
         lease = self._pool.take((shapes, _elements(held)))
         try:
@@ -257,7 +257,7 @@ class _Specialization:
         if compiled is None or not (compiled.whole and compiled.plan.submits):
             for event in after:
                 event.wait()
-            return _on_host(self.run([buffer.array() for buffer in inputs]), places)
+            return Submission.on_host(self.run([buffer.array() for buffer in inputs]), places)
         wanted = [place for place, m in zip(places, self._makes, strict=True) if isinstance(m, int)]
         (program,) = compiled.plan.programs
         taken = program.submit([inputs[index] for index in self._reads], wanted, after)
@@ -338,14 +338,6 @@ def _numbers(sizes: Sequence[Dim]) -> tuple[int, ...] | None:
     """The sizes, if all of them are numbers."""
     known = tuple([size for size in sizes if isinstance(size, int)])
     return known if len(known) == len(sizes) else None
-
-
-def _on_host(made: Sequence[Array], places: Sequence[Buffer | None]) -> Submission:
-    """Outputs that are there, in the buffers that there are for them."""
-    buffers = [
-        _put(array, place) for array, place in zip(made, places or [None] * len(made), strict=True)
-    ]
-    return Submission(buffers, COMPLETED)
 
 
 def _put(array: Array, place: Buffer | None) -> Buffer:

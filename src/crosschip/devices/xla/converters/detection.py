@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
+from crosschip.devices.xla.converters.boxes import apart
 from crosschip.devices.xla.converters.table import (
     converts,
     decomposed,
@@ -77,30 +76,7 @@ def _of_each_class(
 
 def _kept(op: DetectionPostProcess, boxes: Value, scores: Value, most: int) -> tuple[Value, Value]:
     """The best candidates that do not overlap a better one of them, and how many there are."""
-    threshold = jnp.asarray(op.nms_score_threshold, scores.dtype)
-    order = jnp.argsort(-scores, stable=True)
-    rank = jnp.zeros_like(order).at[order].set(jnp.arange(order.size))
-
-    def keep(place: Any, state: tuple[Value, Value, Value]) -> tuple[Value, Value, Value]:
-        left, kept, count = state
-        best = jnp.argmin(jnp.where(left, rank, rank.size))
-        overlapping = _overlaps(boxes, boxes[best]) > op.nms_iou_threshold
-        count = count + left[best]
-        return left & ~overlapping & (rank != rank[best]), kept.at[place].set(best), count
-
-    first = scores >= threshold, jnp.zeros(most, order.dtype), jnp.zeros((), order.dtype)
-    _, kept, count = lax.fori_loop(0, most, keep, first)
-    return kept, count
-
-
-def _overlaps(boxes: Value, box: Value) -> Value:
-    """The area that each box has in common with one, over the area of either."""
-    sides = jnp.minimum(boxes[:, 2:], box[2:]) - jnp.maximum(boxes[:, :2], box[:2])
-    common = _area(sides)
-    either = _area(boxes[:, 2:] - boxes[:, :2]) + _area(box[2:] - box[:2]) - common
-    met = (common > 0) & (either > 0)
-    return jnp.where(met, common / jnp.where(met, either, 1), 0)
-
-
-def _area(sides: Value) -> Value:
-    return jnp.where((sides < 0).any(-1), 0, sides.prod(-1))
+    if not most or not scores.size:
+        return jnp.zeros(most, jnp.int64), jnp.zeros((), jnp.int64)
+    candidates = scores >= jnp.asarray(op.nms_score_threshold, scores.dtype)
+    return apart(boxes, scores, candidates, most, op.nms_iou_threshold)

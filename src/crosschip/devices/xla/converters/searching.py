@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax.numpy as jnp
+from jax import lax
 
 from crosschip.devices.xla.converters.table import converts
 from crosschip.devices.xla.graph import Graph, Value
-from crosschip.ops.standard.searching import ArgMax, ArgMin, TopK
+from crosschip.ops.standard.searching import ArgMax, ArgMin, NonZero, TopK, Unique
 
 
 def placed(find: Callable[..., Value]) -> Callable[[Graph, ArgMax | ArgMin], Value]:
@@ -41,3 +44,44 @@ def top_k(g: Graph, op: TopK) -> Sequence[Value]:
         shape[axis] = op.k
         return [jnp.zeros(shape, data.dtype), jnp.zeros(shape, jnp.int64)]
     return [jnp.take_along_axis(data, places, axis), places]
+
+
+@converts(NonZero, narrow=True)
+def non_zero(g: Graph, op: NonZero) -> Value:
+    found = g[op.input] != 0
+    g.fill(jnp.count_nonzero(found))
+    if not found.ndim:
+        return jnp.zeros((0, 1), jnp.int64)
+    return jnp.stack(jnp.nonzero(found, size=found.size, fill_value=0))
+
+
+@converts(Unique, narrow=True)
+def unique(g: Graph, op: Unique) -> Sequence[Value]:
+    data, axis = g[op.input], op.axis
+    entries = data.reshape(-1, 1) if axis is None else jnp.moveaxis(data, axis, 0)
+    count = entries.shape[0]
+    keys = entries.reshape(count, math.prod(entries.shape[1:]))
+    order = _ascending(keys)
+    differs = (keys[order][1:] != keys[order][:-1]).any(1)
+    begins = jnp.concatenate([jnp.ones(min(count, 1), bool), differs])
+    indices = jnp.full(count, count).at[jnp.cumsum(begins) - 1].min(order)
+    numbers = jnp.cumsum(begins) - 1
+    inverse = jnp.zeros(count, order.dtype).at[order].set(numbers)
+    g.fill(begins.sum())
+    if not op.sorted:
+        appearance = jnp.argsort(indices)
+        indices = indices[appearance]
+        inverse = jnp.argsort(appearance)[inverse]
+    counts = jnp.zeros(count, jnp.int64).at[inverse].add(1)
+    values = jnp.take(data.reshape(-1) if axis is None else data, indices, axis or 0, mode="clip")
+    return [values, indices, inverse, counts]
+
+
+def _ascending(keys: Value) -> Value:
+    """The order of the rows of a matrix, as lists of their elements; equal ones as they come."""
+
+    def sort(step: Any, order: Value) -> Value:
+        column = lax.dynamic_index_in_dim(keys, keys.shape[1] - 1 - step, 1, keepdims=False)
+        return order[jnp.argsort(column[order], stable=True)]
+
+    return lax.fori_loop(0, keys.shape[1], sort, jnp.arange(keys.shape[0]))
