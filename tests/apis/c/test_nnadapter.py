@@ -556,6 +556,29 @@ def test_a_place_that_is_null_is_refused(nn: Any, function: Any, index: int) -> 
     assert not len(HANDLES)
 
 
+@pytest.mark.parametrize(
+    "error", [ZeroDivisionError("by 0"), KeyboardInterrupt(), SystemExit(3), MemoryError()]
+)
+def test_no_exception_of_python_gets_out(
+    nn: Any, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(face, "NNAdapter_getVersion", fail)
+    monkeypatch.setattr(face, "NNAdapterModel_destroy", lambda model: fail())
+    expected = (
+        Code.NNADAPTER_OUT_OF_MEMORY
+        if isinstance(error, MemoryError)
+        else Code.NNADAPTER_DEVICE_INTERNAL_ERROR
+    )
+    assert nn.NNAdapter_getVersion(ffi.new("uint32_t *")) == expected
+    assert told(nn).startswith("NNAdapter_getVersion: ")
+    assert type(error).__name__ in told(nn)
+    nn.NNAdapterModel_destroy(ffi.NULL)
+    assert told(nn).startswith("NNAdapterModel_destroy: ")
+
+
 def test_calls_of_the_face_alone_are_on_the_same_objects(nn: Any) -> None:
     model = softmax(nn, 1, 3)
     own = HANDLES.get(int(ffi.cast("uintptr_t", model)))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import shutil
 import sys
 import sysconfig
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 from tests.apis.c.conftest import Program, linked, run
 
-from crosschip.apis.c import building
+from crosschip.apis.c import building, side
 from crosschip.apis.c.building import build
 from crosschip.apis.c.libraries import LIBRARIES, Library
 from crosschip.apis.c.source import exported
@@ -40,17 +42,36 @@ def test_opened_and_closed_again_and_again(libraries: Path, program: Program) ->
     run(program(PROGRAMS / "reload.c", "-ldl"), libraries / "lib" / "libnnadapter.so")
 
 
-def test_many_threads_make_the_first_call(libraries: Path, program: Program) -> None:
-    flags = ["-D_GNU_SOURCE", "-pthread", *linked(libraries, "nnadapter")]
-    run(program(PROGRAMS / "threads.c", *flags))
+def test_many_threads_make_the_first_call_of_libraries_that_were_moved(
+    libraries: Path, program: Program, tmp_path: Path
+) -> None:
+    moved = tmp_path / "moved"
+    shutil.copytree(libraries, moved)
+    flags = linked(moved, "nnadapter")
+    assert str(libraries) not in " ".join(flags)
+    run(program(PROGRAMS / "threads.c", "-D_GNU_SOURCE", "-pthread", *flags))
 
 
-@pytest.mark.parametrize("variables", [{}, {"PYTHONPATH": ""}, {"PATH": ""}], ids=str)
+@pytest.mark.parametrize("variables", [{"PYTHONPATH": ""}, {"PATH": ""}], ids=str)
 def test_the_installation_is_found(
     libraries: Path, program: Program, variables: dict[str, str]
 ) -> None:
     flags = ["-D_GNU_SOURCE", "-pthread", *linked(libraries, "nnadapter")]
     run(program(PROGRAMS / "threads.c", *flags), environment=variables)
+
+
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_the_program_is_left_as_it_was_and_pythons_end_comes_once(
+    libraries: Path, program: Program, tmp_path: Path, locale: str
+) -> None:
+    """Also if a child of the process has ended before."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import atexit\natexit.register(lambda: print('ended', flush=True))\n"
+    )
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    made = program(PROGRAMS / "exit.c", "-D_GNU_SOURCE", *linked(libraries, "nnadapter"))
+    environment = {"PYTHONPATH": path, "LC_ALL": "", "LC_CTYPE": locale}
+    assert run(made, environment=environment) == "ended\n"
 
 
 HOST = """
@@ -73,6 +94,22 @@ def test_in_a_process_that_runs_python(libraries: Path, kind: str) -> None:
     """Also when the caller holds on to Python's lock."""
     library = libraries / "lib" / "libnnadapter.so"
     run(sys.executable, "-c", HOST.format(kind=kind), library)
+
+
+def test_two_libraries_have_their_handles_in_common(
+    libraries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twin = replace(LIBRARIES[0], name="twin")
+    monkeypatch.setattr(side, "LIBRARIES", (*LIBRARIES, twin))
+    (built,) = build(tmp_path, [twin])
+    first = ctypes.CDLL(str(libraries / "lib" / "libnnadapter.so"))
+    second = ctypes.CDLL(str(built.library))
+    model = ctypes.c_void_p()
+    assert first.NNAdapterModel_create(ctypes.byref(model)) == 0
+    second.NNAdapterModel_destroy(model)
+    first.crosschip_last_error.restype = ctypes.c_char_p
+    assert first.NNAdapterModel_finish(model) == 3
+    assert b"(destroyed)" in first.crosschip_last_error()
 
 
 def test_in_this_very_process(libraries: Path) -> None:

@@ -1,4 +1,4 @@
-"""Libraries under load: many handles, calls of any kind, and the end of the process.
+"""Libraries under load: many handles, and calls of any kind.
 
 `CROSSCHIP_CYCLES=100000` makes and destroys as many handles of each kind, and
 `CROSSCHIP_FUZZ_SECONDS=60` calls anything for as long.
@@ -61,15 +61,3 @@ def test_no_call_of_nnrt_ends_the_process(libraries: Path, program: Program) -> 
     assert min(named[OH_NN_ReturnCode[f"OH_NN_{name}"]] for name in reached) > 0
     assert named[OH_NN_ReturnCode.OH_NN_UNAVAILABLE_DEVICE] == 0
     assert counts[-1] == 0
-
-
-def test_what_python_was_asked_to_do_at_its_end_is_done_once(
-    libraries: Path, program: Program, tmp_path: Path
-) -> None:
-    """Also if a child of the process has ended before."""
-    (tmp_path / "sitecustomize.py").write_text(
-        "import atexit\natexit.register(lambda: print('ended', flush=True))\n"
-    )
-    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
-    made = built("exit.c", libraries, program)
-    assert run(made, environment={"PYTHONPATH": path}) == "ended\n"

@@ -62,7 +62,7 @@ def _built(compiler: str, library: Library, folder: Path) -> Built:
     wanted = (*library.included, library.exported, "crosschip.h")
     headers = [_copied(name, folder / "include") for name in wanted]
     description = folder / "lib" / "pkgconfig" / f"{library.name}.pc"
-    description.write_text(_description(library, folder), "utf-8")
+    description.write_text(_description(library), "utf-8")
     return Built(made, headers, description)
 
 
@@ -116,10 +116,11 @@ def _run(command: Sequence[str]) -> None:
         raise Error(f"{command[0]} fails: {done.stderr.strip()}")
 
 
-def _description(library: Library, folder: Path) -> str:
+def _description(library: Library) -> str:
+    """What `pkg-config` reads; it finds the other files from where it is."""
     return "\n".join(
         [
-            f"prefix={folder}",
+            "prefix=${pcfiledir}/../..",
             "libdir=${prefix}/lib",
             "includedir=${prefix}/include",
             "",

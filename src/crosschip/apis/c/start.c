@@ -61,13 +61,22 @@ static void crosschip_end_before(void)
 
 static int crosschip_initialize(void)
 {
+    PyPreConfig before;
     PyConfig config;
     PyStatus status;
 
+    /* The program's signals, locale, environment and streams are its own. */
+    PyPreConfig_InitPythonConfig(&before);
+    before.configure_locale = before.coerce_c_locale = 0;
+    before.utf8_mode = 1;
+    before.parse_argv = 0;
     PyConfig_InitPythonConfig(&config);
     config.install_signal_handlers = 0;
+    config.configure_c_stdio = 0;
     config.parse_argv = 0;
-    status = PyConfig_SetBytesString(&config, &config.executable, CROSSCHIP_PYTHON);
+    status = Py_PreInitialize(&before);
+    if (!PyStatus_Exception(status))
+        status = PyConfig_SetBytesString(&config, &config.executable, CROSSCHIP_PYTHON);
     if (!PyStatus_Exception(status))
         status = Py_InitializeFromConfig(&config);
     PyConfig_Clear(&config);
