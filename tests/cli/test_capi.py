@@ -16,15 +16,20 @@ NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="there is
 def test_building(crosschip: Crosschip, tmp_path: Path) -> None:
     outcome = crosschip("capi", "build", "--out", tmp_path, "--json")
     assert outcome.status == 0, outcome.err
-    (built,) = outcome.document
-    assert built["library"] == str(tmp_path / "lib" / "libnnadapter.so")
-    assert {Path(path).name for path in built["headers"]} == {"nnadapter.h", "crosschip.h"}
-    paths = [built["library"], built["pkg-config"], *built["headers"]]
-    assert all(Path(path).is_file() for path in paths)
-    plain = crosschip("capi", "build", "--out", tmp_path).out
-    assert plain.splitlines() == [
-        f"wrote {path}" for path in (built["library"], *built["headers"], built["pkg-config"])
+    names = [Path(built["library"]).name for built in outcome.document]
+    core, runtime = "libneural_network_core.so", "libneural_network_runtime.so"
+    assert names == ["libnnadapter.so", core, runtime]
+    written = [
+        path
+        for built in outcome.document
+        for path in (built["library"], *built["headers"], built["pkg-config"])
     ]
+    assert all(Path(path).is_file() for path in written)
+    include = tmp_path / "include"
+    headers = {path for path in map(Path, written) if path.suffix == ".h"}
+    assert {path.parent for path in headers} == {include, include / "neural_network_runtime"}
+    plain = crosschip("capi", "build", "--out", tmp_path).out
+    assert plain.splitlines() == [f"wrote {path}" for path in written]
 
 
 def test_building_without_a_compiler(
@@ -47,11 +52,18 @@ def test_building_without_cffi(
     assert "need cffi, which is not installed; pip install crosschip[native]" in outcome.err
 
 
-def test_a_program(crosschip: Crosschip, model: Path, tmp_path: Path) -> None:
-    outcome = crosschip("capi", "program", model, "--out", tmp_path / "new", "--json")
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [((), "NNADAPTER_CONV_2D"), (("--interface", "nnrt"), "OH_NN_OPS_CONV2D")],
+    ids=["nnadapter", "nnrt"],
+)
+def test_a_program(
+    crosschip: Crosschip, model: Path, tmp_path: Path, options: tuple[str, ...], code: str
+) -> None:
+    outcome = crosschip("capi", "program", model, *options, "--out", tmp_path / "new", "--json")
     assert outcome.status == 0, outcome.err
     source, weights = (Path(outcome.document[key]) for key in ("source", "weights"))
     assert source.parent == weights.parent == tmp_path / "new"
     assert source.suffix == ".c"
-    assert "NNADAPTER_CONV_2D" in source.read_text("utf-8")
+    assert code in source.read_text("utf-8")
     assert weights.stat().st_size > 0

@@ -1,6 +1,8 @@
 """`crosschip capi`."""
 
 import re
+from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +15,16 @@ from crosschip.ir import InputError
 from crosschip.ir.text import legible
 
 app = typer.Typer(
-    help="C libraries that programs for NNAdapter link against, and such programs.",
+    help="C libraries that programs for NNAdapter and NNRt link against, and such programs.",
     no_args_is_help=True,
 )
+
+
+class Interface(StrEnum):
+    """An interface that models are written out for."""
+
+    NNADAPTER = "nnadapter"
+    NNRT = "nnrt"
 
 
 @app.command()
@@ -57,17 +66,18 @@ def build(
 def program(
     model: _options.ModelPath,
     out: Annotated[Path, typer.Option(help="The folder to write the program into.")],
+    interface: Annotated[Interface, typer.Option(help="Whose calls.")] = Interface.NNADAPTER,
     as_json: _options.Json = False,
 ) -> None:
-    """Write a model as a program in C that makes NNAdapter's calls, with a file of its weights."""
-    from crosschip.apis.nnadapter import calls
-    from crosschip.apis.nnadapter.program import write_program
+    """Write a model as a program in C that makes an interface's calls, with a file of weights."""
+    face = import_module(f"crosschip.apis.{interface}")
+    writing = import_module(f"crosschip.apis.{interface}.program")
 
     with doing(f"writing {model} out"):
-        written = calls(crosschip.load(model))
+        written = face.calls(crosschip.load(model))
         out.mkdir(parents=True, exist_ok=True)
         name = re.sub(r"\W", "_", model.resolve().stem, flags=re.ASCII)
-        files = write_program(written, out, name)
+        files = writing.write_program(written, out, name)
     if as_json:
         document({"source": str(files.source), "weights": str(files.weights)})
         return

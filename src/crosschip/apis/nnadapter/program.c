@@ -163,7 +163,7 @@ static void operation(NNAdapterModel *model, NNAdapterOperationType code, uint32
                                      &made));
 }
 
-@BUILD@
+@MODEL@
 
 static void *read_input(void *memory, NNAdapterOperandType *type, void *device_buffer)
 {

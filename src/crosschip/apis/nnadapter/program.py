@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,21 +16,9 @@ from crosschip.apis.nnadapter.types import (
     NNAdapterSymmPerChannelQuantParams,
     NNAdapterSymmPerLayerQuantParams,
 )
+from crosschip.apis.programs import Weights, Written, statement, write
 
 _TEMPLATE = Path(__file__).with_name("program.c")
-_ALIGNMENT = 64
-
-
-class Written(NamedTuple):
-    """The files of a program.
-
-    Attributes:
-        source: the program in C.
-        weights: the elements of its constants.
-    """
-
-    source: Path
-    weights: Path
 
 
 def write_program(calls: Calls, folder: Path, name: str) -> Written:
@@ -45,35 +31,15 @@ def write_program(calls: Calls, folder: Path, name: str) -> Written:
         folder: where to write; there is one already.
         name: the name of the program; the files are `name.c` and `name.weights`.
     """
-    written = Written(folder / f"{name}.c", folder / f"{name}.weights")
-    places, size = _places(calls)
-    with written.weights.open("wb") as file:
-        for (_, value), place in zip(calls.operands, places, strict=True):
-            if value is not None:
-                file.seek(place)
-                file.write(np.ascontiguousarray(value).tobytes())
-        file.truncate(size)
-    text = _TEMPLATE.read_text("utf-8")
-    text = text.replace("@NAME@", name).replace("@BUILD@", _build(calls, places, size))
-    written.source.write_text(text, "utf-8")
-    return written
+    weights = Weights([value for _, value in calls.operands])
+    return write(folder, name, _TEMPLATE, _build(calls, weights), weights)
 
 
-def _places(calls: Calls) -> tuple[Sequence[int], int]:
-    """Where the elements of each operand are in the file, and how large it is."""
-    places, end = [], 0
-    for _, value in calls.operands:
-        places.append(-(-end // _ALIGNMENT) * _ALIGNMENT)
-        if value is not None:
-            end = places[-1] + value.nbytes
-    return places, end
-
-
-def _build(calls: Calls, places: Sequence[int], size: int) -> str:
+def _build(calls: Calls, weights: Weights) -> str:
     """The part of the program that is this model's."""
     lines = [
         f"enum {{ INPUTS = {len(calls.inputs)}, OUTPUTS = {len(calls.outputs)} }};",
-        f"static const size_t WEIGHTS = {size};",
+        f"static const size_t WEIGHTS = {weights.size};",
         "",
         "static NNAdapterModel *build(unsigned char *weights)",
         "{",
@@ -83,26 +49,21 @@ def _build(calls: Calls, places: Sequence[int], size: int) -> str:
         "    (void)weights;",
         "    CALL(NNAdapterModel_create(&model));",
     ]
-    for index, ((type_, value), place) in enumerate(zip(calls.operands, places, strict=True)):
+    for index, ((type_, value), place) in enumerate(
+        zip(calls.operands, weights.places, strict=True)
+    ):
         if value is None:
-            lines += _statement(f"x[{index}] = variable(model, {_type(type_)});")
+            lines += statement(f"x[{index}] = variable(model, {_type(type_)});")
         else:
             where = f"weights + {place}, {value.nbytes}"
-            lines += _statement(f"x[{index}] = constant(model, {_type(type_)}, {where});")
+            lines += statement(f"x[{index}] = constant(model, {_type(type_)}, {where});")
     for call in calls.operations:
         read, made = _operands(call.inputs), _operands(call.outputs)
-        lines += _statement(f"operation(model, {call.code.name}, {read}, {made});")
+        lines += statement(f"operation(model, {call.code.name}, {read}, {made});")
     identified = f"{_operands(calls.inputs)}, {_operands(calls.outputs)}"
-    lines += _statement(f"CALL(NNAdapterModel_identifyInputsAndOutputs(model, {identified}));")
+    lines += statement(f"CALL(NNAdapterModel_identifyInputsAndOutputs(model, {identified}));")
     lines += ["    CALL(NNAdapterModel_finish(model));", "    return model;", "}"]
     return "\n".join(lines)
-
-
-def _statement(text: str) -> Sequence[str]:
-    """The lines of a statement."""
-    wrapper = textwrap.TextWrapper(100, "    ", " " * 8)
-    wrapper.break_long_words = wrapper.break_on_hyphens = False
-    return wrapper.wrap(text)
 
 
 def _operands(places: Sequence[int | None]) -> str:
