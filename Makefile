@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Progress bars with sizes on a terminal; plain lines in a log.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo quick test test-chips check models benchmark docs clean
+.PHONY: demo quick test test-chips test-floors check models benchmark docs clean
 
 demo: $(VENV)/installed-demo
 	$(BIN)/crosschip demo
@@ -16,6 +16,16 @@ quick: $(VENV)/installed-quick
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pytest --quick -n 2 --dist worksteal tests
+
+# The quick tests with the oldest versions of all that is needed.
+FLOORS := build/floors
+
+test-floors:
+	$(PYTHON) -m venv --clear $(FLOORS)
+	$(FLOORS)/bin/python scripts/least_versions.py > $(FLOORS)/requirements.txt
+	$(FLOORS)/bin/pip install --quiet --requirement $(FLOORS)/requirements.txt
+	$(FLOORS)/bin/pip install --quiet --no-deps --editable .
+	$(FLOORS)/bin/pytest --quick -n 2 --dist worksteal tests
 
 test: check models
 	$(BIN)/pytest -n 2 --dist worksteal

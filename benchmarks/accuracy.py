@@ -1,4 +1,4 @@
-"""How far the outputs are from Paddle's own.
+"""The difference of the outputs from Paddle's own.
 
 The figure is the largest difference of any output element from what Paddle computes for the same
 inputs, divided by the largest absolute value among Paddle's outputs. Each model is compiled once

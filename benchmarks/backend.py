@@ -1,4 +1,4 @@
-"""How many of the ONNX project's backend node tests are right.
+"""The number of the ONNX project's backend node tests that are right.
 
 The cases whose inputs and outputs are tensors of numbers, training left out; each is written to a
 file, loaded, compiled and run. Cases that draw random numbers are compared in type and shape only

@@ -33,7 +33,7 @@ from crosschip.runtime.placement.placing import Placement
 
 FLOAT16, INT8 = "float16", "int8"
 LIMIT = 1e-2
-"""How far outputs in float16 may be from those in float32, by the greatest of these."""
+"""The most that outputs in float16 may differ from those in float32, by the greatest of these."""
 
 CHIPS = ("qualcomm", "rockchip")
 

@@ -1,4 +1,4 @@
-"""What the conformance kit says of the devices in the box.
+"""The conformance kit's verdict on the devices in the box.
 
 The full run, with two processes; see docs/conformance.md.
 """

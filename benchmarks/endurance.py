@@ -1,4 +1,4 @@
-"""What many calls leave behind: latency and memory after 100,000 of them.
+"""The remains of many calls: latency and memory after 100,000 of them.
 
 A small model (RELU of [1, 64], one thread) is called 100,000 times, by `run` and by `submit`, which
 also gets a deadline. Then it is compiled anew, and the old and the new one take turns: if calls

@@ -1,4 +1,4 @@
-"""How long importing crosschip and a model takes.
+"""The time that importing crosschip and a model takes.
 
 Each in several fresh processes, of which the median counts. The time is taken inside the process,
 from before `import crosschip` until the module or the model is there, so that importing a model

@@ -30,7 +30,7 @@ _STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))
 _WIDTH, _HEADS, _WORDS = 768, 12, 128
 _LAYERS = 6
 _OF_A_LAYER = 16
-"""How many weights a layer of BERT has."""
+"""The number of weights that a layer of BERT has."""
 _SMALL_WIDTH, _SMALL_HEADS, _CLASSES = 256, 4, 8
 
 

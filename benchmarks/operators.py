@@ -1,4 +1,4 @@
-"""How many of the standard operators each device runs.
+"""The number of the standard operators that each device runs.
 
 Asked about each operator's examples: natively if the device runs one of them as it is, decomposed
 if it runs one as simpler operators. The last column is the median number of lines of a function
@@ -27,7 +27,7 @@ BAR = f"at least {FEWEST} operators on each device, at most {MOST_LINES} lines a
 
 @dataclass(frozen=True)
 class Coverage(Row):
-    """What one device runs."""
+    """The operators that one device runs."""
 
     device: Annotated[str, Column("device")]
     operators: Annotated[int, Column("operators")]

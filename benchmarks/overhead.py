@@ -1,4 +1,4 @@
-"""What `compiled.run` and `compiled.submit` add to the engine's own call.
+"""The time that `compiled.run` and `compiled.submit` add to the engine's own call.
 
 One-operation models, each a single segment on a device. Their `.onnx` file is loaded and compiled
 by crosschip for one competitor and by the engine itself for the other; the two run in turn on the

@@ -45,7 +45,7 @@ _LINES = [
     (387, 429, 60, 324),
     (533, 566, 510, 747),
 ]
-"""Where lines of text are in the demo's picture: top, bottom, left and right."""
+"""The places of lines of text in the demo's picture: top, bottom, left and right."""
 
 
 @contextmanager
@@ -160,7 +160,7 @@ class _Examples(CalibrationDataReader):  # type: ignore[misc]  # the package has
 
 
 def same(network: str, made: Array, expected: Array) -> bool:
-    """Whether two outputs say the same: the class, the text, or lines within two pixels."""
+    """Tell whether two outputs say the same: the class, the text, or lines within two pixels."""
     if network == DETECTOR:
         height, width = NETWORKS[network][2:]
         lines, others = (quads(output[0, 0], width, height) for output in (made, expected))

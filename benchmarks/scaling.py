@@ -1,4 +1,4 @@
-"""How the time per operation grows with the model.
+"""The growth of the time per operation with the model.
 
 A chain of operations and a graph in which half of them read the input and the others add the
 results up, of 1,000, 10,000 and 100,000 operations, some of which make constants that passes

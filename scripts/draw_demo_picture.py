@@ -24,10 +24,10 @@ BAND_HEIGHT = 130
 
 @dataclass(frozen=True)
 class Style:
-    """How a line is printed."""
+    """The print of a line: its place, size, font, colour and turn."""
 
     left: int
-    """Where it begins, in pixels from the left."""
+    """Its beginning, in pixels from the left."""
     middle: int
     """Height of its middle, in pixels from the top."""
     size: int
@@ -35,7 +35,7 @@ class Style:
     font: str = "Sans-Regular"
     colour: str = "#1c1c1c"
     degrees: float = 0
-    """How far it is turned about its centre, counter-clockwise."""
+    """The angle it is turned by about its centre, counter-clockwise, in degrees."""
 
 
 STYLES = [

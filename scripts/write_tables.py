@@ -47,7 +47,7 @@ C++ and the operators that it registers (Paddle-Lite, lite/backends/nnadapter/nn
 """
 
 Description = Mapping[str, Any]
-"""What `describe` says about an operator."""
+"""The description of an operator that `describe` gives."""
 
 
 def main() -> int:

@@ -1,9 +1,10 @@
-"""What all tests share: hypothesis' settings, where the real models are, and what is quick."""
+"""The settings of all tests: hypothesis', where the real models are, and what is quick."""
 
 from __future__ import annotations
 
 import os
 import runpy
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,6 +41,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # What a shell runs in the background ignores interrupts, and so does what it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "slow: takes seconds; `--quick` leaves it out")
     quick = config.getoption("--quick")
     settings.load_profile("quick" if quick else "crosschip")
@@ -68,7 +71,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def _names_chips(config: pytest.Config) -> bool:
-    """Whether the command line names the folder of tests of chips, or something in it."""
+    """Tell whether the command line names the folder of tests of chips, or something in it."""
     chips = config.rootpath.joinpath(*CHIPS)
     named = [config.invocation_params.dir / one.partition("::")[0] for one in config.args]
     return any(path.is_relative_to(chips) for path in named)

@@ -71,7 +71,7 @@ def chain(*operators: type[Operator], name: str = "net") -> Model:
 
 
 def outputs_of(model: Model, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """What the reference device computes, without anything of the runtime."""
+    """The outputs of the reference device, without anything of the runtime."""
     arrays = ReferenceProgram(model).run([inputs[name] for name in model.inputs])
     return dict(zip(model.outputs, arrays, strict=True))
 
@@ -161,7 +161,7 @@ def python_path() -> str:
 
 
 def at_once(program: str, *arguments: str, count: int = 8) -> list[str]:
-    """What Python processes print that run a program at once; none of them may fail.
+    """The texts that Python processes print that run a program at once; none of them may fail.
 
     The program must wait for a line of input before it does what is to happen at once.
     """

@@ -348,7 +348,7 @@ def _by_index(g: Growing, axis: int, size: int) -> Quantization:
 
 
 def _declared(g: Growing) -> Quantization | None:
-    """What an output declares, if it does."""
+    """The quantization that an output declares, if it does."""
     return _quantization(g) if g.flip() else None
 
 
@@ -371,7 +371,7 @@ def _keep_quantized(g: Growing, *operands: Operand) -> None:
 
 
 def _move_of_integers(g: Growing) -> None:
-    """What moves integers as they are, or rounds them to others."""
+    """Add what moves integers as they are, or rounds them to others."""
     x = _integers(g)
     sizes = g.sizes_of(x)
     rank, flat = len(sizes), int(np.prod(sizes))

@@ -20,7 +20,7 @@ Instruction = tuple[str, int, float]  # name, register to read, immediate
 
 
 class Assembly:
-    """What converters write to: instructions, each of which fills the next register."""
+    """The instructions that converters write, each of which fills the next register."""
 
     def __init__(self, model: Model) -> None:
         loaded = [*model.inputs.values(), *model.constants]

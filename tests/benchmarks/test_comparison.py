@@ -58,7 +58,7 @@ def test_without_patience_the_calmest_count(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def watches(shares: list[float]) -> Callable[[], Watch]:
-    """What stands in for `Watch`: each reports the next share."""
+    """A stand-in for `Watch`: each reports the next share."""
     left: Iterator[float] = iter(shares)
 
     class Told(Watch):

@@ -49,7 +49,7 @@ def device(
 
 
 def compiled_alone(python: str, nodes: Sequence[tuple[str, list[str], str]], folder: Path) -> Array:
-    """What the tool makes of nodes as they are, without the device's care."""
+    """The tool's output for nodes as they are, without the device's care."""
     values = [
         helper.make_tensor_value_info(name, TensorProto.FLOAT, X.shape)
         for name in ("x", nodes[-1][2])

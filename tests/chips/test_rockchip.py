@@ -75,7 +75,7 @@ def network() -> Model:
 def both(
     device: RockchipDevice, model: Model, arrays: Sequence[Array], options: Options = HALF
 ) -> tuple[Array, Array]:
-    """What the device makes of a model, and what is right."""
+    """The device's output for a model, and the right one."""
     program = device.compile(model, options)
     (made,) = program.run(arrays)
     program.close()

@@ -20,7 +20,7 @@ from crosschip.ir import Array
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command left behind."""
+    """The outcome of a command."""
 
     status: int
     out: str
@@ -81,5 +81,5 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def expected(inputs: dict[str, Array]) -> list[Array]:
-    """What ONNX's own evaluator computes."""
+    """The outputs that ONNX's own evaluator computes."""
     return [np.asarray(array) for array in ReferenceEvaluator(classifier()).run(None, inputs)]

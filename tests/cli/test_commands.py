@@ -231,7 +231,7 @@ def test_the_path_of_the_cache_is_told(crosschip: Crosschip, tmp_path: Path) -> 
 def test_a_cache_goes_to_another_user(
     crosschip: Crosschip, filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who has another secret: exported, and imported as his own."""
+    """A user with another secret imports what was exported as his own."""
     Cache(filled).write(Entry("mine", "npu", "0.3", "net", 7, whole=True), b"...")
     file, other = tmp_path / "file", tmp_path / "other"
     exported = crosschip("cache", "export", file, "--cache-dir", filled, "--json")

@@ -67,7 +67,7 @@ def test_a_compiled_model_is_timed(crosschip: Crosschip, model: Path, tmp_path: 
     assert report["crosschip"]["median_ms"] > 0
     assert report["against"] == {}
     assert report["threads"] is None
-    assert "threads left to the devices" in crosschip("bench", path, *sizes, "--runs", 1).out
+    assert "threads left to the engines" in crosschip("bench", path, *sizes, "--runs", 1).out
 
 
 def test_a_compiled_model_is_profiled(crosschip: Crosschip, model: Path, tmp_path: Path) -> None:

@@ -14,6 +14,9 @@ import pytest
 from onnx import helper, parser
 from tests.cli.conftest import Crosschip
 
+from crosschip.devices.reference import ReferenceDevice
+from crosschip.hal import Capabilities
+
 SCRIPT = Path(sys.executable).with_name("crosschip")
 PLAIN = ("--devices", "reference", "--no-cache")
 
@@ -131,6 +134,37 @@ def test_a_setting_for_the_kit(crosschip: Crosschip, tmp_path: Path) -> None:
     assert "is of another run" in outcome.err
 
 
+def test_options_for_the_kit(crosschip: Crosschip, tmp_path: Path) -> None:
+    journal, config = tmp_path / "run.jsonl", tmp_path / "chip.toml"
+    config.write_text('threads = 2\nperformance = "low"\n[properties.onnxruntime]\nspinning = 0\n')
+    command = ("conformance", "onnxruntime", "--case", "ABS/0/plain", "--resume", journal, "--json")
+    by_options = ("--performance", "low", "--property", "onnxruntime.spinning=0")
+    found = crosschip(*command, "--config", config).document
+    assert (found["pass"], found["properties"]) == (1, {"spinning": "0"})
+    asked = {"precision": "float32", "threads": 2, "in_flight": 1, "performance": "low"}
+    assert {name: found["options"][name] for name in asked} == asked
+    again = crosschip(*command, "--threads", 2, *by_options)
+    assert again.document == found
+    outcome = crosschip(*command, "--config", config, "--threads", 1)
+    assert outcome.status == 1
+    assert "is of another run" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--precision", "float61"), "there is no precision 'float61'"),
+        (("--performance", "hihg"), "there is no performance mode 'hihg' (did you mean 'high'?)"),
+        (("--config", "no such file"), "no such file: cannot be read"),
+    ],
+)
+def test_options_that_the_kit_does_not_know(
+    crosschip: Crosschip, arguments: Sequence[str], message: str
+) -> None:
+    outcome = crosschip("conformance", "reference", "--case", "ABS/0/plain", *arguments)
+    assert (outcome.status, message in outcome.err) == (1, True), outcome.err
+
+
 @pytest.mark.parametrize("text", ["mychip", "mychip.cores", "cores=2", ".a=b", "a.=b"])
 def test_what_is_no_property(crosschip: Crosschip, table: Path, text: str) -> None:
     outcome = crosschip("run", table, "--property", text)
@@ -239,12 +273,15 @@ def test_bench_says_what_is_no_number(crosschip: Crosschip, table: Path, tmp_pat
     assert "no number" not in fine.out
 
 
-def test_bench_leaves_the_threads_to_a_performance_mode(crosschip: Crosschip, table: Path) -> None:
+def test_bench_asks_for_threads_only_if_told(
+    crosschip: Crosschip, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ReferenceDevice, "capabilities", lambda _: Capabilities())
     arguments = ("bench", table, *PLAIN, *SHAPES, "--runs", 2, "--json")
-    assert crosschip(*arguments).document["threads"] == os.cpu_count()
-    mode = ("--performance", "low")
-    assert crosschip(*arguments, *mode).document["threads"] is None
-    assert crosschip(*arguments, *mode, "--threads", 1).document["threads"] == 1
+    assert crosschip(*arguments).document["threads"] is None
+    refused = crosschip(*arguments, "--threads", 1)
+    assert refused.status == 1
+    assert "the number of threads cannot be set on this device" in refused.err
 
 
 @pytest.mark.parametrize(

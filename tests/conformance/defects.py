@@ -25,7 +25,7 @@ Reference = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Defect:
-    """What is wrong.
+    """A planted defect, in an operation, in its program or in the device.
 
     Attributes:
         operator: where the kit must find it; `DEVICE` if it is not in an operator.
@@ -321,7 +321,7 @@ def __getattr__(name: str) -> type[Device]:
 
 
 def _limited(defect: Defect) -> type:
-    """What keeps a defective program to the operator that it is about."""
+    """A mixin that keeps a defective program to the operator that it is about."""
 
     class Limited:
         def compile(self, model: Model, options: Options) -> Program:

@@ -50,7 +50,7 @@ class Seen:
         return slot.default if array is None else slot.decode(array)
 
     def is_computed(self, name: str) -> bool:
-        """Whether a parameter is known only as the model runs."""
+        """Tell whether a parameter is known only as the model runs."""
         operand = self.operation.operand(name)
         return operand is not None and operand.value is None
 
@@ -60,7 +60,7 @@ Spoil = Callable[[Seen], list[Array]]
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong, where, and when.
+    """A fault: where it is, when, and the wrong outputs.
 
     Attributes:
         operator: the operator that is computed wrongly.
@@ -205,7 +205,7 @@ FAULTS: dict[str, Fault] = {
 
 
 def _clipped(slot: str, axis: Callable[[Seen], int]) -> Spoil:
-    """What comes of indices that are moved into the range without a word."""
+    """The fault of moving indices into the range without a word."""
 
     def spoil(seen: Seen) -> list[Array]:
         size = seen.input.shape[axis(seen)]
@@ -285,7 +285,7 @@ UNCHECKED: dict[str, Fault] = {
         lambda s: [array.copy() for array in s.earlier[-1]],
     ),
 }
-"""What engines do that check nothing, and other faults that were seen."""
+"""The faults of engines that check nothing, and others that were seen."""
 
 
 class Planted(ReferenceProgram):

@@ -1,4 +1,4 @@
-"""What definitions leave to a device: no more than they say, and no less."""
+"""The latitude that definitions leave to a device: no more than they say, and no less."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from crosschip.conformance.latitude import latitude
 from crosschip.conformance.trial import Run, wrong_outputs
 from crosschip.devices.reference import ReferenceProgram
+from crosschip.hal import Options
 from crosschip.ir import Array, Builder, ElementType, Model, TensorType
 from crosschip.ops import operator_named
 from crosschip.ops.definition.slots import Fuse
@@ -34,7 +35,7 @@ class Use:
         run = Run(list(self.inputs), expected, "", False, frozenset(), left)
         made = [array.copy() for array in expected]
         change(made)
-        return wrong_outputs(self.model, run, made)
+        return wrong_outputs(self.model, run, made, Options())
 
 
 def use(name: str, *arrays: Any, **named: Any) -> Use:
@@ -163,7 +164,13 @@ def test_the_reference_is_right(used: Use) -> None:
     assert not used.fault(lambda made: None)
 
 
-@pytest.mark.parametrize(("used", "everything"), [(CHANNELS, True), (POOL, False)])
+KEPT = use("RESHAPE", np.zeros((0, 2)), shape=(0, -1))
+MOVED = use("RESHAPE", np.zeros((2, 0)), shape=(2, -1))
+
+
+@pytest.mark.parametrize(
+    ("used", "everything"), [(CHANNELS, True), (POOL, False), (KEPT, True), (MOVED, False)]
+)
 def test_an_error_where_nothing_is_specified(used: Use, everything: bool) -> None:
     expected = ReferenceProgram(used.model).run(used.inputs)
     assert latitude(used.model, used.inputs, expected).everything is everything

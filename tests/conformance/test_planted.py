@@ -14,7 +14,7 @@ from crosschip.conformance.judge import Verdict, judge
 from crosschip.ops import operator_named
 
 RANDOM = 2000
-"""How many random cases of its operator a fault must be found in."""
+"""The number of random cases of its operator in which a fault must be found."""
 
 
 def first_failure(fault: Fault, cases: Iterable[Case]) -> str:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 DEVICE = """
-from crosschip.hal import YES, Device, Kind, Support
+from crosschip.hal import YES, Capabilities, Device, Kind, Support
 from crosschip.devices.reference import ReferenceProgram
 import numpy as np
 
@@ -33,9 +33,25 @@ class Npu(Device):
 """
 
 
-def run(folder: Path, made: str, *arguments: str) -> tuple[int, str]:
-    (folder / "npu.py").write_text(DEVICE.format(made=made))
-    (folder / "pytest.ini").write_text("[pytest]\ncrosschip_conformance = npu:Npu\n")
+CONFIGURED = """
+    @classmethod
+    def known_properties(cls):
+        return {"cores": "how many cores work"}
+
+    def capabilities(self):
+        return Capabilities(threads=True)
+
+    def compile(self, model, options):
+        found = options.threads, options.performance.value, self.properties
+        assert found == (2, "high", {"cores": "4"}), found
+        return Program(model)
+"""
+
+
+def run(folder: Path, made: str, *arguments: str, more: str = "") -> tuple[int, str]:
+    (folder / "npu.py").write_text(DEVICE.format(made=made) + more)
+    configured = "crosschip_conformance_config = chip.toml\n" if more else ""
+    (folder / "pytest.ini").write_text(f"[pytest]\ncrosschip_conformance = npu:Npu\n{configured}")
     command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *arguments]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return ran.returncode, ran.stdout + ran.stderr
@@ -52,6 +68,23 @@ def test_a_device_that_is_wrong(tmp_path: Path) -> None:
     status, out = run(tmp_path, "output + 1", "--conformance-quick")
     assert status == 1, out
     assert "ABS/0/plain: output0: " in out
+
+
+def test_a_configuration_says_how_it_compiles(tmp_path: Path) -> None:
+    (tmp_path / "chip.toml").write_text(
+        'threads = 2\nperformance = "high"\n[properties."npu:Npu"]\ncores = 4\n'
+        "[properties.other]\nrooms = 1\n"
+    )
+    status, out = run(tmp_path, "output", "--conformance-quick", "-k", "ABS", more=CONFIGURED)
+    assert (status, "1 passed" in out) == (0, True), out
+
+
+def test_a_configuration_that_is_none_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "chip.toml").write_text("thread = 2\n")
+    status, out = run(tmp_path, "output", "--conformance-quick", more=CONFIGURED)
+    assert status == 4, out
+    assert "ERROR: crosschip_conformance_config: " in out
+    assert "there is no option 'thread' (did you mean 'threads'?)" in out
 
 
 def test_nothing_happens_without_the_line(tmp_path: Path) -> None:

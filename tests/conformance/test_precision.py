@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from crosschip.conformance import all_cases, case_of, run_cases
+from crosschip.conformance import all_cases, case_of
 from crosschip.conformance.claims import Claims
-from crosschip.conformance.journal import Journal
 from crosschip.conformance.judge import Verdict, judge
 from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
 from crosschip.hal import Options, Precision, Program
-from crosschip.ir import Array, InputError, Model
+from crosschip.ir import Array, Model
 
 OPERATORS = ("ADD", "CONV_2D", "EXP", "FLOOR", "REDUCE_SUM", "SOFTMAX", "MAT_MUL", "DIV")
+HALF = Options(Precision.FLOAT16)
 
 
 def rounded(arrays: Sequence[Array]) -> list[Array]:
@@ -62,7 +61,7 @@ class CoarseProgram(ReferenceProgram):
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_rounding_is_allowed_where_it_is_asked_for(operator: str) -> None:
     for case in all_cases(operator, quick=True):
-        result = judge(case, HalfDevice(), Claims(), precision=Precision.FLOAT16)
+        result = judge(case, HalfDevice(), Claims(), options=HALF)
         assert result.verdict is Verdict.PASS, f"{case.id}: {result.detail}"
 
 
@@ -76,28 +75,12 @@ def test_rounding_is_a_failure_where_it_is_not_asked_for() -> None:
 
 def test_more_than_rounding_is_a_failure_all_the_same() -> None:
     case = case_of("ADD/0/plain")
-    found = judge(case, CoarseDevice(), Claims(), precision=Precision.FLOAT16)
+    found = judge(case, CoarseDevice(), Claims(), options=HALF)
     assert found.verdict is Verdict.FAIL
     assert "elements are wrong" in found.detail
 
 
 def test_checks_of_the_whole_device_ask_for_it_too() -> None:
     for case in all_cases("DEVICE"):
-        result = judge(case, HalfDevice(), Claims(), precision=Precision.FLOAT16)
+        result = judge(case, HalfDevice(), Claims(), options=HALF)
         assert result.verdict is Verdict.PASS, f"{case.id}: {result.detail}"
-
-
-def test_the_report_says_what_was_asked_for() -> None:
-    cases = [case_of("EXP/0/plain")]
-    name = "tests.conformance.test_precision:HalfDevice"
-    report = run_cases(name, cases, precision=Precision.FLOAT16)
-    assert report.version.endswith(", float32 computed in float16")
-    assert [entry.verdict for entry in report.entries] == [Verdict.PASS]
-
-
-def test_a_journal_is_of_one_precision(tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
-    Journal(path, "npu", 0, precision=Precision.FLOAT16).close()
-    Journal(path, "npu", 0, precision=Precision.FLOAT16).close()
-    with pytest.raises(InputError, match="is of another run"):
-        Journal(path, "npu", 0)

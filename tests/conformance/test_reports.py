@@ -1,4 +1,4 @@
-"""What the kit leaves behind: documents, pages, JUnit XML, comparisons, cases written down."""
+"""The kit's output: documents, pages, JUnit XML, comparisons, cases written down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of engine devices share: the devices, and one-line checks of operators."""
+"""Fixtures of the tests of engine devices: the devices, and one-line checks of operators."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def built(build: Build, arrays: Sequence[Array], typing: Typing = static) -> Mod
 
 
 def outputs_of(device: Device, model: Model, arrays: Sequence[Array]) -> Sequence[Array]:
-    """What a device computes; the runtime fixes open sizes for those that need it."""
+    """The outputs of a device; the runtime fixes open sizes for those that need it."""
     if device.capabilities().sizing is Sizing.FIXED:
         inputs = dict(zip(model.inputs, arrays, strict=True))
         with crosschip.compile(model, [device], cache=False) as compiled:

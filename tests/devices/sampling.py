@@ -200,7 +200,7 @@ _HEAVY = ["CONV_2D", "MAT_MUL", "GATHER", "TOP_K"]
 
 
 def sample(device: Device, seed: int) -> str:
-    """What came of a seed: `right`, `refused`, `declined` or `invalid`.
+    """The outcome of a seed: `right`, `refused`, `declined` or `invalid`.
 
     Raises:
         AssertionError: the device computes something else than the definition says.

@@ -69,7 +69,7 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def oracle(path: Path, array: Array) -> Array:
-    """What ONNX Runtime makes of the file itself."""
+    """The output that ONNX Runtime computes from the file itself."""
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     (found,) = session.run(None, {"x": array})
     return np.asarray(found)

@@ -451,6 +451,23 @@ def test_nan_among_constants(check: Checker, name: str, pair: tuple[float, float
     agree(check, build, [np.ones(2, np.float32)], check.static)
 
 
+@pytest.mark.parametrize("repeats", [(1, 2, 1, 2), (2, 2, 2, 1), (1, 2, 1, 2, 1)])
+@pytest.mark.parametrize("shape", [(2,), (2, 3), (3, 1)])
+def test_several_repeats(check: Checker, shape: tuple[int, ...], repeats: tuple[int, ...]) -> None:
+    array = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    agree(check, adds("TILE", repeats), [array], check.symbolic)
+
+
+@pytest.mark.parametrize("name", ["ABS", "CLIP", "NEG", "RELU", "RELU6", "SIGMOID", "TANH"])
+def test_nan_that_is_constant(check: Checker, name: str) -> None:
+    def build(b: Builder, x: Any) -> Any:
+        bounds = (-1.0, 1.0) if name == "CLIP" else ()
+        known = b.constant(np.array([np.nan, -2.0, 2.0], np.float32))
+        return b.add(operator_named("ADD"), b.add(operator_named(name), known, *bounds), x)
+
+    agree(check, build, [np.ones(3, np.float32)], check.static)
+
+
 def test_one_of_uint32(check: Checker) -> None:
     def build(b: Builder, indices: Any) -> Any:
         ends = [b.constant(np.array(number, np.uint32)) for number in (0, 2**32 - 1)]

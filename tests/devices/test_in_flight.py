@@ -65,7 +65,7 @@ def test_openvino_has_a_stream_for_each_run() -> None:
 @pytest.mark.parametrize("threads", [None, 1, 2])
 @pytest.mark.parametrize("device", ["onnxruntime", "openvino"])
 def test_more_runs_at_once_than_foreseen_are_right(device: str, threads: int | None) -> None:
-    """Whether called or submitted; each run gets the answer to its own input."""
+    """Each run gets the answer to its own input, whether called or submitted."""
     weights = np.random.default_rng(0).standard_normal((64, 64), np.float32)
     model = model_of(lambda b, x: b.add(MatMul, x, b.constant(weights)), float32(8, 64))
     together = threading.Barrier(4)

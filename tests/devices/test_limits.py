@@ -1,4 +1,4 @@
-"""What each engine would get wrong, or crash on, and so declines: with the rule that is broken."""
+"""Each engine declines, with the rule that is broken, where it would be wrong or crash."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_openvino(check: Checker, build: Build, shape: tuple[int, ...], why: str
 @pytest.mark.parametrize("device", ["openvino"], indirect=True)
 @pytest.mark.parametrize("operator", [Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual])
 def test_comparisons_of_int64(check: Checker, operator: type[Comparison]) -> None:
-    """What comes from outside is any number; sizes of shapes are compared where they are."""
+    """Inputs may be any number; sizes of shapes are compared where they are."""
     numbers = np.array([2**40, 3], np.int64)
     why = "input0: int64 is computed in int32"
     check.declines(lambda b, x: b.add(operator, x, x), numbers, why=why)
@@ -145,19 +145,16 @@ def test_pads_that_are_computed(check: Checker) -> None:
 
 
 @pytest.mark.parametrize("device", ["onnxruntime"], indirect=True)
-def test_products_of_uint32(check: Checker) -> None:
-    x, why = np.array([1, 2**31], np.uint32), "x: an open size with uint32"
+@pytest.mark.parametrize("element_type", ["uint32", "uint64"])
+def test_products_of_unsigned_integers(check: Checker, element_type: str) -> None:
+    x, why = np.array([1, 2**31], element_type), f"x: an open size with {element_type}"
     check.typed(lambda b, x: b.add(MatMul, x, x), x, typing=check.static)
     check.declines(lambda b, x: b.add(MatMul, x, x), x, typing=check.symbolic, why=why)
 
 
 @pytest.mark.parametrize("device", ["onnxruntime"], indirect=True)
 def test_truth_of_nothing(check: Checker) -> None:
-    x = np.zeros((2, 0), np.bool_)
-    if check.device.name == "onnxruntime":
-        check(lambda b, x: b.add(ReduceMax, x, (1,)), x)
-    else:
-        check.declines(lambda b, x: b.add(ReduceMax, x, (1,)), x, why="no elements on axis 1")
+    check(lambda b, x: b.add(ReduceMax, x, (1,)), np.zeros((2, 0), np.bool_))
 
 
 @pytest.mark.parametrize("operator", [RNN, GRU, LSTM], ids=lambda operator: operator.type)
@@ -165,7 +162,7 @@ def test_truth_of_nothing(check: Checker) -> None:
 def test_an_empty_batch_does_no_harm(
     check: Checker, operator: type[RNN | GRU | LSTM], given: bool
 ) -> None:
-    """Where its size is not known before, an engine computes nothing of it, or refuses it."""
+    """An engine computes nothing of it, or refuses it, where its size is not known before."""
 
     def build(b: Builder, x: Any, *lengths: Any) -> Any:
         named = {"sequence_lengths": lengths[0]} if lengths else {}
@@ -188,7 +185,7 @@ def test_an_empty_batch_does_no_harm(
 
 @pytest.mark.parametrize("device", ["openvino"], indirect=True)
 def test_constants_of_uint32(check: Checker) -> None:
-    """What is beyond int32 stays what it is in a run, but not in a constant."""
+    """Numbers beyond int32 stay what they are in a run, but not in a constant."""
     wide = np.array([[2**32 - 1, 1]], np.uint32)
     check(lambda b, x: b.add(Squeeze, x, (0,)), wide, rankless_too=False)
     check.declines(

@@ -150,7 +150,7 @@ def test_logarithms_of_sums_with_nan(check: Checker) -> None:
 
 
 def test_a_bias_of_0_is_declined(check: Checker) -> None:
-    """Where all is 0, it divides 0 by 0, and ONNX Runtime makes NaN or 0."""
+    """LRN divides 0 by 0 where all is 0, and ONNX Runtime makes NaN or 0."""
     check.declines(adds("LRN", bias=0.0), (1, 3, 2, 2), why="bias: 0 is not positive")
 
 

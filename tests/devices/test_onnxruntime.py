@@ -1,4 +1,4 @@
-"""What only ONNX Runtime does: fusing quantized operations, and its saved programs."""
+"""The peculiarities of ONNX Runtime: fusing quantized operations, and its saved programs."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ DECOMPOSED = {
         "ARG_MAX last",
     },
 }
-"""What engines leave to other operators."""
+"""The operators that engines leave to others."""
 
 
 def numbers(element_type: ElementType, shape: tuple[int, ...], name: str, device: str) -> Array:

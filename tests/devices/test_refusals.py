@@ -1,4 +1,4 @@
-"""What a definition refuses in a run, engines refuse too: no invented numbers, and no crash."""
+"""Engines refuse in a run what a definition refuses: no invented numbers, and no crash."""
 
 from __future__ import annotations
 

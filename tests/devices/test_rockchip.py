@@ -1,4 +1,4 @@
-"""What the Rockchip device says without its compiler; tests/chips tries it with that."""
+"""The Rockchip device without its compiler; tests/chips tries it with that."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ DECOMPOSED = {
     "openvino": {"SQUARE", "RSQRT", "RECIPROCAL", "FLOOR_DIV", "CELU", "THRESHOLDED_RELU", "SHRINK"}
     | {"BIT_SHIFT"},
 }
-"""What engines leave to other operators; of BIT_SHIFT, that by what is not known."""
+"""The operators that engines leave to others; of BIT_SHIFT, that by what is not known."""
 
 FINITE = np.array([0.0, -0.0, 1, -1, 0.5, -1.5, 2.5, 30, -30, 1e-7])
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 2.5, -2.5], np.float32)
@@ -183,7 +183,7 @@ def test_parameters(check: Checker) -> None:
 
 
 def test_small_powers(check: Checker) -> None:
-    """What is added to 1 before its logarithm is taken counts to the last digit of 1."""
+    """A number added to 1 before its logarithm is taken counts to the last digit of 1."""
     x = np.array([-99, -20, -8.7, -3, 0, 3, 99, np.inf, -np.inf, np.nan], np.float32)
     model = check.built(lambda b, x: b.add(Softplus, x), [x])
     (made,) = check.outputs_of(check.device, model, [x])

@@ -1,4 +1,4 @@
-"""What the documents say is so: examples run, generated tables are fresh, links lead somewhere."""
+"""The documents are right: examples run, generated tables are fresh, links lead somewhere."""
 
 import doctest
 import re
@@ -69,7 +69,7 @@ def test_links_lead_somewhere(document: Path) -> None:
 
 
 def leads_somewhere(document: Path, target: str) -> bool:
-    """Whether there is the file of a link, and in it the heading that the link names."""
+    """Tell whether the file of a link is there, with the heading that the link names."""
     name, _, anchor = target.partition("#")
     file = document.parent / name if name else document
     return file.exists() and (not anchor or anchor in anchors(file))
@@ -82,15 +82,16 @@ def anchors(document: Path) -> set[str]:
 
 
 def prose(document: Path) -> str:
-    """What a document says, without its blocks of code."""
+    """The text of a document, without its blocks of code."""
     return re.sub(r"```.*?```", "", document.read_text("utf-8"), flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)
 def test_commands_are_there(document: Path) -> None:
     """Each `crosschip COMMAND --option` of a document is one that the command line has."""
+    shared = [COMMAND_LINE / f"{name}.py" for name in ("_options", "_compiling")]
     commands = {
-        path.stem: path.read_text("utf-8") + (COMMAND_LINE / "_options.py").read_text("utf-8")
+        path.stem: "".join(source.read_text("utf-8") for source in (path, *shared))
         for path in COMMAND_LINE.glob("[!_]*.py")
     }
     for line in re.findall(r"(?:^    |`)crosschip ([a-z][^`#\n]*)", prose(document), re.MULTILINE):

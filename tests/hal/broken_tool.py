@@ -11,7 +11,7 @@ RUNS = 0
 
 
 def about() -> dict[str, str]:
-    """What the tool calls itself."""
+    """The tool's description of itself."""
     print("Welcome to BrokenTool!")
     os.system("echo and welcome from its library")
     return {"version": "0.1"}

@@ -14,13 +14,13 @@ from onnx.reference import ReferenceEvaluator
 
 
 class Loaded:
-    """What `run` runs."""
+    """The model that `run` runs."""
 
     evaluator: Any = None
 
 
 def about() -> dict[str, str]:
-    """What the tool calls itself."""
+    """The tool's description of itself."""
     return {"version": "7"}
 
 

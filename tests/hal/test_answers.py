@@ -1,4 +1,4 @@
-"""What compilers were found to take, kept in the cache folder."""
+"""The answers of compilers, kept in the cache folder."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Checker:
         return b.build()
 
     def expected(self, oracle: Callable[..., Any], arrays: list[Array]) -> list[Array]:
-        """What the oracle computes, as arrays."""
+        """The oracle's outputs, as arrays."""
         name = f"{self._name}#{self._count}"
         self._count += 1
         try:
@@ -122,7 +122,7 @@ class Checker:
 
 @pytest.fixture(scope="module")
 def recording(request: pytest.FixtureRequest) -> Iterator[Recording]:
-    """What PyTorch computed for a test module; written anew at its end if asked for."""
+    """The outputs of PyTorch for a test module; written anew at its end if asked for."""
     recording = Recording(request.path.stem)
     yield recording
     asks_pytorch = {"torch", "functional", "of_torch"} & vars(request.module).keys()

@@ -1,4 +1,4 @@
-"""What Paddle computed once, kept in `recorded/` by `scripts/record_paddle_oracle.py`."""
+"""Outputs that Paddle computed once, kept in `recorded/` by `scripts/record_paddle_oracle.py`."""
 
 from __future__ import annotations
 

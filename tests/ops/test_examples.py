@@ -156,7 +156,7 @@ def resized(array: Array, arguments: Example, name: str, data: st.DataObject) ->
 
 
 def sizes_of(arguments: Example, arrays: Mapping[str, Array]) -> dict[str, int]:
-    """What the named sizes of an example's model are when it is run on the arrays."""
+    """The named sizes of an example's model when it is run on the arrays."""
     return {
         f"{name}_{axis}": size
         for name, sample in samples(arguments)

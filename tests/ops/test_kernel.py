@@ -1,4 +1,4 @@
-"""What a reference reads from `self` when an operation runs."""
+"""The values that a reference reads from `self` when an operation runs."""
 
 from __future__ import annotations
 

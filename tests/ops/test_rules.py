@@ -1,4 +1,4 @@
-"""What breaks an operator's rules is refused, by a message that names the operator and the slot."""
+"""Breaking an operator's rules is refused, by a message that names the operator and the slot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What breaks the rules of operators that move elements is refused, with the slot named."""
+"""Breaking the rules of operators that move elements is refused, with the slot named."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ def test_what_shows_only_in_a_run_stops_it(
 
 
 def test_shapes_of_unknown_rank() -> None:
-    """Where a rank is not known, neither is what follows from it; what does not, is."""
+    """An unknown rank leaves unknown what follows from it, and nothing else."""
     b = Builder()
     x = b.input("x", TensorType(ElementType.FLOAT32, None))
     for made in (b.add(Pad, x, (1, 1)), b.add(Tile, x, (2,)), b.add(Trilu, x), b.add(NonZero, x)):

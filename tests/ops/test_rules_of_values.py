@@ -1,4 +1,4 @@
-"""What breaks the rules of element by element operators is refused, with the slot named."""
+"""Breaking the rules of element by element operators is refused, with the slot named."""
 
 from __future__ import annotations
 

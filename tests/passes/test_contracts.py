@@ -1,4 +1,4 @@
-"""What every pass promises, on random models."""
+"""The promises of every pass, on random models."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ Inner = Callable[[Builder, Operand], Operand]
 
 
 def computed(model: Model, **inputs: Array) -> dict[str, Array]:
-    """What the model computes as it stands, without any pass."""
+    """The model's outputs as it stands, without any pass."""
     options = Options()
     with open_device("reference") as device:
         placement = place(model, {"reference": asking(device, options)})

@@ -155,7 +155,7 @@ def model_of(form: str) -> Model:
 
 
 def oracle(in_float: Collection[str], x: Array) -> Array:
-    """What ONNX's evaluator computes of the network with these operations in float32."""
+    """The output of ONNX's evaluator for the network with these operations in float32."""
     (y,) = ReferenceEvaluator(pairs(in_float)).run(None, {"x": x})
     return np.asarray(y)
 

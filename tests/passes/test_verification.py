@@ -1,4 +1,4 @@
-"""What a pass breaks is found right after it, if it is asked for."""
+"""A model that a pass breaks is found right after it, if that is asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What crosschip says while it works."""
+"""The messages that crosschip logs while it works."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ from crosschip.runtime.cache.folder import Cache
 from crosschip.runtime.measuring import Choice, Trial, measure, typical_inputs
 
 RUNS: dict[str, int] = {}
-"""How often each device has run a model."""
+"""The number of runs of a model on each device."""
 
 
 class Timed(DelegatingDevice):

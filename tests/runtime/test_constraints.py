@@ -1,4 +1,4 @@
-"""What callers wish of a placement holds, on any graph and any devices, or is an error."""
+"""Callers' wishes for a placement hold, on any graph and any devices, or are an error."""
 
 from __future__ import annotations
 

@@ -13,8 +13,21 @@ from tests.modelling import DelegatingDevice, chain, float32, model_of
 
 import crosschip
 from crosschip.devices.reference import ReferenceProgram
-from crosschip.hal import Capabilities, HostBuffer, Options, Program
-from crosschip.ir import Array, Builder, InputError, Model, Operand, symbol
+from crosschip.hal import Capabilities, HostBuffer, Options, Program, Sizing, Support
+from crosschip.ir import (
+    Array,
+    Builder,
+    ControlFlow,
+    InputError,
+    Loop,
+    Model,
+    Operand,
+    Operation,
+    Scan,
+    TensorType,
+    symbol,
+)
+from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.unary import Exp, Neg
@@ -324,3 +337,109 @@ def test_a_failed_run_leaves_the_model_as_it_was(device: str) -> None:
             compiled.run({"x0": X.astype(np.float64)}, {"y0": place})
         np.testing.assert_allclose(compiled(X), expected(X), rtol=1e-5)
         np.testing.assert_array_equal(place, 0)
+
+
+class Leaving(DelegatingDevice):
+    """A device that leaves control flow to the runtime."""
+
+    def supports(self, operation: Operation, options: Options) -> Support:
+        if isinstance(operation, ControlFlow):
+            return Support.no(operation, "", "is left to the runtime")
+        return super().supports(operation, options)
+
+
+class Columns(Leaving):
+    """A device whose outputs are in Fortran's order."""
+
+    def compile(self, model: Model, options: Options) -> Program:
+        super().compile(model, options)
+        return ColumnsProgram(model)
+
+
+class ColumnsProgram(ReferenceProgram):
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        return [np.asfortranarray(made) for made in super().run(inputs)]
+
+
+class AlignedLeaving(Leaving):
+    """A device for which nothing is aligned by chance."""
+
+    def capabilities(self) -> Capabilities:
+        return Capabilities(alignment=1 << 20)
+
+
+def loop(b: Builder, x: Operand, step: Callable[[Builder, Operand], Operand]) -> Operand:
+    """A loop, of as many turns as another input says."""
+    body = Builder("body")
+    body.input("i", ITERATION)
+    going = body.input("going", CONDITION)
+    made = step(body, body.input("x", x.type))
+    body.output("goes_on", going)
+    body.output("next", made)
+    count = b.input("n", TensorType(ITERATION.element_type, ()))
+    return b.insert(Loop.of("loop", count, None, [x], [], body.build()))[0]
+
+
+def looping(step: Callable[[Builder, Operand], Operand]) -> Model:
+    b = Builder("looping")
+    b.output("y", loop(b, b.input("x", float32(*SHAPE)), step))
+    return b.build()
+
+
+@pytest.mark.parametrize("submitted", [False, True])
+def test_copies_in_bodies_are_counted(submitted: bool) -> None:
+    """In each of five turns, the second of two segments in the body needs another layout."""
+    devices = [Columns(name="first", declines=["EXP"]), DelegatingDevice(name="second")]
+    model = looping(lambda b, x: b.add(Exp, b.add(Neg, x)))
+    with crosschip.compile(model, devices, cache=False) as compiled:
+        inputs = {"x": X, "n": np.array(5)}
+        made = compiled.submit(inputs).result() if submitted else compiled.run(inputs)
+        y = X
+        for _ in range(5):
+            y = np.exp(-y)
+        np.testing.assert_allclose(made["y"], y, rtol=1e-5)
+        assert compiled.copies[Copied.BETWEEN] == Tally(5, 5 * BYTES)
+        assert compiled.copies.count == 5
+
+
+def test_what_a_body_wants_aligned_is_counted() -> None:
+    with crosschip.compile(looping(three), [AlignedLeaving()], cache=False) as compiled:
+        compiled.run({"x": X, "n": np.array(3)})
+        assert compiled.copies[Copied.INPUT] == Tally(3, 3 * BYTES)
+        assert compiled.copies.count == 3
+
+
+class AlignedFixed(DelegatingDevice):
+    def capabilities(self) -> Capabilities:
+        return Capabilities(alignment=1 << 20, sizing=Sizing.FIXED)
+
+
+def test_copies_in_programs_of_profiles_are_counted() -> None:
+    """Those are compiled before anything else of the compiled model is there."""
+    model, profiles = model_of(three, float32(symbol("N"), 3)), [{"N": 2}]
+    with crosschip.compile(model, [AlignedFixed()], profiles=profiles, cache=False) as compiled:
+        compiled(X)
+        assert compiled.statistics().segments[0].compiled == 1
+        assert compiled.copies[Copied.INPUT] == Tally(1, BYTES)
+
+
+@pytest.mark.parametrize(("turns", "copies"), [(0, 1), (1, 0), (4, 0)])
+def test_control_flow_copies_what_it_hands_on_as_it_was_given(turns: int, copies: int) -> None:
+    with crosschip.compile(looping(three), "reference", cache=False) as compiled:
+        compiled.run({"x": X, "n": np.array(turns)})
+        assert compiled.copies[Copied.BETWEEN] == Tally(copies, copies * BYTES)
+        assert compiled.copies.count == copies
+
+
+@pytest.mark.parametrize(("axis", "copies"), [(0, 0), (1, 3)])
+def test_parts_along_other_axes_than_the_first_are_copied(axis: int, copies: int) -> None:
+    body = Builder("body")
+    part = body.input("part", float32(symbol("M")))
+    body.output("y", body.add(Neg, part))
+    b = Builder("scanning")
+    x = b.input("x", float32(symbol("N"), symbol("M")))
+    scan = Scan.of("scan", [], [x], [], body.build(), input_axes=[axis], output_axes=[axis])
+    b.output("y", b.insert(scan)[0])
+    with crosschip.compile(b.build(), "reference", cache=False) as compiled:
+        np.testing.assert_array_equal(compiled(X), -X)
+        assert compiled.copies[Copied.BETWEEN].count == copies

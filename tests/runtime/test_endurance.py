@@ -141,7 +141,7 @@ def disturbed(work: Callable[[int], object]) -> Iterator[list[int]]:
 
 
 def ending(value: float, size: int, request: Request) -> str:
-    """How a request ended; what it answered is right."""
+    """The ending of a request; what it answered is right."""
     try:
         (found,) = request.result(LONG).values()
     except DeadlineError:

@@ -35,7 +35,7 @@ GOOD = contents()
 
 
 def read_back(content: bytes, secret: bytes = SECRET) -> tuple[Entry, bytes]:
-    """What a file with this content is read as."""
+    """The entry, and its bytes, read from a file with this content."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "entry")
         path.write_bytes(content)

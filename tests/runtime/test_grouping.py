@@ -12,7 +12,7 @@ from crosschip.runtime.placement.grouping import grouped
 
 @st.composite
 def tasks(draw: st.DrawFn) -> tuple[list[list[int]], list[list[int]]]:
-    """Who reads what whom makes, and disjoint groups."""
+    """The readers of what each task makes, and disjoint groups."""
     count = draw(st.integers(1, 9))
     later = [st.sets(st.integers(i + 1, count - 1), max_size=3) for i in range(count - 1)]
     readers = [sorted(draw(some)) for some in later] + [[]]
@@ -33,7 +33,7 @@ def reached(readers: Sequence[Sequence[int]], start: int) -> set[int]:
 
 
 def is_open(readers: Sequence[Sequence[int]], group: Sequence[int]) -> bool:
-    """Whether something outside of a group reads what one of it makes, for another of it."""
+    """Tell whether something outside of a group reads what one of it makes, for another of it."""
     behind = set().union(*(reached(readers, task) for task in group)) - set(group)
     return any(reached(readers, task) & set(group) for task in behind)
 

@@ -1,4 +1,4 @@
-"""What a cache entry is found by: everything that changes the program, and nothing else."""
+"""The key of a cache entry: everything that changes the program, and nothing else."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def test_padded_is_as_unpadded(example: Example, first: int, second: int) -> Non
 
 
 def padded(model: Model, *names: str) -> bool:
-    """Whether sizes of these names may be padded."""
+    """Tell whether sizes of these names may be padded."""
     return set(Padding(model, {name: [8] for name in names}).buckets) == set(names)
 
 

@@ -1,4 +1,4 @@
-"""Who runs what, and why."""
+"""The choice of who runs what, and its reasons."""
 
 from __future__ import annotations
 
@@ -360,7 +360,7 @@ def test_a_group_of_which_another_device_has_a_part_is_broken_up() -> None:
 
 
 def test_a_group_that_does_not_fit_in_one_segment_is_broken_up() -> None:
-    """What lies between its members runs elsewhere, so they cannot run without a break."""
+    """A part between its members runs elsewhere, so they cannot run without a break."""
     devices = {"a": grouping("RELU", "TANH"), "b": everything}
     placement = place(chain(Tanh, Sigmoid, Relu), devices)
     assert where(placement) == [("TANH", "b"), ("SIGMOID", "b"), ("RELU", "b")]

@@ -75,7 +75,7 @@ def test_nothing_is_closed_while_it_is_used(steps: list[tuple[int, bool]], most:
 
 
 def at_once(count: int, work: Callable[[int], object]) -> list[object]:
-    """What threads return, or raise, that begin together."""
+    """The values that threads return, or raise, that begin together."""
     barrier = threading.Barrier(count)
 
     def run(number: int) -> object:

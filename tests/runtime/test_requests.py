@@ -31,6 +31,7 @@ from crosschip.ir import (
 )
 from crosschip.ops.standard.unary import Exp, Neg
 from crosschip.runtime.compiled import CompiledModel
+from crosschip.runtime.programs import Awaited
 from crosschip.runtime.requests import Priority, Request, RequestQueue
 
 LONG = 30.0
@@ -142,7 +143,7 @@ def test_a_deadline_passes_for_those_that_wait_and_those_that_run(
     running = compiled.submit(given(1), deadline=1)
     assert gated.entered.acquire(timeout=LONG)
     waiting = compiled.submit(given(2), deadline=0.05)
-    with pytest.raises(DeadlineError, match="its run is left to end by itself"):
+    with pytest.raises(DeadlineError, match="its run ends with the segment that it is in"):
         running.result(LONG)
     with pytest.raises(DeadlineError, match="it was still waiting"):
         waiting.result(LONG)
@@ -171,7 +172,7 @@ def test_no_deadline_passes_in_silence_while_the_watch_sleeps(
     assert gated.entered.acquire(timeout=LONG)
     running.deadline = 0.0
     gated.gate.set()
-    with pytest.raises(DeadlineError, match="its run is left to end by itself"):
+    with pytest.raises(DeadlineError, match="its run ends with the segment that it is in"):
         running.result(LONG)
     assert gated.seen == [0, 3]
 
@@ -280,7 +281,7 @@ def test_a_callback_may_close_the_model(gated: Gated, compiled: CompiledModel) -
 
 
 def test_cancellation_at_every_stage(gated: Gated, busy: CompiledModel) -> None:
-    """What waits, what runs, what has ended in any way, and what somebody awaits."""
+    """A request may wait, run, have ended in any way, or be awaited by somebody."""
     waiting, awaited, running = (busy.submit(given(n)) for n in (1, 2, 3))
     assert waiting.cancel()
     assert waiting.cancel()
@@ -308,9 +309,14 @@ def test_cancellation_at_every_stage(gated: Gated, busy: CompiledModel) -> None:
         assert gated.entered.acquire(timeout=LONG)
         if begun.running():
             break
-    assert not begun.cancel()
+    assert begun.cancel()
+    assert begun.cancel()
+    assert (begun.cancelled(), begun.running()) == (True, False)
+    for outcome in (begun.result, begun.exception):
+        with pytest.raises(CancelledError):
+            outcome(LONG)
     gated.gate.set()
-    begun.result(LONG)
+    busy.close()
     assert gated.seen == [0, 3, -1, 4]
 
 
@@ -364,7 +370,7 @@ def test_who_waits_runs_what_is_next() -> None:
     ran: list[tuple[str, int]] = []
 
     def put(name: str, priority: Priority, deadline: float | None = None) -> Request:
-        def work() -> dict[str, Any]:
+        def work(_: Awaited) -> dict[str, Any]:
             ran.append((name, threading.get_ident()))
             return {"name": name}
 
@@ -390,7 +396,7 @@ def test_who_waits_helps_within_the_limit_and_is_waited_for() -> None:
     queue = Unserved("queue", workers=2, capacity=4)
     gate, entered = threading.Event(), threading.Semaphore(0)
 
-    def work() -> dict[str, Any]:
+    def work(_: Awaited) -> dict[str, Any]:
         entered.release()
         assert gate.wait(LONG)
         return {}
@@ -482,7 +488,7 @@ print("submitted")
 
 
 def ending(value: float, size: int, request: Request) -> str:
-    """How a request ended; what it answered is right."""
+    """The ending of a request; what it answered is right."""
     try:
         (found,) = request.result(LONG).values()
     except DeadlineError:

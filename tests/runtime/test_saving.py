@@ -125,7 +125,7 @@ def test_quantization_survives(example: Example) -> None:
 def check_copies(
     example: Example, devices: Callable[[], list[DelegatingDevice]], limits: dict[str, int]
 ) -> None:
-    """What is loaded, and what is loaded once that is saved again, is what was saved."""
+    """Saved models are loaded as they were, and so is one that was loaded and saved again."""
     with compile(example.model, devices(), **limits) as compiled:
         expected = compiled.run(example.inputs)
         content = compiled.to_bytes()

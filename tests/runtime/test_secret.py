@@ -16,7 +16,7 @@ from crosschip.runtime.cache.secret import SIZE, secret, secret_file
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the secret belongs; nothing is there."""
+    """The place that the secret belongs in; nothing is there."""
     place = tmp_path / "data" / "crosschip" / "cache.secret"
     monkeypatch.setenv("CROSSCHIP_CACHE_SECRET", str(place))
     return place

@@ -508,7 +508,7 @@ def test_statistics_of_a_device_that_compiles_open_sizes(open_: bool, way: str) 
 
 
 def lru_misses(order: Sequence[object], most: int) -> int:
-    """How often the least recently used way to keep so many has to fetch."""
+    """The fetches that it takes to keep so many, dropping the least recently used."""
     kept: list[object] = []
     count = 0
     for one in order:

@@ -1,4 +1,4 @@
-"""What a caller passes is checked, and the message says what, where and what to do."""
+"""The check of what a caller passes, with messages that say what, where and what to do."""
 
 from __future__ import annotations
 

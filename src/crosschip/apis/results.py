@@ -35,7 +35,7 @@ class Failure(Exception):
 
 
 class Handle:
-    """What a program holds of an object: to be handed back, and looked into by no one."""
+    """A program's hold on an object: to be handed back, and looked into by no one."""
 
     def __init__(self) -> None:
         self.destroyed = False

@@ -74,7 +74,7 @@ def app() -> typer.Typer:
 
 
 def _loads_extension(frame: Any) -> bool:
-    """Whether a compiled module is being made, which may not survive an exception in the middle."""
+    """Tell whether a compiled module is being made, which may not survive an exception halfway."""
     from importlib.machinery import ExtensionFileLoader
 
     while frame is not None:

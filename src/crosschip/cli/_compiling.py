@@ -108,7 +108,7 @@ class Compilation(Engines):
         return self.compile(model), inputs
 
     def explain(self, model: Model) -> Placement:
-        """Who would run what."""
+        """The placement of a model: the device that would run each part."""
         with doing(f"asking {self.devices}"):
             return crosschip.explain(model, self.devices, **self._arguments())
 

@@ -168,7 +168,7 @@ def given_shapes(given: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
 
 
 def _inputs(given: Sequence[str] | None) -> dict[str, str]:
-    """What `--input` says of each input."""
+    """The values that `--input` gives, by input."""
     found = {}
     for text in given or ():
         name, _, value = text.partition("=")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated
@@ -43,25 +42,22 @@ def command(
     if _compiled.is_compiled(model):
         compiled = _compiled.load(model, context, _MEANINGFUL)
         inputs = compilation.inputs(compiled.placement.model)
-        ours = compiled.options.threads
+        threads = compiled.options.threads
     else:
-        configuration = compilation.configuration()
-        threads = configuration.threads or os.cpu_count()
-        # A performance mode has a number of threads of its own.
-        ours = threads if configuration.performance == "none" else configuration.threads
+        threads = compilation.configuration().threads
         loaded = compilation.load(model)
         inputs = compilation.inputs(loaded)
         for engine in filter(None, against.split(",")):
             with doing(f"compiling with {engine} directly"):
                 peers[engine] = open_peer(engine)(model, inputs, threads)
         shapes = {name: array.shape for name, array in inputs.items()}
-        compiled = compilation.compile(loaded, shapes, threads=ours)
+        compiled = compilation.compile(loaded, shapes)
     with compiled, doing(f"running {compiled.placement.model.name}"):
         seconds = interleave({OURS: lambda: compiled.run(inputs), **peers}, runs)
         outputs = compiled.run(inputs)
     made = list(outputs.values())
     report = _report(seconds, {engine: _difference(made, run()) for engine, run in peers.items()})
-    report.update(model=str(model), runs=runs, threads=ours, not_finite=_not_finite(outputs))
+    report.update(model=str(model), runs=runs, threads=threads, not_finite=_not_finite(outputs))
     if as_json:
         document(report)
     else:
@@ -69,7 +65,7 @@ def command(
 
 
 def _not_finite(outputs: Mapping[str, Array]) -> dict[str, dict[str, int]]:
-    """How many elements are NaN and infinite, of each output that has any."""
+    """The numbers of NaN and infinite elements, of each output that has any."""
     found = {}
     for name, value in outputs.items():
         if isinstance(value, np.ndarray) and ElementType.of(value.dtype) in _REAL:
@@ -137,7 +133,7 @@ def _print(report: Mapping[str, object]) -> None:
     compared = len(columns) if against else 4
     table(
         f"{report['model']}: {report['runs']} runs each, "
-        + (f"{report['threads']} threads" if report["threads"] else "threads left to the devices"),
+        + (f"{report['threads']} threads" if report["threads"] else "threads left to the engines"),
         columns[:compared],
         [row[:compared] for row in rows],
         numbers=",".join(columns[1:]),

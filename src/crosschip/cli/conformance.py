@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.table import Table
 
 from crosschip.cli import _options
+from crosschip.cli._compiling import Engines, takes
 from crosschip.cli._show import console, document, messages, table
 from crosschip.conformance import Case, Report, Result, Verdict, run_cases
 from crosschip.conformance.comparison import compare
@@ -22,7 +23,7 @@ from crosschip.conformance.junit import to_junit
 from crosschip.conformance.page import to_html
 from crosschip.conformance.report import Entry, reasons
 from crosschip.conformance.selection import chosen_cases
-from crosschip.hal import Precision
+from crosschip.hal import Sizes
 from crosschip.ir import InputError
 
 _COLUMNS = ("pass", "unsupported", "fail", "excluded", "not_run")
@@ -30,7 +31,9 @@ _SECONDS_BETWEEN_LINES = 10
 _INTERRUPTED = 130
 
 
+@takes(Engines)
 def command(
+    *,
     device: Annotated[
         str | None, typer.Argument(help="The device, or its class as in my_package:MyDevice.")
     ] = None,
@@ -60,9 +63,6 @@ def command(
     resume: Annotated[
         Path | None, typer.Option(help="Keep results in this file, and go on from what it holds.")
     ] = None,
-    precision: Annotated[
-        Precision, typer.Option(help="The arithmetic for float32 that the device is asked for.")
-    ] = Precision.FLOAT32,
     claims: Annotated[
         Path | None, typer.Option(help="Exclusions and accuracy, if not beside the device.")
     ] = None,
@@ -72,7 +72,7 @@ def command(
         tuple[Path, Path] | None,
         typer.Option("--compare", help="Say what changed between two JSON reports."),
     ] = None,
-    property: _options.Properties = None,
+    engines: Engines,
     as_json: _options.Json = False,
 ) -> None:
     """Run the conformance kit on a device; exit status 1 if anything fails."""
@@ -90,10 +90,12 @@ def command(
         _list(chosen, as_json)
     if device is None or only_list:
         return
-    settings = _options.properties(property, [device]).get(device, {})
+    configuration = engines.configuration([device])
+    options = configuration.options(Sizes())
+    properties = configuration.properties.get(device)
     with ExitStack() as opened:
         journal = (
-            opened.enter_context(Journal(resume, device, seed, settings, precision))
+            opened.enter_context(Journal(resume, device, seed, options, properties))
             if resume
             else None
         )
@@ -112,8 +114,8 @@ def command(
             timeout=timeout,
             budget=budget,
             claims=claims,
-            precision=precision,
-            properties=settings,
+            options=options,
+            properties=properties,
             done=journal.done if journal else None,
             on_result=on_result,
         )
@@ -166,7 +168,7 @@ def _live(total: int) -> Iterator[Any]:
 def _print(report: Report) -> None:
     shown = [column for column in _COLUMNS if report.counts[column]]
     table(
-        f"{report.device} {report.version}",
+        report.title,
         ("operator", *shown, "why not"),
         [_row(name, entries, shown) for name, entries in report.by_operator().items()],
         numbers=",".join(shown),

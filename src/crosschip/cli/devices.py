@@ -25,7 +25,7 @@ def command(as_json: Json = False) -> None:
 
 
 def _available(device: DeviceReport) -> str:
-    """Whether a device can be used, and whether it is the chip itself."""
+    """Tell whether a device can be used, and whether it is the chip itself."""
     if not device.available:
         return device.reason
     return "simulated" if device.simulated else "yes"

@@ -234,7 +234,7 @@ def one_thread(device: Device, options: Options) -> None:
                 if variation.words.endswith(("resized", "-far")):
                     model = build(operator, variation)
                     if device.supports(model.operations[0], options):
-                        attempt(device, model, runs_of(model, variation, 0), options)
+                        attempt(device, model, runs_of(model, variation, 0, options), options)
 
 
 @check("device/unknown-property")

@@ -35,7 +35,7 @@ class Claims:
     accuracies: tuple[tuple[str, str, float], ...] = ()
 
     def exclusion(self, id: str) -> str:
-        """Why a case is excluded; empty if it is not."""
+        """The reason why a case is excluded; empty if it is not."""
         return next((why for pattern, why in self.exclusions if fnmatchcase(id, pattern)), "")
 
     def accuracy(self, operator: str, element_type: str) -> float | None:

@@ -9,9 +9,10 @@ from typing import IO
 
 from crosschip.conformance.cases import Case
 from crosschip.conformance.judge import Result, Verdict
-from crosschip.hal import Precision
+from crosschip.hal import Options
 from crosschip.ir import InputError
 from crosschip.ir.closing import Closing
+from crosschip.runtime.plain import to_plain
 
 
 class Journal(Closing):
@@ -24,8 +25,8 @@ class Journal(Closing):
         path: the file; it is made if it is not there.
         device: whose results they are.
         seed: what random elements are made from.
+        options: how the device is to compile; `None` for the default.
         properties: the device's settings.
-        precision: the arithmetic for float32 that the device is asked for.
 
     Raises:
         InputError: the file is no such journal, is of another run, or cannot be written.
@@ -36,14 +37,14 @@ class Journal(Closing):
         path: Path,
         device: str,
         seed: int,
+        options: Options | None = None,
         properties: Mapping[str, str] | None = None,
-        precision: Precision = Precision.FLOAT32,
     ) -> None:
         header = {
             "device": device,
             "seed": seed,
+            "options": to_plain(options or Options()),
             "properties": dict(properties or {}),
-            "precision": precision.value,
         }
         try:
             whole = path.read_text("utf-8") if path.exists() else ""

@@ -10,7 +10,7 @@ from crosschip.conformance.checks import CHECKS
 from crosschip.conformance.claims import Claims
 from crosschip.conformance.trial import Declined, Failed, Unsound, attempt, build, runs_of
 from crosschip.devices.reference import ReferenceDevice
-from crosschip.hal import Device, Options, Precision
+from crosschip.hal import Device, Options
 from crosschip.ir import ModelError
 from crosschip.ops import operator_named
 from crosschip.ops.definition.examples import examples_of, model_of
@@ -57,7 +57,7 @@ def judge(
     device: Device,
     claims: Claims,
     seed: int = 0,
-    precision: Precision = Precision.FLOAT32,
+    options: Options | None = None,
 ) -> Result:
     """Run a case on a device and compare with the reference.
 
@@ -66,14 +66,13 @@ def judge(
         device: who is tried; asked for nothing but this case's operation.
         claims: what the device's own file excludes, and the accuracy that it claims.
         seed: what random elements are made from.
-        precision: the arithmetic for float32 that the device is asked for.
+        options: how the device is to compile; `None` for the default.
     """
-    options = Options(precision=precision)
     reason = claims.exclusion(case.id)
     if reason:
         return Result(case.id, Verdict.EXCLUDED, reason)
     try:
-        detail = _trial(case, device, claims, seed, options)
+        detail = _trial(case, device, claims, seed, options or Options())
     except Declined as declined:
         return Result(case.id, Verdict.UNSUPPORTED, str(declined))
     except Failed as failed:
@@ -104,7 +103,7 @@ def _trial(case: Case, device: Device, claims: Claims, seed: int, options: Optio
         if not answer.reason.startswith(case.operator):
             return f"says no without naming the operator: {answer.reason!r}"
         raise Declined(answer.reason)
-    runs = runs_of(model, case.variation, case.seed(seed), options.precision)
+    runs = runs_of(model, case.variation, case.seed(seed), options)
     claimed = claims.accuracy(case.operator, case.element_type)
     attempt(device, model, runs, options, loaded=case.loaded, claimed=claimed)
     return ""

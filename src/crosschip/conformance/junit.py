@@ -10,7 +10,7 @@ from crosschip.conformance.report import Report
 
 def to_junit(report: Report) -> str:
     """A test suite an operator; what is unsupported, excluded or not run counts as skipped."""
-    root = Element("testsuites", name=f"crosschip conformance {report.device} {report.version}")
+    root = Element("testsuites", name=f"crosschip conformance {report.title}")
     for name, entries in report.by_operator().items():
         failed = sum(entry.verdict is Verdict.FAIL for entry in entries)
         passed = sum(entry.verdict is Verdict.PASS for entry in entries)

@@ -378,6 +378,12 @@ def _remainders(operation: Operator, arrays: Arrays, expected: Array) -> bool | 
     )
 
 
+def _reshaped(operation: Operator, arrays: Arrays, expected: Array) -> bool:
+    """Everything, if a size of 0 is kept while another follows from the number of elements."""
+    asked, own = arrays["shape"][0].ravel().tolist(), arrays["input"][0].shape
+    return -1 in asked and any(size == 0 for size, n in zip(own, asked, strict=False) if n == 0)
+
+
 def _quantize(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
     """NaN in an integer type."""
     if "int" not in operation.outputs[0].type.element_type.value:
@@ -402,6 +408,7 @@ _INSTEAD: dict[str, Sequence[float]] = {"SOFTMAX": (0.0,), "LOG_SOFTMAX": (-np.i
 _RULES: dict[str, Rule] = {
     "MOD": _remainders,
     "QUANTIZE": _quantize,
+    "RESHAPE": _reshaped,
     "CAST": _cast,
     "CONV_2D": _filters,
     "CONV_2D_TRANSPOSE": _filters,

@@ -41,11 +41,11 @@ _NAMES = {
 
 def to_html(report: Report) -> str:
     """The page: counts, what failed and how to repeat it, and every operator with its types."""
-    title = escape(f"{report.device} {report.version}: crosschip conformance")
+    title = escape(f"{report.title}: crosschip conformance")
     parts = [
         f"<!doctype html>\n<html lang=en><head><meta charset=utf-8><title>{title}</title>",
         f"<style>{_STYLE}</style></head>\n<body><h1>{escape(report.device)}</h1>",
-        f"<p>version {escape(report.version)}, {len(report.entries)} cases, seed {report.seed}</p>",
+        f"<p>{escape(_about(report))}</p>",
         _bar(report),
         _failures(report),
         _exclusions(report),
@@ -53,6 +53,11 @@ def to_html(report: Report) -> str:
         "</body></html>\n",
     ]
     return "\n".join(part for part in parts if part)
+
+
+def _about(report: Report) -> str:
+    cases = f"{len(report.entries)} cases"
+    return ", ".join([f"version {report.version}", cases, f"seed {report.seed}", *report.asked_for])
 
 
 def _bar(report: Report) -> str:
@@ -76,10 +81,11 @@ def _failures(report: Report) -> str:
         f"<tr><td><code>{escape(entry.id)}</code></td><td>{escape(entry.detail)}</td></tr>\n"
         for entry in report.failed
     )
+    same = ", with the options above" if report.asked_for else ""
     repeat = f"crosschip conformance {report.device} --seed {report.seed} --case"
     return (
         f"<h2>{len(report.failed)} failures</h2>"
-        f"<p>To repeat one: <code>{escape(repeat)} CASE</code></p>"
+        f"<p>To repeat one: <code>{escape(repeat)} CASE</code>{same}</p>"
         f"<table><tr><th>case</th><th>what is wrong</th></tr>\n{rows}</table>"
     )
 

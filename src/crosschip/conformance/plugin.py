@@ -4,7 +4,8 @@
     crosschip_conformance = "my_npu"
 
 Each operator is a test, which fails if one of its cases does and says which. Options choose fewer:
-`--conformance-quick`. Nothing happens where the line is not there.
+`--conformance-quick`. Nothing happens where the line is not there. `crosschip_conformance_config`
+is a configuration (docs/options.md) that says how the device is to compile.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ import pytest
 from crosschip.conformance.cases import Case, all_cases
 from crosschip.conformance.judge import Verdict
 from crosschip.conformance.runner import Runner
+from crosschip.hal import Sizes
+from crosschip.ir import InputError
+from crosschip.runtime.configuration import Configuration
 
 _INI = "crosschip_conformance"
 
@@ -25,6 +29,12 @@ _INI = "crosschip_conformance"
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(_INI, "the device that the conformance kit runs on, none if empty", default="")
     parser.addini(f"{_INI}_timeout", "after how many seconds a case hangs", default="60")
+    parser.addini(
+        f"{_INI}_config",
+        "a TOML file, beside this one, of how the device is to compile: precision, threads, "
+        "performance and properties",
+        default="",
+    )
     parser.addoption(
         "--conformance-quick", action="store_true", help="only a few cases of each operator"
     )
@@ -35,18 +45,28 @@ def pytest_collection_modifyitems(
 ) -> None:
     device: str = config.getini(_INI)
     if device:
-        kit: Kit = Kit.from_parent(session, name=f"conformance[{device}]")
+        name = f"conformance[{device}]"
+        kit: Kit = Kit.from_parent(session, name=name, configuration=_configuration(config))
         items.extend(kit.collect())
 
 
 class Kit(pytest.Collector):
     """All operators' tests, which share a process that runs cases."""
 
+    def __init__(self, *, configuration: Configuration, **named: Any) -> None:
+        super().__init__(**named)
+        self._configuration = configuration
+
     @cached_property
     def runner(self) -> Runner:
         """The processes that run the cases."""
         device, timeout = self.config.getini(_INI), self.config.getini(f"{_INI}_timeout")
-        return Runner(device, timeout=float(timeout))
+        return Runner(
+            device,
+            timeout=float(timeout),
+            options=self._configuration.options(Sizes()),
+            properties=self._configuration.properties.get(device),
+        )
 
     def collect(self) -> Iterator[OperatorTest]:
         grouped: dict[str, list[Case]] = {}
@@ -79,3 +99,17 @@ class OperatorTest(pytest.Item):
 
     def reportinfo(self) -> tuple[str, None, str]:
         return self.parent.name, None, self.name
+
+
+def _configuration(config: pytest.Config) -> Configuration:
+    """How the device is to compile.
+
+    Raises:
+        pytest.UsageError: the file that says it is no configuration.
+    """
+    path: str = config.getini(f"{_INI}_config")
+    folder = config.inipath.parent if config.inipath else config.rootpath
+    try:
+        return Configuration.of(folder / path if path else None)
+    except InputError as error:
+        raise pytest.UsageError(f"{_INI}_config: {error}") from None

@@ -16,7 +16,7 @@ from crosschip.conformance.judge import Result, Verdict, manner
 from crosschip.conformance.report import Report
 from crosschip.conformance.runner import Runner
 from crosschip.conformance.shrinking import followed, shrink
-from crosschip.hal import Precision
+from crosschip.hal import Options
 
 OnResult = Callable[[Case, Result], None]
 
@@ -37,7 +37,7 @@ def run_cases(
     budget: float | None = None,
     tries: int = 300,
     claims: Path | None = None,
-    precision: Precision = Precision.FLOAT32,
+    options: Options | None = None,
     properties: Mapping[str, str] | None = None,
     done: Mapping[str, Result] | None = None,
     on_result: OnResult | None = None,
@@ -55,7 +55,7 @@ def run_cases(
         budget: how many seconds the cases of one operator may take; what is left is not run.
         tries: how many smaller uses are tried for a random case that fails.
         claims: the device's own file, if it is not beside its module.
-        precision: the arithmetic for float32 that the device is asked for.
+        options: how the device is to compile; `None` for the default.
         properties: the device's settings.
         done: results of an earlier run, which are taken over.
         on_result: is told each result as it comes in, one at a time.
@@ -72,7 +72,7 @@ def run_cases(
             seed=seed,
             timeout=timeout,
             claims=claims,
-            precision=precision,
+            options=options,
             properties=properties,
         )
         for _ in range(jobs)
@@ -90,10 +90,16 @@ def run_cases(
         else:
             for each in running:
                 each.result()
-    version = about["version"]
-    if precision is not Precision.FLOAT32:
-        version += f", float32 computed in {precision.value}"
-    return Report.of(about["device"], version, chosen, results, seed, whole=not work.stopped)
+    return Report.of(
+        about["device"],
+        about["version"],
+        chosen,
+        results,
+        seed,
+        options=options,
+        properties=properties,
+        whole=not work.stopped,
+    )
 
 
 class _Work:

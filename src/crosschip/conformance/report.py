@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from crosschip.conformance.cases import Case
 from crosschip.conformance.judge import Result, Verdict
+from crosschip.hal import Options
+from crosschip.runtime.plain import to_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ class Report:
     """All that came of a run of the kit on a device.
 
     Attributes:
+        options: how the device was asked to compile.
+        properties: the settings that it was given.
         entries: the cases that try the device.
         validation: the cases that try crosschip's own validation, counted apart.
         whole: whether the run came to its end.
@@ -45,6 +49,8 @@ class Report:
     entries: tuple[Entry, ...]
     validation: tuple[Entry, ...] = ()
     whole: bool = True
+    options: Options = field(default=Options())
+    properties: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -55,6 +61,8 @@ class Report:
         results: Mapping[str, Result],
         seed: int,
         *,
+        options: Options | None = None,
+        properties: Mapping[str, str] | None = None,
         whole: bool = True,
     ) -> Report:
         """The report of cases and their results, by id; what has none was not run."""
@@ -75,7 +83,8 @@ class Report:
             )
         own = tuple(entry for entry in entries if not entry.validation)
         apart = tuple(entry for entry in entries if entry.validation)
-        return cls(device, version, seed, own, apart, whole)
+        asked, settings = options or Options(), dict(properties or {})
+        return cls(device, version, seed, own, apart, whole, asked, settings)
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -87,6 +96,19 @@ class Report:
         """The failures, validation included."""
         every = (*self.entries, *self.validation)
         return [entry for entry in every if entry.verdict is Verdict.FAIL]
+
+    @property
+    def title(self) -> str:
+        """The device, its version, and what it was asked for beyond the default."""
+        return ", ".join([f"{self.device} {self.version}", *self.asked_for])
+
+    @property
+    def asked_for(self) -> Sequence[str]:
+        """The options that are not the default ones, and the properties, in words."""
+        default = to_plain(Options())
+        plain = to_plain(self.options)
+        changed = {name: value for name, value in plain.items() if value != default[name]}
+        return [f"{name} {value}" for name, value in {**changed, **self.properties}.items()]
 
     def by_operator(self) -> Mapping[str, Sequence[Entry]]:
         """The entries of each operator, in the order of the cases."""
@@ -101,6 +123,8 @@ class Report:
             "device": self.device,
             "version": self.version,
             "seed": self.seed,
+            "options": to_plain(self.options),
+            "properties": dict(self.properties),
             "whole": self.whole,
             "cases": len(self.entries),
             **self.counts,

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from crosschip.conformance.judge import Result, Verdict
-from crosschip.hal import Precision
+from crosschip.hal import Options
 from crosschip.ir import DeviceError
 from crosschip.ir.closing import Closing
+from crosschip.runtime.plain import to_plain
 
 STARTUP_SECONDS = 120
 _LAST_WORDS = 600
@@ -33,11 +34,12 @@ class Runner(Closing):
         seed: int = 0,
         timeout: float = 60,
         claims: Path | None = None,
-        precision: Precision = Precision.FLOAT32,
+        options: Options | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> None:
         self._command = [sys.executable, "-m", f"{__package__}.worker", device, f"--seed={seed}"]
-        self._command.append(f"--precision={precision.value}")
+        if options is not None:
+            self._command.append(f"--options={json.dumps(to_plain(options))}")
         if claims is not None:
             self._command.append(f"--claims={claims}")
         if properties:

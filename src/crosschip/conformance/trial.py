@@ -28,7 +28,7 @@ from crosschip.conformance.tolerance import (
 )
 from crosschip.conformance.variations import Variation
 from crosschip.devices.reference import ReferenceProgram
-from crosschip.hal import Device, Options, Precision, Program
+from crosschip.hal import Device, Options, Program
 from crosschip.ir import Array, DeviceError, Model, TensorType
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
@@ -80,12 +80,10 @@ def build(operator: type[Operator], variation: Variation) -> Model:
         raise Unsound(f"inference: {type(error).__name__}: {error}") from error
 
 
-def runs_of(
-    model: Model, variation: Variation, seed: int, precision: Precision = Precision.FLOAT32
-) -> list[Run]:
+def runs_of(model: Model, variation: Variation, seed: int, options: Options) -> list[Run]:
     """The runs of a variation: on its own samples, then on those of its later runs.
 
-    Random float32 elements are numbers that the arithmetic asked for has, too.
+    Random float32 elements are numbers that the precision asked for has, too.
 
     Raises:
         Unsound: the reference makes something else than inference says, or fails in no good way.
@@ -93,7 +91,7 @@ def runs_of(
     program = ReferenceProgram(model)
     own = variation.arguments
     return [
-        _run(model, program, {**own, **later}, variation.drawn, seed + index, precision)
+        _run(model, program, {**own, **later}, variation.drawn, seed + index, options)
         for index, later in enumerate(({}, *variation.runs))
     ]
 
@@ -102,7 +100,7 @@ def attempt(
     device: Device,
     model: Model,
     runs: Sequence[Run],
-    options: Options | None = None,
+    options: Options,
     *,
     loaded: bool = False,
     claimed: float | None = None,
@@ -113,7 +111,7 @@ def attempt(
         device: who is tried.
         model: a model of one operation, to which the device has said yes.
         runs: the data, and what is expected.
-        options: how it is to compute; `None` for the default.
+        options: how it is to compile.
         loaded: whether the program runs from its saved form.
         claimed: the accuracy that the device claims; `None` for the kit's own.
 
@@ -121,11 +119,10 @@ def attempt(
         Failed: something is wrong.
         Declined: the program should run from its saved form, and has none.
     """
-    wishes = options or Options()
 
     def compile(model: Model) -> Program:
-        program = device.compile(model, wishes)
-        return reloaded(program, device, model, wishes) if loaded else program
+        program = device.compile(model, options)
+        return reloaded(program, device, model, options) if loaded else program
 
     try:
         program = program_of(device, model, compile)
@@ -140,7 +137,7 @@ def attempt(
             outputs = _outputs(program, model, run, where)
             if outputs is None or run.expected is None:
                 continue
-            wrong = wrong_outputs(model, run, outputs, claimed, wishes.precision)
+            wrong = wrong_outputs(model, run, outputs, options, claimed)
             if wrong:
                 raise Failed(where + wrong)
             kept.append((outputs, [array.copy() for array in outputs]))
@@ -156,10 +153,11 @@ def wrong_outputs(
     model: Model,
     run: Run,
     outputs: Sequence[Array],
+    options: Options,
     claimed: float | None = None,
-    precision: Precision = Precision.FLOAT32,
 ) -> str:
     """The fault of the outputs of a run that should succeed; empty if there is none."""
+    precision = options.precision
     assert run.expected is not None, "it should succeed"
     if len(outputs) != len(run.expected):
         return f"makes {len(outputs)} outputs, not {len(run.expected)}"
@@ -205,11 +203,11 @@ def _run(
     arguments: Example,
     drawn: frozenset[str],
     seed: int,
-    precision: Precision,
+    options: Options,
 ) -> Run:
     arrays = arrays_for(arguments, seed)
     random = frozenset(name for name, sample in samples(arguments) if sample.value is None)
-    arrays |= {name: narrowed(arrays[name], precision) for name in random}
+    arrays |= {name: narrowed(arrays[name], options.precision) for name in random}
     inputs, random = [arrays[name] for name in model.inputs], random | drawn
     try:
         expected = program.run(inputs)

@@ -17,9 +17,10 @@ from pathlib import Path
 from crosschip.conformance.cases import case_of
 from crosschip.conformance.claims import claims_of
 from crosschip.conformance.judge import Result, Verdict, judge
-from crosschip.hal import Device, Precision
+from crosschip.hal import Device, Options
 from crosschip.ir import DeviceError, Error
 from crosschip.runtime.discovery import open_device, origins
+from crosschip.runtime.plain import from_plain
 
 
 def main() -> None:
@@ -28,7 +29,7 @@ def main() -> None:
     parser.add_argument("device")
     parser.add_argument("--claims", type=Path)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--precision", type=Precision, default=Precision.FLOAT32)
+    parser.add_argument("--options", type=_options, default=Options())
     parser.add_argument("--properties", type=json.loads, default={})
     arguments = parser.parse_args()
     # The device's own code may print; the results go where only this process writes.
@@ -41,6 +42,7 @@ def main() -> None:
 
     try:
         device = named(arguments.device, arguments.properties)
+        check_threads(device, arguments.options)
         claims = claims_of(type(device), arguments.claims)
     except Error as error:
         say({"error": str(error)})
@@ -53,7 +55,7 @@ def main() -> None:
         except KeyError:
             result = Result(id, Verdict.NOT_RUN, "there is no such case")
         else:
-            result = judge(case, device, claims, arguments.seed, arguments.precision)
+            result = judge(case, device, claims, arguments.seed, arguments.options)
         say({"id": result.id, "verdict": result.verdict.value, "detail": result.detail})
     device.close()
 
@@ -74,6 +76,20 @@ def named(name: str, properties: Mapping[str, str]) -> Device:
     if not (isinstance(found, type) and issubclass(found, Device)):
         raise DeviceError(f"{name!r} is not a subclass of crosschip.hal.Device")
     return found(properties)
+
+
+def check_threads(device: Device, options: Options) -> None:
+    """Refuse to try a device with a number of threads that it cannot keep.
+
+    Raises:
+        DeviceError: it says that it cannot set the threads, and the options do.
+    """
+    if options.threads is not None and not device.capabilities().threads:
+        raise DeviceError(f"{device.name} cannot set the number of threads; leave it to the device")
+
+
+def _options(text: str) -> Options:
+    return from_plain(Options, json.loads(text))
 
 
 if __name__ == "__main__":

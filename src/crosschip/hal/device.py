@@ -115,7 +115,7 @@ class Device(Closing, ABC):
         return {}
 
     def engine_settings(self, options: Options) -> Mapping[str, str]:
-        """What the engine is really told for these options, in its own words, for `explain`."""
+        """The engine's real settings for these options, in its own words, for `explain`."""
         return {}
 
     def query(self, model: Model, options: Options) -> Offer:

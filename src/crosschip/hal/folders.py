@@ -1,4 +1,4 @@
-"""Where crosschip keeps what it can make again."""
+"""The folders where crosschip keeps what it can make again."""
 
 from __future__ import annotations
 

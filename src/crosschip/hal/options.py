@@ -93,7 +93,7 @@ class Options:
 
     @property
     def threads_each(self) -> int | None:
-        """How many processor threads each run may use, of several its share of the cores."""
+        """The number of processor threads of each run; of several, its share of the cores."""
         if self.threads is not None or self.in_flight == 1:
             return self.threads
         return max(1, _cores() // self.in_flight)

@@ -53,7 +53,7 @@ class Sizes:
         self._last: tuple[object, list[TensorType] | None] = (None, None)
 
     def __bool__(self) -> bool:
-        """Whether there is anything to check."""
+        """Tell whether there is anything to check."""
         return bool(self._all)
 
     def check(self, inputs: Sequence[Array]) -> list[Array] | None:
@@ -113,7 +113,7 @@ def _is_open(operand: Operand | None) -> bool:
 
 
 def _has_scales(operand: Operand | None) -> bool:
-    """Whether there is a scale for each index of an axis."""
+    """Tell whether there is a scale for each index of an axis."""
     quantization = None if operand is None else operand.type.quantization
     return quantization is not None and quantization.axis is not None
 

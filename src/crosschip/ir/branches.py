@@ -106,13 +106,13 @@ def where_possible(
 
 
 def _takes(body: Model, types: Sequence[TensorType]) -> bool:
-    """Whether whatever is of these types is what a body is made for."""
+    """Tell whether a body is made for whatever is of these types."""
     held = [operand.type for operand in body.inputs.values()]
     return len(held) == len(types) and all(map(_is_within, types, held))
 
 
 def _is_within(type_: TensorType, other: TensorType) -> bool:
-    """Whether a type says all that another does."""
+    """Tell whether a type says all that another does."""
     if not type_.fits(other) or other.shape is None:
         return type_.fits(other)
     return type_.shape is not None and all(

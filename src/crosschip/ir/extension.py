@@ -48,7 +48,7 @@ class Extension(Operation):
 
     @property
     def framework(self) -> str:
-        """Whose operator it is."""
+        """The framework whose operator it is."""
         return self.type.partition(".")[0]
 
     def named_inputs(self) -> Iterator[tuple[str, Operand]]:

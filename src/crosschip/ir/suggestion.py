@@ -1,4 +1,4 @@
-"""What somebody may have meant by a name that there is not."""
+"""The names that somebody may have meant by one that there is not."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class _Sweep:
                 self._exact[self._rounded(operation, made, old)] = made
 
     def _read(self, operation: Operator, operand: Operand) -> Operand:
-        """What an input becomes."""
+        """The operand that an input becomes."""
         before = self.rewriter.producer(operand)
         if isinstance(before, Dequantize):
             source = before.input

@@ -21,12 +21,13 @@ from crosschip.ir import (
 )
 from crosschip.ir.budget import spending
 from crosschip.runtime.blaming import Failed, culprits
+from crosschip.runtime.bodies import ControlSegment
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.key import Fingerprints, cache_key
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.control import RUNTIME, program_for
 from crosschip.runtime.copies import Copies
-from crosschip.runtime.execution import Execute, Plan, is_whole
+from crosschip.runtime.execution import Plan, is_whole
 from crosschip.runtime.guard import GuardedDevice, GuardedProgram
 from crosschip.runtime.placement.asking import Ask, asking
 from crosschip.runtime.placement.choosing import Refusals
@@ -208,20 +209,19 @@ def _build_control(segment: Segment, placement: Placement, make: Make) -> Built:
     (operation,) = segment.model.operations
     assert isinstance(operation, ControlFlow), "nothing else goes to the runtime"
     built: list[Built] = []
-    bodies: list[Execute] = []
+    plans: list[Plan] = []
     with ExitStack() as failing:
         for body in placement.bodies(operation):
             parts = build_all(body, make)
             for part in parts:
                 failing.callback(part.program.close)
             built += parts
-            plan = Plan(body, [part.program for part in parts], Copies(), own=False)
-            bodies.append(plan.execute)
+            plans.append(Plan(body, [part.program for part in parts], Copies(), own=False))
         failing.pop_all()
     programs = [part.program for part in built]
+    bodies = [plan.execute for plan in plans]
     program = program_for(operation, segment.inputs, segment.outputs, bodies, programs)
-    guarded = GuardedProgram(RUNTIME, None, program, segment.model, 1, programs)
-    return Built(guarded, cache_word(built))
+    return Built(ControlSegment(program, segment.model, plans), cache_word(built))
 
 
 def _build(segment: Segment, placement: Placement, compilation: Compilation) -> Built:
@@ -303,8 +303,9 @@ def _compiled(model: Model, compilation: Compilation, words: list[Built]) -> Com
     words += built
     programs = [one.program for one in built]
     whole = len(programs) == 1 and is_whole(placement)
-    run = programs[0].run if whole else Plan(placement, programs, Copies()).execute
-    return Compiled(run, programs, whole, sum(one.cache == "hit" for one in built))
+    plan = Plan(placement, programs, Copies())
+    run = programs[0].run if whole else plan.execute
+    return Compiled(run, plan, whole, sum(one.cache == "hit" for one in built))
 
 
 class _Kept:

@@ -26,7 +26,7 @@ from crosschip.runtime.guard import GuardedDevice, call
 from crosschip.runtime.measuring import typical_inputs
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.places import check_places, placed
-from crosschip.runtime.programs import SegmentProgram
+from crosschip.runtime.programs import Awaited, SegmentProgram
 from crosschip.runtime.requests import Priority, Request, RequestQueue
 from crosschip.runtime.saving.form import Identity, assembled
 from crosschip.runtime.signature import Signature
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from crosschip.runtime.profiling.profile import Profile
 
 _AT_ONCE = 2
-"""How many requests run at once if nobody says."""
+"""The number of requests that run at once if nobody says."""
 
 _CLOSING_LOOK_SECONDS = 0.001
 
@@ -147,8 +147,8 @@ class CompiledModel(Closing):
                 writes straight into an array in C order that shares no memory with an input. If
                 the run fails, they may hold anything.
             keep: the names of outputs to leave on the device that made them, as buffers.
-            timeout: seconds after which the caller no longer waits; the run, which no engine can
-                be stopped in, ends by itself. `None` waits for its end.
+            timeout: seconds after which the caller no longer waits; the run ends with the segment
+                that it is in, since no engine can be stopped in one. `None` waits for its end.
 
         Returns:
             An array for each model output, by name, or the value itself for what is no tensor; the
@@ -268,7 +268,7 @@ class CompiledModel(Closing):
     def profile(
         self, inputs: Mapping[str, Any] | None = None, *, runs: int = 10, warm_up: int = 2
     ) -> Profile:
-        """Where the time of runs goes: a device's segments, an engine's steps, copies, waiting.
+        """Measure where the time of runs goes: devices' segments, engines' steps, copies, waiting.
 
         Engines that tell of their steps compile once more for it, and take some time to tell.
         Segments run one after the other.
@@ -379,13 +379,15 @@ class CompiledModel(Closing):
         values: Sequence[Array],
         outputs: Mapping[str, Array | Buffer],
         keep: Collection[str],
+        awaited: Awaited,
     ) -> dict[str, Any]:
-        """`run` for values that have been checked."""
+        """`run` for values that have been checked, as long as somebody waits for its end."""
         begin = perf_counter()
         if outputs or keep or self._plan.submits:
-            made = self._run_in_place(values, outputs, keep)
+            made = self._run_in_place(values, outputs, keep, awaited)
         else:
-            made = dict(zip(self._output_names, self._plan.execute(values), strict=True))
+            found = self._plan.execute_while(values, awaited)
+            made = dict(zip(self._output_names, found, strict=True))
         pending = self._pending
         pending.append(perf_counter() - begin)
         if len(pending) > PENDING:
@@ -397,6 +399,7 @@ class CompiledModel(Closing):
         values: Sequence[Array],
         outputs: Mapping[str, Array | Buffer],
         keep: Collection[str],
+        awaited: Awaited | None = None,
     ) -> dict[str, Any]:
         """`run` where buffers come in, outputs have their places, or stay on their devices."""
         if self._closed:
@@ -404,7 +407,11 @@ class CompiledModel(Closing):
         places = {index: outputs.get(name) for index, name in enumerate(self._output_names)}
         targets = {index: place for index, place in places.items() if place is not None}
         made = dict(
-            zip(self._output_names, self._plan.execute_values(values, targets), strict=True)
+            zip(
+                self._output_names,
+                self._plan.execute_values(values, targets, awaited),
+                strict=True,
+            )
         )
         return {
             name: placed(name, value, outputs.get(name), self.copies, kept=name in keep)

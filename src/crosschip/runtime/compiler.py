@@ -431,7 +431,7 @@ def _check_uncompiled(source: object) -> None:
 def _given(
     devices: Mapping[str, GuardedDevice], options: Options
 ) -> dict[str, dict[str, str | None]]:
-    """What each engine is told; `performance` is `None` where it offers nothing for the mode."""
+    """The settings of each engine; `performance` is `None` where it offers nothing for the mode."""
     given: dict[str, dict[str, str | None]] = {}
     for name, device in devices.items():
         given[name] = {**device.engine_settings(options)}

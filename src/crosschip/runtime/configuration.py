@@ -1,4 +1,4 @@
-"""How models are compiled, as a text that says all of it: nothing in the environment adds to it."""
+"""The settings for compiling models, as a text that says all: the environment adds nothing."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Configuration:
 
     @classmethod
     def of(cls, given: Configuration | str | Path | None) -> Configuration:
-        """What is given for a configuration: one, the path of one, or none for the default.
+        """The configuration that is given: one, the path of one, or none for the default.
 
         Raises:
             InputError: it is something else, or the file cannot be read.

@@ -14,6 +14,7 @@ import numpy as np
 from crosschip.hal import Program
 from crosschip.ir import Array, ControlFlow, DeviceError, If, Loop, Operand, Operation, Scan
 from crosschip.ir.dimension import Dim, name_of, substitute
+from crosschip.runtime.copies import Copied, Copies
 from crosschip.runtime.programs import SegmentProgram
 
 RUNTIME = "runtime"
@@ -50,6 +51,7 @@ class ControlProgram(Program):
 
     Attributes:
         programs: what the bodies run, one body's after the other's.
+        copies: where it is counted what is copied beside them.
     """
 
     def __init__(
@@ -75,23 +77,45 @@ class ControlProgram(Program):
         self._wanted = [operation.outputs.index(operand) for operand in outputs]
         self._bodies = tuple(bodies)
         self.programs = tuple(programs)
+        self.copies = Copies()
 
-    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+    def run(
+        self, inputs: Sequence[Array], bodies: Sequence[Execute] | None = None
+    ) -> Sequence[Array]:
+        """Compute the outputs; by other forms of the bodies, if there are any."""
         values = [inputs[s] if isinstance(s, int) else s for s in self._sources]
         try:
-            made = self._outputs(values)
+            made = self._outputs(values, bodies or self._bodies)
         except ValueError as error:
             raise DeviceError(f"{self._where}: {error}") from error
         wanted = [made[index] for index in self._wanted]
-        return _owned(wanted, [value for value in values if value is not None] + self._constants)
+        return self._owned(wanted, [v for v in values if v is not None] + self._constants)
 
     def close(self) -> None:
         for program in self.programs:
             program.close()
 
-    def _outputs(self, values: list[Array | None]) -> Sequence[Array]:
+    def _outputs(self, values: list[Array | None], bodies: Sequence[Execute]) -> Sequence[Array]:
         """The outputs of the operation; arrays may be those of inputs or constants."""
         raise NotImplementedError
+
+    def _owned(self, made: Sequence[Array], borrowed: Sequence[Array]) -> list[Array]:
+        """The arrays in C order, none of them in memory of what is borrowed or of another."""
+        taken = list(borrowed)
+        owned: list[Array] = []
+        for array in made:
+            is_shared = any(np.may_share_memory(array, other) for other in taken)
+            own = self._copied(array) if is_shared else self._contiguous(array)
+            owned.append(own)
+            taken.append(own)
+        return owned
+
+    def _contiguous(self, array: Array) -> Array:
+        return array if array.flags.c_contiguous else self._copied(array)
+
+    def _copied(self, array: Array) -> Array:
+        self.copies.add(Copied.BETWEEN, array)
+        return array.copy()
 
     def _collected(
         self, parts: Sequence[Array], output: Operand, axis: int, values: Sequence[Array | None]
@@ -110,8 +134,8 @@ class ControlProgram(Program):
 
 
 class _IfProgram(ControlProgram):
-    def _outputs(self, values: list[Array | None]) -> Sequence[Array]:
-        then_body, else_body = self._bodies
+    def _outputs(self, values: list[Array | None], bodies: Sequence[Execute]) -> Sequence[Array]:
+        then_body, else_body = bodies
         condition, *captures = cast(list[Array], values)
         return (then_body if _is_true(condition) else else_body)(captures)
 
@@ -119,8 +143,8 @@ class _IfProgram(ControlProgram):
 class _LoopProgram(ControlProgram):
     _operation: Loop
 
-    def _outputs(self, values: list[Array | None]) -> Sequence[Array]:
-        (body,) = self._bodies
+    def _outputs(self, values: list[Array | None], bodies: Sequence[Execute]) -> Sequence[Array]:
+        (body,) = bodies
         count = self._operation.states
         trips = None if values[0] is None else max(0, _number(values[0]))
         going = values[1] is None or _is_true(values[1])
@@ -143,8 +167,8 @@ class _LoopProgram(ControlProgram):
 class _ScanProgram(ControlProgram):
     _operation: Scan
 
-    def _outputs(self, values: list[Array | None]) -> Sequence[Array]:
-        (body,) = self._bodies
+    def _outputs(self, values: list[Array | None], bodies: Sequence[Execute]) -> Sequence[Array]:
+        (body,) = bodies
         operation = self._operation
         given = cast(list[Array], values)
         count, scanned = operation.states, len(operation.input_axes)
@@ -165,7 +189,7 @@ class _ScanProgram(ControlProgram):
         outputs = operation.outputs[count:]
         collected: list[list[Array]] = [[] for _ in outputs]
         for trip in range(lengths.pop()):
-            slices = [_contiguous(value[trip, ...]) for value in sliced]
+            slices = [self._contiguous(value[trip, ...]) for value in sliced]
             made = body([*state, *slices, *captures])
             state = made[:count]
             for parts, part in zip(collected, made[count:], strict=True):
@@ -211,19 +235,3 @@ def _actual_sizes(
         for size, actual in zip(operand.type.shape or (), value.shape, strict=False)
         if (name := name_of(size)) is not None
     }
-
-
-def _contiguous(array: Array) -> Array:
-    return array if array.flags.c_contiguous else array.copy()
-
-
-def _owned(made: Sequence[Array], borrowed: Sequence[Array]) -> list[Array]:
-    """The arrays in C order, none of them in memory of what is borrowed or of another."""
-    taken = list(borrowed)
-    owned: list[Array] = []
-    for array in made:
-        is_shared = any(np.may_share_memory(array, other) for other in taken)
-        own = array.copy() if is_shared else _contiguous(array)
-        owned.append(own)
-        taken.append(own)
-    return owned

@@ -15,7 +15,9 @@ class Copied(Enum):
     INPUT = "input"
     """An input is in a layout, byte order or place in memory that the device cannot read."""
     BETWEEN = "between"
-    """A segment made what the next one cannot read where it is: in another device's memory, say."""
+    """A segment made what the next one cannot read where it is, in another device's memory, say; or
+    control flow hands on what it was given, a constant, or a part of a tensor along another axis
+    than the first."""
     OUTPUT = "output"
     """An output is an input or a constant, is in a device's memory, or goes into an array of the
     caller's that its device could not write."""
@@ -23,7 +25,7 @@ class Copied(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How much was copied.
+    """The number and size of copies.
 
     Attributes:
         count: the number of copies.
@@ -35,9 +37,9 @@ class Tally:
 
 
 class Copies:
-    """What has been copied, by place; may be added to and read from many threads at once.
+    """The copies so far, by place; may be added to and read from many threads at once.
 
-    Where memory is shared and inputs are in C order, nothing is.
+    Where memory is shared and inputs are in C order, there are none.
     """
 
     def __init__(self) -> None:

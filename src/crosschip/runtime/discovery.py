@@ -55,7 +55,7 @@ class DeviceReport:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a device comes from.
+    """The origin of a device.
 
     Attributes:
         where: the package or the library, in words.
@@ -67,7 +67,7 @@ class Origin:
 
 
 def origins() -> Mapping[str, Sequence[Origin]]:
-    """Where devices come from, by name; more than one origin if several claim a name."""
+    """The origins of devices, by name; more than one if several claim a name."""
     found = {
         name: [Origin(f"the package {_package(entry)}", entry.load) for entry in each]
         for name, each in entries().items()

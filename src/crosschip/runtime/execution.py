@@ -14,15 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.hal import Buffer, Event, HostBuffer
+from crosschip.hal import Buffer, Event, HostBuffer, Submission
 from crosschip.ir import Array, Operand
 from crosschip.runtime.copies import Copied, Copies
 from crosschip.runtime.guard import call
 from crosschip.runtime.placement.placing import Placement
-from crosschip.runtime.programs import SegmentProgram
+from crosschip.runtime.programs import Abandoned, Awaited, SegmentProgram
 
 Value = Array | Buffer
 Execute = Callable[[Sequence[Array]], Sequence[Array]]
+ExecuteWhile = Callable[[Sequence[Array], Awaited], Sequence[Array]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class Plan:
 
     Attributes:
         execute: computes the outputs from arrays for the inputs, both in the model's order.
+        execute_while: the same, given up between two programs once nobody awaits the outputs.
+        programs: what is run, in order.
         submits: whether a program takes on work and goes on.
     """
 
@@ -57,9 +60,8 @@ class Plan:
         own: bool = True,
     ) -> None:
         model = placement.model
-        self._copies = copies
-        for program in programs:
-            program.copies = copies
+        self.programs = tuple(programs)
+        self.count_copies(copies)
         number = {operand: i for i, operand in enumerate(model.inputs.values())}
         self._steps = [
             _Step(
@@ -75,19 +77,33 @@ class Plan:
         self._count = len(number)
         self.submits = any(program.submits for program in programs)
         self.execute: Execute = self._execute_arrays
+        self.execute_while: ExecuteWhile = self._execute_to_arrays
         if self.submits:
             self.execute = self._execute_to_arrays
         elif len(programs) == 1 and is_whole(placement):
-            self.execute = programs[0].run
+            self.execute, self.execute_while = programs[0].run, programs[0].run_while
+
+    def count_copies(self, copies: Copies) -> None:
+        """Have copies counted there from now on."""
+        self._copies = copies
+        for program in self.programs:
+            program.count_copies(copies)
 
     def execute_values(
-        self, inputs: Sequence[Value], targets: Mapping[int, Value]
+        self,
+        inputs: Sequence[Value],
+        targets: Mapping[int, Value],
+        awaited: Awaited | None = None,
     ) -> Sequence[Value]:
         """The outputs from arrays or buffers for the inputs, left where they were made.
 
         Args:
             inputs: for each model input.
             targets: arrays and buffers in which outputs are wanted, by the index of the output.
+            awaited: tells whether somebody still waits for the outputs; `None` if that is so.
+
+        Raises:
+            Abandoned: nobody waits for them any more.
         """
         values: list[Any] = [*inputs, *(None,) * (self._count - len(inputs))]
         wanted = {
@@ -95,12 +111,16 @@ class Plan:
             for index, place in targets.items()
             if isinstance(self._given[index][0], int) and not self._given[index][1]
         }
-        taken = []
+        taken: list[tuple[SegmentProgram, Submission]] = []
         for step in self._steps:
+            if awaited is not None and not awaited():
+                for program, submission in taken:
+                    call(program.name, "running", submission.event.wait)
+                raise Abandoned
             if step.program.submits:
                 taken.append(self._submit(step, values, wanted))
             else:
-                self._run(step, values, wanted)
+                self._run(step, values, wanted, awaited)
         for program, submission in taken:
             call(program.name, "running", submission.event.wait)
             program.check_rules(submission.outputs)
@@ -110,8 +130,11 @@ class Plan:
             for value, copy in found
         ]
 
-    def _execute_to_arrays(self, arrays: Sequence[Array]) -> Sequence[Array]:
-        return [self._array(value, Copied.OUTPUT) for value in self.execute_values(arrays, {})]
+    def _execute_to_arrays(
+        self, arrays: Sequence[Array], awaited: Awaited | None = None
+    ) -> Sequence[Array]:
+        made = self.execute_values(arrays, {}, awaited)
+        return [self._array(value, Copied.OUTPUT) for value in made]
 
     def _execute_arrays(self, arrays: Sequence[Array]) -> Sequence[Array]:
         values: list[Any] = [*arrays, *(None,) * (self._count - len(arrays))]
@@ -121,12 +144,22 @@ class Plan:
         found = ((values[s] if isinstance(s, int) else s, copy) for s, copy in self._given)
         return [self._copied(value) if copy else value for value, copy in found]
 
-    def _run(self, step: _Step, values: list[Any], wanted: Mapping[int | Array, Value]) -> None:
+    def _run(
+        self,
+        step: _Step,
+        values: list[Any],
+        wanted: Mapping[int | Array, Value],
+        awaited: Awaited | None,
+    ) -> None:
         """Run a program, into the caller's arrays where there are any."""
         inputs = [self._array(values[i], Copied.BETWEEN) for i in step.reads]
         places = [wanted.get(i) for i in step.writes]
+        arrays = None
         if any(isinstance(place, np.ndarray) for place in places):
             arrays = [place if isinstance(place, np.ndarray) else None for place in places]
+        if awaited is not None:
+            made = step.program.run_while(inputs, awaited, arrays)
+        elif arrays is not None:
             made = step.program.run_into(inputs, arrays)
         else:
             made = step.program.run(inputs)
@@ -134,7 +167,7 @@ class Plan:
 
     def _submit(
         self, step: _Step, values: list[Any], wanted: Mapping[int | Array, Value]
-    ) -> tuple[SegmentProgram, Any]:
+    ) -> tuple[SegmentProgram, Submission]:
         """Hand a program its inputs, and keep where its outputs will be."""
         program = step.program
         inputs = [

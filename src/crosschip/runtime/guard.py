@@ -1,8 +1,9 @@
 """The one guard around foreign code: every call into a device or its programs goes through here.
 
 Whatever a device raises becomes a `DeviceError` that begins with the device's name, and whatever it
-returns is checked before anybody relies on it. Two pass: `KeyboardInterrupt`, since it is the
-user's, and `ModelFileError`, since weights that cannot be read any more are no device's failure.
+returns is checked before anybody relies on it. Three pass: `KeyboardInterrupt`, since it is the
+user's, `ModelFileError`, since weights that cannot be read any more are no device's failure, and
+`Abandoned`, which only programs of the runtime's own raise.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from crosschip.ir.closing import Closing
 from crosschip.ir.dimension import name_of
 from crosschip.ir.types import OBJECTS, PYTHONS_TYPES
 from crosschip.runtime.copies import Copied, Copies
-from crosschip.runtime.programs import SegmentProgram
+from crosschip.runtime.programs import Abandoned, SegmentProgram
 from crosschip.runtime.shapes.policy import Way
 from crosschip.runtime.statistics import SegmentStatistics
 
@@ -95,7 +96,7 @@ def call(name: str, doing: str, function: Callable[..., T], *arguments: Any) -> 
     """
     try:
         return function(*arguments)
-    except (KeyboardInterrupt, ModelFileError):
+    except (KeyboardInterrupt, ModelFileError, Abandoned):
         raise
     except BaseException as error:  # foreign code: whatever it raises is its failure
         raise failure(name, doing, error) from error
@@ -172,7 +173,7 @@ class GuardedDevice(Closing):
         return self._told(self.device.modes)
 
     def engine_settings(self, options: Options) -> Mapping[str, str]:
-        """What the engine is told for these options; nothing if it fails to say."""
+        """The settings that the engine gets for these options; none if it fails to say."""
         return self._told(self.device.engine_settings, options)
 
     def close(self) -> None:

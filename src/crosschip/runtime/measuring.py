@@ -1,4 +1,4 @@
-"""Which of several devices runs a model fastest, by running it on each."""
+"""Find which of several devices runs a model fastest, by running it on each."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from crosschip.runtime.plain import from_plain, to_plain
 from crosschip.runtime.shapes.guessing import typical_shape, typical_sizes
 
 TURNS = 2
-"""How often each device has its turn."""
+"""The number of turns that each device has."""
 
 RUNS = 4
-"""How many runs a turn has; the first, in which the device wakes up, does not count."""
+"""The number of runs in a turn; the first, in which the device wakes up, does not count."""
 
 SECONDS = 0.5
 """The time after which a turn ends early, once one of its runs counts."""
@@ -34,7 +34,7 @@ Run = Callable[[Mapping[str, Array]], object]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How a device did.
+    """The outcome of trying a device.
 
     Attributes:
         device: its name.

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from crosschip.hal import Buffer, Event, Submission
 from crosschip.ir import Array, Dim
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.statistics import SegmentStatistics
+
+Awaited = Callable[[], bool]
+"""Tells whether somebody still waits for what a run makes."""
+
+
+class Abandoned(Exception):
+    """A run has been given up, since nobody waits for what it makes."""
 
 
 class SegmentProgram(ABC):
@@ -17,12 +24,16 @@ class SegmentProgram(ABC):
     Attributes:
         name: the device's.
         submits: whether it takes on work and goes on.
-        copies: where inputs are counted that had to be copied.
+        copies: where it is counted what had to be copied.
     """
 
     name: str
     submits: bool
     copies: Copies
+
+    def count_copies(self, copies: Copies) -> None:
+        """Have copies counted there from now on, those within the program, too."""
+        self.copies = copies
 
     @abstractmethod
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
@@ -47,6 +58,25 @@ class SegmentProgram(ABC):
             CompileError, DeviceError: as for `run`.
         """
         return self.run(inputs)
+
+    def run_while(
+        self,
+        inputs: Sequence[Array],
+        awaited: Awaited,
+        places: Sequence[Array | None] | None = None,
+    ) -> Sequence[Array]:
+        """`run`, or `run_into` if there are places, given up where it can be interrupted.
+
+        Args:
+            inputs: as for `run`.
+            awaited: is asked before each part of the run, if it has parts.
+            places: as for `run_into`.
+
+        Raises:
+            Abandoned: nobody waits for the outputs any more.
+            CompileError, DeviceError: as for `run`.
+        """
+        return self.run(inputs) if places is None else self.run_into(inputs, places)
 
     @abstractmethod
     def owns(self, buffer: Buffer) -> bool:

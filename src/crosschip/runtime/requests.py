@@ -8,7 +8,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Generator
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import CancelledError, Future, InvalidStateError
 from enum import IntEnum
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -18,13 +18,15 @@ from typing import Any
 from weakref import WeakSet, ref
 
 from crosschip.ir import DeadlineError, InputError, QueueFullError
+from crosschip.runtime.programs import Awaited
 
-Work = Callable[[], dict[str, Any]]
+Work = Callable[[Awaited], dict[str, Any]]
+"""Computes a result, as long as somebody waits for it."""
 
 logger = logging.getLogger("crosschip")
 
 _EXIT_SECONDS = 5.0
-"""How long the end of the process waits for runs that are under way."""
+"""The seconds that the end of the process waits for runs that are under way."""
 
 
 class Priority(IntEnum):
@@ -53,9 +55,13 @@ class Request(Future[dict[str, Any]]):
     """A run that has been asked for: a future of the standard library that can also be awaited.
 
     `result` raises what `CompiledModel.run` does, `DeadlineError` once its deadline has passed, and
-    `concurrent.futures.CancelledError` after `cancel`, which works until the run has begun. Who
-    waits in `result` or `exception` for a request that is next, without a timeout or a deadline,
-    runs it in the thread that waits: two changes from thread to thread cost more than many a run.
+    `concurrent.futures.CancelledError` after `cancel`. If either comes while it runs, it fails at
+    that moment; its run, which no engine can be stopped in, ends with the segment that it is in,
+    and may read inputs and write into places for outputs until then.
+
+    Who waits in `result` or `exception` for a request that is next, without a timeout or a
+    deadline, runs it in the thread that waits: two changes from thread to thread cost more than
+    many a run.
 
     Attributes:
         priority: its place among those that wait.
@@ -76,12 +82,24 @@ class Request(Future[dict[str, Any]]):
         """Tell whether the deadline has passed."""
         return self.deadline is not None and time.monotonic() > self.deadline
 
+    def is_awaited(self) -> bool:
+        """Tell whether the request has not been answered in any way."""
+        return not self.done()
+
     def cancel(self) -> bool:
-        """Take the request out of the queue; whether it was still there."""
-        if not super().cancel():
-            return False
-        self._queue.forget(self)
-        return True
+        """End the request, whether it waits or runs; `False` if it has already ended otherwise."""
+        if super().cancel():
+            self._queue.forget(self)
+        else:
+            _settle(self.set_exception, CancelledError())
+        return self.cancelled()
+
+    def cancelled(self) -> bool:
+        """Tell whether the request was ended by `cancel`."""
+        # One that ran has ended with an exception, as far as the base class knows.
+        return super().cancelled() or (
+            self.done() and isinstance(super().exception(), CancelledError)
+        )
 
     def result(self, timeout: float | None = None) -> dict[str, Any]:
         """The outputs, once the run has ended; see `concurrent.futures.Future.result`."""
@@ -90,10 +108,13 @@ class Request(Future[dict[str, Any]]):
         return super().result(timeout)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """What the run raised, once it has ended; see `concurrent.futures.Future.exception`."""
+        """The run's error, once it has ended; see `concurrent.futures.Future.exception`."""
         if timeout is None:
             self._queue.help(self)
-        return super().exception(timeout)
+        found = super().exception(timeout)
+        if isinstance(found, CancelledError):
+            raise found
+        return found
 
     def add_done_callback(self, fn: Callable[[Any], object]) -> None:
         """Have a function called with the request once it has ended, however it did.
@@ -362,7 +383,7 @@ class RequestQueue:
 def _answer(request: Request, work: Work) -> None:
     """Run a request, and tell whoever waits for it; in time, or that it was too late."""
     try:
-        result = work()
+        result = work(request.is_awaited)
     except BaseException as error:  # whatever it is, it is told
         _settle(request.set_exception, error)
     else:
@@ -373,7 +394,7 @@ def _answer(request: Request, work: Work) -> None:
 
 
 def _too_late(*, began: bool) -> DeadlineError:
-    state = "its run is left to end by itself" if began else "it was still waiting"
+    state = "its run ends with the segment that it is in" if began else "it was still waiting"
     return DeadlineError(f"the deadline has passed; {state}")
 
 

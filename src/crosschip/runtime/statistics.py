@@ -46,7 +46,7 @@ class Histogram:
             self._seconds += sum(taken)
 
     def latency(self) -> tuple[int, Latency]:
-        """How many times there were, and the figures about them."""
+        """The number of times, and the figures about them."""
         self.count()
         with self._lock:
             seen, seconds = np.cumsum(self._counts), self._seconds

@@ -64,7 +64,7 @@ def done(code: NNAdapterResultCode) -> None:
 
 
 def given(answer: tuple[NNAdapterResultCode, T | None]) -> T:
-    """What a call gives that is to succeed."""
+    """The value of a call that is to succeed."""
     code, value = answer
     done(code)
     assert value is not None

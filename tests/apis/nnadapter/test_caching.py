@@ -1,4 +1,4 @@
-"""What was compiled earlier through NNAdapter, kept in the three ways that its document names."""
+"""Models compiled earlier through NNAdapter, kept in the three ways that its document names."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def answer(
     folder: Path | None = None,
     device: str = "google_xnnpack",
 ) -> Array:
-    """What a compilation makes of numbers of both signs."""
+    """The outputs of a compilation for numbers of both signs."""
     made = begun(model, buffer, folder, device)
     done(NNAdapterCompilation_finish(made))
     (found,) = run(made, [SIGNED])

@@ -1,4 +1,4 @@
-"""What NNAdapter's functions say of handles that are none, and how they tell it."""
+"""The answers of NNAdapter's functions to handles that are none, and how they tell it."""
 
 from __future__ import annotations
 

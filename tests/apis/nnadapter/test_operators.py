@@ -42,7 +42,7 @@ CASES = {
 
 
 def defined(operator: type[Operator], arguments: Example) -> list[Array]:
-    """What an example's operator computes, as its definition says."""
+    """The outputs of an example's operator, as its definition says."""
     model = model_of(operator, arguments)
     (operation,) = model.operations
     assert isinstance(operation, Operator)

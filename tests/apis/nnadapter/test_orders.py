@@ -65,7 +65,7 @@ Answer = NNAdapterResultCode | None
 
 @dataclass
 class Program:
-    """What a program has got.
+    """The things that a program has got.
 
     Attributes:
         got: the last handle of each kind.
@@ -93,7 +93,7 @@ class Program:
 
 @dataclass
 class Account:
-    """What the document says that there is.
+    """The things that are there, according to the document.
 
     Attributes:
         counts: how many things of each kind there have been; the last has this number.
@@ -126,7 +126,7 @@ class Account:
         self.finished[kind] = False
 
     def has(self, kind: str) -> bool:
-        """Whether the last thing of a kind is there."""
+        """Tell whether the last thing of a kind is there."""
         return (kind, self.counts.get(kind, 0)) in self.live
 
     def drop(self, kind: str) -> None:
@@ -135,12 +135,12 @@ class Account:
 
     @property
     def open(self) -> bool:
-        """Whether the model can change."""
+        """Tell whether the model can change."""
         return self.has("model") and not self.finished["model"]
 
     @property
     def sound(self) -> bool:
-        """Whether the model is complete and keeps to every rule."""
+        """Tell whether the model is complete and keeps to every rule."""
         if self.ends is None:
             return False
         made = [output for _, output in self.relus]

@@ -22,7 +22,7 @@ OK, WRONG, FORBIDDEN = (
 
 @dataclass
 class Account:
-    """What is known of a model."""
+    """The known state of a model."""
 
     tensors: int = 0
     operations: int = 0

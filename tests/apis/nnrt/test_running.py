@@ -79,7 +79,7 @@ def squares(*shape: int) -> Program:
 
 
 def compilation(*shape: int) -> OH_NNCompilation:
-    """What compiles it."""
+    """A compilation of `squares`."""
     program = squares(*shape)
     made = nnrt.OH_NNCompilation_Construct(program.model)
     assert made is not None
@@ -89,7 +89,7 @@ def compilation(*shape: int) -> OH_NNCompilation:
 
 
 def executor(*shape: int) -> OH_NNExecutor:
-    """What runs it."""
+    """An executor of `squares`."""
     compiled = compilation(*shape)
     done(nnrt.OH_NNCompilation_Build(compiled))
     made = nnrt.OH_NNExecutor_Construct(compiled)

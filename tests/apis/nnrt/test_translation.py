@@ -72,7 +72,7 @@ def rebuilt(entry: Entry, model: Model, found: Expressed) -> Model:
 
 
 def defined(model: Model, arrays: Mapping[str, Array]) -> list[Array]:
-    """What an example's operator computes, as its definition says."""
+    """The outputs of an example's operator, as its definition says."""
     (operation,) = model.operations
     assert isinstance(operation, Operator)
     inputs = {operand: arrays[name] for name, operand in model.inputs.items()}

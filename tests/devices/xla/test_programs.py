@@ -78,7 +78,7 @@ def test_weights_are_on_the_chip_once(check: Checker) -> None:
 
 
 def _arrays() -> int:
-    """How many arrays of the weights' size are on chips."""
+    """The number of arrays of the weights' size on chips."""
     gc.collect()
     return sum(array.shape == WEIGHTS.shape for array in jax.live_arrays())
 

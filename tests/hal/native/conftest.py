@@ -1,4 +1,4 @@
-"""What the tests of drivers in C share: compilers, and libraries that they make."""
+"""Fixtures of the tests of drivers in C: compilers, and libraries that they make."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a case; `reason` is empty where it is right."""
+    """The outcome of a case; `reason` is empty where it is right."""
 
     case: str
     verdict: str
@@ -134,7 +134,7 @@ def _array(value: Array | TensorProto) -> Array:
 def _difference(
     found: Sequence[Array], expected: Sequence[Array], case: Case, *, values: bool
 ) -> str:
-    """What is wrong with the outputs; empty if nothing."""
+    """The fault of the outputs, in words; empty if there is none."""
     declared = [value.type.tensor_type.elem_type for value in case.model.graph.output]
     for index, (ours, theirs) in enumerate(zip(found, map(_array, expected), strict=True)):
         wanted = helper.tensor_dtype_to_np_dtype(declared[index])
@@ -147,7 +147,7 @@ def _difference(
 
 
 def _close(ours: Array, theirs: Array, case: Case) -> bool:
-    """Whether two arrays agree within the case's tolerance, or four units in the last place.
+    """Tell whether two arrays agree within the case's tolerance, or four units in the last place.
 
     The expected values were computed step by step in the output's own type, by sums and exponents
     of their own rounding: one of 16 bits is off by more than the tolerance that cases name, and
@@ -190,7 +190,7 @@ def _is_training(case: Case) -> bool:
 
 
 def _is_random(node: NodeProto) -> bool:
-    """Whether a node draws random numbers; `Dropout` does where it is told to train."""
+    """Tell whether a node draws random numbers; `Dropout` does where it is told to train."""
     return node.op_type in _RANDOM or (node.op_type == "Dropout" and len(node.input) > 2)
 
 

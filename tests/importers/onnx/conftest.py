@@ -104,7 +104,7 @@ def assert_close(found: Sequence[Array], wanted: Sequence[Array], relative: floa
 
 @pytest.fixture
 def runs() -> Callable[[Path, Sequence[Array]], tuple[Sequence[Array], Sequence[Array]]]:
-    """What the reference device and the oracle make of a model file and inputs."""
+    """The outputs of the reference device and of the oracle for a model file and inputs."""
     return lambda path, inputs: (run_reference(load(path), inputs), run_oracle(str(path), inputs))
 
 

@@ -61,7 +61,7 @@ def saved(
 
 
 def check(path: Path, *, devices: str = "onnxruntime") -> None:
-    """What crosschip makes of a file is what ONNX Runtime makes of it by itself."""
+    """Compare crosschip's output for a file with that of ONNX Runtime by itself."""
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     expected = session.run(["y"], {"x": X})[0]
     model = load(path)

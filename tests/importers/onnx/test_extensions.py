@@ -1,4 +1,4 @@
-"""What standard operators do not express stays as it is, for devices that run ONNX's own."""
+"""Operators that the standard ones do not express stay, for devices that run ONNX's own."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ CASES: dict[str, tuple[str, dict[str, NDArray[Any]], str, str]] = {
 DECLINED = {
     ("reference", "foreign domain"): "ONNX's own evaluator does not have it .*'BiasGelu'",
 }
-"""Why a device alone does not run a case."""
+"""The reasons why a device alone does not run a case."""
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -1,4 +1,4 @@
-"""What of a graph is kept, and what is refused, with a message that says where and why."""
+"""The parts of a graph that are kept, and those refused, with a message of where and why."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ OTHERS = {
     "Identity": "nothing: its output is its input",
     "Sum": "ADD, which broadcasts",
 }
-"""What becomes something else, which says the same."""
+"""The names that become something else, which says the same."""
 
 NAMES = sorted(
     (name, type_)

@@ -175,7 +175,7 @@ def same(found: dict[str, Array], expected: dict[str, Array]) -> None:
 
 
 def is_right_directly(case: Case) -> bool:
-    """Whether ONNX Runtime, by itself, gives what a case expects."""
+    """Tell whether ONNX Runtime, by itself, gives what a case expects."""
     names = [value.name for value in case.model.graph.input]
     for inputs, expected in case.data_sets:
         given = {name: np.asarray(value) for name, value in zip(names, inputs, strict=True)}
@@ -208,7 +208,7 @@ DECLINED = {
     ("reference", "categories"): "ONNX's own evaluator does not have it",
     ("reference", "one-hot"): "ONNX's own evaluator has no OneHot of strings",
 }
-"""Why a device alone does not run a graph."""
+"""The reasons why a device alone does not run a graph."""
 
 
 @pytest.mark.parametrize("name", GRAPHS)

@@ -12,7 +12,7 @@ from crosschip.ir import Array, Model
 
 
 def outputs(model: Model, inputs: Mapping[str, Array]) -> list[Array]:
-    """What the model makes of inputs, given by name."""
+    """The outputs of the model for inputs given by name."""
     model.verify()
     program = ReferenceDevice().compile(model, Options())
     return list(program.run([inputs[name] for name in model.inputs]))

@@ -51,7 +51,7 @@ class Sizes2(Paddle2Writer):
         return f"integer_{value}"
 
     def result(self, folder: Path) -> Array:
-        """What the variable `y` is."""
+        """The value of the variable `y`."""
         self.output("y")
         return image_through(load(self.save(folder)))
 
@@ -90,7 +90,7 @@ class Sizes3(Paddle3Writer):
         return self.operator("1.stack", [self.combine(numbers)], {"axis": 0}, made)
 
     def result(self, number: int, folder: Path) -> Array:
-        """What a value is."""
+        """The value of a variable."""
         self.output(number)
         return image_through(load(self.save(folder)))
 

@@ -59,7 +59,7 @@ DAMAGE: tuple[Damage, ...] = (truncated, flipped, inserted, removed, renumbered)
 
 
 def attempt(path: Path) -> bool:
-    """Whether a file is imported; any exception but ours goes through."""
+    """Tell whether a file is imported; any exception but ours goes through."""
     try:
         model = load(path)
     except Error as error:

@@ -22,7 +22,7 @@ from crosschip.importers.paddle.table import TABLE
 _ARITHMETIC = ("add", "sub", "mul", "div", "max", "min", "pow", "floordiv")
 FUSED = tuple(f"fusion_elementwise_{name}_activation" for name in _ARITHMETIC)
 BY_HAND = ("calib", "pad2d", *FUSED)
-"""What Paddle 2.6 has no kernel for; `test_handwritten` has models of it."""
+"""The operators that Paddle 2.6 has no kernel for; `test_handwritten` has models of them."""
 
 # fmt: off
 OPERATORS = (

@@ -70,7 +70,7 @@ def computed(
     quantizations: Sequence[Quantization | None] = (None, None, None),
     **settings: Any,
 ) -> Array:
-    """What the reference computes."""
+    """The output that the reference computes."""
     b = Builder()
     b.output("y", b.add(operator, *operands(b, arrays, quantizations), **settings))
     (result,) = ReferenceDevice().compile(b.build(), Options()).run(arrays)

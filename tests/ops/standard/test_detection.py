@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run(operator: type[Operator], inputs: dict[str, Array], **settings: Any) -> list[Array]:
-    """What the reference computes."""
+    """The outputs that the reference computes."""
     b = Builder()
     operands: dict[str, Any] = {
         name: b.input(name, TensorType(ElementType.of(array.dtype), array.shape))

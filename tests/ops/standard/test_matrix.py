@@ -90,7 +90,7 @@ def test_determinants_of_large_matrices(check: Checker) -> None:
 
 
 def decomposed(x: Array) -> Array:
-    """What the reference computes of the operator's decomposition."""
+    """The reference's output of the operator's decomposition."""
     b = Builder()
     input = b.input("x", TensorType(FLOAT32, x.shape))
     operation = Det("det", (input,))

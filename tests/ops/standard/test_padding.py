@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def source(place: int, size: int, mode: PadMode) -> int:
-    """Which element of an axis stands at a place before or after it; step by step."""
+    """The element of an axis that stands at a place before or after it; step by step."""
     if mode is PadMode.WRAP:
         return place % size
     while not 0 <= place < size:

@@ -111,7 +111,7 @@ class Numbers:
     def total(
         self, gate: int, unit: int, x: Sequence[float], h: Sequence[float], more: float = 0
     ) -> float:
-        """What goes into the function of a gate, for one of the hidden values."""
+        """The input of the function of a gate, for one of the hidden values."""
         row = gate * HIDDEN + unit
         value = self.bias[row] + self.bias[len(self.w) + row] + more
         value += sum(a * b for a, b in zip(self.w[row], x, strict=True))
@@ -257,7 +257,7 @@ def both_ways(operation: Recurrent, b: Builder, arrays: Sequence[Array]) -> list
 
 @pytest.mark.parametrize("operator", [RNN, GRU, LSTM], ids=lambda o: o.type)
 def test_weights_whose_sizes_are_open(operator: type[Recurrent]) -> None:
-    """What the hidden values are many of, one tensor need say."""
+    """One tensor need say the number of hidden values, and no other."""
     x, weight, recurrence_weight, bias = weights(operator)
     b = Builder()
     operands = [

@@ -139,7 +139,7 @@ IN_DOUBLES: dict[type[Operator], tuple[Function, float, float]] = {
     Sigmoid: (scipy.special.expit, -87, np.inf),
     Softsign: (lambda x: x / (1 + abs(x)), -np.inf, 1e38),
 }
-"""What float64 says of these on an interval; beyond it, the float32 result may be any."""
+"""The functions in float64, each on an interval; beyond it, the float32 result may be any."""
 
 MAGNITUDES = np.geomspace(1e-30, 1e38, 400)
 EVERYWHERE = np.concatenate([-MAGNITUDES, [0], MAGNITUDES, np.linspace(-3, 3, 121)])
@@ -162,7 +162,7 @@ def test_decompositions_keep_what_is_no_number(operator: type[Operator]) -> None
 
 
 def decomposed(operator: type[Operator], array: Array) -> Array:
-    """What the core operators compute in the place of an operator."""
+    """The result of the core operators in the place of an operator."""
 
     def supports(operation: Operation) -> Support:
         assert isinstance(operation, Operator)

@@ -93,7 +93,7 @@ class Translator:
             self.values[operand] = result
 
     def value(self, operand: NNAdapterOperand) -> Operand:
-        """What stands for an operand in the model."""
+        """The operand of the model that stands for one of NNAdapter's."""
         found = self.values.get(operand)
         if found is None:
             if operand.value is None:

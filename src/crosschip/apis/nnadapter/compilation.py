@@ -28,7 +28,7 @@ logger = logging.getLogger("crosschip.nnadapter")
 
 
 class Compiled(NamedTuple):
-    """What has been compiled.
+    """The result of a compilation.
 
     Attributes:
         model: what runs.
@@ -184,7 +184,7 @@ def _kept(token: str, buffer: Any, folder: str) -> tuple[str, bytes | str | None
 def _loaded(
     token: str, kept: bytes | str | None, context: NNAdapterContext
 ) -> CompiledModel | None:
-    """What was compiled earlier; `None` if nothing is kept.
+    """The model that was compiled earlier; `None` if nothing is kept.
 
     Raises:
         Error: it is not there, is damaged, or was compiled for other devices.
@@ -202,10 +202,10 @@ def _loaded(
 
 
 def finished(compilation: NNAdapterCompilation) -> Compiled:
-    """What has been compiled.
+    """The result of a compilation.
 
     Raises:
-        Failure: it has not, or is no such handle.
+        Failure: it has not been finished, or is no such handle.
     """
     own = live(compilation, NNAdapterCompilation)
     if own.compiled is None:

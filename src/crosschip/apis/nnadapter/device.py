@@ -40,7 +40,7 @@ _KINDS: Mapping[Kind, NNAdapterDeviceCode] = {
 
 
 class Facts(NamedTuple):
-    """What a device says of itself.
+    """A device's description of itself.
 
     Attributes:
         vendor: who makes it.
@@ -129,7 +129,7 @@ def NNAdapterDevice_getVersion(device: NNAdapterDevice) -> int:
 
 @cache
 def _facts(name: str) -> Facts:
-    """What a device says of itself; asked for once in a process, unless it fails."""
+    """A device's description of itself; asked for once in a process, unless it fails."""
     with open_device(name) as device:
         return Facts(device.vendor, _KINDS[device.kind], number_of(device.version))
 

@@ -12,7 +12,7 @@ NNADAPTER_MAX_SIZE_OF_DYNAMIC_DIMENSIONS = 8
 
 
 class NNAdapterResultCode(IntEnum):
-    """What every function returns, alone or first."""
+    """The code that every function returns, alone or first."""
 
     NNADAPTER_NO_ERROR = 0
     NNADAPTER_OUT_OF_MEMORY = 1
@@ -59,7 +59,7 @@ class NNAdapterOperandLayoutCode(IntEnum):
 
 
 class NNAdapterOperandLifetimeCode(IntEnum):
-    """Where the elements of an operand come from; set by the functions, not by the caller."""
+    """The source of an operand's elements; set by the functions, not by the caller."""
 
     NNADAPTER_TEMPORARY_VARIABLE = 0
     NNADAPTER_TEMPORARY_SHAPE = 1

@@ -1,4 +1,4 @@
-"""What a program builds: a model of operands and operations."""
+"""The model that a program builds, of operands and operations."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class NNAdapterOperand(Handle):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The operand's name in messages."""
         return f"operand_{self.index}"
 
 
@@ -97,7 +97,7 @@ class NNAdapterOperation(Handle):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The operation's name in messages."""
         return f"{self.code.name.removeprefix('NNADAPTER_').lower()}_{self.index}"
 
 

@@ -158,7 +158,7 @@ def NNAdapterModel_finish(model: NNAdapterModel) -> None:
 def NNAdapterModel_getSupportedOperations(
     model: NNAdapterModel, context: NNAdapterContext
 ) -> list[bool]:
-    """Whether one of a context's devices runs an operation, for each as they were added."""
+    """Tell of each operation, in the order added, whether one of a context's devices runs it."""
     own = live(model, NNAdapterModel)
     devices = live(context, NNAdapterContext)
     if own.finished is None:

@@ -120,7 +120,7 @@ def OH_NNCompilation_ConstructWithOfflineModelBuffer(modelBuffer: Any) -> OH_NNC
 
 @returns_value
 def OH_NNCompilation_ExportCacheToBuffer(compilation: OH_NNCompilation) -> bytes:
-    """What has been compiled, to be imported later."""
+    """Return what has been compiled as bytes, to be imported later."""
     own = live(compilation, OH_NNCompilation)
     if own.built is None:
         raise invalid("the compilation has not been built")

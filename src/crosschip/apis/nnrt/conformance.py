@@ -1,4 +1,4 @@
-"""Whose behaviour holds where NNRt's document and its source differ."""
+"""The choice of whose behaviour holds where NNRt's document and its source differ."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def set_conformance(conformance: Conformance | None) -> None:
 
 
 def as_reference() -> bool:
-    """Whether the source's behaviour holds."""
+    """Tell whether the source's behaviour holds."""
     if _chosen is not None:
         return _chosen is Conformance.REFERENCE
     return os.environ.get("OH_NN_CONFORMANCE") == Conformance.REFERENCE.value

@@ -52,7 +52,7 @@ class NN_TensorDesc(Handle):
 
     @property
     def size(self) -> int:
-        """How many bytes the elements take; 0 if that is open."""
+        """The number of bytes that the elements take; 0 if that is open."""
         shape = self.shape or ()
         if any(size < 0 for size in shape) or not self.data_type:
             return 0
@@ -60,7 +60,7 @@ class NN_TensorDesc(Handle):
 
 
 class NN_QuantParam(Handle):
-    """How the integers of a tensor stand for reals.
+    """The parameters by which the integers of a tensor stand for reals.
 
     Attributes:
         scales: the scales; one, or one for each channel.
@@ -178,13 +178,13 @@ def OH_NNTensorDesc_GetFormat(tensorDesc: NN_TensorDesc) -> OH_NN_Format:
 
 @returns_value
 def OH_NNTensorDesc_GetElementCount(tensorDesc: NN_TensorDesc) -> int:
-    """How many elements there are; `OH_NN_DYNAMIC_SHAPE` if that is open."""
+    """The number of elements; `OH_NN_DYNAMIC_SHAPE` if that is open."""
     return math.prod(_known(tensorDesc))
 
 
 @returns_value
 def OH_NNTensorDesc_GetByteSize(tensorDesc: NN_TensorDesc) -> int:
-    """How many bytes the elements take.
+    """The number of bytes that the elements take.
 
     `OH_NN_DYNAMIC_SHAPE` if that is open; as the source has it, it succeeds with 0.
     """

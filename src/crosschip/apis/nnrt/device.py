@@ -26,7 +26,7 @@ def OH_NNDevice_GetAllDevicesID() -> list[int]:
 
 @returns_value
 def OH_NNDevice_GetName(deviceID: int) -> str:
-    """What crosschip calls a device."""
+    """The name that crosschip gives a device."""
     try:
         return name_of(deviceID)
     except Failure as error:
@@ -50,7 +50,7 @@ def devices() -> dict[int, str]:
 
 
 def name_of(number: int) -> str:
-    """What crosschip calls a device; 0 stands for the first.
+    """The name that crosschip gives a device; 0 stands for the first.
 
     Raises:
         Failure: there is none of that number.

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class OH_NN_PerformanceMode(IntEnum):
-    """How much a device gives for speed."""
+    """The effort that a device makes for speed."""
 
     OH_NN_PERFORMANCE_NONE = 0
     OH_NN_PERFORMANCE_LOW = 1
@@ -25,7 +25,7 @@ class OH_NN_Priority(IntEnum):
 
 
 class OH_NN_ReturnCode(IntEnum):
-    """What every function returns, alone or first."""
+    """The code that every function returns, alone or first."""
 
     OH_NN_SUCCESS = 0
     OH_NN_FAILED = 1
@@ -202,7 +202,7 @@ class OH_NN_OperationType(IntEnum):
 
 
 class OH_NN_TensorType(IntEnum):
-    """What a tensor is for: data, or a parameter of an operator."""
+    """The purpose of a tensor: data, or a parameter of an operator."""
 
     OH_NN_TENSOR = 0
     OH_NN_ADD_ACTIVATIONTYPE = 1

@@ -36,7 +36,7 @@ _MOST_SIZE = 2**31 - 1
 
 
 class OH_NNExecutor(Handle):
-    """What runs a compiled model.
+    """An executor, which runs a compiled model.
 
     Attributes:
         built: the compiled model.

@@ -1,4 +1,4 @@
-"""What a program builds: a model of tensors and operations, and what it becomes."""
+"""The model that a program builds, of tensors and operations, and what it becomes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Tensor:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The tensor's name in messages."""
         return f"tensor_{self.index}"
 
     @property

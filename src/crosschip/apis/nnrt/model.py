@@ -175,7 +175,7 @@ def OH_NNModel_Finish(model: OH_NNModel) -> None:
 
 @returns_value
 def OH_NNModel_GetAvailableOperations(model: OH_NNModel, deviceID: int) -> list[bool]:
-    """Whether a device runs an operation, for each as they were added."""
+    """Tell of each operation, in the order added, whether a device runs it."""
     own = live(model, OH_NNModel)
     if own.finished is None:
         raise forbidden("the model has not been finished")

@@ -116,13 +116,13 @@ def OH_NNTensor_GetFd(tensor: NN_Tensor) -> int:
 
 @returns_value
 def OH_NNTensor_GetSize(tensor: NN_Tensor) -> int:
-    """How many bytes of the file may be used."""
+    """The number of bytes of the file that may be used."""
     return live(tensor, NN_Tensor).size
 
 
 @returns_value
 def OH_NNTensor_GetOffset(tensor: NN_Tensor) -> int:
-    """Where in the file the elements begin."""
+    """The place in the file where the elements begin, in bytes."""
     return live(tensor, NN_Tensor).offset
 
 

@@ -62,5 +62,5 @@ class OH_NN_Memory:
 
     @property
     def length(self) -> int:
-        """How many bytes there are."""
+        """The number of bytes."""
         return len(self.data)

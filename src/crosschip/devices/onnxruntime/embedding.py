@@ -81,7 +81,7 @@ def embed(graph: Graph, operation: Extension, payload: ModelProto) -> Sequence[s
 
 
 def survives_writing(payload: ModelProto) -> bool:
-    """Whether ONNX Runtime reads what it writes of a model when it has optimized that.
+    """Tell whether ONNX Runtime reads what it writes of a model when it has optimized that.
 
     It does not where nodes hold graphs, or where constants are strings.
     """
@@ -97,7 +97,7 @@ def survives_writing(payload: ModelProto) -> bool:
 
 
 def is_precise(payload: ModelProto) -> bool:
-    """Whether ONNX Runtime can be asked for products of integers that never saturate.
+    """Tell whether ONNX Runtime can be asked for products of integers that never saturate.
 
     Asked for that, it makes a `QGemm` of int8 one of int8 and uint8, which it does not have.
     """

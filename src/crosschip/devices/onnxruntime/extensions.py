@@ -20,7 +20,7 @@ _SILENT = 4
 
 
 def supports(operation: Extension) -> Support:
-    """Whether ONNX Runtime takes an operation, as far as its version of the operators says."""
+    """Tell whether ONNX Runtime takes an operation, as far as its version of the operators says."""
     if operation.framework != FRAMEWORK:
         return Support.no(operation, "", "is not an operation of ONNX", Rule.OPERATOR)
     payload = ModelProto.FromString(operation.payload)
@@ -64,12 +64,12 @@ def _target(proto: ModelProto) -> int:
 
 
 def _joins(proto: ModelProto) -> bool:
-    """Whether a model can be part of the graphs that converters write."""
+    """Tell whether a model can be part of the graphs that converters write."""
     return _means_the_same(proto, OPSET)
 
 
 def _means_the_same(proto: ModelProto, opset: int) -> bool:
-    """Whether a model means the same where its standard operators are read in another version.
+    """Tell whether a model means the same with its standard operators read in another version.
 
     ONNX Runtime reads the nodes of functions in the version of the model around them.
     """
@@ -130,7 +130,7 @@ def _opset(proto: ModelProto | FunctionProto) -> int:
 
 
 def _is_same(node: NodeProto, opset: int, other: int) -> bool:
-    """Whether two versions of the operators mean the same by a node."""
+    """Tell whether two versions of the operators mean the same by a node."""
     if node.domain not in _STANDARD_DOMAINS:
         return True
     try:
@@ -141,7 +141,7 @@ def _is_same(node: NodeProto, opset: int, other: int) -> bool:
 
 
 def _loses_strings(proto: ModelProto) -> bool:
-    """Whether a node gathers rows of strings, of which ONNX Runtime keeps the first elements.
+    """Tell whether a node gathers rows of strings, of which ONNX Runtime keeps the first elements.
 
     In a model with strings, what a node gathers from is taken for strings if it is not known.
     """

@@ -1,4 +1,4 @@
-"""What ONNX Runtime says when it fails."""
+"""The errors that tell of ONNX Runtime's failures, in its own words."""
 
 from __future__ import annotations
 

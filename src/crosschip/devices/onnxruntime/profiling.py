@@ -19,11 +19,11 @@ from crosschip.hal.profiling import computes_data
 from crosschip.ir import Array, ControlFlow, If, Model, Operation
 
 _VALUE = re.compile(r"value\d+|extension\d+")
-"""What our names of values begin with, which ONNX Runtime's names of new nodes have in them."""
+"""The beginnings of our names of values, which ONNX Runtime's names of new nodes have in them."""
 _CONVERSION = "Reorder"
-"""What the types of nodes begin with that bring values into another layout."""
+"""The beginning of the types of nodes that bring values into another layout."""
 _FAR = 10
-"""How many nodes in a row, at most, have names of ONNX Runtime's own."""
+"""The most nodes in a row that have names of ONNX Runtime's own."""
 _KERNEL = "_kernel_time"
 _WITH_GRAPHS = ("If", "Loop", "Scan", "SequenceMap")
 
@@ -68,7 +68,7 @@ class Nodes:
         return {name: tuple(members) for name, members in fused.members.items()}
 
     def _maker(self, name: str) -> _Maker | None:
-        """What made the values that a node is named after, or makes, or in the end reads."""
+        """The maker of the values that a node is named after, or makes, or in the end reads."""
         for _ in range(_FAR):
             node = self._nodes.get(name, NodeProto())
             for value in (*_VALUE.findall(name)[-1:], *_VALUE.findall(" ".join(node.output))):

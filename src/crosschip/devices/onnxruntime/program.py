@@ -254,10 +254,10 @@ def _onnx_model(model: Model, payloads: Payloads) -> OnnxModel:
 
 
 def _unproven(model: Model) -> Sequence[Operand]:
-    """What stays inside the model, is made by an extension operation, and read by another kind.
+    """The operands inside the model that extensions make and operations of other kinds read.
 
-    Nothing but the model's file vouches for its shape, on which the conversion of what reads it
-    relies: it is an output, too, so that it can be checked.
+    Nothing but the model's file vouches for their shapes, on which the conversion of what reads
+    them relies: they are outputs, too, so that they can be checked.
     """
     outputs = set(model.outputs.values())
     read = {

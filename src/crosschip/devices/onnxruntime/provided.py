@@ -87,7 +87,7 @@ def provided(
 
 
 def _chips(provider: Provider) -> Sequence[Any]:
-    """What ONNX Runtime calls the devices of a plug-in, which it loads if that is not done.
+    """ONNX Runtime's objects for the devices of a plug-in, which it loads if that is not done.
 
     Raises:
         DeviceError: the plug-in does not load, or finds no chip.

@@ -47,7 +47,7 @@ class Provider:
 
     @property
     def installed(self) -> bool:
-        """Whether it is there, as far as that shows without importing ONNX Runtime."""
+        """Tell whether it is there, as far as that shows without importing ONNX Runtime."""
         engine = sys.modules.get("onnxruntime")
         if engine is not None and self.name in engine.get_available_providers():
             return True
@@ -59,7 +59,7 @@ class Provider:
 
     @property
     def problem(self) -> str:
-        """What speaks against using it here; empty if nothing does."""
+        """The reason against using it here; empty if there is none."""
         if self.driver and sys.platform == "linux" and not any(Path("/").glob(self.driver)):
             return f"its driver is not installed: there is no /{self.driver}"
         for name, value in self.environment.items():

@@ -22,7 +22,7 @@ from crosschip.hal.onnx.model import EXTERNAL_BYTES, OnnxModel, aligned
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How sessions are made.
+    """The settings that sessions are made with.
 
     Attributes:
         threads: how many threads a run may use; `None` for one a processor core.

@@ -19,12 +19,12 @@ _FOREIGN = ("tensor(bfloat16)", "tensor(float8")
 
 
 def all_known(arguments: Iterable[NodeArg]) -> bool:
-    """Whether all elements of inputs or outputs of a session are of types that NumPy itself has."""
+    """Tell whether NumPy itself has the types of all elements of a session's inputs or outputs."""
     return not any(name in value.type for value in arguments for name in _FOREIGN)
 
 
 def is_tensor(argument: NodeArg) -> bool:
-    """Whether an input or output is a tensor."""
+    """Tell whether an input or output is a tensor."""
     return bool(argument.type.startswith("tensor("))
 
 

@@ -57,7 +57,7 @@ class Graph:
         self._note_sizes(self._inputs)
 
     def __getitem__(self, operand: Operand) -> Value:
-        """What stands for an operand; a constant is added when first asked for."""
+        """The value that stands for an operand; a constant is added when first asked for."""
         value = self._values.get(operand)
         if value is None:
             elements = operand.value

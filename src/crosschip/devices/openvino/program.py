@@ -117,7 +117,7 @@ class Engine:
         return OpenVinoProfiler(program, layers.executed(compiled), program.mean_seconds)
 
     def modes(self) -> Mapping[Performance, Mapping[str, Any]]:
-        """What the processor is told for a performance mode; other chips have no such settings.
+        """The processor's settings for each performance mode; other chips have none.
 
         Kinds of cores that a processor does not have are disregarded.
         """

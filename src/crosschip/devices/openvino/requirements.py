@@ -1,4 +1,4 @@
-"""What must hold of the values in a run for OpenVINO to compute what the operators mean.
+"""The conditions on the values in a run for OpenVINO to compute what the operators mean.
 
 Where an operator's definition refuses a value, an index out of range say, OpenVINO may read foreign
 memory or make something up. What arrives with an input is checked before a run. Of what comes about
@@ -80,7 +80,7 @@ class Requirements:
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Requirements:
-        """What `to_bytes` gave.
+        """Read what `to_bytes` gave.
 
         Raises:
             ValueError, TypeError, KeyError: it is something else.

@@ -1,4 +1,4 @@
-"""Where the chip, or its compiler, departs from the operators' definitions."""
+"""The departures of the chip, or of its compiler, from the operators' definitions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _is_integer(operand: Operand) -> bool:
 def _indices(
     op: Gather | GatherElements | GatherND | ScatterElements | ScatterND,
 ) -> Refusal | None:
-    """What an index counts from the end, and what is beyond it, is passed over in silence."""
+    """Indices that count from the end, or are beyond it, are passed over in silence."""
     indices = op.indices.value
     if indices is None:
         return Refusal("indices", "must be known not to be negative, or too large", Rule.SHAPE)

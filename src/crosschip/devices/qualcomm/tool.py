@@ -19,14 +19,14 @@ _ERRORS = 3
 
 
 class _Loaded:
-    """What `run` runs."""
+    """The session that `run` runs, and the names of its inputs."""
 
     session: Any = None
     inputs: Sequence[str] = ()
 
 
 def about() -> Mapping[str, Any]:
-    """What the tool calls itself."""
+    """The tool's description of itself."""
     return {"version": f"{onnxruntime_qnn.__version__} (onnxruntime {onnxruntime.__version__})"}
 
 

@@ -1,4 +1,4 @@
-"""Where the compiler, or its simulator, departs from the operators' definitions.
+"""The departures of the compiler, or of its simulator, from the operators' definitions.
 
 Each rule names the smallest case that was seen to be wrong with version 2.5.0.
 """
@@ -66,7 +66,7 @@ def _bounds(op: Clip) -> Refusal | None:
 
 
 def _steps(operation: Operation) -> Refusal | None:
-    """What is quantized may be a step off, and here that is more.
+    """Quantized values may be a step off, and here that is more.
 
     33 for 34 as an integer, the other answer of a comparison, e to the power of 5.1 for 5.
     """
@@ -96,7 +96,7 @@ def _scales(operation: Operation) -> Refusal | None:
 
 
 def _computed(operation: Operation) -> list[tuple[str, Operand]]:
-    """What an operation reads and makes that is no constant, with the slots."""
+    """The operands that an operation reads and makes, but for constants, with the slots."""
     slots = operation.filled() if isinstance(operation, Operator) else ()
     read = [(slot.name, operand) for slot, operand in slots if not operand.is_constant]
     return [*read, *(("output", output) for output in operation.outputs)]

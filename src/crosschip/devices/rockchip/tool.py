@@ -31,14 +31,14 @@ os.environ["TQDM_DISABLE"] = "1"  # progress bars, where it says why it refuses 
 
 
 class _Loaded:
-    """What `run` runs: the toolkit's object, and the types of the model's outputs."""
+    """The toolkit's object that `run` runs, and the types of the model's outputs."""
 
     rknn: Any = None
     types: Sequence[Any] = ()
 
 
 def about() -> Mapping[str, Any]:
-    """What the tool calls itself, and what runs the programs."""
+    """The tool's description of itself, and of what runs the programs."""
     _toolkit()
     lite = f", rknn-toolkit-lite2 {version('rknn-toolkit-lite2')}" if _has_chip() else ""
     return {"version": version("rknn-toolkit2") + lite}
@@ -145,7 +145,7 @@ def _toolkit() -> Any:
 
 
 def _has_chip() -> bool:
-    """Whether the machine has a chip of Rockchip's, and what runs programs on it."""
+    """Tell whether the machine has a chip of Rockchip's, with what runs programs on it."""
     tree = Path("/proc/device-tree/compatible")
     return find_spec("rknnlite") is not None and tree.exists() and b"rockchip," in tree.read_bytes()
 

@@ -35,7 +35,7 @@ def chips() -> Sequence[Instance]:
 
 
 def _gpus() -> Iterator[str]:
-    """What each GPU of NVIDIA's is called, in the order of their numbers."""
+    """The name of each GPU of NVIDIA's, in the order of their numbers."""
     if not any(find_spec(package) for package in _CUDA):
         return
     numbers = sorted(int(node.name[6:]) for node in Path("/dev").glob("nvidia[0-9]*"))

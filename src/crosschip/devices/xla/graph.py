@@ -24,7 +24,7 @@ EXACT = lax.Precision.HIGHEST
 """Products of float32 are products of float32: without it, GPUs and TPUs round the factors."""
 
 LAST = (0, 3, 1, 2)
-"""Where the axes of an image are when the channels come last: axis 1 is axis 3, and so on."""
+"""The places of an image's axes when the channels come last: axis 1 is axis 3, and so on."""
 
 _NARROW: dict[Precision, Any] = {
     Precision.BFLOAT16: jnp.bfloat16,
@@ -41,7 +41,7 @@ class ChannelsLast:
 
 
 class Graph:
-    """What a model computes, while JAX traces it; knows the value of each operand.
+    """The computation of a model while JAX traces it; knows the value of each operand.
 
     Args:
         values: those of inputs and large constants.
@@ -93,7 +93,7 @@ class Graph:
         return value
 
     def is_last(self, operand: Operand) -> bool:
-        """Whether an operand is there with its channels last, and in no other order."""
+        """Tell whether an operand is there with its channels last, and in no other order."""
         return operand in self._last and operand not in self._values
 
     def filters(self, operand: Operand) -> Value:

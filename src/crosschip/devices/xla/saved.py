@@ -22,7 +22,7 @@ def write(rules: Sequence[str], executable: bytes) -> bytes:
 
 
 def read(saved: bytes) -> tuple[list[str], bytes]:
-    """What `write` was given.
+    """Read what `write` was given.
 
     Raises:
         ValueError, TypeError, struct.error: they are other bytes.

@@ -1,4 +1,4 @@
-"""Which operations the device runs."""
+"""The operations that the device runs."""
 
 from __future__ import annotations
 

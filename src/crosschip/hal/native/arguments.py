@@ -13,7 +13,7 @@ from crosschip.hal.native.memory import NativeBuffer
 from crosschip.ir import Array, DeviceError, ElementType, Model
 
 Place = Array | NativeBuffer
-"""Where a tensor is: on the host, or in the driver's memory."""
+"""The place of a tensor: on the host, or in the driver's memory."""
 
 
 class Arguments:
@@ -58,7 +58,7 @@ class Arguments:
                 self._fill(argument, given)
 
     def results(self) -> list[Place]:
-        """Where the outputs are, after the run.
+        """The places of the outputs, after the run.
 
         Raises:
             DeviceError: the driver has not asked for the memory of one.

@@ -45,7 +45,7 @@ class NativeBuffer(Buffer):
 
     @property
     def memory(self) -> Any:
-        """What the driver knows it by.
+        """The handle by which the driver knows it.
 
         Raises:
             DeviceError: the device is closed.

@@ -108,7 +108,7 @@ class SubmittingProgram(NativeProgram):
         return Submission(made, done)
 
     def _target(self, type_: TensorType, given: Buffer | None) -> Buffer | None:
-        """Where an output goes, if its sizes are known."""
+        """The memory that an output goes to, if its sizes are known."""
         shape = type_.static_shape
         return (
             self._allocate(type_.element_type, shape)

@@ -14,7 +14,7 @@ from crosschip.ir import ControlFlow, If, Loop, Model, Operand, Operation, Scan
 
 
 def supports(operation: Operation) -> Support:
-    """Whether there is a converter for an operation, and for all in the models that it holds."""
+    """Tell whether an operation has a converter, and so have all in the models that it holds."""
     if not isinstance(operation, ControlFlow):
         return converters.supports(operation)
     for role, body in zip(operation.roles, operation.bodies, strict=True):

@@ -188,12 +188,12 @@ class Graph:
         return self._imports.setdefault(domain, version)
 
     def new_prefix(self) -> str:
-        """What names may begin with that no other name begins with."""
+        """A beginning for names that no other name begins with."""
         self._prefixes += 1
         return f"extension{self._prefixes - 1}."
 
     def _label(self, name: str) -> str:
-        """What the engine's messages call a node."""
+        """The name of a node in the engine's messages."""
         return f"{self.label if self.label.isprintable() else ascii(self.label)}.{name}"
 
     def _value_info(self, name: str, operand: Operand) -> onnx.ValueInfoProto:

@@ -47,5 +47,5 @@ class OnnxModel:
 
 
 def aligned(size: int) -> int:
-    """How many bytes a constant takes with what lies behind it."""
+    """The number of bytes that a constant takes, with the padding behind it."""
     return size + -size % _ALIGNMENT

@@ -122,7 +122,7 @@ def fingerprint(model: Model, dialect: Dialect) -> str:
 
 
 def unwritable(model: Model, dialect: Dialect) -> str:
-    """What a dialect lacks for a model of operations that can be written; empty if nothing."""
+    """Say what a dialect lacks for a model of operations that can be written; empty if nothing."""
     written = _write(_Outline(boundary(model.inputs.values(), dialect)), model, dialect)
     proto = onnx.ModelProto.FromString(written.model.proto)
     if dialect.operators is not None:
@@ -133,7 +133,7 @@ def unwritable(model: Model, dialect: Dialect) -> str:
 
 
 def _newer(proto: onnx.ModelProto, opset: int) -> str:
-    """What an opset does not have of the operators of a model; empty if it has all."""
+    """Say what an opset does not have of the operators of a model; empty if it has all."""
     for node in proto.graph.node:
         try:
             schema = defs.get_schema(node.op_type, opset, "")

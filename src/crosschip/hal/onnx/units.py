@@ -50,7 +50,7 @@ def units(model: Model) -> list[Unit]:
 
 
 def computes_float32(operation: Operation) -> bool:
-    """Whether an operation reads or makes float32 tensors, other than to convert them."""
+    """Tell whether an operation reads or makes float32 tensors, other than to convert them."""
     return not isinstance(operation, Quantize | Dequantize) and any(
         map(_is_float32, _all(operation))
     )

@@ -1,4 +1,4 @@
-"""What a compiler was found to take and to refuse, kept in the cache folder.
+"""The answers of compilers, which take or refuse parts of models, kept in the cache folder.
 
 A file a compiler and version, `answers/NAME.jsonl`; a line an answer: `["fingerprint", "why not"]`,
 where nothing speaks against it an empty reason. Lines are only appended, so that any number of
@@ -42,7 +42,7 @@ class Answers:
                             self._known[key] = why
 
     def get(self, fingerprint: str) -> str | None:
-        """Why something is refused, empty if it is not; `None` if nobody has asked yet."""
+        """The reason why something is refused, empty if it is not; `None` if nobody asked yet."""
         return self._known.get(fingerprint)
 
     def learn(self, answers: Mapping[str, str]) -> None:
@@ -58,7 +58,7 @@ class Answers:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether nobody else can write to a folder."""
+    """Tell whether nobody else can write to a folder."""
     about = folder.stat()
     if not hasattr(os, "geteuid"):
         return True

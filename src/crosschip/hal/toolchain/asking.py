@@ -24,7 +24,7 @@ class Asking:
         self._refusal = refusal
 
     def reasons(self, parts: Sequence[Model]) -> list[str]:
-        """Why the compiler refuses each part; empty for those that it takes."""
+        """The reason why the compiler refuses each part; empty for those that it takes."""
         return [self._reason(part) for part in parts]
 
     def _reason(self, part: Model) -> str:

@@ -145,7 +145,7 @@ class Toolchain(Device):
         return converters.operators
 
     def settings(self, options: Options, *, quantized: bool) -> Mapping[str, Any]:
-        """What the tool is told, as JSON can say it; the same for the same properties and options.
+        """The tool's settings, as JSON can say them; the same for the same properties and options.
 
         Args:
             options: how to compile.
@@ -161,7 +161,7 @@ class Toolchain(Device):
         """Change a model to one that means the same, where the tool compiles what it is wrongly."""
 
     def complaint(self, told: str) -> str:
-        """What speaks of refusals in what the tool said, the reason first.
+        """The part of what the tool said that speaks of refusals, the reason first.
 
         Args:
             told: the error that it raised, and below that all that it printed.
@@ -282,7 +282,7 @@ class Toolchain(Device):
     def _ask(
         self, model: Model, parts: Sequence[Sequence[Operation]], options: Options
     ) -> Sequence[str]:
-        """Why each part is refused, empty if it is not."""
+        """The reason why each part is refused, empty if it is not."""
         models = [part_of(model, part) for part in parts]
         return Asking(
             self.dialect,
@@ -291,7 +291,7 @@ class Toolchain(Device):
         ).reasons(models)
 
     def _refusals(self, model: Model, options: Options) -> str:
-        """Why the tool refuses a model, empty if it does not."""
+        """The reason why the tool refuses a model, empty if it does not."""
         with tempfile.TemporaryDirectory(prefix="crosschip-") as folder:
             written = self._written(model)
             written.model.store(Path(folder, "model.onnx"))
@@ -369,7 +369,7 @@ class Toolchain(Device):
         return Worker(self.name, self.script, self._python, folder)
 
     def _asked(self, function: str, *arguments: Any) -> Any:
-        """What a function of the tool returns, in a process for such questions."""
+        """The result of a function of the tool, in a process for such questions."""
         if self._worker is None or not self._worker.alive:
             if self._worker is not None:
                 self._worker.close()

@@ -106,7 +106,7 @@ class Worker(Closing):
 
     @property
     def alive(self) -> bool:
-        """Whether the process has not ended."""
+        """Tell whether the process is alive."""
         return self._process.poll() is None
 
     def call(

@@ -118,7 +118,7 @@ def place(number: int, node: NodeProto) -> str:
 
 
 REFUSALS = (UnsupportedError, ComputedParameter, ModelError, ModelFileError)
-"""What is raised where something breaks a rule or cannot be expressed."""
+"""The errors raised where something breaks a rule or cannot be expressed."""
 
 
 def at(place: str, error: Exception) -> ModelFileError | UnsupportedError:

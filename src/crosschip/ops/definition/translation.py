@@ -104,7 +104,7 @@ class Expressed(NamedTuple):
 
 
 class Rule:
-    """What an operand of another system's operator, or what no operand tells, is to a slot.
+    """The relation of a slot to an operand of another system's operator, or to what none tells.
 
     Attributes:
         slot: the slot that it fills; of one that is about outputs, empty.
@@ -277,7 +277,7 @@ class Row:
 
     @property
     def text(self) -> str:
-        """What is done beyond passing operands on, for documentation; empty if nothing."""
+        """The work beyond passing operands on, for documentation; empty if there is none."""
         texts = [rule.text for rule in (*self.operands, *self.given) if rule.text]
         return "; ".join(dict.fromkeys(texts))
 

@@ -37,6 +37,22 @@ examples(
         ),
         shape=(8, 10),
     ),
+    example(
+        input=random(
+            1,
+            2,
+            4,
+            5,
+            dtype=ElementType.UINT8,
+            low=0,
+            high=256,
+            quantization=Quantization((0.05,), (100,)),
+        ),
+        shape=(3, 4),
+        align_mode=5,
+        roi=(-0.2, -0.3, 0.7, 1.1),
+        extrapolation_value=2.0,
+    ),
 )
 
 examples(

@@ -39,7 +39,7 @@ from crosschip.ops.standard.layout import Reshape
 
 
 def _by_channel(use: Outward) -> bool:
-    """Whether the slopes run along axis 1 of the input."""
+    """Tell whether the slopes run along axis 1 of the input."""
     slope = use.operation.operand("slope")
     return slope is not None and slope.type.shape is not None and len(slope.type.shape) == 1
 

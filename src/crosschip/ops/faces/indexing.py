@@ -21,7 +21,7 @@ from crosschip.ops.standard.indexing import (
 
 
 class Zeros(Rule):
-    """What is written to: zeros of a shape that is an operand there."""
+    """The tensor that is written to: zeros of a shape that is an operand there."""
 
     slot = "input"
     text = "the third input is the shape of zeros that are `input`"

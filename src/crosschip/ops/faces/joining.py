@@ -12,7 +12,7 @@ from crosschip.ops.standard.joining import Concat, Meshgrid, Split, Stack, Unsta
 
 
 class AsManyOutputs(Rule):
-    """How many entries there are, which the outputs tell."""
+    """The number of entries, which the outputs tell."""
 
     slot = "num"
 
@@ -24,7 +24,7 @@ class AsManyOutputs(Rule):
 
 
 class EqualPieces(Rule):
-    """How many pieces of equal size there are, where no sizes are given."""
+    """The number of pieces of equal size, where no sizes are given."""
 
     slot = ""
     text = "without SIZE_SPLITS, there are OUTPUT_NUM pieces of equal size"

@@ -80,7 +80,7 @@ class HasBias(Rule):
 
 
 class Layers(Rule):
-    """How many networks there are, each of which reads the hidden values of the one before."""
+    """The number of networks, each of which reads the hidden values of the one before."""
 
     slot = ""
     text = (

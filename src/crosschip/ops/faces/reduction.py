@@ -66,7 +66,7 @@ class ToEnd(Rule):
 
 
 class Coefficient(Rule):
-    """What the result is multiplied by."""
+    """The factor by which the result is multiplied."""
 
     slot = ""
     text = "a COEFF other than 0 (not set) and 1 multiplies the result"

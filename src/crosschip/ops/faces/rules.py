@@ -50,10 +50,10 @@ def rank_of(operand: Operand | None, slot: str) -> int:
 
 
 def filled(use: Inward, slot: str) -> Operand:
-    """What has been found for a slot.
+    """The operand that has been found for a slot.
 
     Raises:
-        ModelError: nothing.
+        ModelError: nothing has been found.
     """
     found = use.slots.get(slot)
     if not isinstance(found, Operand):

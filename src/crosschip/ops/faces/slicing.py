@@ -20,7 +20,7 @@ from crosschip.ops.standard.slicing import Crop, Slice, StridedSlice
 
 
 def _bounds(use: Outward) -> tuple[Array, Array]:
-    """Where a slice begins, and how long it is, on each of its axes."""
+    """The place where a slice begins, and its length, on each of its axes."""
     starts, ends = (value_in(use, slot).reshape(-1) for slot in ("starts", "ends"))
     input, listed = use.operation.operand("input"), use.operation.operand("axes")
     assert input is not None, "there is an input"
@@ -35,7 +35,7 @@ def _bounds(use: Outward) -> tuple[Array, Array]:
 
 
 class BeginOfSlice(Rule):
-    """Where a slice begins, which is not counted from the end there."""
+    """The place where a slice begins, which is not counted from the end there."""
 
     slot = "starts"
 
@@ -47,7 +47,7 @@ class BeginOfSlice(Rule):
 
 
 class SizeOfSlice(Rule):
-    """How long a slice is."""
+    """The length of a slice."""
 
     slot = "ends"
     text = "the third input is a size: `ends` is `starts` and that"

@@ -40,7 +40,7 @@ from crosschip.ops.standard.unary import (
 
 
 class Base(Rule):
-    """What is raised to the exponent: e unless it is given."""
+    """The base that is raised to the exponent: e unless it is given."""
 
     slot = ""
     text = "BASE is what is raised to it, -1 standing for e"

@@ -125,7 +125,7 @@ def channel_count(b: Builder, operand: Operand) -> Operand:
 
 
 def _fits(factor: Operand | None, operand: Operand) -> bool:
-    """Whether a factor is known to broadcast without making the operand larger."""
+    """Tell whether a factor is known to broadcast without making the operand larger."""
     if factor is None:
         return True
     own, wanted = factor.type.shape, shape_of(operand)

@@ -22,6 +22,7 @@ class Reshape(Layout):
 
     In `shape`, 0 keeps the size that the input has on that axis, and one -1 at most stands for the
     product of the sizes of the input that are not kept, divided by that of the others in `shape`.
+    With a -1 and a kept size of 0, a device may refuse the run.
     """
 
     __slots__ = ()

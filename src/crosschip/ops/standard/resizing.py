@@ -149,6 +149,17 @@ class ResizeNearest(_Resize):
         output = input[:, :, rows[:, None], columns]
         return np.where(extrapolated(axes), np.array(self.extrapolation_value, input.dtype), output)
 
+    @property
+    def moves_integers(self) -> bool:
+        # The value beyond the image is a real, which other integers stand for.
+        return super().moves_integers and not self._may_extrapolate()
+
+    def _may_extrapolate(self) -> bool:
+        try:
+            return self.align_mode is AlignMode.CROP
+        except ComputedParameter:
+            return True
+
     def decompose(self, b: Builder) -> Operand:
         axes, output = self.static_axes(), self.input
         for number, axis in enumerate(axes):

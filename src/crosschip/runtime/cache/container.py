@@ -187,7 +187,7 @@ def _size(value: object) -> int:
 
 
 def _opened(source: object) -> tuple[str, BinaryIO]:
-    """What messages call a source, and a file to read it from that is ours to close."""
+    """The name of a source in messages, and a file to read it from that is ours to close."""
     if isinstance(source, bytes | bytearray | memoryview):
         return "the file in memory", BytesIO(source)
     if isinstance(source, str | os.PathLike):

@@ -265,7 +265,7 @@ def default_limit() -> int:
 
 
 def _why_only_read(folder: Path) -> str:
-    """Why nothing is written to a folder; empty if it is the user's to write to."""
+    """The reason why nothing is written to a folder; empty if it is the user's to write to."""
     about = folder.stat()
     if hasattr(os, "geteuid"):
         if about.st_uid != os.geteuid():

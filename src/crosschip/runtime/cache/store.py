@@ -1,4 +1,4 @@
-"""Where compiled programs are kept: in a folder, in memory, or nowhere.
+"""The places where compiled programs are kept: in a folder, in memory, or nowhere.
 
 The same three places serve NNAdapter's cache (a token with a folder, a token with a buffer, none)
 and crosschip's own, where what an entry holds depends on the content of the model alone.
@@ -70,7 +70,7 @@ class Memory:
 
 
 CacheArgument = bool | str | os.PathLike[str] | bytes | bytearray | memoryview | Store
-"""What callers may say about the cache; see `open_store`."""
+"""The values that callers may give for the cache; see `open_store`."""
 
 
 def open_store(

@@ -196,7 +196,7 @@ class Placement:
             yield from body.every_segment()
 
     def every_way(self) -> Iterator[str]:
-        """What becomes of the open sizes of each of `every_segment`, in words."""
+        """The treatment of the open sizes of each of `every_segment`, in words."""
         yield from self.ways
         for body in self.run_bodies():
             yield from body.every_way()

@@ -1,4 +1,4 @@
-"""What runs of a model spent their time on, summed up."""
+"""The times that runs of a model spent, by what they spent them on, summed up."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Profile:
 
     @property
     def seconds(self) -> float:
-        """How long a run took, on average."""
+        """The seconds that a run took, on average."""
         return sum(run.seconds for run in self.runs) / len(self.runs)
 
     @property

@@ -163,7 +163,7 @@ class _Plan:
     def _runner(
         self, segment: Segment, program: SegmentProgram
     ) -> tuple[SegmentProgram, _Told | None]:
-        """What runs a segment, and what tells of its steps, if anything does."""
+        """The program that runs a segment, and the one that tells of its steps, if any does."""
         if not isinstance(program, GuardedProgram):
             return program, None
         if isinstance(program.program, ControlProgram):

@@ -1,4 +1,4 @@
-"""What happened in a run, and when: spans, each with those that it holds."""
+"""The events of a run, and their times: spans, each with those that it holds."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Span:
 
     @property
     def own_seconds(self) -> float:
-        """How long it took without what is inside."""
+        """The seconds that it took without what is inside."""
         return self.seconds - sum(span.seconds for span in self.inside)
 
     def every(self) -> Iterator[Span]:

@@ -62,12 +62,12 @@ class Needs:
 
     @classmethod
     def of(cls, device: GuardedDevice) -> Needs:
-        """What a device is."""
+        """The description of a device as it is."""
         tied_to = device.capabilities.tied_to
         return cls(device.name, device.version, tuple(tied_to), dict(device.properties))
 
     def misfit(self, device: GuardedDevice) -> str:
-        """Why a device is not the same, in words; empty if it is."""
+        """The reason why a device is not the same, in words; empty if it is."""
         found = Needs.of(device)
         if found.version != self.version:
             return f"{self.name} {self.version} compiled it, and here is {found.version}"

@@ -149,7 +149,7 @@ def _opened(file: Container, needs: Needs) -> GuardedDevice:
 
 
 def _kept(folder: Path, token: str) -> bytes:
-    """What a folder holds under a token."""
+    """The bytes that a folder holds under a token."""
     entry = Entry(token, "", "", "", 0, whole=True)
     cache = Cache(folder)
     found: Any = cache.read(entry)

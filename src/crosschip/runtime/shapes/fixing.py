@@ -16,7 +16,7 @@ from crosschip.ops import Operator
 from crosschip.ops.standard.creation import Rank, ShapeOf
 
 _MOST_SIZES = 4096
-"""How many elements are computed while sizes are fixed, so that parameters may depend on them."""
+"""The most elements computed while sizes are fixed, so that parameters may depend on them."""
 
 
 class DependsOnData(ModelError):
@@ -72,7 +72,7 @@ def fixed(
 
 
 def _joined(model: Model, fixing: Fixing, operations: Sequence[Operation]) -> Fixed:
-    """What is left as a model, with inputs as they are read and outputs as they are made."""
+    """The model that is left, with inputs as they are read and outputs as they are made."""
     given = {fixing[operand]: index for index, operand in enumerate(model.inputs.values())}
     read = dict.fromkeys(
         o for operation in operations for o in operation.inputs if o is not None and o in given
@@ -217,7 +217,7 @@ def _are_few(types: Sequence[TensorType]) -> bool:
 
 
 def _elements(operand: Operand | None) -> Array | None:
-    """What an operand holds; anything of its shape if only that counts."""
+    """The elements that an operand holds; any of its shape if only that counts."""
     if operand is None:
         return None
     held = operand.value

@@ -1,4 +1,4 @@
-"""Who compiles open sizes: the device, or the runtime for each set of input shapes."""
+"""Choose who compiles open sizes: the device, or the runtime for each set of input shapes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crosschip.runtime.shapes.fixing import is_data_dependent
 
 
 class Way(Enum):
-    """What becomes of the open sizes of a segment."""
+    """The treatment of the open sizes of a segment."""
 
     FIXED = "fixed"
     """There are none."""
@@ -22,7 +22,7 @@ class Way(Enum):
 
 
 def way_of(capabilities: Capabilities, given: Model, segment: Model, sizes: Sizes) -> Way:
-    """What becomes of the open sizes of a segment.
+    """The treatment of the open sizes of a segment.
 
     Args:
         capabilities: those of its device.

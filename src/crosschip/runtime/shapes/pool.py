@@ -58,12 +58,12 @@ class Pool(Generic[K, V]):
         return len(self._kept)
 
     def kept(self) -> list[tuple[K, V, int]]:
-        """What there is, with its key and how often it was used; the least recently used first."""
+        """Each value with its key and how often it was used; the least recently used first."""
         with self._lock:
             return [(key, lease.value, lease.uses) for key, lease in self._kept.items()]
 
     def take(self, key: K) -> Lease[V]:
-        """What belongs to a key, to be given back.
+        """The value that belongs to a key, leased: to be given back.
 
         Raises:
             Exception: what making it raised; all threads that waited for it get that.
@@ -100,7 +100,7 @@ class Pool(Generic[K, V]):
             self._close(unused.value, unused.uses)
 
     def _made(self, key: K, mine: Future[None]) -> Lease[V]:
-        """What belongs to a key, made while other threads wait for the future."""
+        """The value that belongs to a key, made while other threads wait for the future."""
         try:
             lease = Lease(self._make(key))
         except BaseException as error:

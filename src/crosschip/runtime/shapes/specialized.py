@@ -11,6 +11,7 @@ import numpy as np
 from crosschip.hal import Buffer, Device, Event, HostBuffer, Submission
 from crosschip.ir import Array, DeviceError, Dim, Model
 from crosschip.runtime.copies import Copies
+from crosschip.runtime.execution import Plan
 from crosschip.runtime.guard import bytes_of, call, shapes_of
 from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.shapes.fixing import Fixed, fixed
@@ -29,13 +30,13 @@ class Compiled:
 
     Attributes:
         run: computes the outputs from the inputs, both in the model's order.
-        programs: what it runs, in order; closed with it.
+        plan: the programs that it runs; closed with it.
         whole: whether it is a single program, whose inputs and outputs are the model's.
         loaded: how many of the programs came from the cache.
     """
 
     run: Callable[[Sequence[Array]], Sequence[Array]]
-    programs: Sequence[SegmentProgram]
+    plan: Plan
     whole: bool
     loaded: int
 
@@ -88,6 +89,11 @@ class SpecializedProgram(SegmentProgram):
                 made = self._run(wider, self._padding.padded(inputs, wider))
                 return self._padding.cropped(made, shapes)
         return self._run(shapes, inputs)
+
+    def count_copies(self, copies: Copies) -> None:
+        super().count_copies(copies)
+        for _, program, _ in self._pool.kept():
+            program.count_copies(copies)
 
     def owns(self, buffer: Buffer) -> bool:
         return buffer.device is self._device
@@ -166,10 +172,9 @@ class SpecializedProgram(SegmentProgram):
         if not model.model.operations:
             return _Specialization(model, None)
         compiled = self.compile(model.model)
-        for program in compiled.programs:
-            program.copies = self.copies
+        compiled.plan.count_copies(self.copies)
         with self._lock:
-            past, count = self._past, len(compiled.programs)
+            past, count = self._past, len(compiled.plan.programs)
             self._past = replace(
                 past,
                 compiled=past.compiled + count - compiled.loaded,
@@ -184,7 +189,7 @@ class SpecializedProgram(SegmentProgram):
 
 
 def told(most: int, padding: Padding) -> str:
-    """What becomes of open sizes here, for people."""
+    """The treatment of open sizes here, for people."""
     way = f"{Way.A_PROGRAM_A_SHAPE.value}, {most} at most"
     return f"{way}; pads {padding}" if padding else way
 
@@ -218,12 +223,12 @@ class _Specialization:
         """Take on a run; its rules have been checked when its event has been waited for."""
         compiled = self._compiled
         places = outputs or [None] * len(self._makes)
-        if compiled is None or not (compiled.whole and compiled.programs[0].submits):
+        if compiled is None or not (compiled.whole and compiled.plan.submits):
             for event in after:
                 event.wait()
             return Submission.on_host(self.run([buffer.array() for buffer in inputs]), places)
         wanted = [place for place, m in zip(places, self._makes, strict=True) if isinstance(m, int)]
-        (program,) = compiled.programs
+        (program,) = compiled.plan.programs
         taken = program.submit([inputs[index] for index in self._reads], wanted, after)
         made = iter(taken.outputs)
         every = [
@@ -232,6 +237,11 @@ class _Specialization:
         ]
         check = program.check_rules
         return Submission(every, _End(taken.event, lambda: check(taken.outputs)))
+
+    def count_copies(self, copies: Copies) -> None:
+        """Have copies counted there from now on."""
+        if self._compiled is not None:
+            self._compiled.plan.count_copies(copies)
 
     def counted(self, statistics: SegmentStatistics, uses: int) -> SegmentStatistics:
         """Statistics with the runs of this program added."""
@@ -244,7 +254,7 @@ class _Specialization:
         )
 
     def close(self) -> None:
-        for program in () if self._compiled is None else self._compiled.programs:
+        for program in () if self._compiled is None else self._compiled.plan.programs:
             program.close()
 
 

@@ -1,4 +1,4 @@
-"""Which OpenVINO operations stand for each standard operator: a file a family."""
+"""The OpenVINO operations that stand for each standard operator: a file a family."""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -32,16 +32,19 @@ _FUSING = _WEIGHTED | {"GroupConvolutionBackpropData", "Add", "Multiply"}
 
 
 def fuses(value: Value) -> bool:
-    """Whether OpenVINO computes an activation together with what makes its input, if it can."""
+    """Tell whether OpenVINO computes an activation along with what makes its input, if it can."""
     node = value if isinstance(value, Node) else value.get_node()
     return node.get_type_name() in _FUSING
 
 
 @converts(activation.Relu)
 def relu(g: Graph, op: activation.Relu) -> Node:
-    value = g[op.input]
-    # Only this order keeps a NaN; but it is an operation of its own.
-    return ops.relu(value) if fuses(value) else ops.maximum(g.number(0, op.input), value)
+    value, zero = g[op.input], g.number(0, op.input)
+    if fuses(value):
+        return ops.relu(value)
+    # Only one order keeps a NaN: this one as OpenVINO runs, the other as it folds constants.
+    constant = op.input.value is not None
+    return ops.maximum(value, zero) if constant else ops.maximum(zero, value)
 
 
 @converts(activation.Relu6)

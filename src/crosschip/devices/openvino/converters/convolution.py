@@ -58,7 +58,7 @@ def _covered(g: Graph, op: Conv2D) -> None:
 
 
 def _lone_column(op: Conv2D) -> bool:
-    """Whether OpenVINO would read the image with the wrong stride.
+    """Tell whether OpenVINO would read the image with the wrong stride.
 
     It does (2026.4, with AVX-512) where there is one channel, vertical strides of 1 and horizontal
     ones above, and an output that is one column wide and higher than that.

@@ -7,7 +7,7 @@ from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.table import MOVABLE, converts, rank_of, sizes_only
 from crosschip.devices.openvino.graph import Graph, Value
-from crosschip.hal import Refusal
+from crosschip.hal import Refusal, Rule
 from crosschip.hal.limits import along_nothing
 from crosschip.ir import ElementType
 from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile
@@ -15,8 +15,19 @@ from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile
 _LONG = {ElementType.INT32, ElementType.UINT32, ElementType.INT64}
 
 
-# With computed repeats on several axes, OpenVINO (2026.4) leaves most of the output unwritten.
-@converts(Tile, types=MOVABLE, limit=sizes_only)
+def _repeated(op: Tile) -> Refusal | None:
+    # With computed repeats on several axes, OpenVINO (2026.4) leaves most of the output unwritten.
+    if computed := sizes_only(op):
+        return computed
+    # Beside an axis of a known 1 and open sizes, it errs at several repeats.
+    has_one = len(op.repeats) > rank_of(op.input) or 1 in (op.input.type.shape or ())
+    several = sum(count != 1 for count in op.repeats) > 1
+    if op.input.type.static_shape is None and has_one and several:
+        return Refusal("repeats", "several, beside an axis of 1 and open sizes", Rule.SHAPE)
+    return None
+
+
+@converts(Tile, types=MOVABLE, limit=_repeated)
 def tile(g: Graph, op: Tile) -> Value:
     if op.outputs[0].type.shape == () or along_nothing(op.operand("repeats")):
         # Along no axes, OpenVINO leaves the output unwritten.

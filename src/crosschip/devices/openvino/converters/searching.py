@@ -86,7 +86,7 @@ def top_k(g: Graph, op: TopK) -> list[Output]:
 
 
 def _count(g: Graph, op: TopK, axis: int) -> tuple[Node, bool]:
-    """How many elements are asked for, as a list of one, and whether that shows only in a run.
+    """The number of elements asked for, as a list of one, and whether that shows only in a run.
 
     With a count that it cannot have, OpenVINO fails in later runs, too.
     """
@@ -101,7 +101,7 @@ def _count(g: Graph, op: TopK, axis: int) -> tuple[Node, bool]:
 
 
 def _key(g: Graph, operand: Operand, *, greatest: bool) -> Value:
-    """What orders as an operand does, where NaN is the greatest, or the least.
+    """A value that orders as an operand does, where NaN is the greatest, or the least.
 
     OpenVINO puts a NaN anywhere, and with it other elements. So NaN becomes an infinity, and
     infinities the largest number, to make room for which all numbers are halved: only the very

@@ -36,7 +36,7 @@ def same(function: Callable[..., Node]) -> Callable[[Graph, Operator], Node]:
 
 
 def rank_of(operand: Operand) -> int:
-    """How many axes an operand has; `supports` has seen to it that this is known."""
+    """The number of an operand's axes; `supports` has seen to it that this is known."""
     assert operand.type.shape is not None, "supports() asks for a known rank"
     return len(operand.type.shape)
 
@@ -73,7 +73,7 @@ def sizes_only(op: Operator, *, but: str = "") -> Refusal | None:
 
 
 def _is_far(constant: Operand) -> bool:
-    """Whether it is a constant with an integer that int32 does not hold."""
+    """Tell whether it is a constant with an integer that int32 does not hold."""
     return constant.value is not None and not fits_int32(constant.value)
 
 
@@ -107,7 +107,7 @@ def keeping_nan(value: Value, result: Node) -> Node:
 
 
 def fits_int32(values: Array) -> bool:
-    """Whether every integer is one that int32 holds."""
+    """Tell whether every integer is one that int32 holds."""
     limits = np.iinfo(np.int32)
     return not values.size or (limits.min <= values.min() and values.max() <= limits.max)
 

@@ -1,4 +1,4 @@
-"""Which JAX functions stand for each standard operator: a file a family."""
+"""The JAX functions that stand for each standard operator: a file a family."""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -86,7 +86,7 @@ def _whole(a: Value, b: Value) -> Value:
 
 
 def _breaks(a: Value, b: Value) -> Value:
-    """Where a division is none that a processor does."""
+    """The elements where a division is none that a processor does."""
     if jnp.issubdtype(a.dtype, jnp.unsignedinteger):
         return b == 0
     return (b == 0) | ((b == -1) & (a == jnp.iinfo(a.dtype).min))

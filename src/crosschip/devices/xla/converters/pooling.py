@@ -33,10 +33,10 @@ def _averaged(image: Value, axis: int, count: int) -> Value:
     places = np.arange(sizes.max(initial=0))
     starts = np.array([cell.start for cell in cells])
     pixels = jnp.take(image, starts[:, None] + places, axis, mode="clip")
-    along = (-1, *(1,) * (3 - axis))
-    inside = (places < sizes[:, None]).reshape(count, *along)
+    behind = (1,) * (3 - axis)
+    inside = (places < sizes[:, None]).reshape(count, places.size, *behind)
     total = jnp.sum(jnp.where(inside, pixels, 0), axis + 1, dtype=image.dtype)
-    return total / sizes.astype(image.dtype).reshape(along)
+    return total / sizes.astype(image.dtype).reshape(count, *behind)
 
 
 @converts(pooling.AveragePool2D)

@@ -141,7 +141,7 @@ def _completed(function: Convert, narrow: bool, pointwise: bool) -> Convert:
 
 
 def _is_last(g: Graph, op: Operator) -> bool:
-    """Whether an operation reads an image whose channels are last, and makes one."""
+    """Tell whether an operation reads an image whose channels are last, and makes one."""
     return all(len(output.type.shape or ()) == 4 for output in op.outputs) and any(
         g.is_last(operand) for slot, operand in op.filled() if not slot.parameter
     )
@@ -152,7 +152,7 @@ def _as_type(value: Value, dtype: np.dtype[Any]) -> Value:
 
 
 def _mapped(value: Value | ChannelsLast, function: Callable[[Value], Value]) -> Any:
-    """What a function makes of a value, in the same order of axes."""
+    """The result of a function of a value, in the same order of axes."""
     if isinstance(value, ChannelsLast):
         return ChannelsLast(function(value.value))
     return function(value)

@@ -1,4 +1,4 @@
-"""Which ONNX nodes stand for each standard operator: a file a family, a function an operator."""
+"""The ONNX nodes that stand for each standard operator: a file a family, a function an operator."""
 
 from importlib import import_module
 from pkgutil import iter_modules

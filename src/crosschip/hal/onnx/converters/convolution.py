@@ -34,7 +34,7 @@ def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> str:
 
 
 def _may_skip(op: Conv2D) -> bool:
-    """Whether pixels between windows may make ONNX Runtime pad `SAME` by less than nothing."""
+    """Tell whether pixels between windows may make ONNX Runtime pad `SAME` by less than nothing."""
     kernel = (op.filter.type.shape or (1,) * 4)[2:]
     sizes = (size if isinstance(size, int) else 1 for size in kernel)
     apart = any(stride - size > 1 for stride, size in zip(op.strides, sizes, strict=True))

@@ -38,7 +38,7 @@ def gather_nd(g: Graph, op: GatherND) -> str:
 
 
 def _may_be_nothing(op: GatherND) -> bool:
-    """Whether what is at a place may have no elements."""
+    """Tell whether what is at a place may have no elements."""
     shape, places = op.input.type.shape, op.indices.type.shape
     if shape is None or places is None or not isinstance(places[-1], int):
         return True

@@ -31,7 +31,7 @@ def concat(g: Graph, op: joining.Concat) -> str:
 
 
 def _may_differ(op: joining.Concat) -> bool:
-    """Whether parts may have different sizes on other axes than the one that they run along."""
+    """Tell whether parts may have different sizes on other axes than the one they run along."""
     shapes = [part.type.shape for part in op.parts]
     if len(shapes) == 1:
         return False

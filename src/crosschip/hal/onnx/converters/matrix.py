@@ -15,11 +15,14 @@ from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import INDICES
 from crosschip.ops.standard import matrix
 
+_UNSIGNED = frozenset({ElementType.UINT32, ElementType.UINT64})
+
 
 def _transposed(op: matrix.MatMul) -> Refusal | None:
-    if op.x.type.element_type is ElementType.UINT32 and op.x.type.static_shape is None:
-        # Of sums of nothing, ONNX Runtime makes int32, and fails.
-        return Refusal("x", "an open size with uint32", Rule.SHAPE)
+    element_type = op.x.type.element_type
+    if element_type in _UNSIGNED and op.x.type.static_shape is None:
+        # Of sums of nothing, ONNX Runtime makes signed integers, and fails.
+        return Refusal("x", f"an open size with {element_type}", Rule.SHAPE)
     if not (op.transpose_x or op.transpose_y):
         return None
     unknown = needs_rank("x", op.x) or needs_rank("y", op.y)
@@ -30,7 +33,7 @@ def _transposed(op: matrix.MatMul) -> Refusal | None:
 
 @converts(
     matrix.MatMul,
-    types=FLOAT_TYPES | INDICES | {ElementType.UINT32, ElementType.UINT64},
+    types=FLOAT_TYPES | INDICES | _UNSIGNED,
     limit=_transposed,
     nonempty=True,
 )

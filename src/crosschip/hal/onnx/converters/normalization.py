@@ -117,7 +117,7 @@ def _grouped_shape(g: Graph, op: InstanceNormalization | GroupNormalization, gro
 
 
 def _per_channel(g: Graph, input: Operand, given: Operand | None, standard: float) -> str:
-    """What is given for each channel, or else a constant."""
+    """The values given for each channel, or else a constant."""
     if given:
         return g[given]
     channels = shape_of(input)[1]

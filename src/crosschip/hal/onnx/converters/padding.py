@@ -27,7 +27,7 @@ def _padded(op: Pad) -> Refusal | None:
 
 
 def _may_take_too_much(op: Pad) -> bool:
-    """Whether entries may be taken away that are not there, with others added on the same axis."""
+    """Tell whether entries that are not there may be taken away, with others added on that axis."""
     given = op.operand("pads")
     if given is None or given.value is None:
         return True

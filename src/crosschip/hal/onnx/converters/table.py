@@ -45,7 +45,7 @@ def refused_unless(g: Graph, holds: str, value: str, shape: str) -> str:
 
 
 def rank_of(operand: Operand) -> int:
-    """How many axes an operand has, where a limit has seen to it that this is known."""
+    """The number of an operand's axes, where a limit has seen to it that this is known."""
     assert operand.type.shape is not None, "supports() asks for a known rank"
     return len(operand.type.shape)
 
@@ -58,7 +58,7 @@ def needs_rank(slot: str, operand: Operand) -> Refusal | None:
 
 
 def ordered(g: Graph, operand: Operand, *, greatest: bool) -> str:
-    """What orders as an operand does, where NaN is the greatest, or the least.
+    """A value that orders as an operand does, where NaN is the greatest, or the least.
 
     ONNX Runtime puts a NaN anywhere, and with it other elements. So NaN becomes an infinity, and
     infinities the largest number, to make room for which all numbers are halved: only the very
