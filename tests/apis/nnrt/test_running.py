@@ -327,6 +327,20 @@ def test_what_a_builder_refuses() -> None:
     wrong(nnrt.OH_NNModel_GetAvailableOperations(model, 5), Code.OH_NN_FAILED, "no device")
 
 
+def test_what_memory_does_not_hold() -> None:
+    """The description of a tensor is its own, and can be changed; its memory stays as it is."""
+    runner, x, y = executor(-1, 3), tensor(X), tensor(X)
+    done(nnrt.OH_NNTensorDesc_SetShape(nnrt.OH_NNTensor_GetTensorDesc(x), (4, 3)))  # type: ignore[arg-type]
+    short = nnrt.OH_NNExecutor_RunSync(runner, [x], [y])
+    wrong(short, Code.OH_NN_FAILED, "takes 48 bytes, but there are 24")
+    four = tensor(np.zeros((4, 3), np.float32))
+    short = nnrt.OH_NNExecutor_RunSync(runner, [four], [y])
+    wrong(short, Code.OH_NN_FAILED, "takes 48 bytes, but there are 24")
+    huge = described("float32", (2**31 - 1,) * 4)
+    for ask in (nnrt.OH_NNTensorDesc_GetElementCount, nnrt.OH_NNTensorDesc_GetByteSize):
+        wrong(ask(huge), Code.OH_NN_INVALID_PARAMETER, "more elements than there can be")
+
+
 def test_devices_have_numbers() -> None:
     wrong(nnrt.OH_NNDevice_GetName(5), Code.OH_NN_FAILED)
     wrong(nnrt.OH_NNDevice_GetType(5), Code.OH_NN_INVALID_PARAMETER)

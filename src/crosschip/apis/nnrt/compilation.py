@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from crosschip.apis.nnrt.results import (
     returns_nothing,
     returns_value,
 )
-from crosschip.ir import Error, UnsupportedError
+from crosschip.ir import Array, Error, UnsupportedError
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.compiler import compile
 from crosschip.runtime.requests import Priority
@@ -50,6 +50,12 @@ class Shared:
         """The same, held once more."""
         self._holders += 1
         return self
+
+    def run(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
+        """The outputs for some inputs; without a priority, nothing waits in a queue."""
+        if self.priority is Priority.NONE:
+            return self.model.run(inputs)
+        return self.model.submit(inputs, priority=self.priority).result()
 
     def release(self) -> None:
         """Let go of it."""

@@ -52,7 +52,7 @@ def OH_NNExecutor_Run(executor: OH_NNExecutor) -> None:
         if missing:
             raise invalid(f"{kind} {missing[0]} has not been set")
     arrays = {name: own.inputs[index] for index, name in enumerate(model.inputs)}
-    made = model.submit(arrays, priority=own.built.priority).result()
+    made = own.built.run(arrays)
     for index, (name, array) in enumerate(made.items()):
         place = own.outputs[index]
         if place.size < array.nbytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from crosschip.apis.nnrt.conformance import as_reference
@@ -80,6 +81,7 @@ class NN_QuantParam(Handle):
         self.num_bits: tuple[int, ...] = ()
 
 
+@cache
 def element_type(data_type: OH_NN_DataType) -> ElementType:
     """The type of the elements.
 
@@ -122,6 +124,7 @@ def described(type_: TensorType) -> OH_NN_Tensor:
     return OH_NN_Tensor(data_type(type_.element_type), sizes, params)
 
 
+@cache
 def data_type(element_type: ElementType) -> OH_NN_DataType:
     """The number of a type of elements.
 

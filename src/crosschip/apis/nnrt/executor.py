@@ -154,8 +154,7 @@ def OH_NNExecutor_RunSync(
     """Run, and return when the outputs have been written, with their shapes."""
     own = live(executor, OH_NNExecutor)
     inputs = _arranged(own, inputTensor, outputTensor)
-    request = own.built.model.submit(inputs, priority=own.built.priority)
-    _write(own, request.result(), outputTensor)
+    _write(own, own.built.run(inputs), outputTensor)
 
 
 @returns_code
