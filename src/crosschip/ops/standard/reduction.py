@@ -55,6 +55,10 @@ class Reduction(Operator):
             return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
         return tuple(size for axis, size in enumerate(shape) if axis not in axes)
 
+    def check_rules(self) -> None:
+        # What it is decomposed into has the same parameters, and the same rules.
+        return
+
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         rows, reduced = axes[0], axes_in(self.axes, len(shape_of(self.input)))
         if rows is None or not reduced or rows in reduced:
