@@ -64,6 +64,8 @@ HALF = given(np.array([[0, 90], [80, 0]], np.float16))
             example(input0=integers(3), input1=integers(39), fuse_code=1),
         ),
         ("LRN", example(input=HALF, alpha=10.0, beta=-2.0)),
+        ("REDUCE_L2", example(input=given(np.full(2, 300, np.float16)))),
+        ("REDUCE_LOG_SUM", example(input=given(np.full(2, 60000, np.float16)))),
         ("TILE", example(input=random(*(2,) + (1,) * 17), repeats=(1,) * 17 + (3,))),
         (
             "ADAPTIVE_MAX_POOL_2D",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crosschip.ir import Array, Builder, ElementType, Operand, Shape
+from crosschip.ir import Array, Builder, Operand, Shape
 from crosschip.ir.dimension import exact_quotient, product
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.kinds import Elementwise, aligned_row_axis
@@ -34,7 +34,14 @@ from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.padding import Pad
-from crosschip.ops.standard.reduction import NARROW_FLOATS, ReduceL1, ReduceL2, ReduceMean
+from crosschip.ops.standard.reduction import (
+    NARROW_FLOATS,
+    ReduceL1,
+    ReduceL2,
+    ReduceMean,
+    narrowed,
+    widened,
+)
 from crosschip.ops.standard.slicing import Slice
 
 
@@ -306,10 +313,11 @@ class LpNormalization(Elementwise):
 
     def decompose(self, b: Builder) -> Operand:
         reduce = ReduceL1 if self.p == 1 else ReduceL2
-        divisor = b.add(Add, b.add(reduce, self.input, (self.axis,)), self.epsilon)
+        wide = widened(b, self.input)
+        divisor = b.add(Add, b.add(reduce, wide, (self.axis,)), self.epsilon)
         zero = b.add(Equal, divisor, 0.0)
-        one = b.constant(np.ones((), self.input.type.element_type.dtype))
-        return b.add(Div, self.input, b.add(Where, zero, one, divisor))
+        one = b.constant(np.ones((), wide.type.element_type.dtype))
+        return narrowed(b, b.add(Div, wide, b.add(Where, zero, one, divisor)), self.input)
 
 
 @operator("LRN")
@@ -357,16 +365,14 @@ class LRN(Elementwise):
         return (self.bias + self.alpha * total) ** self.beta
 
     def decompose(self, b: Builder) -> Operand:
-        dtype, wide = self.input.type.element_type, self.input
-        if dtype in NARROW_FLOATS:  # whose range a sum of squares soon leaves
-            wide = b.add(Cast, wide, ElementType.FLOAT32)
+        wide = widened(b, self.input)
         around = [0] * (2 * rank(wide))
         around[2:4] = [(self.size - 1) // 2, self.size // 2]
         padded = b.add(Pad, b.add(Mul, wide, wide), around)
         parts = [self._part(b, padded, start) for start in range(self.size)]
         scaled = b.add(Mul, b.add(Sum, parts), self.alpha)
         output = b.add(Div, wide, b.add(Pow, b.add(Add, scaled, self.bias), self.beta))
-        return output if wide is self.input else b.add(Cast, output, dtype)
+        return narrowed(b, output, self.input)
 
     def _part(self, b: Builder, padded: Operand, start: int) -> Operand:
         """The squares of the channels at one distance."""
