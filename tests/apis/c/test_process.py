@@ -96,6 +96,14 @@ def test_in_a_process_that_runs_python(libraries: Path, kind: str) -> None:
     run(sys.executable, "-c", HOST.format(kind=kind), library)
 
 
+def test_a_program_that_ends_its_own_python(libraries: Path, program: Program) -> None:
+    include = f"-isystem{sysconfig.get_path('include')}"
+    flags = [include, *building.python_flags(), *linked(libraries, "nnadapter")]
+    made = program(PROGRAMS / "host.c", "-Wno-pedantic", *flags)
+    home = {"PYTHONHOME": f"{sys.base_prefix}:{sys.base_exec_prefix}"}
+    assert run(made, environment=home) == "Python has ended in this process\n"
+
+
 def test_two_libraries_have_their_handles_in_common(
     libraries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

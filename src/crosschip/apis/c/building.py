@@ -57,7 +57,7 @@ def _built(compiler: str, library: Library, folder: Path) -> Built:
         names.write_text(f"{{ global: {'; '.join(exported(library))}; local: *; }};\n", "utf-8")
         # A file that a program has open is not written into, but replaced.
         new = made.with_suffix(".new")
-        _run([compiler, *_flags(library, names), "-o", str(new), str(code), *_python()])
+        _run([compiler, *_flags(library, names), "-o", str(new), str(code), *python_flags()])
         new.replace(made)
     wanted = (*library.included, library.exported, "crosschip.h")
     headers = [_copied(name, folder / "include") for name in wanted]
@@ -97,8 +97,12 @@ def _flags(library: Library, names: Path) -> list[str]:
     ]
 
 
-def _python() -> list[str]:
-    """What links against the library of this Python."""
+def python_flags() -> list[str]:
+    """What links against the library of this Python.
+
+    Raises:
+        Error: it has none that is shared.
+    """
     folder = Path(sysconfig.get_config_var("LIBDIR") or "")
     name = sysconfig.get_config_var("INSTSONAME") or ""
     for place in (folder, folder / (sysconfig.get_config_var("MULTIARCH") or "")):

@@ -39,6 +39,10 @@ static void crosschip_show_python(void)
         (void)dlopen(about.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
 
+/* Says in Python's sys that one of crosschip's libraries has started it, and not the program. */
+#define CROSSCHIP_MARK "_crosschip_started"
+
+/* The process whose Python has been started so; 0 for none. Children end without it. */
 static pid_t crosschip_process;
 
 /* What Python's own end begins with: runs end before the engines' libraries do. */
@@ -83,9 +87,8 @@ static int crosschip_initialize(void)
     if (PyStatus_Exception(status))
         return crosschip_fail("Python of " CROSSCHIP_PYTHON " does not start",
                               status.err_msg ? status.err_msg : "it ended");
+    (void)PySys_SetObject(CROSSCHIP_MARK, Py_True);
     PyEval_SaveThread();
-    crosschip_process = getpid();
-    atexit(crosschip_end_runs);
     return 0;
 }
 
@@ -136,23 +139,30 @@ static int crosschip_connect(void)
     const char *version = Py_STRINGIFY(PY_MAJOR_VERSION) "." Py_STRINGIFY(PY_MINOR_VERSION) ".";
     PyObject *names, *module = NULL, *done = NULL;
     PyGILState_STATE state;
+    int failed;
 
     if (strncmp(Py_GetVersion(), version, strlen(version)))
         return crosschip_fail("this process runs another Python than the library was built for",
                               Py_GetVersion());
     state = PyGILState_Ensure();
+    if (PySys_GetObject(CROSSCHIP_MARK))
+        crosschip_process = getpid();
     names = Py_BuildValue("{s:O}", "__builtins__", PyEval_GetBuiltins());
     if (names)
         done = PyRun_String(CROSSCHIP_PATHS_CODE, Py_file_input, names, names);
     if (done)
         module = CROSSCHIP_SIDE();
-    done = NULL;
+    Py_CLEAR(done);
     if (module && !PyDict_SetItemString(names, "module", module))
         done = PyRun_String(CROSSCHIP_CONNECTING_CODE, Py_file_input, names, names);
     if (!done)
         crosschip_fail_by_exception("crosschip does not start");
+    failed = !done;
+    Py_XDECREF(done);
+    Py_XDECREF(names);
+    crosschip_end_before();
     PyGILState_Release(state);
-    return done ? 0 : -1;
+    return failed ? -1 : 0;
 }
 
 static int crosschip_start_now(void)
