@@ -101,6 +101,31 @@ def test_requests_are_answered_as_runs_are(device: str) -> None:
             np.testing.assert_allclose(found, np.exp(np.full(2, value, np.float32)), rtol=1e-6)
 
 
+@pytest.mark.parametrize("deadline", [None, LONG])
+@pytest.mark.parametrize("started", [0, 1])
+def test_what_no_thread_can_be_started_for_is_not_taken_on(
+    monkeypatch: pytest.MonkeyPatch, started: int, deadline: float | None
+) -> None:
+    """And what comes after it, when there are threads again, is answered."""
+    if deadline is None and started:
+        pytest.skip("a request without a deadline takes one thread")
+    start, left = threading.Thread.start, [started]
+
+    def scarce(thread: threading.Thread) -> None:
+        if not left[0]:
+            raise RuntimeError("can't start new thread")
+        left[0] -= 1
+        start(thread)
+
+    with crosschip.compile(chain(Exp), ["reference"], cache=False) as compiled:
+        monkeypatch.setattr(threading.Thread, "start", scarce)
+        with pytest.raises(RuntimeError, match="start new thread"):
+            compiled.submit(given(1), deadline=deadline)
+        monkeypatch.undo()
+        (found,) = compiled.submit(given(0), deadline=deadline).result(LONG).values()
+    np.testing.assert_array_equal(found, [1, 1])
+
+
 def test_the_urgent_go_first_and_the_first_among_equals(gated: Gated, busy: CompiledModel) -> None:
     order = [Priority.LOW, Priority.HIGH, Priority.NONE, Priority.HIGH]
     requests = [

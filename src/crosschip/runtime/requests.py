@@ -191,13 +191,16 @@ class RequestQueue:
                 self._await_space(wait, seconds)
             if self._closed:
                 raise InputError("this compiled model has been closed; compile it again to run it")
+            # Threads first: if none can be started, nothing has been taken on.
+            if self._idle == 0 and len(self._threads) < self._workers:
+                self._start_worker()
+            if deadline is not None and self._watch is None:
+                self._start_watch()
             self._count += 1
             self._waiting += 1
             heappush(self._heap, (-priority, self._count, request))
             if deadline is not None:
                 self._watch_deadline(deadline, request)
-            if self._idle == 0 and len(self._threads) < self._workers:
-                self._start_worker()
             wake = self._is_woken()
         if wake:
             self._wakes.put(None)
@@ -270,19 +273,21 @@ class RequestQueue:
     def _start_worker(self) -> None:
         name = f"{self._name}-{len(self._threads)}"
         thread = threading.Thread(target=self._serve, name=name, daemon=True)
-        self._threads.append(thread)
         thread.start()
+        self._threads.append(thread)
+
+    def _start_watch(self) -> None:
+        name = f"{self._name}-deadlines"
+        watch = threading.Thread(target=self._expire, name=name, daemon=True)
+        watch.start()
+        self._watch = watch
 
     def _watch_deadline(self, deadline: float, request: Request) -> None:
         if len(self._deadlines) > 2 * (self._capacity + self._workers):
             self._deadlines = [entry for entry in self._deadlines if _is_open(entry[2]())]
             heapify(self._deadlines)
         heappush(self._deadlines, (deadline, self._count, ref(request)))
-        if self._watch is None:
-            name = f"{self._name}-deadlines"
-            self._watch = threading.Thread(target=self._expire, name=name, daemon=True)
-            self._watch.start()
-        elif self._deadlines[0][1] == self._count:
+        if self._deadlines[0][1] == self._count:
             self._deadlines_changed.notify()
 
     def _drop(self, request: Request) -> bool:

@@ -76,11 +76,14 @@ static void *result(void)
     return rarely() ? NULL : found;
 }
 
-/* Keep a handle that has been made. */
+/* Keep a handle that has been made; an executor that it takes the place of has threads, and ends. */
 static OH_NN_ReturnCode keep(int kind, void *made)
 {
+    void **kept = place(kind);
+    if (made && kind == EXECUTOR)
+        OH_NNExecutor_Destroy((OH_NNExecutor **)kept);
     if (made)
-        *place(kind) = made;
+        *kept = made;
     return made ? OH_NN_SUCCESS : OH_NN_INVALID_PARAMETER;
 }
 
@@ -416,7 +419,7 @@ static void whole(size_t device)
     must(OH_NNTensorDesc_SetShape(desc, sizes, 2));
     *place(MODEL) = model;
     *place(COMPILATION) = compilation;
-    *place(EXECUTOR) = executor;
+    must(keep(EXECUTOR, executor));
     *place(DESC) = desc;
     for (int index = 0; index < 4; index++)
         must(keep(TENSOR, OH_NNTensor_Create(device, desc)));
