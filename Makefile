@@ -39,8 +39,12 @@ test-chips: $(CHIPS) models
 	$(BIN)/pytest -n 2 --dist worksteal tests/chips
 
 build/chips/%/installed: tests/chips/%.txt
+	@echo "== installing the compiler of $*"
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $< \
+		|| { echo "the compiler of $* is not there, and cannot be installed: it needs x86-64 Linux,"; \
+			echo "Python 3.11 ($(PYTHON) is $$($(PYTHON) --version)) and the package registry; see docs/chips.md"; \
+			exit 1; }
 	@touch $@
 
 check: $(VENV)/installed-test

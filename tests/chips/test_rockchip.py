@@ -32,6 +32,7 @@ from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 from crosschip.ops.standard.rearranging import ReverseSequence
+from crosschip.ops.standard.reduction import ReduceMean, ReduceSum
 from crosschip.ops.standard.unary import Erf
 
 REAL = ElementType.FLOAT32
@@ -157,6 +158,18 @@ def test_what_the_compiler_never_ends_with_is_refused_at_once(device: RockchipDe
     for answer in device.query(b.build(), Options()).answers:
         assert not answer
         assert "both matrices are quantized, and it never ends" in answer.reason
+
+
+def test_quantized_sums_along_several_axes_may_never_end(device: RockchipDevice) -> None:
+    b = Builder()
+    image = b.input("x", TensorType(ElementType.INT8, (2, 3, 4, 5), Quantization((0.03,))))
+    for operator in (ReduceMean, ReduceSum):
+        for axes in ((0, -1), (1, 2), (2, -1), (1,), ()):
+            made = b.add(operator, image, axes, quantization=Quantization((0.05,)))
+            b.output(f"{operator.type} {axes}", made)
+    answers = device.query(b.build(), Options()).answers
+    assert [bool(answer) for answer in answers] == [False, False, True, True, True] * 2
+    assert "quantized, along several axes, and it may never end" in answers[0].reason
 
 
 def test_the_reason_of_a_refusal_is_the_compilers_last_word(device: RockchipDevice) -> None:

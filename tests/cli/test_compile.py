@@ -82,6 +82,20 @@ def test_a_compiled_model_is_profiled(crosschip: Crosschip, model: Path, tmp_pat
     assert sorted(steps) == sorted(others) != []
 
 
+@pytest.mark.parametrize("command", ["run", "bench", "profile"])
+def test_a_budget_holds_for_a_compiled_model(
+    crosschip: Crosschip, model: Path, tmp_path: Path, command: str
+) -> None:
+    sizes = ("--shape", "N=2", "--shape", "H=5")
+    path = written(crosschip, model, tmp_path, "--devices", "reference", *sizes)
+    allowed = ("--budget", "seconds=99.5", "--budget", "tensor_bytes=1000000")
+    assert crosschip(command, path, *allowed, "--json").status == 0
+    outcome = crosschip(command, path, "--budget", "tensor_bytes=8")
+    assert outcome.status == 1
+    assert f"{path}: " in outcome.err
+    assert "the budget allows tensor_bytes=8" in outcome.err
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

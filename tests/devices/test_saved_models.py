@@ -12,7 +12,7 @@ from onnx import parser
 import crosschip
 from crosschip.hal import Sizes
 from crosschip.importers import load
-from crosschip.ir import DeviceError, Extension
+from crosschip.ir import Extension
 from crosschip.ir.bodies import every_operation
 from crosschip.runtime.measuring import typical_inputs
 
@@ -51,12 +51,21 @@ def test_what_is_loaded_answers_as_what_was_saved(
     assert path.stat().st_size < 1.25 * weights + 1_000_000
 
 
-def test_a_program_for_each_set_of_shapes_is_no_file(models: Path) -> None:
+def test_programs_for_shapes_are_loaded(models: Path) -> None:
+    """In the body of a loop, whose state is larger each time."""
     model = load(models / "control/pdmodel/growing")
+    inputs = {**typical_inputs(model, Sizes()), "x1": np.array([3])}
     with crosschip.compile(model, "xla,reference", cache=False) as compiled:
-        compiled.run(typical_inputs(model, Sizes()))
-        with pytest.raises(DeviceError, match="xla compiles a program for each set"):
-            compiled.to_bytes()
+        expected = compiled.run(inputs)
+        content = compiled.to_bytes()
+        made = sum(segment.compiled for segment in compiled.statistics().segments)
+    with crosschip.load_compiled(content) as loaded:
+        actual = loaded.run(inputs)
+        segments = loaded.statistics().segments
+        assert sum(segment.loaded for segment in segments) == made == 3
+        assert not any(segment.compiled for segment in segments)
+    for output, array in expected.items():
+        np.testing.assert_array_equal(actual[output], array, strict=True)
 
 
 @pytest.mark.parametrize("device", ["openvino", "xla"])

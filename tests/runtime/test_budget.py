@@ -163,3 +163,26 @@ def test_folding_takes_little_memory() -> None:
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     assert int(found.stdout) < 2**20  # KiB
+
+
+LIMITS = [
+    (Budget(seconds=1e-6), "has taken over 1e-06 seconds"),
+    (Budget(tensor_bytes=4095), r"'x0' is float32\[1024\], which takes 4096 bytes"),
+]
+
+
+@pytest.mark.parametrize(("budget", "message"), LIMITS)
+def test_a_compiled_model_is_loaded_within_a_budget(
+    tmp_path: Path, budget: Budget, message: str
+) -> None:
+    model = model_of(lambda b, x: b.add(Add, x, x), float32(1024))
+    path = tmp_path / "adding.chips"
+    with crosschip.compile(model, "reference", cache=tmp_path, token="adding") as compiled:
+        compiled.save(path)
+    for source, token in ((path, None), (path.read_bytes(), None), (tmp_path, "adding")):
+        with crosschip.load_compiled(source, token=token, budget=Budget(tensor_bytes=4096)):
+            pass
+        with pytest.raises(BudgetError, match=f": {message}.*budget=crosschip.Budget"):
+            crosschip.load_compiled(source, token=token, budget=budget)
+    with pytest.raises(BudgetError, match=rf"^{path}: "):
+        crosschip.load_compiled(path, budget=budget)

@@ -44,6 +44,7 @@ from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.pooling import AdaptiveAveragePool2D
 from crosschip.ops.standard.searching import NonZero, Unique
 from crosschip.runtime.compiled import CompiledModel
+from crosschip.runtime.shapes.fixing import is_data_dependent
 
 
 class Static(DelegatingDevice):
@@ -360,7 +361,7 @@ class Finding(Static):
         return DelegatingDevice.query(self, model, options)
 
     def compile(self, model: Model, options: Options) -> Program:
-        if not any(operation.data_dependent for operation in model.operations):
+        if not any(map(is_data_dependent, model.operations)):
             return super().compile(model, options)
         (operation,) = model.operations
         assert all(operand.type.static_shape is not None for operand in model.inputs.values())

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 from tests.modelling import DelegatingDevice, chain, close, float32, model_of, outputs_of
 from tests.runtime.test_saving import Forgetful
-from tests.runtime.test_shapes import Static
 
 import crosschip
 from crosschip.hal import Device
-from crosschip.ir import CacheError, DeviceError, InputError, Model, symbol
+from crosschip.ir import CacheError, InputError, Model
 from crosschip.ops.standard.activation import Relu, Tanh
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.runtime.cache.folder import Cache
@@ -209,18 +208,6 @@ def test_what_cannot_be_saved_runs_all_the_same(tmp_path: Path, warnings: Warnin
     assert compiled_with(device, chain(Relu), cache=tmp_path, token="mine") == ("off", 1)
     (warning,) = warnings()
     assert warning.startswith("token mine: the compiled model cannot be saved: npu does not save")
-
-
-def test_a_program_for_each_set_of_shapes_is_no_file(tmp_path: Path, warnings: Warnings) -> None:
-    model = model_of(lambda b, x: b.add(Add, x, x), float32(symbol("N")))
-    x = np.ones(3, np.float32)
-    with crosschip.compile(model, [Static(name="npu")], cache=tmp_path, token="mine") as compiled:
-        np.testing.assert_array_equal(compiled(x), 2 * x)
-        (warning,) = warnings()
-        assert "npu compiles a program for each set of input shapes" in warning
-        assert "fix them with shapes=" in warning
-        with pytest.raises(DeviceError, match="cannot be saved: npu compiles a program for each"):
-            compiled.to_bytes()
 
 
 @pytest.mark.parametrize("token", [False, True])

@@ -9,6 +9,7 @@ import typer
 
 import crosschip
 from crosschip.cli._show import doing
+from crosschip.ir import Budget
 from crosschip.runtime.cache.container import recognizes
 from crosschip.runtime.compiled import CompiledModel
 
@@ -18,13 +19,16 @@ def is_compiled(path: Path) -> bool:
     return recognizes(path)
 
 
-def load(path: Path, context: typer.Context, meaningful: Collection[str]) -> CompiledModel:
+def load(
+    path: Path, context: typer.Context, meaningful: Collection[str], budget: Budget
+) -> CompiledModel:
     """The compiled model in a file.
 
     Args:
         path: of the file.
         context: of the command.
         meaningful: the parameters of the command that mean something for a compiled model.
+        budget: what loading may cost.
 
     Raises:
         typer.BadParameter: another one was given.
@@ -38,4 +42,4 @@ def load(path: Path, context: typer.Context, meaningful: Collection[str]) -> Com
                 param_hint=parameter.opts[0],
             )
     with doing(f"loading {path}"):
-        return crosschip.load_compiled(path)
+        return crosschip.load_compiled(path, budget=budget)

@@ -101,7 +101,8 @@ class Compilation(Engines):
             meaningful: the parameters that mean something for what is compiled already.
         """
         if _compiled.is_compiled(path):
-            compiled = _compiled.load(path, context, meaningful)
+            limits = _options.budget(self.budget)
+            compiled = _compiled.load(path, context, meaningful, limits)
             return compiled, self.inputs(compiled.placement.model)
         model = self.load(path)
         inputs = self.inputs(model)

@@ -21,7 +21,7 @@ from crosschip.ir.types import FLOATS, NARROW_FLOATS
 OURS = "crosschip"
 _REAL = FLOATS | NARROW_FLOATS
 
-_MEANINGFUL = ("model", "runs", "input", "shape", "seed", "as_json")
+_MEANINGFUL = ("model", "runs", "input", "shape", "seed", "budget", "as_json")
 """The parameters that mean something for a model that is compiled already."""
 
 
@@ -40,7 +40,8 @@ def command(
     """
     peers: dict[str, PeerRun] = {}
     if _compiled.is_compiled(model):
-        compiled = _compiled.load(model, context, _MEANINGFUL)
+        limits = _options.budget(compilation.budget)
+        compiled = _compiled.load(model, context, _MEANINGFUL, limits)
         inputs = compilation.inputs(compiled.placement.model)
         threads = compiled.options.threads
     else:

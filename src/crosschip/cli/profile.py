@@ -9,7 +9,10 @@ from crosschip.cli._compiling import Compilation, takes
 from crosschip.cli._options import Json, ModelPath
 from crosschip.cli._show import console, document, doing, table
 
-_MEANINGFUL = ("model", "input", "shape", "seed", "runs", "warm_up", "top", "trace", "as_json")
+_MEANINGFUL = (
+    *("model", "input", "shape", "seed", "budget"),
+    *("runs", "warm_up", "top", "trace", "as_json"),
+)
 """The parameters that mean something for a model that is compiled already."""
 
 

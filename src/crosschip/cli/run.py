@@ -17,7 +17,7 @@ from crosschip.runtime.inputs import write_value
 
 _MAX_NAME = 50  # of an output in a file name: no file system takes them at any length
 
-_MEANINGFUL = ("model", "input", "shape", "save", "seed", "as_json")
+_MEANINGFUL = ("model", "input", "shape", "save", "seed", "budget", "as_json")
 """The parameters that mean something for a model that is compiled already."""
 
 

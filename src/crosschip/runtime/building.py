@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -35,9 +35,12 @@ from crosschip.runtime.placement.constraints import Constraints
 from crosschip.runtime.placement.placing import Placement, place
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.programs import SegmentProgram
+from crosschip.runtime.saving.placements import programs_by_segment
+from crosschip.runtime.shapes.arguments import buckets_from
 from crosschip.runtime.shapes.padding import Buckets, Padding
 from crosschip.runtime.shapes.policy import Way, way_of
-from crosschip.runtime.shapes.specialized import Compiled, SpecializedProgram, told
+from crosschip.runtime.shapes.saved import Missing, read
+from crosschip.runtime.shapes.specialized import Compile, Compiled, SpecializedProgram, told
 
 logger = logging.getLogger("crosschip")
 
@@ -115,7 +118,7 @@ def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, 
     asks = compilation.asks()
     while True:
         try:
-            with limited(model, compilation.budget):
+            with limited(model.name, compilation.budget):
                 placement = place(model, asks, refusals, constraints=constraints)
         except UnsupportedError as error:
             if not refusals:
@@ -134,13 +137,13 @@ def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, 
 
 
 @contextmanager
-def limited(model: Model, budget: Budget | None) -> Iterator[None]:
-    """Spend from a budget; name the model if it costs more."""
+def limited(name: str, budget: Budget | None) -> Iterator[None]:
+    """Spend from a budget; name what costs more, if it does."""
     try:
         with spending(budget):
             yield
     except BudgetError as error:
-        raise BudgetError(f"{model.name}: {error}") from None
+        raise BudgetError(f"{name}: {error}") from None
 
 
 def _refuse(
@@ -245,29 +248,75 @@ def _build_for_shapes(segment: Segment, placement: Placement, compilation: Compi
     What the device declines or fails to compile at once is an error, so that it is placed anew.
     What it does not compile for some shapes later goes, for these, to the devices behind it.
     """
-    name, model = segment.device, segment.model
-    sizes = compilation.options.sizes
-    alone = _on_devices([name], compilation, blames=len(compilation.devices) > 1)
+    name, devices = segment.device, list(compilation.devices)
+    behind = [name] if compilation.constraints.bind else devices[devices.index(name) :]
+    program = _specialized(segment, behind, compilation)
+    alone = _on_devices([name], compilation, blames=len(devices) > 1)
     built: list[Built] = []
-    program = SpecializedProgram(
-        name,
-        compilation.devices[name].device,
-        model,
-        lambda model: _compiled(model, alone, built),
-        sizes.specializations,
-        Padding(model, compilation.buckets),
-    )
-    try:
-        for profile in sizes.profiles:
+    with _compiling(program, lambda model: _compiled(model, alone, built)):
+        for profile in compilation.options.sizes.profiles:
             program.prepare(dict(profile))
+    return Built(program, cache_word(built))
+
+
+def load_for_shapes(segment: Segment, part: bytes, compilation: Compilation) -> Built:
+    """A segment that is compiled for each set of shapes, with programs that were saved.
+
+    Args:
+        segment: the segment.
+        part: what `SpecializedProgram.save` returned.
+        compilation: the devices and options; the part has the rest.
+
+    Raises:
+        ArithmeticError, InputError, LookupError, ModelError, ModelFileError, ValueError: the part
+            is damaged, or not laid out as it should be.
+        DeviceError: a device does not load a program in it.
+    """
+    header, saved = read(part)
+    if header.devices[:1] != (segment.device,):
+        raise ValueError(f"its programs are not {segment.device}'s")
+    absent = [name for name in header.devices if name not in compilation.devices]
+    if absent:
+        raise ValueError(f"the file does not say that it needs {absent[0]!r}")
+    if len(header.shapes) > compilation.options.sizes.specializations:
+        raise ValueError(f"there are {len(header.shapes)}, and so many are not kept")
+    compilation = replace(compilation, buckets=buckets_from(header.buckets))
+    program = _specialized(segment, header.devices, compilation)
+    kept = replace(_on_devices(header.devices, compilation, blames=False), store=saved)
+    with _compiling(program, lambda model: _compiled(model, kept, [])):
+        for key in header.shapes:
+            # A device that had failed to compile something is not asked to do so again.
+            with suppress(Missing):
+                program.make(key)
+    return Built(program, "hit")
+
+
+def _specialized(
+    segment: Segment, devices: Sequence[str], compilation: Compilation
+) -> SpecializedProgram:
+    """The program of a segment that some devices compile for each set of shapes."""
+    later = _on_devices(devices, compilation, blames=False)
+    return SpecializedProgram(
+        segment.device,
+        compilation.devices[segment.device].device,
+        segment.model,
+        lambda model: _compiled(model, later, []),
+        devices,
+        compilation.options.sizes.specializations,
+        Padding(segment.model, compilation.buckets),
+    )
+
+
+@contextmanager
+def _compiling(program: SpecializedProgram, compile: Compile) -> Iterator[None]:
+    """Have a program compile in another way; if that fails, it is closed."""
+    later, program.compile = program.compile, compile
+    try:
+        yield
     except BaseException:
         program.close()
         raise
-    devices = list(compilation.devices)
-    behind = [name] if compilation.constraints.bind else devices[devices.index(name) :]
-    later = _on_devices(behind, compilation, blames=False)
-    program.compile = lambda model: _compiled(model, later, [])
-    return Built(program, cache_word(built))
+    program.compile = later
 
 
 def _on_devices(names: Sequence[str], compilation: Compilation, *, blames: bool) -> Compilation:
@@ -305,7 +354,32 @@ def _compiled(model: Model, compilation: Compilation, words: list[Built]) -> Com
     whole = len(programs) == 1 and is_whole(placement)
     plan = Plan(placement, programs, Copies())
     run = programs[0].run if whole else plan.execute
-    return Compiled(run, plan, whole, sum(one.cache == "hit" for one in built))
+    loaded = sum(one.cache == "hit" for one in built)
+    return Compiled(run, plan, whole, loaded, lambda: _saved(placement, programs, compilation))
+
+
+def _saved(
+    placement: Placement, programs: Sequence[SegmentProgram], compilation: Compilation
+) -> Mapping[Entry, bytes] | None:
+    """The entries of a cache for the programs of a placed model; `None` if one is not saved."""
+    found: dict[Entry, bytes] = {}
+    for segment, program in programs_by_segment(placement, programs):
+        saved = program.save()
+        if saved is None:
+            return None
+        device = compilation.devices[segment.device]
+        found[_entry_of(segment, device, compilation)] = bytes(saved)
+    return found
+
+
+def _entry_of(segment: Segment, device: GuardedDevice, compilation: Compilation) -> Entry:
+    return Entry(
+        cache_key(segment.model, device, compilation.options, compilation.fingerprints),
+        segment.device,
+        device.version,
+        segment.model.name,
+        len(segment.model.operations),
+    )
 
 
 class _Kept:
@@ -318,13 +392,7 @@ class _Kept:
         self._device = device
         self._options = compilation.options
         self._store = store
-        self._entry = Entry(
-            cache_key(segment.model, device, compilation.options, compilation.fingerprints),
-            segment.device,
-            device.version,
-            segment.model.name,
-            len(segment.model.operations),
-        )
+        self._entry = _entry_of(segment, device, compilation)
 
     def load(self) -> GuardedProgram | None:
         """The program that is kept; `None` if there is none that the device loads."""

@@ -207,7 +207,7 @@ class _Task:
         """The compiled model, as a whole from the store if a token says so and it is there."""
         if not self.token or self.store is None:
             return self._compiled(self.store)
-        kept = Kept(self.store, self._identify(), self.model, self.devices)
+        kept = Kept(self.store, self._identify(), self.model, self.devices, self.budget)
         compiled, word = kept.load(self.in_flight, self.queue_size), "hit"
         if compiled is None:
             compiled = self._compiled(None)
@@ -223,7 +223,7 @@ class _Task:
         devices = self.devices
         if auto is not None and self.directives.moves:
             devices = _in_order(devices, auto.remembered())
-        with limited(self.model, self.budget):
+        with limited(self.model.name, self.budget):
             constraints = self.directives.constraints(self.model, self.given, _kinds(devices))
 
         def build(devices: Mapping[str, GuardedDevice]) -> CompiledModel:
@@ -295,7 +295,7 @@ def _automatic(
     """The model on the device that runs it fastest; on several if none runs all of it."""
 
     def count(name: str) -> int:
-        with limited(model, budget):
+        with limited(model.name, budget):
             asks = Compilation({name: devices[name]}, options).asks()
             placed = place(model, asks, partial=True)
         return len(placed.decisions) - len(placed.unplaced)
@@ -386,7 +386,7 @@ def explain(
         if devices == "auto":
             choice = Automatic(model, opened, options, open_store(cache)).remembered()
         ordered = _in_order(opened, choice)
-        with limited(model, budget):
+        with limited(model.name, budget):
             constraints = directives.constraints(model, given, _kinds(ordered))
             asked = Compilation(ordered, options, buckets=padded)
             placement = place(
@@ -410,7 +410,7 @@ def _prepared(
         _check_uncompiled(model)
         # Importers are found where users find them: the runtime itself knows none.
         model = cast(Model, import_module("crosschip").load(model, budget=budget))
-    with limited(model, budget):
+    with limited(model.name, budget):
         if shapes is not None:
             types = {name: operand.type for name, operand in model.inputs.items()}
             model = Specialize(*shapes_and_sizes(types, shapes))(model)

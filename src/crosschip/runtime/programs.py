@@ -25,11 +25,14 @@ class SegmentProgram(ABC):
         name: the device's.
         submits: whether it takes on work and goes on.
         copies: where it is counted what had to be copied.
+        compilers: the names of the devices that may yet compile parts of it, in the order of
+            preference; none if all is compiled.
     """
 
     name: str
     submits: bool
     copies: Copies
+    compilers: Sequence[str] = ()
 
     def count_copies(self, copies: Copies) -> None:
         """Have copies counted there from now on, those within the program, too."""
@@ -113,7 +116,7 @@ class SegmentProgram(ABC):
         """The bytes from which the device loads the program; `None` if there are none.
 
         Raises:
-            DeviceError: the device fails to save it, or it is not one program.
+            DeviceError: the device fails to save it.
         """
         return None
 

@@ -251,3 +251,16 @@ def test_a_model_of_such_an_operation_is_saved(check: Checker, tmp_path: Path) -
         compiled.save(tmp_path / "model.chipc")
     with crosschip.load_compiled(tmp_path / "model.chipc") as loaded:
         np.testing.assert_array_equal(loaded(x), np.nonzero(x))
+
+
+def test_outputs_that_are_kept_are_read_again(check: Checker) -> None:
+    model = check.built(
+        lambda b, x: b.add(NonZero, x), [np.zeros((2, 3), np.int64)], check.symbolic
+    )
+    x = np.array([[5, 0, 7], [0, 0, 2]])
+    (name,), (output,) = model.inputs, model.outputs
+    with crosschip.compile(model, f"xla:{CHIP}", cache=False) as compiled:
+        kept = compiled.run({name: x}, keep=[output])[output]
+        assert kept.shape == (2, 3)
+        again = compiled.run({name: kept})[output]
+    np.testing.assert_array_equal(again, np.nonzero(np.nonzero(x)))

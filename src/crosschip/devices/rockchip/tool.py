@@ -19,10 +19,13 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx.helper import tensor_dtype_to_np_dtype
+from onnx.numpy_helper import to_array
 
 _MODEL, _PROGRAM = "model.onnx", "model.rknn"
 _MOVING = ("Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Cast")
 _PRODUCTS = ("MatMul", "Gemm")
+_SUMS = ("ReduceMean", "ReduceSum")
+_HEIGHT_AND_WIDTH = [2, 3]
 
 os.environ["TQDM_DISABLE"] = "1"  # progress bars, where it says why it refuses a model
 
@@ -85,17 +88,25 @@ def _built(folder: str, settings: Mapping[str, str]) -> Any:
 
 
 def _refuse_endless(graph: Any) -> None:
-    """Refuse what the toolkit never comes to an end with: products of quantized matrices.
+    """Refuse what the toolkit never comes to an end with, at any level of optimization.
 
-    The smallest case is a Gemm of int8[4, 8] and int8[8, 8], at any level of optimization.
+    These are products of quantized matrices, the smallest case a Gemm of int8[4, 8] and int8[8, 8],
+    and sums of quantized tensors along several axes: the sum of int8[2, 3, 4] along the last two,
+    the mean along the first and the last one. Along others it ends, so height and width are taken.
     """
     quantized: set[str] = set()
+    constants = {tensor.name: tensor for tensor in graph.initializer}
     for node in graph.node:
         moved = node.op_type in _MOVING and node.input[0] in quantized
         if node.op_type == "DequantizeLinear" or moved:
             quantized.add(node.output[0])
         elif node.op_type in _PRODUCTS and quantized.issuperset(node.input[:2]):
             raise RuntimeError(f"{node.name}: both matrices are quantized, and it never ends")
+        elif node.op_type in _SUMS and node.input[0] in quantized:
+            axes = [to_array(constants[name]).tolist() for name in node.input[1:]]
+            if any(len(own) > 1 and sorted(own) != _HEIGHT_AND_WIDTH for own in axes):
+                told = "quantized, along several axes, and it may never end"
+                raise RuntimeError(f"{node.name}: {told}")
 
 
 def _started(folder: str) -> None:

@@ -32,6 +32,7 @@ from crosschip.ir import (
     TensorType,
     unknown,
 )
+from crosschip.ir.budget import spend
 from crosschip.ir.dimension import from_terms, is_unknown, terms_of
 from crosschip.ir.files import Absent
 from crosschip.ops.definition.operator import operator_named
@@ -226,6 +227,7 @@ class _Reader:
         declared: Sequence[Any],
         particulars: Sequence[Any] | None = None,
     ) -> Operation:
+        spend()
         inputs = tuple(None if index is None else self.operands[index] for index in reads)
         operation: Operation
         if type_ in _CONTROL_FLOW and particulars:

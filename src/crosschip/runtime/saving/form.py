@@ -120,7 +120,9 @@ def assembled(
     made = dict(programs_by_segment(placement, programs))
     segments = [segment for segment in placement.every_segment() if segment in made]
     saved = [_saved(segment, made[segment]) for segment in segments]
-    used = dict.fromkeys(s.device for s in segments) or placement.devices[:1]
+    compilers = [name for segment in segments for name in made[segment].compilers]
+    used = dict.fromkeys([s.device for s in segments] + compilers) or placement.devices[:1]
+    compiled_later = [segment for segment in segments if made[segment].compilers]
     models = [placement.given]
     described = describe(placement, models)
     header = Header(
@@ -132,7 +134,7 @@ def assembled(
         tuple((segment.device, len(segment.operations)) for segment in segments),
     )
     parts = [
-        many_to_bytes(models, left_out(placement, devices)),
+        many_to_bytes(models, left_out(placement, devices, compiled_later)),
         json.dumps(described, separators=(",", ":")).encode(),
         *saved,
     ]

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping
 from importlib.metadata import version
 
-from crosschip.ir import CacheError, DeviceError, Model, ModelFileError, UnsupportedError
+from crosschip.ir import Budget, CacheError, DeviceError, Model, ModelFileError, UnsupportedError
 from crosschip.runtime.cache.container import Container
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.store import Store
@@ -30,6 +30,7 @@ class Kept:
         identity: what it is known by, if it is the right one.
         model: what is to be compiled.
         devices: those that it may have been compiled for.
+        budget: what loading may cost.
     """
 
     def __init__(
@@ -38,10 +39,12 @@ class Kept:
         identity: Identity,
         model: Model,
         devices: Mapping[str, GuardedDevice],
+        budget: Budget | None,
     ) -> None:
         self._store = store
         self._identity = identity
         self._devices = devices
+        self._budget = budget
         self._entry = Entry(
             identity.token,
             ",".join(devices),
@@ -60,7 +63,7 @@ class Kept:
             with Container(saved) as file:
                 header = read_header(file)
                 self._check(file, header)
-                return load_file(file, header, self._devices, in_flight, queue_size)
+                return load_file(file, header, self._devices, in_flight, queue_size, self._budget)
         except (CacheError, DeviceError, ModelFileError) as error:
             self._store.discard(self._entry, str(error))
             return None

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from crosschip.hal import Device, Options
-from crosschip.ir import CacheError, DeviceError, InputError
+from crosschip.ir import Budget, CacheError, DeviceError, InputError, ModelError, ModelFileError
+from crosschip.ir.budget import check_sizes
 from crosschip.ir.text import legible
-from crosschip.runtime.building import Built, build_all
+from crosschip.runtime.building import Built, Compilation, build_all, limited, load_for_shapes
 from crosschip.runtime.cache.container import Container
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.folder import Cache
@@ -31,6 +32,7 @@ from crosschip.runtime.saving.form import (
     read_placement,
     read_programs,
 )
+from crosschip.runtime.shapes.policy import Way, way_of
 
 
 def load_compiled(
@@ -41,8 +43,12 @@ def load_compiled(
     devices: Sequence[Device] = (),
     in_flight: int | None = None,
     queue_size: int = 64,
+    budget: Budget | None = None,
 ) -> CompiledModel:
     """Load a compiled model that `CompiledModel.save` wrote; nothing is compiled.
+
+    Where a device compiles a program for each set of input shapes, those are there that had been
+    compiled; for other shapes it does so when they come.
 
     The devices are opened that it was compiled by, and must be the same in version, settings and,
     where it matters, machine. A file holds programs, which vendors' code runs with the rights of
@@ -59,8 +65,11 @@ def load_compiled(
         in_flight: how many requests of `CompiledModel.submit` run at once; if `None`, as many as
             the model was compiled for, and at least two.
         queue_size: as for `compile`.
+        budget: what it may cost to make models of what the file says: seconds, and the bytes of a
+            tensor; `None` for the default.
 
     Raises:
+        BudgetError: it costs more than the budget allows.
         InputError: an argument does not fit.
         ModelFileError: it is no such file, is damaged, or has another digest.
         CacheError: the folder holds none under the token, or its token is another.
@@ -81,7 +90,7 @@ def load_compiled(
         for needs in header.devices:
             if needs.name not in given:
                 opened[needs.name] = owned.enter_context(_opened(file, needs))
-        compiled = load_file(file, header, opened, in_flight, queue_size)
+        compiled = load_file(file, header, opened, in_flight, queue_size, budget)
         owned.pop_all()
     compiled.own(device for name, device in opened.items() if name not in given)
     taken = (time.perf_counter() - start) * 1e3
@@ -95,15 +104,19 @@ def load_file(
     devices: Mapping[str, GuardedDevice],
     in_flight: int | None = None,
     queue_size: int = 64,
+    budget: Budget | None = None,
 ) -> CompiledModel:
     """The compiled model of a file whose header has been read.
 
     Raises:
+        BudgetError: it costs more than the budget allows.
         ModelFileError: the file is damaged, or not laid out as it should be.
         DeviceError: the devices are others than those that compiled it, or do not load it.
     """
     check_fit(file, header, devices)
-    placement = read_placement(file, header)
+    with limited(file.where, budget):
+        placement = read_placement(file, header)
+        check_sizes(placement.model)
     numbers = read_programs(file, placement)
     loading = _Loading(
         file, {needs.name: devices[needs.name] for needs in header.devices}, header.options, numbers
@@ -121,6 +134,9 @@ def load_file(
     )
 
 
+_MISFITS = (InputError, ModelError, ModelFileError)
+
+
 @dataclass(frozen=True, slots=True)
 class _Loading:
     """Makes programs by loading them from a file."""
@@ -135,10 +151,23 @@ class _Loading:
         if device is None:
             raise self.file.error(f"has a program for {segment.device}, but does not say so")
         saved = self.file.part(self.numbers[segment])
+        way = way_of(device.capabilities, placement.given, segment.model, self.options.sizes)
+        if way is Way.A_PROGRAM_A_SHAPE:
+            return self._for_shapes(segment, saved)
         try:
             return Built(device.load(saved, segment.model, self.options), "hit")
         except DeviceError as error:
             raise DeviceError(f"{self.file.where}: {error}") from error
+
+    def _for_shapes(self, segment: Segment, saved: bytes) -> Built:
+        try:
+            return load_for_shapes(segment, saved, Compilation(self.devices, self.options))
+        except DeviceError as error:
+            raise DeviceError(f"{self.file.where}: {error}") from error
+        except (*_MISFITS, LookupError, TypeError, ValueError, ArithmeticError) as error:
+            raise self.file.error(
+                f"has programs of {segment.name} for shapes that do not fit it: {error}"
+            ) from error
 
 
 def _opened(file: Container, needs: Needs) -> GuardedDevice:

@@ -43,6 +43,7 @@ def describe(placement: Placement, models: list[Model]) -> dict[str, Any]:
             if assignment.owners[index] == RUNTIME
         ],
         "problem": placement.problem,
+        "ways": list(placement.ways),
         "choice": to_plain(placement.choice),
         "settings": to_plain(placement.settings),
         "in_float": list(placement.in_float),
@@ -80,6 +81,7 @@ def restore(plain: Mapping[str, Any], given: Model, models: Sequence[Model]) -> 
     assignment = Assignment(asked, owners)
     placement = Placement(given, assignment, inside, list(map(str, plain["devices"])))
     placement.problem = str(plain["problem"])
+    placement.ways = from_plain(tuple[str, ...], plain["ways"])
     placement.choice = from_plain(Choice | None, plain["choice"])  # type: ignore[arg-type]
     placement.settings = from_plain(EngineSettings, plain["settings"])  # type: ignore[type-abstract]
     placement.in_float = from_plain(tuple[str, ...], plain["in_float"])
@@ -107,12 +109,20 @@ def programs_by_segment(
             del held[:count]
 
 
-def left_out(placement: Placement, devices: Mapping[str, GuardedDevice]) -> set[int]:
+def left_out(
+    placement: Placement, devices: Mapping[str, GuardedDevice], compiled_later: Sequence[Segment]
+) -> set[int]:
     """The large constants that no device asks for again, by the `id` of their content.
+
+    Args:
+        placement: the placement.
+        devices: by name.
+        compiled_later: the segments that are compiled for further shapes, and need all they have.
 
     Integers that stand for themselves are kept: rules of operators may look at them.
     """
     wanted = {id(operand.content) for operand in _wanted(placement, devices)}
+    wanted |= {id(o.content) for s in compiled_later for o in every_constant(s.model)}
     every = list(every_constant(placement.given)) + list(every_constant(placement.model))
     return {
         id(operand.content)

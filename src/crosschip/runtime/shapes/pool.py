@@ -62,6 +62,13 @@ class Pool(Generic[K, V]):
         with self._lock:
             return [(key, lease.value, lease.uses) for key, lease in self._kept.items()]
 
+    def borrow(self) -> list[tuple[K, Lease[V]]]:
+        """All that there is, each to be given back; the least recently used first."""
+        with self._lock:
+            for lease in self._kept.values():
+                lease.users += 1
+            return list(self._kept.items())
+
     def take(self, key: K) -> Lease[V]:
         """The value that belongs to a key, leased: to be given back.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from crosschip.hal import Buffer, Device, Event, HostBuffer, Submission
-from crosschip.ir import Array, DeviceError, Dim, Model
+from crosschip.ir import Array, Dim, Model
+from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan
 from crosschip.runtime.guard import bytes_of, call, shapes_of
@@ -18,10 +20,8 @@ from crosschip.runtime.shapes.fixing import Fixed, fixed
 from crosschip.runtime.shapes.padding import Padding, Shapes
 from crosschip.runtime.shapes.policy import Way
 from crosschip.runtime.shapes.pool import Pool
+from crosschip.runtime.shapes.saved import Key, written
 from crosschip.runtime.statistics import SegmentStatistics
-
-Key = tuple[Shapes, tuple[tuple[int, ...], ...]]
-"""The shapes of all inputs, and the elements of those that hold sizes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,14 @@ class Compiled:
         plan: the programs that it runs; closed with it.
         whole: whether it is a single program, whose inputs and outputs are the model's.
         loaded: how many of the programs came from the cache.
+        saved: tells what a cache would hold of it; `None` if a device does not save its program.
     """
 
     run: Callable[[Sequence[Array]], Sequence[Array]]
     plan: Plan
     whole: bool
     loaded: int
+    saved: Callable[[], Mapping[Entry, bytes] | None]
 
 
 Compile = Callable[[Model], Compiled]
@@ -52,6 +54,7 @@ class SpecializedProgram(SegmentProgram):
         device: the device itself.
         model: the segment, with open sizes.
         compile: compiles it where the sizes are known.
+        compilers: the names of the devices that it is compiled for, in the order of preference.
         most: how many programs are kept.
         padding: the sizes that are padded, if any.
     """
@@ -62,12 +65,14 @@ class SpecializedProgram(SegmentProgram):
         device: Device,
         model: Model,
         compile: Compile,
+        compilers: Sequence[str],
         most: int,
         padding: Padding,
     ) -> None:
         self.name = name
         self.copies = Copies()
         self.compile = compile
+        self.compilers = tuple(compilers)
         # Buffers are worth keeping where they are only if the device has memory of its own.
         self.submits = type(device).allocate is not Device.allocate
         self._device = device
@@ -123,13 +128,39 @@ class SpecializedProgram(SegmentProgram):
         elements = tuple([numbers for numbers in held if numbers is not None])
         if len(known) == len(shapes) and len(elements) == len(held):
             wider = known if self._padding is None else self._padding.shapes(known)
-            self._pool.give_back(self._pool.take((wider, elements)), used=False)
+            self.make((wider, elements))
+
+    def make(self, key: Key) -> None:
+        """Compile for a key, unless that has been done.
+
+        Raises:
+            ValueError: the key is none of this program's.
+            CompileError: the device did not.
+        """
+        shapes, elements = key
+        for type_, shape in zip(self._types, shapes, strict=True):
+            if min(shape, default=0) < 0 or not replace(type_, shape=shape).fits(type_):
+                raise ValueError(f"{list(shape)} is no shape of {type_}")
+        for index, numbers in zip(self._holding, elements, strict=True):
+            if len(numbers) != math.prod(shapes[index]):
+                raise ValueError(f"{list(numbers)} are not the elements of {list(shapes[index])}")
+        self._pool.give_back(self._pool.take(key), used=False)
 
     def save(self) -> bytes | None:
-        raise DeviceError(
-            f"{self.name} compiles a program for each set of input shapes, and a saved model has "
-            "one; fix them with shapes="
-        )
+        """The programs that there are, for the shapes that they are for."""
+        held = self._pool.borrow()
+        try:
+            saved = [lease.value.saved() for _, lease in held]
+        finally:
+            for _, lease in held:
+                self._pool.give_back(lease, used=False)
+        programs: dict[Entry, bytes] = {}
+        for entries in saved:
+            if entries is None:
+                return None
+            programs.update(entries)
+        buckets = {} if self._padding is None else self._padding.buckets
+        return written(self.compilers, buckets, [key for key, _ in held], programs)
 
     def statistics(self) -> Iterable[SegmentStatistics]:
         found = self._past
@@ -252,6 +283,10 @@ class _Specialization:
             bytes_in=statistics.bytes_in + uses * into,
             bytes_out=statistics.bytes_out + uses * out,
         )
+
+    def saved(self) -> Mapping[Entry, bytes] | None:
+        """What a cache would hold of it; `None` if a device does not save its program."""
+        return {} if self._compiled is None else self._compiled.saved()
 
     def close(self) -> None:
         for program in () if self._compiled is None else self._compiled.plan.programs:

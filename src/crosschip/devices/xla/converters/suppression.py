@@ -107,7 +107,8 @@ def _images(g: Graph, op: NonMaxSuppression) -> tuple[Value, Value, Value, Calla
 def _ranks(scores: Value, candidates: Value) -> Value:
     """The place of each in an order by falling score, equal ones as they come."""
     order = jnp.argsort(jnp.where(candidates, -scores, jnp.inf), -1, stable=True)
-    return jnp.argsort(order, -1)
+    numbers = jnp.arange(order.shape[-1])
+    return jnp.put_along_axis(jnp.zeros_like(order), order, numbers, -1, inplace=False)
 
 
 def _filled(g: Graph, there: Value, most: int) -> tuple[Value, ...]:
