@@ -12,6 +12,7 @@ from benchmarks import (
     accuracy,
     automatic,
     backend,
+    border,
     caching,
     conformance,
     endurance,
@@ -33,6 +34,7 @@ from benchmarks.subject import Row, Subject
 
 SUBJECTS: Mapping[str, Subject] = {
     "overhead": overhead,
+    "border": border,
     "throughput": throughput,
     "endurance": endurance,
     "requests": requests,

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from tests.conformance.decomposed import CoreDevice
 
 from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
-from crosschip.hal import YES, Device, Kind, Options, Program, Support
-from crosschip.ir import Array, DeviceError, InputError, Model, Operation, UnsupportedError
+from crosschip.hal import Device, Options
+from crosschip.ir import Array, DeviceError, InputError, UnsupportedError
 from crosschip.ir.dimension import is_unknown, substitute
 from crosschip.ir.types import FLOATS
-from crosschip.ops import Operator, operators
+from crosschip.ops import operators
 from crosschip.ops.definition.examples import Example, arrays_for, examples_of, model_of, samples
-from crosschip.ops.definition.slots import Fuse
 from crosschip.passes import Specialize
 from crosschip.runtime.discovery import open_device
 from crosschip.runtime.placement.placing import place
@@ -33,26 +33,6 @@ CASES = {
 
 # Of the largest element; the engines' own approximations of functions are within it.
 TOLERANCE = {"float64": 1e-5, "float32": 1e-5, "float16": 4e-3, "bfloat16": 3e-2}
-
-
-class CoreDevice(Device):
-    """The reference device with nothing but the core operators."""
-
-    vendor = "tests"
-    kind = Kind.CPU
-
-    @property
-    def version(self) -> str:
-        return "1"
-
-    def supports(self, operation: Operation, options: Options) -> Support:
-        assert isinstance(operation, Operator)
-        plain = not operation.quantized_inputs() and operation.fused is Fuse.NONE
-        core = operation.core and plain
-        return YES if core else Support.no(operation, "", "is not plain core")
-
-    def compile(self, model: Model, options: Options) -> Program:
-        return ReferenceProgram(model)
 
 
 @pytest.fixture(scope="module", params=["core", "onnxruntime", "openvino"])

@@ -28,7 +28,7 @@ ROOMS = sorted(
 )
 """The folders that importers and devices keep their functions in, one for each operator."""
 
-SHARED = {"table", "windows"}
+SHARED = {"boxes", "table", "windows"}
 """The modules between converters that hold none: their table, and what several families share."""
 
 

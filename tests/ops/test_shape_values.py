@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.ops.test_examples import CASES, CoreDevice
+from tests.conformance.decomposed import CoreDevice
+from tests.ops.test_examples import CASES
 
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Options

@@ -14,15 +14,18 @@ import ml_dtypes
 import numpy as np
 
 from crosschip.conformance.tolerance import epsilon
-from crosschip.ir import Array, ElementType, Model, Operand, TensorType
+from crosschip.ir import Array, ElementType, Model, Operand, Operation, TensorType
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
-from crosschip.ops.definition.quantized import limits
+from crosschip.ops.definition.quantized import limits, reals
 from crosschip.ops.definition.slots import Fuse
+from crosschip.ops.numerics.bilinear import type_of_places
 from crosschip.ops.standard.activation import Celu, Elu, Selu
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.indexing import Scatter
+from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.normalization import (
+    LRN,
     BatchNormalization,
     GroupNormalization,
     InstanceNormalization,
@@ -30,6 +33,7 @@ from crosschip.ops.standard.normalization import (
 )
 from crosschip.ops.standard.pooling import AdaptiveMaxPool2D, MaxPool2D
 from crosschip.ops.standard.recurrent import Recurrent
+from crosschip.ops.standard.sampling import GridSample
 from crosschip.ops.standard.unary import Exp
 
 Arrays = Mapping[str, Sequence[Array]]
@@ -97,11 +101,14 @@ def latitude(model: Model, inputs: Sequence[Array], expected: Sequence[Array]) -
     return Latitude(open=masks)
 
 
-def counted_in(operator: str, output: TensorType) -> TensorType:
+def counted_in(operation: Operation, output: TensorType) -> TensorType:
     """An output's type as to its precision: float32 where no more is asked of the weights."""
-    if operator in _WEIGHED_IN_FLOAT32 and output.element_type is ElementType.FLOAT64:
-        return replace(output, element_type=ElementType.FLOAT32)
-    return output
+    if output.element_type is not ElementType.FLOAT64:
+        return output
+    weighed = operation.type in _WEIGHED_IN_FLOAT32 or (
+        isinstance(operation, GridSample) and type_of_places(operation.grid) is ElementType.FLOAT32
+    )
+    return replace(output, element_type=ElementType.FLOAT32) if weighed else output
 
 
 def least_size(model: Model) -> float:
@@ -278,6 +285,17 @@ def _without_pixels(operation: Operator, arrays: Arrays, expected: Array) -> boo
     return 0 in arrays["input"][0].shape[1:]
 
 
+def _cells(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
+    """Everything, if there are no pixels; those channels, unless cells are all of one size."""
+    (input,) = arrays["input"]
+    if 0 in input.shape[1:]:
+        return True
+    counts = zip(input.shape[2:], expected.shape[2:], strict=True)
+    if all(count and size % count == 0 for size, count in counts):
+        return False
+    return _channels_of_images(operation, arrays, expected)
+
+
 def _sampled(operation: Operator, arrays: Arrays, expected: Array) -> Array:
     """Those channels of images, and places that are not finite."""
     places = _bad(arrays["grid"][0], 3)[:, None]
@@ -300,8 +318,13 @@ def _matrices(operation: Operator, arrays: Arrays, expected: Array) -> Array:
 
 
 def _neighbours(operation: Operator, arrays: Arrays, expected: Array) -> Array:
-    """The pixels of which a channel is not finite."""
-    return _bad(arrays["input"][0], 1, keepdims=True)
+    """The pixels of which a channel is not finite, and elements whose divisor is beyond float32."""
+    assert isinstance(operation, LRN), "it is in the table for that"
+    (input,), scales = arrays["input"], operation.input.type.quantization
+    wide = input.astype(np.float64) if scales is None else reals(input, scales)
+    divisor, range_ = np.abs(operation.divisor(wide)), np.finfo(np.float32)
+    beyond = (divisor > range_.max) | (divisor < range_.tiny)
+    return np.asarray(_bad(input, 1, keepdims=True) | beyond)
 
 
 def _channels(*slots: str) -> Rule:
@@ -380,8 +403,10 @@ def _remainders(operation: Operator, arrays: Arrays, expected: Array) -> bool | 
 
 def _reshaped(operation: Operator, arrays: Arrays, expected: Array) -> bool:
     """Everything, if a size of 0 is kept while another follows from the number of elements."""
+    assert isinstance(operation, Reshape), "it is in the table for that"
     asked, own = arrays["shape"][0].ravel().tolist(), arrays["input"][0].shape
-    return -1 in asked and any(size == 0 for size, n in zip(own, asked, strict=False) if n == 0)
+    kept = [size for size, n in zip(own, asked, strict=False) if n == 0]
+    return not operation.allow_zero and -1 in asked and 0 in kept
 
 
 def _quantize(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
@@ -414,7 +439,7 @@ _RULES: dict[str, Rule] = {
     "CONV_2D_TRANSPOSE": _filters,
     "DEFORMABLE_CONV_2D": _deformable,
     "AVERAGE_POOL_2D": _without_pixels,
-    "ADAPTIVE_AVERAGE_POOL_2D": _without_pixels,
+    "ADAPTIVE_AVERAGE_POOL_2D": _cells,
     "MAX_POOL_2D": _without_pixels,
     "ADAPTIVE_MAX_POOL_2D": _without_pixels,
     "GRID_SAMPLE": _sampled,

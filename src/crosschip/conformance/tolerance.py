@@ -130,6 +130,11 @@ def _opened(model: Model, names: Collection[str]) -> tuple[Model, list[Array]]:
     return opened, [constant.value for constant in held if constant.value is not None]
 
 
+def in_steps(model: Model, inputs: Sequence[Array]) -> Sequence[Array]:
+    """The outputs of one operation that is run by its decomposition, if it has one."""
+    return ReferenceProgram(_in_steps(model)).run(inputs)
+
+
 def _in_steps(model: Model) -> Model:
     (operation,) = model.operations
     b = Builder()

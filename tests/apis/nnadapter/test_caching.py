@@ -79,6 +79,17 @@ def test_a_buffer_comes_before_the_model(tmp_path: Path) -> None:
         np.testing.assert_array_equal(answer(model, bytearray(content)), WITHOUT)
 
 
+def test_a_buffer_with_the_content_of_a_file(tmp_path: Path) -> None:
+    answer(relu(1, 3), folder=tmp_path)
+    content = (tmp_path / f"{TOKEN}.nnc").read_bytes()
+    np.testing.assert_array_equal(answer(None, content), WITHOUT)
+    for changed in (content[:-1], content[:40], content[:90] + bytes(8) + content[98:]):
+        wrong(
+            NNAdapterCompilation_finish(begun(None, changed, None, "google_xnnpack")),
+            *(Code.NNADAPTER_INVALID_PARAMETER, "the file in memory: "),
+        )
+
+
 def test_without_a_token_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CROSSCHIP_CACHE_DIR", str(tmp_path))
     np.testing.assert_array_equal(answer(relu(1, 3)), WITHOUT)

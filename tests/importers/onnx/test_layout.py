@@ -24,6 +24,12 @@ def test_reshape(agree: Agree, shape: list[int]) -> None:
         agree("Reshape", X, shape, opsets=[14, 26], allowzero=1)
 
 
+@pytest.mark.parametrize("shape", [[0, 4], [2, 0, 5]])
+def test_reshape_without_elements(agree: Agree, shape: list[int]) -> None:
+    agree("Reshape", X[:, :0], shape, opsets=[14, 26], allowzero=1)
+    agree("Reshape", X[:, :0], np.array(shape), opsets=[14, 26], allowzero=1)
+
+
 def test_reshape_to_a_scalar(agree: Agree) -> None:
     agree("Reshape", X[:1, :1, :1, :1], np.zeros(0, np.int64), opsets=[7, 26])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 from crosschip.apis.nnadapter.device import NNAdapterDevice
 from crosschip.apis.nnadapter.results import Handle, invalid, live, returns_nothing, returns_value
@@ -73,7 +74,7 @@ def NNAdapterContext_create(
             threads.append(_count(device, own.pop(_THREADS)))
         if own:
             settings[device.device] = {key.lower(): value for key, value in own.items()}
-        _check_settings(device, settings.get(device.device))
+        _check_settings(device.device, tuple(settings.get(device.device, {}).items()))
     return NNAdapterContext(names, settings, max(threads, default=0) or None, callback)
 
 
@@ -111,10 +112,11 @@ def _own(device: NNAdapterDevice, pairs: Mapping[str, str]) -> dict[str, str]:
     return own
 
 
-def _check_settings(device: NNAdapterDevice, settings: Mapping[str, str] | None) -> None:
-    """Refuse settings that a device does not take."""
+@lru_cache
+def _check_settings(device: str, settings: tuple[tuple[str, str], ...]) -> None:
+    """Refuse settings that a device does not take; those that it takes are asked about once."""
     try:
-        open_device(device.device, settings).close()
+        open_device(device, dict(settings)).close()
     except DeviceError as error:
         raise invalid(str(error)) from error
 

@@ -29,7 +29,7 @@ _LAYER = NNAdapterSymmPerLayerQuantParams
 _CHANNEL = NNAdapterSymmPerChannelQuantParams
 _ASYMMETRIC = NNAdapterAsymmPerLayerQuantParams
 
-_QUANTIZED: Mapping[Precision, tuple[ElementType, type[NNAdapterQuantParams]]] = {
+QUANTIZED: Mapping[Precision, tuple[ElementType, type[NNAdapterQuantParams]]] = {
     Precision.NNADAPTER_QUANT_INT8_SYMM_PER_LAYER: (ElementType.INT8, _LAYER),
     Precision.NNADAPTER_QUANT_INT8_SYMM_PER_CHANNEL: (ElementType.INT8, _CHANNEL),
     Precision.NNADAPTER_QUANT_UINT8_ASYMM_PER_LAYER: (ElementType.UINT8, _ASYMMETRIC),
@@ -40,13 +40,13 @@ _QUANTIZED: Mapping[Precision, tuple[ElementType, type[NNAdapterQuantParams]]] =
     Precision.NNADAPTER_QUANT_INT32_SYMM_PER_CHANNEL: (ElementType.INT32, _CHANNEL),
     Precision.NNADAPTER_QUANT_UINT32_ASYMM_PER_LAYER: (ElementType.UINT32, _ASYMMETRIC),
 }
-_PRECISIONS = {kind: precision for precision, kind in _QUANTIZED.items()}
+_PRECISIONS = {kind: precision for precision, kind in QUANTIZED.items()}
 
 
 def element_type(precision: Precision) -> ElementType:
     """The type of the elements that are stored."""
-    if precision in _QUANTIZED:
-        return _QUANTIZED[precision][0]
+    if precision in QUANTIZED:
+        return QUANTIZED[precision][0]
     return ElementType.from_code(precision)
 
 
@@ -63,7 +63,7 @@ def check(type_: NNAdapterOperandType) -> None:
         if code not in kind._value2member_map_:
             raise invalid(f"there is no {kind.__name__} {code!r}")
     _check_sizes(type_.dimensions)
-    _, wanted = _QUANTIZED.get(type_.precision, (None, type(None)))
+    _, wanted = QUANTIZED.get(type_.precision, (None, type(None)))
     if not isinstance(type_.quantization, wanted):
         raise invalid(
             f"{Precision(type_.precision).name} has {type_.quantization!r} for quantization, but "

@@ -23,7 +23,7 @@ __all__ = [
     "returns_value",
 ]
 
-_results = Results(
+RESULTS = Results(
     logging.getLogger("crosschip.nnadapter"),
     Code.NNADAPTER_NO_ERROR,
     Code.NNADAPTER_INVALID_PARAMETER,
@@ -37,11 +37,11 @@ _results = Results(
     ),
 )
 
-invalid = _results.invalid
-live = _results.live
-returns_code = _results.returns_code
-returns_value = _results.returns_value
-returns_nothing = _results.returns_nothing
+invalid = RESULTS.invalid
+live = RESULTS.live
+returns_code = RESULTS.returns_code
+returns_value = RESULTS.returns_value
+returns_nothing = RESULTS.returns_nothing
 
 
 def misshapen(text: str) -> Failure:

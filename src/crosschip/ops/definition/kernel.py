@@ -70,7 +70,7 @@ def kernel_of(operation: Operator) -> Kernel:
             results = [result] if isinstance(result, np.ndarray | np.generic) else result
             if bounds:
                 first, *others = results
-                results = [np.clip(first, *bounds), *others]
+                results = [_bounded(first, bounds), *others]
             return tuple(map(_stored, results, types))
 
     return run
@@ -179,6 +179,15 @@ def _stored(result: Array, type_: TensorType) -> Array:
     if type_.quantization is not None and array.dtype in _REALS:
         array = np.asarray(quantized.stored(array, type_.quantization, type_.element_type))
     return array.astype(type_.element_type.dtype, copy=False)
+
+
+def _bounded(array: Array, bounds: tuple[float, float]) -> Array:
+    """Elements between bounds, which for integers are brought into their type's range."""
+    if array.dtype.kind in "iu":
+        limits = np.iinfo(array.dtype)
+        least, greatest = (int(max(limits.min, min(bound, limits.max))) for bound in bounds)
+        return np.clip(array, least, greatest)
+    return np.clip(array, *bounds)
 
 
 def _widened(array: Array) -> Array:

@@ -246,6 +246,17 @@ class Operator(Operation):
         """
         return None
 
+    def check_rules(self) -> None:
+        """Check what a decomposition relies on: that the inputs break no rule of the operator.
+
+        Raises:
+            ComputedParameter: that shows only when it runs, so that it cannot be decomposed.
+        """
+        try:
+            self.infer_shape()
+        except UnknownRank:
+            return
+
     def decomposition(self, b: Builder) -> tuple[Operand, ...] | None:
         """Like `decompose`, with what is quantized and a fused activation split off first."""
         if self.quantized_inputs():
@@ -260,6 +271,7 @@ class Operator(Operation):
 
     def _decomposed(self, b: Builder) -> tuple[Operand, ...] | None:
         try:
+            self.check_rules()
             result = self.decompose(b)
         except (UnknownRank, ComputedParameter):
             return None
@@ -342,7 +354,7 @@ class Operator(Operation):
         results = []
         for real, output in zip(reals, self.outputs, strict=True):
             stored = output.type.quantization
-            if stored is not None:
+            if stored is not None and real.type.quantization is None:
                 axis, dtype = stored.axis or 0, output.type.element_type
                 real = b.add(quantize, real, axis, stored.scale, stored.zero_point, dtype)
             results.append(real)

@@ -4,7 +4,9 @@ An operator computes on reals. Where a tensor that fills a slot for reals is qua
 for `(integer - zero_point) * scale`, the operator computes on that in float64, and the result is
 float32. If the output declares a quantization, the result is rounded once to
 `clamp(round(real / scale) + zero_point)`, ties to even, in the integer type of the first quantized
-input. Operators that only move elements keep their input's quantization.
+input. A device may round the reals to float32 before it computes on them, which changes more than
+the last digits where they are compared or cut off. Operators that only move elements keep their
+input's quantization.
 
 Narrow floats can stand for reals as well. They are not rounded to integers, but to the nearest of
 their type: `cast(clamp(real / scale + zero_point))`.

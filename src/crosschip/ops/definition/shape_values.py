@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.ir import Array, Builder, Dim, Operand, Shape
+from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.dimension import symbol, terms_of
 from crosschip.ops.definition.operator import (
     Operator,
@@ -85,13 +85,17 @@ class Sizes:
         return self._b.add(operator_named(name), *arguments)
 
 
+def of_shape(b: Builder, input: Operand, shape: Sequence[int]) -> Operand:
+    """An operand in another shape of as many elements, all of whose sizes are known."""
+    return b.add(operator_named("RESHAPE"), input, shape, allow_zero=0 in shape)
+
+
 def reshaped(
     b: Builder, input: Operand, sizes: Sizes, own: Sequence[Dim], shape: Sequence[Dim]
 ) -> Operand:
-    """An operand in another shape of as many elements.
+    """An operand in another shape of as many elements, none of them included.
 
-    RESHAPE takes a 0 for a size of its input's. So a tensor that is known to be empty is made anew,
-    and sizes that stay are not computed; one that changes and turns out to be 0 is refused.
+    Sizes that stay in their place are not computed, unless several others are.
 
     Args:
         b: where the operation is added.
@@ -100,17 +104,34 @@ def reshaped(
         own: the shape that it has, by expressions over `sizes.shape`.
         shape: the shape that it gets.
     """
-    if 0 in shape:
-        nothing = np.zeros((), input.type.element_type.dtype)
-        return b.add(operator_named("FILL"), sizes(shape), nothing)
     wanted = [
         0 if not isinstance(size, int) and axis < len(own) and size == own[axis] else size
         for axis, size in enumerate(shape)
     ]
     computed = [axis for axis, size in enumerate(wanted) if not isinstance(size, int)]
+    exact = 0 in shape or len(computed) > 1
     if len(computed) == 1:
         wanted[computed[0]] = -1
-    return b.add(operator_named("RESHAPE"), input, sizes(wanted))
+    return b.add(
+        operator_named("RESHAPE"), input, sizes(shape if exact else wanted), allow_zero=exact
+    )
+
+
+def refused_if(b: Builder, broken: Operand, numbers: Operand) -> Operand:
+    """Integers, refused when they are computed if one of some booleans is true.
+
+    They are entry 0 of a list of one; every rule that is broken leads further beyond its end.
+    """
+    count = b.add(operator_named("CAST"), broken, ElementType.INT64)
+    place = b.add(operator_named("REDUCE_SUM"), count, keepdim=False)
+    return b.add(operator_named("GATHER"), b.add(operator_named("UNSQUEEZE"), numbers, (0,)), place)
+
+
+def within(b: Builder, lengths: Operand, most: Operand) -> Operand:
+    """A list of lengths, refused when it is computed if one is less than 0 or more than `most`."""
+    less, zero = operator_named("LESS"), np.zeros(1, lengths.type.element_type.dtype)
+    broken = [b.add(less, lengths, b.constant(zero)), b.add(less, most, lengths)]
+    return refused_if(b, b.add(operator_named("CONCAT"), broken, 0), lengths)
 
 
 def moved_shape_value(operation: Operator) -> Sequence[Dim]:

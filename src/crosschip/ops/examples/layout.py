@@ -17,6 +17,7 @@ examples(
     example(input=random(1, 1), shape=()),
     example(input=random(4, 6), shape=given([2, 3, 4])),
     example(input=random(0, 3), shape=(0, 1, 3)),
+    example(input=random(0, 3), shape=(3, 0, 2), allow_zero=True),
     example(input=INT8_CUBE, shape=(6, 4)),
 )
 

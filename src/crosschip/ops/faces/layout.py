@@ -47,7 +47,7 @@ class FirstOfSecond(Rule):
 
 faces(
     Reshape,
-    nnadapter=NNAdapter(67),
+    nnadapter=NNAdapter(67, ("input", "shape")),
     nnrt=(NNRt(45, "RESHAPE", ("input", "shape")),),
     hdi=(NodeType.RESHAPE,),
     onnx=("Reshape",),

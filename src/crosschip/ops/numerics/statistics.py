@@ -107,7 +107,7 @@ def affine(
     if channels or all(_fits(factor, operand) for factor in (scale, bias)):
         return whole
     # A factor that made it larger leaves too many elements for the shape.
-    return b.add(Reshape, whole, b.add(ShapeOf, operand))
+    return b.add(Reshape, whole, b.add(ShapeOf, operand), allow_zero=True)
 
 
 def of_channels(b: Builder, factor: Operand, operand: Operand) -> Operand:
@@ -116,7 +116,7 @@ def of_channels(b: Builder, factor: Operand, operand: Operand) -> Operand:
     if factor.type.shape == (channels,):
         return factor
     count = (channels,) if isinstance(channels, int) else channel_count(b, operand)
-    return b.add(Reshape, factor, count)
+    return b.add(Reshape, factor, count, allow_zero=True)
 
 
 def channel_count(b: Builder, operand: Operand) -> Operand:

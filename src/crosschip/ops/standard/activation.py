@@ -134,7 +134,12 @@ class PRelu(Elementwise):
         if after:
             slope = b.add(operator_named("RESHAPE"), slope, (-1,) + (1,) * after)
         is_negative = b.add(Less, self.input, number(0, self.input))
-        return b.add(Where, is_negative, b.add(Mul, self.input, slope), self.input)
+        output = b.add(Where, is_negative, b.add(Mul, self.input, slope), self.input)
+        if output.type.shape == self.input.type.shape:
+            return output
+        # A slope that made it larger leaves too many elements for the shape.
+        own = b.add(operator_named("SHAPE"), self.input)
+        return b.add(operator_named("RESHAPE"), output, own, allow_zero=True)
 
     @staticmethod
     def _axes_after(rank: int, slope_rank: int) -> int:
@@ -482,7 +487,12 @@ class Hardmax(AlongAxis):
         axis = axis_in(self.axis, len(sizes.shape))
         if shape_of(self.input)[axis] == 0:
             return b.add(Assign, self.input)
-        depth = sizes((sizes.shape[axis],))
-        places = b.add(ArgMax, self.input, axis, False, ElementType.INT64)
+        input, depth = self.input, sizes((sizes.shape[axis],))
+        if not isinstance(sizes.shape[axis], int):
+            # It may turn out to be 0, and of nothing, nothing is greatest.
+            pads = [0] * (2 * len(sizes.shape))
+            pads[2 * axis + 1] = 1
+            input = b.add(operator_named("PAD"), input, pads, value=number(-np.inf, input))
+        places = b.add(ArgMax, input, axis, False, ElementType.INT64)
         one, zero = number(1, self.input), number(0, self.input)
         return b.add(OneHot, places, depth, one, zero, axis)

@@ -15,6 +15,7 @@ from crosschip.ir.types import FLOATS, NUMBERS
 from crosschip.ops.definition.kinds import Binary, Broadcast, Elementwise, aligned_row_axis
 from crosschip.ops.definition.operator import Operator, operator, operator_named, shape_of
 from crosschip.ops.definition.quantized import limits
+from crosschip.ops.definition.shape_values import Sizes
 from crosschip.ops.definition.shapes import axis_in, broadcast, same
 from crosschip.ops.definition.slots import (
     Parameter,
@@ -213,12 +214,11 @@ class Clip(Elementwise):
         return raised if low else b.add(Assign, raised)
 
     def _operand_of(self, b: Builder, slot: str) -> Operand | None:
-        """A bound as a scalar of the input's element type; `None` if there is none."""
+        """A bound as a scalar of the input's element type; `None` where it is left out."""
         bound, own = self.operand(slot), self.input.type.element_type
         if bound is not None and bound.value is None and bound.type.element_type is own:
             return b.add(operator_named("RESHAPE"), bound, ())
-        number: float = getattr(self, slot)
-        return None if np.isinf(number) else b.constant(_bound(number, own.dtype))
+        return None if bound is None else b.constant(_bound(getattr(self, slot), own.dtype))
 
 
 def _bound(number: float, dtype: np.dtype) -> Array:
@@ -257,11 +257,15 @@ class Affine(Elementwise):
 
     def laid(self, b: Builder, operand: Operand, axis: int) -> Operand:
         """An operand in a shape that broadcasts to the input's."""
-        rank = len(shape_of(operand))
-        after = _axes_after(len(shape_of(self.input)), rank, axis)
-        if not after:
-            return operand
-        return b.add(operator_named("RESHAPE"), operand, (0,) * rank + (1,) * after)
+        reshape, shape, own = operator_named("RESHAPE"), shape_of(self.input), shape_of(operand)
+        after = _axes_after(len(shape), len(own), axis)
+        start, end, ones = len(shape) - after - len(own), len(shape) - after, (1,) * after
+        if own != shape[start:end]:
+            # It may have other sizes than these, and then it does not fill them.
+            sizes = Sizes(b, self.input)
+            wanted = sizes((*sizes.shape[start:end], *ones))
+            return b.add(reshape, operand, wanted, allow_zero=True)
+        return b.add(reshape, operand, (0,) * len(own) + ones) if after else operand
 
 
 @operator("BIAS_ADD")

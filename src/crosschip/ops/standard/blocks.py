@@ -16,8 +16,11 @@ from crosschip.ir import Array, Builder, Dim, Operand, Shape
 from crosschip.ir.dimension import exact_quotient, product
 from crosschip.ops.definition.kinds import Layout
 from crosschip.ops.definition.operator import operator, shape_of
-from crosschip.ops.definition.shape_values import Sizes, reshaped
+from crosschip.ops.definition.shape_values import Sizes, refused_if, reshaped
 from crosschip.ops.definition.slots import choice, integer, integers
+from crosschip.ops.definition.windows import is_static
+from crosschip.ops.standard.comparison import Less
+from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.layout import Transpose
 from crosschip.ops.standard.padding import Pad
 from crosschip.ops.standard.slicing import Slice
@@ -190,8 +193,14 @@ class BatchToSpaceND(_Blocks):
         grown, crops = self.moved(b, self.input), self.crops
         if not any(crops):
             return grown
+        axes = range(2, 2 + len(crops) // 2)
+        starts = b.constant(np.array(crops[::2]))
+        if not is_static(shape_of(grown)[2:]):
+            both = b.constant(np.array(crops[::2]) + crops[1::2])
+            given = b.add(Slice, b.add(ShapeOf, grown), (0,), (2,), (2 + len(axes),))
+            starts = refused_if(b, b.add(Less, given, both), starts)
         ends = tuple(-after or 2**31 - 1 for after in crops[1::2])
-        return b.add(Slice, grown, range(2, 2 + len(ends)), crops[::2], ends)
+        return b.add(Slice, grown, axes, starts, ends)
 
 
 @operator("SPACE_TO_BATCH_ND")
@@ -229,7 +238,8 @@ class SpaceToBatchND(_Blocks):
 
     def reference(self, input: Array) -> Array:
         pads = np.reshape((0, 0, 0, 0, *self.pads), (-1, 2))
-        return super().reference(np.pad(input, pads))
+        nothing = np.zeros((), input.dtype)  # not a 0 that is cast, which not every type has
+        return super().reference(np.pad(input, pads, constant_values=nothing))
 
     def decompose(self, b: Builder) -> Operand:
         padded = b.add(Pad, self.input, (0, 0, 0, 0, *self.pads)) if any(self.pads) else self.input

@@ -10,6 +10,7 @@ from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.bias import check_bias, check_quantized_bias
 from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.shape_values import of_shape
 from crosschip.ops.definition.shapes import of_rank, same
 from crosschip.ops.definition.slots import (
     choice,
@@ -79,9 +80,9 @@ class Conv2D(Operator):
     def infer_shape(self) -> Shape:
         batch, channels, *image = of_rank(shape_of(self.input), 4, "input")
         out, per_group, *kernel = of_rank(shape_of(self.filter), 4, "filter")
+        check_quantized_bias(self.input, self.filter, self.bias)
         check_groups(self.group, channels, per_group, out)
         check_bias(self.bias.type.shape if self.bias else None, out)
-        check_quantized_bias(self.input, self.filter, self.bias)
         check_kernel(kernel)
         if not is_static(kernel):
             return (batch, out, unknown(), unknown())
@@ -167,10 +168,10 @@ class Conv2DTranspose(Operator):
         batch, channels, *image = of_rank(shape_of(self.input), 4, "input")
         into, per_group, *kernel = of_rank(shape_of(self.filter), 4, "filter")
         same(channels, into, "filter: its first size, and the input's channels")
+        check_quantized_bias(self.input, self.filter, self.bias, channel_axis=1)
         check_groups(self.group, channels, None, 0)
         out = per_group * self.group
         check_bias(self.bias.type.shape if self.bias else None, out)
-        check_quantized_bias(self.input, self.filter, self.bias, channel_axis=1)
         if 0 in image:
             raise ValueError(f"input: an image of {image[0]} by {image[1]} has no pixels")
         if min(self.output_padding) < 0:
@@ -374,24 +375,22 @@ class DeformableConv2D(Operator):
         size = static(self.windows(kernel).counts(image))
         count, pixels = batch * self.deformable_group, size[0] * size[1]
         elements = kernel[0] * kernel[1]
-        shifts = b.add(Reshape, self.offset, (count, elements, 2, pixels))
+        shifts = of_shape(b, self.offset, (count, elements, 2, pixels))
         wide = type_of_places(self.offset)
         undeformed = self._undeformed(kernel, size).astype(wide.dtype)
         places = b.add(Add, b.add(Cast, shifts, wide), undeformed)
         y, x = (
-            b.add(
-                Reshape, b.add(Gather, places, np.array(axis), axis=2), (count, elements * pixels)
-            )
+            of_shape(b, b.add(Gather, places, np.array(axis), axis=2), (count, elements * pixels))
             for axis in range(2)
         )
         shape = (count, channels // self.deformable_group, image[0] * image[1])
-        columns = Sampler(image).build(b, b.add(Reshape, self.input, shape), y, x)
+        columns = Sampler(image).build(b, of_shape(b, self.input, shape), y, x)
         if self.mask is not None:
-            columns = b.add(Mul, columns, b.add(Reshape, self.mask, (count, 1, elements * pixels)))
+            columns = b.add(Mul, columns, of_shape(b, self.mask, (count, 1, elements * pixels)))
         depth = per_group * kernel[0] * kernel[1]
-        matrix = b.add(Reshape, self.filter, (self.group, out // self.group, depth))
-        columns = b.add(Reshape, columns, (batch, self.group, depth, pixels))
-        output = b.add(Reshape, b.add(MatMul, matrix, columns), (batch, out, *size))
+        matrix = of_shape(b, self.filter, (self.group, out // self.group, depth))
+        columns = of_shape(b, columns, (batch, self.group, depth, pixels))
+        output = of_shape(b, b.add(MatMul, matrix, columns), (batch, out, *size))
         if self.bias is None:
             return output
         return b.add(Add, output, b.add(Reshape, self.bias, (-1, 1, 1)))

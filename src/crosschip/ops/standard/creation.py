@@ -17,6 +17,7 @@ from crosschip.ops.definition.operator import (
     shape_of,
     shape_value_of,
 )
+from crosschip.ops.definition.shape_values import refused_if
 from crosschip.ops.definition.shapes import axis_in
 from crosschip.ops.definition.slots import index_type, integer, integers, tensor
 from crosschip.ops.standard.arithmetic import Add
@@ -233,8 +234,11 @@ class OneHot(Operator):
         rank = len(shape_of(self.indices)) + 1
         axis = axis_in(self.axis, rank)
         indices = b.add(Cast, self.indices, ElementType.INT64)
-        depth = b.add(Cast, self.operand("depth"), ElementType.INT64)
         zero, one = b.constant(np.array(0)), b.constant(np.array(1))
+        given = self.operand("depth")
+        depth = b.add(Cast, given, ElementType.INT64)
+        if given is not None and not given.is_constant:
+            depth = refused_if(b, b.add(Less, depth, zero), depth)
         from_end = b.add(Less, indices, zero)
         places = b.add(Where, from_end, b.add(Add, indices, b.add(Reshape, depth, ())), indices)
         line = b.add(Range, zero, depth, one)

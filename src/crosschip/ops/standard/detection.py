@@ -10,6 +10,7 @@ import numpy as np
 from crosschip.ir import Array, Builder, ElementType, Operand, Shape
 from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.shape_values import Sizes, reshaped
 from crosschip.ops.definition.shapes import of_rank, same
 from crosschip.ops.definition.slots import flag, integer, integers, real, reals, tensor
 from crosschip.ops.definition.windows import static
@@ -142,6 +143,8 @@ class YoloBox(Operator):
     - centre x `(column + s(t_x) * scale_x_y - (scale_x_y - 1) / 2) * image_w / W`, likewise y;
     - width `exp(t_w) * anchor_w * image_w / (downsample_ratio * W)`, likewise the height.
 
+    `downsample_ratio` is 1 or more, `iou_aware_factor` from 0 to 1.
+
     `boxes` [N, A * H * W, 4] are x_min, y_min, x_max, y_max, anchor by anchor and row by row;
     `clip_bbox` clamps the minima to at least 0 and the maxima to at most `image - 1`. `scores` [N,
     A * H * W, class_num] are `confidence * s(class)`. Where the confidence is less than
@@ -172,6 +175,10 @@ class YoloBox(Operator):
             raise ValueError(f"anchors: {list(self.anchors)} are not pairs of width and height")
         if self.class_num < 0:
             raise ValueError(f"class_num: {self.class_num} is negative")
+        if self.downsample_ratio < 1:
+            raise ValueError(f"downsample_ratio: {self.downsample_ratio} is not positive")
+        if not 0 <= self.iou_aware_factor <= 1:
+            raise ValueError(f"iou_aware_factor: {self.iou_aware_factor} is not in [0, 1]")
         wanted = self._anchor_count * (5 + self.class_num + self.iou_aware)
         same(channels, wanted, "input: its channels, and what anchors and class_num ask for")
         sizes = of_rank(shape_of(self.imgsize), 2, "imgsize")
@@ -194,73 +201,79 @@ class YoloBox(Operator):
         if self.iou_aware:
             factor = self.iou_aware_factor
             confidence = confidence ** (1 - factor) * _logistic(overlap) ** factor
-        offset, anchor, cell, network = (a.astype(input.dtype) for a in self._layout(grid))
+        offset, half_anchor, cell = (a.astype(input.dtype) for a in self._layout(grid))
         image = imgsize[:, ::-1].reshape(batch, 1, 2, 1, 1).astype(input.dtype)
         shift = (self.scale_x_y - 1) / 2
         centre = (offset + _logistic(cells[:, :, :2]) * self.scale_x_y - shift) * image / cell
-        half = np.exp(cells[:, :, 2:4]) * anchor * image / network / 2
+        half = np.exp(cells[:, :, 2:4]) * half_anchor * image
         low, high = centre - half, centre + half
         if self.clip_bbox:
             low, high = np.maximum(low, 0), np.minimum(high, image - 1)
         scores = confidence * _logistic(cells[:, :, 5:])
-        kept = confidence >= np.array(self.conf_thresh, input.dtype)
+        dropped = confidence < np.array(self.conf_thresh, input.dtype)
         return [
-            np.where(kept, numbers, 0)
+            np.where(dropped, 0, numbers)
             .transpose(0, 1, 3, 4, 2)
             .reshape(batch, count * grid[0] * grid[1], numbers.shape[2])
             for numbers in (np.concatenate([low, high], axis=2), scores)
         ]
 
-    def _layout(self, grid: Sequence[int]) -> tuple[Array, Array, Array, Array]:
-        """Four arrays that broadcast to [1, A, 2, H, W], with x and y on the third axis.
+    def _layout(self, grid: Sequence[int]) -> tuple[Array, Array, Array]:
+        """Three arrays that broadcast to [1, A, 2, H, W], with x and y on the third axis.
 
-        They are where a cell is, its anchors, and the sizes of the grid and of the network's input.
+        They are where a cell is, half its anchors in parts of the network's input, and the sizes of
+        the grid.
         """
         y, x = np.meshgrid(np.arange(grid[0]), np.arange(grid[1]), indexing="ij")
         anchors = np.array(self.anchors).reshape(1, -1, 2, 1, 1)
         sizes = np.array([grid[1], grid[0]]).reshape(1, 1, 2, 1, 1)
-        return np.stack([x, y])[None, None], anchors, sizes, sizes * self.downsample_ratio
+        halves = anchors / np.maximum(sizes * self.downsample_ratio * 2, 1)
+        return np.stack([x, y])[None, None], halves, sizes
 
     def decompose(self, b: Builder) -> Sequence[Operand]:
-        grid = static(shape_of(self.input)[2:])
-        dtype = self.input.type.element_type
+        sizes, grid = Sizes(b, self.input), static(shape_of(self.input)[2:])
+        dtype, batch = self.input.type.element_type, sizes.shape[0]
         count, channels = self._anchor_count, 5 + self.class_num
-        overlaps = count * self.iou_aware
-        cells = _part(b, self.input, 1, overlaps, overlaps + count * channels)
-        cells = b.add(Reshape, cells, (0, count, channels, *grid))
+
+        def taken(first: int, size: int) -> Operand:
+            """So many channels an anchor, from the first on, as [N, A, size, H, W]."""
+            part = _part(b, self.input, 1, first, first + count * size)
+            together = (batch, count * size, *grid)
+            return reshaped(b, part, sizes, together, (batch, count, size, *grid))
+
+        cells = taken(count * self.iou_aware, channels)
         confidence = b.add(Sigmoid, _part(b, cells, 2, 4, 5))
         if self.iou_aware:
-            overlap = b.add(Reshape, _part(b, self.input, 1, 0, count), (0, count, 1, *grid))
+            overlap = taken(0, 1)
             confidence = b.add(
                 Mul,
                 b.add(Pow, confidence, 1 - self.iou_aware_factor),
                 b.add(Pow, b.add(Sigmoid, overlap), self.iou_aware_factor),
             )
-        offset, anchor, cell, network = self._layout(grid)
+        offset, half_anchor, cell = self._layout(grid)
         pair = b.add(Cast, self.imgsize, dtype)
         width_first = b.add(Gather, pair, np.array([1, 0]), axis=1)
         image = b.add(Reshape, width_first, (0, 1, 2, 1, 1))
         moved = b.add(Mul, b.add(Sigmoid, _part(b, cells, 2, 0, 2)), self.scale_x_y)
         start = (offset - (self.scale_x_y - 1) / 2).astype(dtype.dtype)
         centre = b.add(Mul, b.add(Add, moved, start), image)
-        centre = b.add(Mul, centre, (1 / cell).astype(dtype.dtype))
-        half = b.add(Mul, b.add(Exp, _part(b, cells, 2, 2, 4)), image)
-        half = b.add(Mul, half, (anchor / network / 2).astype(dtype.dtype))
+        centre = b.add(Mul, centre, (1 / np.maximum(cell, 1)).astype(dtype.dtype))
+        half = b.add(Mul, b.add(Exp, _part(b, cells, 2, 2, 4)), half_anchor.astype(dtype.dtype))
+        half = b.add(Mul, half, image)
         low, high = b.add(Sub, centre, half), b.add(Add, centre, half)
         if self.clip_bbox:
             low, high = b.add(Max, low, 0.0), b.add(Min, high, b.add(Sub, image, 1.0))
         scores = b.add(Mul, confidence, b.add(Sigmoid, _part(b, cells, 2, 5, channels)))
         dropped = b.add(Less, confidence, self.conf_thresh)
         corners = b.add(Concat, parts=[low, high], axis=2)
-        return [self._listed(b, numbers, dropped) for numbers in (corners, scores)]
-
-    def _listed(self, b: Builder, numbers: Operand, dropped: Operand) -> Operand:
-        """[N, A, size, H, W] numbers as [N, A * H * W, size], 0 where they are dropped."""
-        _, count, size, *grid = shape_of(numbers)
-        zero = b.constant(np.array(0, numbers.type.element_type.dtype))
-        kept = b.add(Where, dropped, zero, numbers)
-        listed = b.add(Transpose, kept, (0, 1, 3, 4, 2))
-        return b.add(Reshape, listed, (0, int(np.prod(static([count, *grid]))), *static([size])))
+        zero, outputs = b.constant(np.array(0, dtype.dtype)), []
+        for numbers, size in ((corners, 4), (scores, self.class_num)):
+            kept = b.add(Where, dropped, zero, numbers)
+            listed = b.add(Transpose, kept, (0, 1, 3, 4, 2))
+            apart = (batch, count, *grid, size)
+            together = (batch, count * grid[0] * grid[1], size)
+            outputs.append(reshaped(b, listed, sizes, apart, together))
+        return outputs
 
 
 def _part(b: Builder, operand: Operand, axis: int, start: int, stop: int) -> Operand:

@@ -11,7 +11,7 @@ from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape, unkno
 from crosschip.ir.types import ALL_TYPES
 from crosschip.ops.definition.kinds import Layout
 from crosschip.ops.definition.operator import Operator, operator, operator_named, shape_of
-from crosschip.ops.definition.shape_values import moved_shape_value
+from crosschip.ops.definition.shape_values import Sizes, moved_shape_value, refused_if
 from crosschip.ops.definition.shapes import axis_in, same
 from crosschip.ops.definition.slots import (
     ComputedParameter,
@@ -21,6 +21,7 @@ from crosschip.ops.definition.slots import (
     tensors,
 )
 from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.comparison import Less, NotEqual
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
@@ -152,21 +153,34 @@ class Split(Layout):
 
     def decompose(self, b: Builder) -> Sequence[Operand]:
         return [
-            b.add(Slice, self.input, (self.axis,), start, end) for start, end in self._bounds(b)
+            b.add(Slice, self.input, (self.axis,), start, end)
+            for start, end in pairwise(self._bounds(b))
         ]
 
-    def _bounds(self, b: Builder) -> Sequence[tuple[object, object]]:
-        """The start and end of each piece: lists of one number, computed if the sizes are."""
+    def _bounds(self, b: Builder) -> Sequence[Operand]:
+        """Where the first piece starts and where each ends, in lists of one number."""
+        sizes = Sizes(b, self.input)
+        size = sizes.shape[axis_in(self.axis, len(sizes.shape))]
+        first = b.constant(np.array([0]))
         try:
-            ends = np.cumsum(self.split).tolist()
+            ends = [b.constant(np.array([end])) for end in np.cumsum(self.split)]
         except ComputedParameter:
-            sizes = b.add(Cast, self.operand("split"), ElementType.INT64)
-            bounds: list[Operand] = [b.constant(np.array([0]))]
-            for place in range(self.output_count()):
-                size = b.add(Slice, sizes, (0,), (place,), (place + 1,))
-                bounds.append(b.add(Add, bounds[-1], size))
-            return list(pairwise(bounds))
-        return [((start,), (end,)) for start, end in pairwise([0, *ends])]
+            return self._computed_bounds(b, first, sizes.computed(size))
+        if not isinstance(size, int):
+            differs = b.add(NotEqual, sizes.computed(size), ends[-1])
+            first = refused_if(b, differs, first)
+        return [first, *ends]
+
+    def _computed_bounds(self, b: Builder, first: Operand, size: Operand) -> Sequence[Operand]:
+        pieces = b.add(Cast, self.operand("split"), ElementType.INT64)
+        total = b.add(operator_named("REDUCE_SUM"), pieces, (0,))
+        differs = b.add(NotEqual, size, total)
+        negative = b.add(Less, pieces, b.constant(np.array([0])))
+        bounds = [refused_if(b, b.add(Concat, [differs, negative], 0), first)]
+        for place in range(self.output_count()):
+            piece = b.add(Slice, pieces, (0,), (place,), (place + 1,))
+            bounds.append(b.add(Add, bounds[-1], piece))
+        return bounds
 
 
 @operator("UNSTACK")
@@ -207,7 +221,13 @@ class Unstack(Layout):
         return list(np.moveaxis(input, self.axis, 0))
 
     def decompose(self, b: Builder) -> Sequence[Operand]:
-        places = (b.constant(np.array(place)) for place in range(len(self.outputs)))
+        sizes = Sizes(b, self.input)
+        size = sizes.shape[axis_in(self.axis, len(sizes.shape))]
+        places = [b.constant(np.array(place)) for place in range(self.output_count())]
+        if not isinstance(size, int):
+            count = b.constant(np.array([len(places)]))
+            differs = b.add(NotEqual, sizes.computed(size), count)
+            places[0] = refused_if(b, differs, places[0])
         return [b.add(operator_named("GATHER"), self.input, place, self.axis) for place in places]
 
 

@@ -13,7 +13,7 @@ from crosschip.ops.definition.kinds import Layout, shape_asked
 from crosschip.ops.definition.operator import operator, shape_of
 from crosschip.ops.definition.shape_values import Sizes, reshaped
 from crosschip.ops.definition.shapes import axes_in, axis_in, broadcast
-from crosschip.ops.definition.slots import integer, integers
+from crosschip.ops.definition.slots import flag, integer, integers
 
 
 @operator("RESHAPE", core=True)
@@ -22,12 +22,14 @@ class Reshape(Layout):
 
     In `shape`, 0 keeps the size that the input has on that axis, and one -1 at most stands for the
     product of the sizes of the input that are not kept, divided by that of the others in `shape`.
-    With a -1 and a kept size of 0, a device may refuse the run.
+    With a -1 and a kept size of 0, a device may refuse the run. With `allow_zero`, 0 is the size of
+    an axis without elements, and goes without a -1.
     """
 
     __slots__ = ()
     shape_slots = frozenset({"shape"})
     shape = integers()
+    allow_zero = flag(False)
 
     def infer_shape(self) -> Shape:
         asked = shape_asked(self, "shape")
@@ -35,12 +37,13 @@ class Reshape(Layout):
             raise ValueError(f"shape: {list(asked)} has more than one -1")
         if any(isinstance(size, int) and size < -1 for size in asked):
             raise ValueError(f"shape: {list(asked)} has a negative size")
-        if self.input.type.shape is None:
-            return tuple(unknown() if size in (0, -1) else size for size in asked)
+        if self.allow_zero and {0, -1} <= set(asked):
+            raise ValueError(f"shape: {list(asked)} has a 0, which is a size, and a -1")
         own = self.input.type.shape
-        if any(size == 0 and axis >= len(own) for axis, size in enumerate(asked)):
-            raise ValueError(f"shape: {list(asked)} keeps a size that the input does not have")
-        sizes = _filled(asked, own)
+        if own is None:
+            left_open = (-1,) if self.allow_zero else (0, -1)
+            return tuple(unknown() if size in left_open else size for size in asked)
+        sizes = self._filled(asked, own)
         made, had = product(sizes), product(own)
         if isinstance(made, int) and isinstance(had, int) and made != had:
             raise ValueError(f"shape: {list(asked)} does not hold the input's {had} elements")
@@ -52,15 +55,20 @@ class Reshape(Layout):
     def reference(self, input: Array) -> Array:
         if min(self.shape, default=0) < -1:
             raise ValueError(f"{list(self.shape)} has a negative size")
-        return input.reshape(cast(tuple[int, ...], _filled(self.shape, input.shape)))
+        return input.reshape(cast(tuple[int, ...], self._filled(self.shape, input.shape)))
 
-
-def _filled(asked: Sequence[Dim], own: Shape) -> Shape:
-    """The sizes asked for, with numbers for 0 and -1."""
-    moved = product(tuple(n for i, n in enumerate(own) if i >= len(asked) or asked[i] != 0))
-    given = product(tuple(n for n in asked if n not in (0, -1)))
-    rest = exact_quotient(moved, given) if -1 in asked else 1
-    return tuple(own[i] if n == 0 else rest if n == -1 else n for i, n in enumerate(asked))
+    def _filled(self, asked: Sequence[Dim], own: Shape) -> Shape:
+        """The sizes asked for, with numbers for those that are kept and for -1."""
+        kept = {axis for axis, size in enumerate(asked) if size == 0 and not self.allow_zero}
+        if kept and max(kept) >= len(own):
+            raise ValueError(f"shape: {list(asked)} keeps a size that the input does not have")
+        moved = product(tuple(size for axis, size in enumerate(own) if axis not in kept))
+        others = (size for axis, size in enumerate(asked) if axis not in kept and size != -1)
+        rest = exact_quotient(moved, product(tuple(others))) if -1 in asked else 1
+        return tuple(
+            own[axis] if axis in kept else rest if size == -1 else size
+            for axis, size in enumerate(asked)
+        )
 
 
 def kept_row_axis(operation: Layout, axis: int | None) -> int | None:
@@ -129,6 +137,9 @@ class Squeeze(Layout):
         sizes = Sizes(b, self.input)
         removed = self._removed(sizes.shape)
         kept = [size for axis, size in enumerate(sizes.shape) if axis not in removed]
+        if not all(sizes.shape[axis] == 1 for axis in removed):
+            # With no size left open, other elements than those that stay are refused.
+            return b.add(Reshape, self.input, sizes(kept), allow_zero=True)
         return reshaped(b, self.input, sizes, sizes.shape, kept)
 
     def moved_axis(self, axis: int, rank: int) -> int | None:

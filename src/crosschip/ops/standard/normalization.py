@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from crosschip.ir import Array, Builder, Operand, Shape
+from crosschip.ir.dimension import exact_quotient, product
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.kinds import Elementwise, aligned_row_axis
 from crosschip.ops.definition.operator import operator, shape_of
+from crosschip.ops.definition.shape_values import Sizes, reshaped
 from crosschip.ops.definition.shapes import axis_in
 from crosschip.ops.definition.slots import integer, optional_tensor, real, tensor
 from crosschip.ops.numerics.statistics import (
@@ -26,12 +28,20 @@ from crosschip.ops.numerics.statistics import (
 )
 from crosschip.ops.standard.arithmetic import Add, Div, FloorDiv, Mul, Pow, Sub, Sum
 from crosschip.ops.standard.comparison import Equal
+from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.padding import Pad
-from crosschip.ops.standard.reduction import ReduceL1, ReduceL2, ReduceMean
+from crosschip.ops.standard.reduction import (
+    NARROW_FLOATS,
+    ReduceL1,
+    ReduceL2,
+    ReduceMean,
+    narrowed,
+    widened,
+)
 from crosschip.ops.standard.slicing import Slice
 
 
@@ -74,7 +84,10 @@ class BatchNormalization(Elementwise):
         return input * factor.reshape(along) + (bias - mean * factor).reshape(along)
 
     def decompose(self, b: Builder) -> Operand:
-        given = (self.scale, self.bias, self.mean, self.variance)
+        given = [self.scale, self.bias, self.mean, self.variance]
+        own, dtype = self.scale.type.element_type, self.input.type.element_type
+        if own in NARROW_FLOATS and dtype not in NARROW_FLOATS:
+            given = [b.add(Cast, one, dtype) for one in given]
         scale, bias, mean, variance = (of_channels(b, one, self.input) for one in given)
         factor = b.add(Div, scale, deviation(b, variance, self.epsilon))
         shift = b.add(Sub, bias, b.add(Mul, mean, factor))
@@ -167,12 +180,15 @@ class GroupNormalization(Elementwise):
         return scaled(whole, scale, bias, (-1,) + (1,) * (input.ndim - 2))
 
     def decompose(self, b: Builder) -> Operand:
-        image = self.input
-        if not isinstance(shape_of(image)[1], int):
-            image = b.add(Reshape, image, self._divided(b))
-        grouped = b.add(Reshape, image, (0, self.groups, -1))
+        image, sizes = self.input, Sizes(b, self.input)
+        batch, channels, *rest = sizes.shape
+        if not isinstance(channels, int):
+            image = b.add(Reshape, image, self._divided(b), allow_zero=True)
+        elements = exact_quotient(product((channels, *rest)), self.groups)
+        shape = (batch, self.groups, elements)
+        grouped = reshaped(b, image, sizes, sizes.shape, shape)
         each = normal(b, grouped, (2,), self.epsilon)
-        whole = b.add(Reshape, each, b.add(ShapeOf, self.input))
+        whole = b.add(Reshape, each, b.add(ShapeOf, self.input), allow_zero=True)
         return affine(b, whole, self.scale, self.bias, channels=True)
 
     def _divided(self, b: Builder) -> Operand:
@@ -297,10 +313,11 @@ class LpNormalization(Elementwise):
 
     def decompose(self, b: Builder) -> Operand:
         reduce = ReduceL1 if self.p == 1 else ReduceL2
-        divisor = b.add(Add, b.add(reduce, self.input, (self.axis,)), self.epsilon)
+        wide = widened(b, self.input)
+        divisor = b.add(Add, b.add(reduce, wide, (self.axis,)), self.epsilon)
         zero = b.add(Equal, divisor, 0.0)
-        one = b.constant(np.ones((), self.input.type.element_type.dtype))
-        return b.add(Div, self.input, b.add(Where, zero, one, divisor))
+        one = b.constant(np.ones((), wide.type.element_type.dtype))
+        return narrowed(b, b.add(Div, wide, b.add(Where, zero, one, divisor)), self.input)
 
 
 @operator("LRN")
@@ -310,7 +327,7 @@ class LRN(Elementwise):
     `output[n, c, …] = input[n, c, …] / (bias + alpha * s) ** beta`, where `s` is the sum of the
     squares of `input[n, i, …]` for those `i` from `c - (size - 1) // 2` to `c + size // 2` that are
     channels. `alpha` is not divided by `size` (ONNX does that). Where an element is not finite, all
-    channels of its place are not specified.
+    channels of its place are not specified; nor is an element whose divisor is beyond float32.
 
     Source: Krizhevsky, Sutskever and Hinton, "ImageNet Classification with Deep Convolutional
     Neural Networks", 2012.
@@ -335,21 +352,27 @@ class LRN(Elementwise):
         return axes[0] if axes[0] != 1 else None
 
     def reference(self, input: Array) -> Array:
+        return input / self.divisor(input)
+
+    def divisor(self, input: Array) -> Array:
+        """The number that each element is divided by."""
         squares, channels = input * input, input.shape[1]
         total = np.zeros_like(squares)
         for shift in range(-((self.size - 1) // 2), self.size // 2 + 1):
             first, last = max(0, -shift), min(channels, channels - shift)
             if first < last:
                 total[:, first:last] += squares[:, first + shift : last + shift]
-        return input / (self.bias + self.alpha * total) ** self.beta
+        return (self.bias + self.alpha * total) ** self.beta
 
     def decompose(self, b: Builder) -> Operand:
-        around = [0] * (2 * rank(self.input))
+        wide = widened(b, self.input)
+        around = [0] * (2 * rank(wide))
         around[2:4] = [(self.size - 1) // 2, self.size // 2]
-        padded = b.add(Pad, b.add(Mul, self.input, self.input), around)
+        padded = b.add(Pad, b.add(Mul, wide, wide), around)
         parts = [self._part(b, padded, start) for start in range(self.size)]
         scaled = b.add(Mul, b.add(Sum, parts), self.alpha)
-        return b.add(Div, self.input, b.add(Pow, b.add(Add, scaled, self.bias), self.beta))
+        output = b.add(Div, wide, b.add(Pow, b.add(Add, scaled, self.bias), self.beta))
+        return narrowed(b, output, self.input)
 
     def _part(self, b: Builder, padded: Operand, start: int) -> Operand:
         """The squares of the channels at one distance."""

@@ -11,6 +11,7 @@ from crosschip.ir import Array, Builder, ElementType, Operand, Shape
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.operator import Operator, operator, shape_of
 from crosschip.ops.definition.quantized import limits
+from crosschip.ops.definition.shape_values import Sizes
 from crosschip.ops.definition.shapes import of_rank
 from crosschip.ops.definition.slots import (
     Parameter,
@@ -121,6 +122,8 @@ class AveragePool2D(Pool2D):
         """Sums by a convolution with ones, over how many there are in each."""
         windows, image = self.windows, shape_of(self.input)[2:]
         channels = static(shape_of(self.input)[1:2])[0]
+        if not channels:
+            return None
         dtype = self.input.type.element_type.dtype
         if self.ceil_mode and not self.auto_pad.keeps_size:
             windows = windows.rounded_down(static(image))
@@ -281,8 +284,9 @@ class AdaptiveAveragePool2D(AdaptivePool2D):
     Cell `i` of `n` covers the rows from `floor(i * H / n)` to before `ceil((i + 1) * H / n)`, and
     likewise the columns; cells can overlap by one pixel, and a grid can be finer than the image.
     An image without pixels is refused, one without channels may be. Sums are in the element type,
-    in any order. Sources: NNAdapter's ADAPTIVE_AVERAGE_POOL_2D; Paddle's and PyTorch's
-    adaptive_avg_pool2d.
+    in any order. Where cells are not all of one size, all of a channel of an image that has a pixel
+    that is not finite is not specified. Sources: NNAdapter's ADAPTIVE_AVERAGE_POOL_2D; Paddle's and
+    PyTorch's adaptive_avg_pool2d.
     """
 
     __slots__ = ()
@@ -353,6 +357,8 @@ class AdaptiveMaxPool2D(AdaptivePool2D):
 
     def decompose(self, b: Builder) -> Sequence[Operand]:
         """By windows if cells are alike, else with every cell filled up to one size."""
+        if 0 in self.output_shape:
+            return self._without_cells(b)
         if self.output_shape == (1, 1) and not self.return_indices:
             return [b.add(ReduceMax, self.input, (2, 3), keepdim=True)]
         window = self.even_windows()
@@ -366,6 +372,12 @@ class AdaptiveMaxPool2D(AdaptivePool2D):
                 return_indices_dtype=self.return_indices_dtype,
             )
         return self._filled_up(b)
+
+    def _without_cells(self, b: Builder) -> Sequence[Operand]:
+        sizes = Sizes(b, self.input)
+        shape = sizes((*sizes.shape[:2], *self.output_shape))
+        nothing = (np.zeros((), element_type.dtype) for element_type in self.infer_element_type())
+        return [b.add(Fill, shape, zero) for zero in nothing]
 
     def _filled_up(self, b: Builder) -> Sequence[Operand]:
         image = static(shape_of(self.input)[2:])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.ir import Array, Builder, ElementType, Operand, Shape
-from crosschip.ir.types import ALL_TYPES, INDICES
+from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
+from crosschip.ir.types import ALL_TYPES, INDICES, MAX_RANK
 from crosschip.ops.definition.kinds import Layout, shape_asked
 from crosschip.ops.definition.operator import Operator, operator, shape_of
-from crosschip.ops.definition.shape_values import Sizes, reshaped
+from crosschip.ops.definition.shape_values import Sizes, refused_if, reshaped, within
 from crosschip.ops.definition.shapes import axis_in, same
 from crosschip.ops.definition.slots import (
     ComputedParameter,
@@ -53,31 +53,39 @@ class Tile(Layout):
         return np.tile(input, self.repeats)
 
     def decompose(self, b: Builder) -> Operand | None:
-        """Axis by axis: `[size]` becomes `[1, size]`, `[count, size]` and then `[count * size]`."""
+        """Each axis `[size]` becomes `[1, size]`, `[count, size]` and then `[count * size]`."""
         sizes = Sizes(b, self.input)
         rank = len(sizes.shape)
-        apart = b.add(Unsqueeze, self.input, range(0, 2 * rank, 2))
         try:
             repeats = self.repeats
         except ComputedParameter:
-            return self._computed(b, apart)
+            return self._computed(b) if 2 * rank <= MAX_RANK else None
         own = (1,) * (len(repeats) - rank) + sizes.shape
         counts = (1,) * (rank - len(repeats)) + repeats
-        repeated = b.add(Expand, apart, [n for count in counts for n in (count, 1)])
-        made = [size * count for size, count in zip(own, counts, strict=True)]
-        grown = [n for pair in zip(counts, own, strict=True) for n in pair]
+        axes: list[tuple[Dim, int, Dim]] = []
+        for count, size in zip(counts, own, strict=True):
+            axes += [(size, 1, size)] if count == 1 else [(1, count, count), (size, 1, size)]
+        if len(axes) > MAX_RANK:
+            return None
+        apart, asked, grown = ([axis[place] for axis in axes] for place in range(3))
+        repeated = b.add(Expand, reshaped(b, self.input, sizes, sizes.shape, apart), asked)
+        made = [size * count for count, size in zip(counts, own, strict=True)]
         return reshaped(b, repeated, sizes, grown, made)
 
-    def _computed(self, b: Builder, apart: Operand) -> Operand | None:
-        """The input, whose axes are `apart`, as often as is known only at run time."""
+    def _computed(self, b: Builder) -> Operand | None:
+        """The input as often on each axis as is known only at run time."""
         rank, given = len(shape_of(self.input)), self.operand("repeats")
         if given is None or given.type.static_shape != (rank,):
             return None
         repeats = b.add(Cast, given, ElementType.INT64)
+        negative = b.add(Less, repeats, b.constant(np.zeros(1, np.int64)))
+        repeats = refused_if(b, negative, repeats)
         ones = b.constant(np.ones((rank, 1), np.int64))
         pairs = b.add(Concat, [b.add(Reshape, repeats, (-1, 1)), ones], 1)
+        apart = b.add(Unsqueeze, self.input, range(0, 2 * rank, 2))
         repeated = b.add(Expand, apart, b.add(Reshape, pairs, (-1,)))
-        return b.add(Reshape, repeated, b.add(Mul, b.add(ShapeOf, self.input), repeats))
+        made = b.add(Mul, b.add(ShapeOf, self.input), repeats)
+        return b.add(Reshape, repeated, made, allow_zero=True)
 
 
 @operator("ROLL")
@@ -163,7 +171,8 @@ class ReverseSequence(Layout):
         sizes = Sizes(b, rows)
         zero, one = b.constant(np.array([0])), b.constant(np.array([1]))
         places = b.add(Range, zero, sizes.computed(sizes.shape[1]), one)
-        lengths = b.add(Reshape, b.add(Cast, self.lengths, ElementType.INT64), (-1, 1))
+        given = b.add(Cast, self.lengths, ElementType.INT64)
+        lengths = b.add(Reshape, within(b, given, sizes.computed(sizes.shape[1])), (-1, 1))
         mirrored = b.add(Sub, b.add(Sub, lengths, one), places)
         source = b.add(Where, b.add(Less, places, lengths), mirrored, places)
         picked = b.add(GatherND, rows, b.add(Unsqueeze, source, (2,)), 1)

@@ -11,6 +11,7 @@ import numpy as np
 from crosschip.ir import Array, Builder, Dim, Operand, Shape
 from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.shape_values import Sizes, within
 from crosschip.ops.definition.shapes import same
 from crosschip.ops.definition.slots import (
     Parameter,
@@ -30,6 +31,7 @@ from crosschip.ops.numerics.cells import (
     Term,
     Terms,
 )
+from crosschip.ops.standard.layout import Reshape
 
 _SIGMOID, _TANH = CellFunction.SIGMOID, CellFunction.TANH
 
@@ -136,14 +138,29 @@ class Recurrent(Operator):
         _, _, hidden = shape_of(self.recurrence_weight)
         if not isinstance(steps, int) or not isinstance(hidden, int):
             return None
-        tensors = {slot.name: self._term(b, slot.name) for slot in self.slots if not slot.parameter}
+        tensors = self._terms(b, hidden)
+        lengths = tensors["sequence_lengths"]
+        if lengths is not None:
+            most = np.array([steps], lengths.operand.type.element_type.dtype)
+            tensors["sequence_lengths"] = Term(b, within(b, lengths.operand, b.constant(most)))
         # It broadcasts to the batch, whose size need not be known.
         zero = Term(b, b.constant(np.zeros((1, hidden), self.input.type.element_type.dtype)))
         return [output.operand for output in self._run(Terms(b, hidden), tensors, steps, zero)]
 
-    def _term(self, b: Builder, slot: str) -> Term | None:
-        operand = self.operand(slot)
-        return None if operand is None else Term(b, operand)
+    def _terms(self, b: Builder, hidden: int) -> dict[str, Term | None]:
+        """What fills each slot; refused when it runs where it has not the shape that it must."""
+        _, batch, size = shape_of(self.input)
+        sizes, passes = Sizes(b, self.input), len(self.direction.passes)
+        known = self._shapes_for(batch, size, hidden, passes)
+        _, own_batch, own_size = sizes.shape
+        wanted = self._shapes_for(own_batch, own_size, hidden, passes)
+        terms: dict[str, Term | None] = {"input": Term(b, self.input)}
+        for slot, shape in wanted.items():
+            operand = self.operand(slot)
+            if operand is not None and operand.type.shape != known[slot]:
+                operand = b.add(Reshape, operand, sizes(shape), allow_zero=True)
+            terms[slot] = None if operand is None else Term(b, operand)
+        return terms
 
     def step(self, p: ScanDirection, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
         """The states after a time step, the hidden values first.

@@ -32,6 +32,19 @@ from crosschip.ops.standard.unary import Abs, Exp, Log, Sqrt
 NARROW_FLOATS = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
 
 
+def widened(b: Builder, operand: Operand) -> Operand:
+    """Narrow floats as float32: a sum may leave their range where what is made of it is in it."""
+    narrow = operand.type.element_type in NARROW_FLOATS
+    return b.add(Cast, operand, ElementType.FLOAT32) if narrow else operand
+
+
+def narrowed(b: Builder, operand: Operand, like: Operand) -> Operand:
+    """An operand as elements of another's type."""
+    element_type = like.type.element_type
+    own = operand.type.element_type
+    return operand if own is element_type else b.add(Cast, operand, element_type)
+
+
 class Reduction(Operator):
     """Base of reductions: each reduces `axes` to one value, or all axes if it is empty.
 
@@ -54,6 +67,10 @@ class Reduction(Operator):
         if self.keepdim:
             return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
         return tuple(size for axis, size in enumerate(shape) if axis not in axes)
+
+    def check_rules(self) -> None:
+        # What it is decomposed into has the same parameters, and the same rules.
+        return
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         rows, reduced = axes[0], axes_in(self.axes, len(shape_of(self.input)))
@@ -161,13 +178,9 @@ class ReduceMean(Reduction):
         return np.asarray(total / count.astype(input.dtype))
 
     def decompose(self, b: Builder) -> Operand:
-        dtype = self.input.type.element_type
-        wide = self.input
-        if dtype in NARROW_FLOATS:  # whose range a sum may leave that the mean is in
-            wide = b.add(Cast, wide, ElementType.FLOAT32)
+        wide = widened(b, self.input)
         total = b.add(ReduceSum, wide, *self.over())
-        mean = b.add(Div, total, self._count(b, wide))
-        return mean if wide is self.input else b.add(Cast, mean, dtype)
+        return narrowed(b, b.add(Div, total, self._count(b, wide)), self.input)
 
     def _count(self, b: Builder, wide: Operand) -> Operand:
         """The number of elements that are reduced to one."""
@@ -263,7 +276,8 @@ class ReduceL2(Reduction):
         return np.sqrt(np.sum(input * input, self.axes or None, keepdims=self.keepdim))
 
     def decompose(self, b: Builder) -> Operand:
-        return b.add(Sqrt, b.add(ReduceSumSquare, self.input, *self.over()))
+        squares = b.add(ReduceSumSquare, widened(b, self.input), *self.over())
+        return narrowed(b, b.add(Sqrt, squares), self.input)
 
 
 @operator("REDUCE_LOG_SUM")
@@ -280,7 +294,8 @@ class ReduceLogSum(Reduction):
         return np.log(np.sum(input, self.axes or None, keepdims=self.keepdim))
 
     def decompose(self, b: Builder) -> Operand:
-        return b.add(Log, b.add(ReduceSum, self.input, *self.over()))
+        total = b.add(ReduceSum, widened(b, self.input), *self.over())
+        return narrowed(b, b.add(Log, total), self.input)
 
 
 @operator("REDUCE_LOG_SUM_EXP")

@@ -10,6 +10,7 @@ import numpy as np
 from crosschip.ir import Array, Builder, Operand, Shape
 from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.shape_values import Sizes, reshaped
 from crosschip.ops.definition.shapes import of_rank, same
 from crosschip.ops.definition.slots import choice, flag, integer, real, tensor
 from crosschip.ops.definition.windows import static
@@ -17,7 +18,6 @@ from crosschip.ops.numerics.bilinear import Kernel, Sampler, type_of_places
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.indexing import Gather
-from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.padding import PadMode
 
 
@@ -36,7 +36,8 @@ class GridSample(Operator):
     at the border with `EDGE` or `REPLICATE`; with `REFLECT`, those of the image mirrored at its
     edges as often as needed, that is at the edges that -1 and 1 mean.
 
-    Places beyond 2 ** 24 pixels count as if they were there. What is at a place that is not finite,
+    Places are computed in the type of the grid, float32 at least. Those beyond 2 ** 24 pixels count
+    as if they were there. What is at a place that is not finite,
     and all of a channel of an image that has a pixel that is not, is not specified. An image
     without pixels is refused.
 
@@ -64,7 +65,8 @@ class GridSample(Operator):
     def reference(self, input: Array, grid: Array) -> Array:
         batch, channels, *image = input.shape
         factor, shift = self._scale(image)
-        places = (grid * factor + shift).astype(grid.dtype)
+        wide = type_of_places(self.grid).dtype
+        places = (grid.astype(wide) * factor + shift).astype(wide)
         x, y = np.moveaxis(places.reshape(batch, int(np.prod(grid.shape[1:3])), 2), 2, 0)
         sampler = Sampler(image, self.mode, self.pad_mode, self.align_corners)
         values = sampler.sample(input.reshape(batch, channels, image[0] * image[1]), y, x)
@@ -80,12 +82,17 @@ class GridSample(Operator):
         sampler = Sampler(image, self.mode, self.pad_mode, self.align_corners)
         factor, shift = self._scale(image)
         wide = type_of_places(self.grid)
-        points = b.add(Cast, b.add(Reshape, self.grid, (0, target[0] * target[1], 2)), wide)
+        sizes = Sizes(b, self.input)
+        batch, channels, *_ = sizes.shape
+        count = target[0] * target[1]
+        listed = reshaped(b, self.grid, sizes, (batch, *target, 2), (batch, count, 2))
+        points = b.add(Cast, listed, wide)
         factor, shift = factor.astype(wide.dtype), shift.astype(wide.dtype)
         places = b.add(Add, b.add(Mul, points, factor), shift)
         x, y = (b.add(Gather, places, np.array(axis), axis=2) for axis in range(2))
-        pixels = b.add(Reshape, self.input, (0, 0, image[0] * image[1]))
-        return b.add(Reshape, sampler.build(b, pixels, y, x), (0, 0, *target))
+        pixels = reshaped(b, self.input, sizes, sizes.shape, (batch, channels, image[0] * image[1]))
+        values = sampler.build(b, pixels, y, x)
+        return reshaped(b, values, sizes, (batch, channels, count), (batch, channels, *target))
 
 
 class RoiMode(IntEnum):

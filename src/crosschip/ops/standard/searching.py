@@ -58,6 +58,10 @@ class ArgExtreme(Operator):
         shape[axis : axis + 1] = [1] if self.keepdim else []
         return tuple(shape)
 
+    def check_rules(self) -> None:
+        # What it is decomposed into has the same parameters, and the same rules.
+        return
+
 
 @operator("ARG_MAX", core=True)
 class ArgMax(ArgExtreme):

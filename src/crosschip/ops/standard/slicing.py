@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
 from crosschip.ops.definition.kinds import Layout
 from crosschip.ops.definition.operator import operator, shape_of
+from crosschip.ops.definition.shape_values import refused_if
 from crosschip.ops.definition.shapes import axes_in, axis_in
 from crosschip.ops.definition.slots import ComputedParameter, integer, integers, optional_integers
+from crosschip.ops.definition.windows import is_static
+from crosschip.ops.standard.comparison import Less
+from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.layout import Squeeze, Unsqueeze
 
 
@@ -142,6 +148,8 @@ class StridedSlice(Layout):
         known = [o.type.static_shape for o in lengths if o is not None and o.type.static_shape]
         if not known:
             raise error
+        if len(set(known)) > 1:
+            raise ValueError("begin: begin, end and strides must be equally many") from None
         ones = (1,) * known[0][0]
         sections = _sections(rank, ones, ones, ones, self._masks())
         return tuple(
@@ -269,7 +277,12 @@ class Crop(Layout):
     def decompose(self, b: Builder) -> Operand:
         rank = len(shape_of(self.input))
         axis, starts, ends = self._box(rank)
-        return b.add(Slice, self.input, range(axis, rank), starts, ends)
+        first, last = (b.constant(np.array(bounds)) for bounds in (starts, ends))
+        if not is_static(shape_of(self.input)[axis:]):
+            sizes = b.add(Slice, b.add(ShapeOf, self.input), (0,), (axis,), (rank,))
+            short = b.add(Less, sizes, last)
+            first = refused_if(b, short, first)
+        return b.add(Slice, self.input, range(axis, rank), first, last)
 
     def _box(self, rank: int) -> tuple[int, Sequence[int], Sequence[int]]:
         """The first axis that is cropped, and where the box starts and ends from it on."""

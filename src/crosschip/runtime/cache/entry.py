@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -79,11 +79,29 @@ def read(path: Path, secret: bytes) -> tuple[Entry, bytes]:
         FileNotFoundError: there is no file.
     """
     with _opened(path) as file:
-        entry, fields = _described(_authenticated_header(file, secret))
-        try:
-            return entry, _checked_program(file, fields)
-        except (KeyError, TypeError, ValueError):
-            raise Damaged(_OTHER_LAYOUT) from None
+        return _read(file, secret)
+
+
+def read_content(content: bytes, secret: bytes) -> tuple[Entry, bytes]:
+    """An entry and its program, as `read`, from the content of its file.
+
+    Raises:
+        Damaged: it is not an entry that was written with this secret.
+    """
+    return _read(BytesIO(content), secret)
+
+
+def is_content(content: bytes) -> bool:
+    """Tell whether bytes say of themselves that they are an entry, whoever wrote it."""
+    return content.startswith(_MAGIC)
+
+
+def _read(file: BinaryIO, secret: bytes) -> tuple[Entry, bytes]:
+    entry, fields = _described(_authenticated_header(file, secret))
+    try:
+        return entry, _checked_program(file, fields)
+    except (KeyError, TypeError, ValueError):
+        raise Damaged(_OTHER_LAYOUT) from None
 
 
 def read_head(path: Path, secret: bytes) -> Entry:
@@ -146,7 +164,9 @@ def _authenticated_header(file: BinaryIO, secret: bytes) -> bytes:
 
 def _checked_program(file: BinaryIO, fields: Mapping[str, Any]) -> bytes:
     size, expected = fields["size"], fields["blocks"]
-    actual = os.fstat(file.fileno()).st_size - file.tell()
+    start = file.tell()
+    actual = file.seek(0, os.SEEK_END) - start
+    file.seek(start)
     if actual != size:
         raise Damaged(f"has {actual} bytes of program where {size} belong")
     program = file.read(size)

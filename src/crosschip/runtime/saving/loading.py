@@ -16,8 +16,9 @@ from crosschip.ir.budget import check_sizes
 from crosschip.ir.text import legible
 from crosschip.runtime.building import Built, Compilation, build_all, limited, load_for_shapes
 from crosschip.runtime.cache.container import Container
-from crosschip.runtime.cache.entry import Entry
+from crosschip.runtime.cache.entry import Damaged, Entry, is_content, read_content
 from crosschip.runtime.cache.folder import Cache
+from crosschip.runtime.cache.secret import secret
 from crosschip.runtime.cache.store import check_token
 from crosschip.runtime.compiled import CompiledModel, CompileReport
 from crosschip.runtime.discovery import open_device
@@ -57,7 +58,8 @@ def load_compiled(
 
     Args:
         source: the path of the file, its content, or the file, open for reading bytes. With a
-            token, also the cache folder that holds it under the token.
+            token, also the cache folder that holds it under the token, or the content of the file
+            in there.
         token: the token that the compiled model must have; any if `None`.
         digest: the digest that the file must have, as `crosschip compile` prints it; any if `None`.
         devices: instances to use in place of those that would be opened by the same names; they
@@ -81,6 +83,8 @@ def load_compiled(
         check_token(token)
         if isinstance(source, str | os.PathLike) and Path(source).is_dir():
             source = _kept(Path(source), token)
+        if isinstance(source, bytes) and is_content(source):
+            source = _unsealed(source)
     given = {device.name: GuardedDevice(device, device.name) for device in devices}
     with Container(source, digest) as file, ExitStack() as owned:
         header = read_header(file)
@@ -175,6 +179,14 @@ def _opened(file: Container, needs: Needs) -> GuardedDevice:
         return open_device(needs.name, needs.properties or None)
     except (DeviceError, InputError) as error:
         raise DeviceError(f"{file.where}: needs the device {needs.name!r}: {error}") from error
+
+
+def _unsealed(content: bytes) -> bytes:
+    """The compiled model in the content of a file in a cache folder."""
+    try:
+        return read_content(content, secret())[1]
+    except Damaged as error:
+        raise CacheError(f"the file in memory: {error}") from None
 
 
 def _kept(folder: Path, token: str) -> bytes:

@@ -31,10 +31,11 @@ def reshape(g: Graph, op: layout.Reshape) -> Node:
     elif op.input.type.shape and rank_of(op.outputs[0]) == 1:
         # OpenVINO makes one axis of all elements, whatever size is asked for.
         total = ops.reduce_prod(ops.convert(g.sizes(op.input, 0), "i64"), g.int64([0]), True)
-        asked = ops.select(ops.equal(shape, g.scalar(0)), g.size(op.input, 0), shape)
+        kept = ops.logical_and(ops.equal(shape, g.scalar(0)), g.scalar(not op.allow_zero))
+        asked = ops.select(kept, g.size(op.input, 0), shape)
         holds = ops.logical_or(ops.equal(asked, total), ops.equal(shape, g.scalar(-1)))
         g.require(op, "shape: does not hold the input's elements", holds)
-    return ops.reshape(g[op.input], shape, True)
+    return ops.reshape(g[op.input], shape, not op.allow_zero)
 
 
 @converts(layout.Transpose, types=MOVABLE, limit=sizes_only)

@@ -11,13 +11,12 @@ from crosschip.devices.xla.converters.boxes import apart
 from crosschip.devices.xla.converters.table import (
     converts,
     decomposed,
-    decomposed_unless_empty,
 )
 from crosschip.devices.xla.graph import Graph, Value
 from crosschip.ops.standard.detection import DetectionPostProcess, PriorBox, YoloBox
 
 converts(PriorBox)(decomposed)
-converts(YoloBox)(decomposed_unless_empty)
+converts(YoloBox)(decomposed)
 
 
 @converts(DetectionPostProcess)

@@ -10,13 +10,13 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from crosschip.devices.xla.converters.table import converts, decomposed_unless_empty, shape_of
+from crosschip.devices.xla.converters.table import converts, decomposed, shape_of
 from crosschip.devices.xla.graph import Graph, Value
 from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
 
 _MOST_SAMPLES = 2**20
 
-converts(GridSample)(decomposed_unless_empty)
+converts(GridSample)(decomposed)
 
 
 @dataclass(frozen=True, slots=True)

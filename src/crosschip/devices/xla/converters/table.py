@@ -72,13 +72,6 @@ def decomposed(g: Graph, op: Operator) -> Sequence[Value]:
     return [g[result] for result in results]
 
 
-def decomposed_unless_empty(g: Graph, op: Operator) -> Sequence[Value]:
-    """Like `decomposed`, where RESHAPE would take the size 0 of what is made for one to be kept."""
-    if any(0 not in shape_of(op, place) for place in range(len(op.outputs))):
-        return decomposed(g, op)
-    return [jnp.zeros(output.type.static_shape or ()) for output in op.outputs]
-
-
 def same(function: Callable[..., Value]) -> Callable[[Graph, Operator], Value]:
     """The converter to a JAX function that takes the same tensors, and does the same."""
 

@@ -12,7 +12,8 @@ from crosschip.ops.standard import layout
 def reshape(g: Graph, op: layout.Reshape) -> str:
     known = op.outputs[0].type.static_shape
     if known is None:
-        return g.add("Reshape", g[op.input], g.indices(op.operand("shape")))
+        shape = g.indices(op.operand("shape"))
+        return g.add("Reshape", g[op.input], shape, allowzero=int(op.allow_zero))
     return g.add("Reshape", g[op.input], g.int64(known), allowzero=1)
 
 

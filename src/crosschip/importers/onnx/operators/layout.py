@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from crosschip.importers.onnx.facts import rank_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports
 from crosschip.ir import Operand, UnsupportedError
 from crosschip.ops.definition.operator import Operator
-from crosschip.ops.standard.creation import Fill
 from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
 
 _AXES: dict[str, type[Operator]] = {"Squeeze": Squeeze, "Unsqueeze": Unsqueeze}
@@ -16,20 +13,9 @@ _AXES: dict[str, type[Operator]] = {"Squeeze": Squeeze, "Unsqueeze": Unsqueeze}
 
 @imports("Reshape")
 def reshape(node: Node) -> Operand:
-    """A 0 in a shape keeps a size, with `allowzero` it is a size.
-
-    With a computed shape the two differ for tensors without elements only.
-    """
-    shape = node[1]
+    """A 0 in a shape keeps a size, with `allowzero` it is a size."""
     allow_zero = node.flag("allowzero") if node.opset >= 14 else False
-    if allow_zero and (shape.value is None or not shape.value.all()):
-        known = node[0].type.static_shape
-        if known is not None and 0 in known:
-            # A tensor without elements is like any other one of its shape.
-            return node.add(Fill, shape, np.zeros(1, node[0].type.element_type.dtype))
-        if shape.value is not None:
-            raise UnsupportedError(f"allowzero 1 with shape {shape.value.tolist()}")
-    return node.add(Reshape, node[0], shape)
+    return node.add(Reshape, node[0], node[1], allow_zero)
 
 
 @imports("Transpose")

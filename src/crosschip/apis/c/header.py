@@ -1,0 +1,106 @@
+"""A header as data: what it declares, and the functions of a library, read from the header itself.
+
+Headers are the one definition of a C interface: the library's exported functions, the types that
+Python makes and reads, and the constants all come from them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+FOLDER = Path(__file__).with_name("include")
+"""The folder of the headers that programs are compiled with."""
+
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_FOR_COMPILERS = re.compile(
+    r"^#ifdef __cplusplus.*?^#endif$|^#(?:include|ifndef|endif|define \w+_H$).*?$",
+    re.MULTILINE | re.DOTALL,
+)
+_HANDLE = re.compile(r"^typedef struct (\w+) \1;$", re.MULTILINE)
+_FUNCTION = re.compile(r"^([\w ]+?[ *]+)(\w+)\(((?:[^;{}])*)\);$", re.MULTILINE)
+_NAME = re.compile(r"\(\*(\w+)\)|(\w+)(?:\[\w*\])*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a function.
+
+    Attributes:
+        declaration: the whole of it, as in `int32_t index`.
+        name: its name.
+    """
+
+    declaration: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function that a header declares.
+
+    Attributes:
+        result: the type of what it returns.
+        name: its name.
+        parameters: its parameters.
+    """
+
+    result: str
+    name: str
+    parameters: tuple[Parameter, ...]
+
+
+class Header:
+    """A header of ours.
+
+    Args:
+        path: the file. In it, a function is declared as `result name(parameters);` at the beginning
+            of a line, with a name for each parameter, and a handle as `typedef struct Name Name;`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        text = _COMMENT.sub("", path.read_text("utf-8"))
+        self._text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
+
+    @cached_property
+    def functions(self) -> tuple[Function, ...]:
+        """The functions, in order."""
+        return tuple(
+            Function(result.strip(), name, _parameters(inside))
+            for result, name, inside in _FUNCTION.findall(self._text)
+            if not result.startswith("typedef")
+        )
+
+    @cached_property
+    def handles(self) -> tuple[str, ...]:
+        """The structures whose members no one sees."""
+        return tuple(_HANDLE.findall(self._text))
+
+    @cached_property
+    def types(self) -> str:
+        """Everything but the functions, without what only compilers understand."""
+        return re.sub(r"\n{3,}", "\n\n", _FUNCTION.sub("", _FOR_COMPILERS.sub("", self._text)))
+
+
+def _parameters(text: str) -> tuple[Parameter, ...]:
+    found = []
+    for part in _parts(" ".join(text.split())):
+        named = _NAME.search(part)
+        assert named, f"a parameter has a name, not {part!r}"
+        found.append(Parameter(part, named[1] or named[2]))
+    return tuple(found)
+
+
+def _parts(text: str) -> list[str]:
+    """What stands between commas, but not between those in parentheses."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts if part.strip() not in ("", "void")]

@@ -1,0 +1,75 @@
+"""`crosschip capi`."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import crosschip
+from crosschip.cli import _options
+from crosschip.cli._show import console, document, doing
+from crosschip.ir import InputError
+from crosschip.ir.text import legible
+
+app = typer.Typer(
+    help="C libraries that programs for NNAdapter link against, and such programs.",
+    no_args_is_help=True,
+)
+
+
+@app.command()
+def build(
+    out: Annotated[Path, typer.Option(help="The folder to write lib and include into.")],
+    as_json: _options.Json = False,
+) -> None:
+    """Compile the C libraries for this Python, with their headers and what pkg-config reads.
+
+    It takes a C compiler, cc, and cffi (pip install crosschip[native]). The libraries use the
+    Python and the crosschip that have built them, where these are now.
+    """
+    try:
+        from crosschip.apis.c.building import build as build_libraries
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"C libraries need {error.name}, which is not installed; pip install crosschip[native]"
+        ) from error
+    with doing(f"building in {out}"):
+        built = build_libraries(out)
+    if as_json:
+        document(
+            [
+                {
+                    "library": str(files.library),
+                    "headers": list(map(str, files.headers)),
+                    "pkg-config": str(files.description),
+                }
+                for files in built
+            ]
+        )
+        return
+    for files in built:
+        for path in (files.library, *files.headers, files.description):
+            console.print(f"wrote {legible(str(path))}", highlight=False)
+
+
+@app.command()
+def program(
+    model: _options.ModelPath,
+    out: Annotated[Path, typer.Option(help="The folder to write the program into.")],
+    as_json: _options.Json = False,
+) -> None:
+    """Write a model as a program in C that makes NNAdapter's calls, with a file of its weights."""
+    from crosschip.apis.nnadapter import calls
+    from crosschip.apis.nnadapter.program import write_program
+
+    with doing(f"writing {model} out"):
+        written = calls(crosschip.load(model))
+        out.mkdir(parents=True, exist_ok=True)
+        name = re.sub(r"\W", "_", model.resolve().stem, flags=re.ASCII)
+        files = write_program(written, out, name)
+    if as_json:
+        document({"source": str(files.source), "weights": str(files.weights)})
+        return
+    for path in files:
+        console.print(f"wrote {legible(str(path))}", highlight=False)

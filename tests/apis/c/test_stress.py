@@ -1,0 +1,40 @@
+"""Libraries under load: many handles, and calls of any kind.
+
+`CROSSCHIP_CYCLES=100000` makes and destroys as many handles of each kind, and
+`CROSSCHIP_FUZZ_SECONDS=60` calls anything for as long.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.apis.c.conftest import Program, linked, run
+
+PROGRAMS = Path(__file__).with_name("programs")
+CYCLES = int(os.environ.get("CROSSCHIP_CYCLES", "4000"))
+SECONDS = int(os.environ.get("CROSSCHIP_FUZZ_SECONDS", "3"))
+MOST_BYTES = 5 * 2**20
+
+
+def built(name: str, libraries: Path, program: Program) -> Path:
+    return program(PROGRAMS / name, "-D_GNU_SOURCE", *linked(libraries, "nnadapter"))
+
+
+def test_memory_stays_as_handles_come_and_go(libraries: Path, program: Program) -> None:
+    made = built("cycles.c", libraries, program)
+    printed = run(made, CYCLES, timeout=60 + CYCLES / 100)
+    grown = {kind: int(size) for kind, size in map(str.split, printed.splitlines())}
+    assert set(grown) == {"device", "context", "model", "compilation", "execution", "error"}
+    assert max(grown.values()) <= MOST_BYTES, grown
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_call_ends_the_process(libraries: Path, program: Program, seed: int) -> None:
+    """Every call gives a code, and every kind of code comes up that calls can lead to."""
+    made = built("fuzz.c", libraries, program)
+    counts = [int(count) for count in run(made, SECONDS, seed, timeout=60 + 2 * SECONDS).split()]
+    no_error, _memory, dimensions, parameter, not_found, internal, _feature, others = counts
+    assert min(no_error, dimensions, parameter, not_found) > 0
+    assert internal == others == 0
