@@ -157,6 +157,19 @@ def test_windows_of_an_even_size(check: Checker) -> None:
         check(lambda b, x: b.add(LRN, x, 3), (1, 6, 2))
 
 
+@pytest.mark.parametrize("name", ["GROUP_NORMALIZATION", "INSTANCE_NORMALIZATION"])
+def test_one_number_does_not_do_for_all_channels(check: Checker, name: str) -> None:
+    """The channels are known, and the numbers of each are not."""
+    image = ones(2, 6, 3)
+    groups = {"groups": 2} if name == "GROUP_NORMALIZATION" else {}
+    assert_refused(
+        check,
+        lambda b, scale, bias: b.add(operator_named(name), image, scale, bias, **groups),
+        [ones(1), ones(1)],
+        check.symbolic,
+    )
+
+
 def test_channels_of_many_axes(check: Checker) -> None:
     agree(check, adds("LRN"), [np.ones((1, 3, 2, 1, 1, 1), np.float32)], check.static)
 
