@@ -72,6 +72,13 @@ def test_every_family_has_a_file_of_tests_and_nothing_else_is_among_them() -> No
     assert {file.stem.removeprefix("test_") for file in files} == FAMILIES
 
 
+def test_tests_of_operators_on_the_engines_have_files_of_the_families_names() -> None:
+    folder = Path(__file__).parents[1] / "devices" / "operators"
+    files = {file.stem.removeprefix("test_") for file in folder.glob("*.py")}
+    assert files
+    assert files <= FAMILIES
+
+
 def test_an_operator_of_others_has_what_is_registered_for_it() -> None:
     class Doubled(Elementwise):
         __slots__ = ()

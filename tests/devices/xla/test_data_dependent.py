@@ -10,7 +10,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from tests.devices.test_detection import boxes, scores
+from tests.devices.checks import overlapping_boxes, tied_scores
 from tests.devices.xla.conftest import CHIP
 
 import crosschip
@@ -70,7 +70,7 @@ def detector(path: Path) -> Path:
     constants = {
         "filters": random.normal(size=(4, 3, 3, 3)).astype(np.float32),
         "flat": np.array([1, 4, 60]),
-        "boxes": boxes(1, 60),
+        "boxes": overlapping_boxes(1, 60),
         "most": np.array([7]),
         "overlap": np.array([0.4], np.float32),
         "enough": np.array([0.9], np.float32),
@@ -149,7 +149,7 @@ def test_sizes_and_ranks_may_be_open_besides(check: Checker) -> None:
     check(lambda b, x: b.add(NonZero, x), np.eye(3, 4, dtype=np.float32))
     check(
         lambda b, *xs: b.add(NonMaxSuppressionIndices, *xs, 3, 0.4, 0.2),
-        *(boxes(2, 9), scores(2, 3, 9)),
+        *(overlapping_boxes(2, 9), tied_scores(2, 3, 9)),
     )
 
 
@@ -183,7 +183,7 @@ def test_indices_of_boxes(
 ) -> None:
     once(
         lambda b, *xs: b.add(NonMaxSuppressionIndices, *xs, most, overlap, score, center),
-        *(boxes(2, 20), scores(2, 3, 20)),
+        *(overlapping_boxes(2, 20), tied_scores(2, 3, 20)),
     )
 
 
@@ -194,8 +194,12 @@ def test_indices_of_boxes(
 )
 def test_rows_of_boxes(once: Once, of_regions: bool, first: int, last: int, eta: float) -> None:
     """Limits before and behind, a threshold that shrinks; classes that have boxes of their own."""
-    whole = (boxes(2, 20), scores(2, 3, 20))
-    given = (boxes(20, 3), scores(20, 3), np.array([12, 0, 8], np.int32)) if of_regions else whole
+    whole = (overlapping_boxes(2, 20), tied_scores(2, 3, 20))
+    given = (
+        (overlapping_boxes(20, 3), tied_scores(20, 3), np.array([12, 0, 8], np.int32))
+        if of_regions
+        else whole
+    )
     once(
         lambda b, *xs: b.add_all(
             NonMaxSuppression,

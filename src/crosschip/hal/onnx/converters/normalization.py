@@ -73,9 +73,9 @@ def group_normalization(g: Graph, op: GroupNormalization) -> str:
     channels, ones = (op.input.type.shape or ())[1], [1] * (rank_of(op.input) - 2)
     for node, operand in (("Mul", op.scale), ("Add", op.bias)):
         if operand:
-            along = g.int64([-1, *ones])
+            # One number must not do for all channels: there is no reshaping to a negative size.
+            along = g.int64([channels if isinstance(channels, int) else -1, *ones])
             if not isinstance(channels, int):
-                # One number must not do for all channels: there is no reshaping to a negative size.
                 sizes = g.add("Shape", g[op.input], start=1, end=2)
                 fits = g.add("Equal", g.add("Shape", g[operand]), sizes)
                 along = g.add("Where", fits, along, g.int64([-2, *ones]))
