@@ -1,6 +1,6 @@
 /*
- * Calls NNRt's functions in any order with any arguments, for as many seconds as its first argument
- * says; its second is the seed. Handles are live ones of the right kind, of another kind, destroyed
+ * Calls NNRt's functions in any order with any arguments, some thousand times and for as many seconds
+ * as its first argument says; its second is the seed. Handles are live ones of the right kind, of another kind, destroyed
  * ones, null and numbers that never were any; pointers lead to memory, or are null; what is in
  * structures and arrays is random, within their bounds. Prints how often each code came.
  */
@@ -13,7 +13,7 @@
 #include <time.h>
 
 enum { MODEL, COMPILATION, EXECUTOR, DESC, TENSOR, QUANTIZATION, MEMORY, KINDS };
-enum { KEPT = 16, MOST = 4, SCRATCH = 1 << 16, CODES = 15 };
+enum { KEPT = 16, MOST = 4, SCRATCH = 1 << 16, CODES = 15, LEAST = 3000 };
 
 static void *pools[KINDS][KEPT];
 static union {
@@ -449,7 +449,7 @@ int main(int count, char **arguments)
 
     setrlimit(RLIMIT_AS, &most);
     state = count > 2 ? strtoull(arguments[2], NULL, 10) : 0;
-    for (unsigned long turn = 0; time(NULL) < end; turn++) {
+    for (unsigned long turn = 0; turn < LEAST || time(NULL) < end; turn++) {
         if (turn % 2000 == 0) {
             destroy_all();
             for (size_t index = 0; index < SCRATCH / 4; index++)
