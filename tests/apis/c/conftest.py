@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ LANGUAGES: Mapping[str, tuple[str, ...]] = {
     "C11, gcc": ("gcc", "-std=c11"),
     "C++17, gcc": ("g++", "-std=c++17", "-x", "c++"),
     "C11, clang": ("clang", "-std=c11"),
-    "C++17, clang": ("clang++", "-std=c++17", "-x", "c++"),
+    "C++17, clang": ("clang", "-std=c++17", "-x", "c++"),
 }
 """Compilers, with the language that they are to keep to."""
 
@@ -52,9 +54,13 @@ def program(libraries: Path, tmp_path: Path) -> Program:
 def compiler_of(language: str) -> tuple[str, ...]:
     """A compiler, and what makes it keep to a language; the test is skipped if there is none."""
     compiler, *own = LANGUAGES[language]
-    if shutil.which(compiler) is None:
-        pytest.skip(f"there is no {compiler}")
-    return compiler, *own
+    if shutil.which(compiler):
+        return compiler, *own
+    if compiler == "clang" and find_spec("ziglang"):
+        # It comes with Clang, and hands on an option of its own that is not used.
+        unused = "-Wno-unused-command-line-argument"
+        return sys.executable, "-m", "ziglang", "cc", *own, unused
+    pytest.skip(f"there is no {compiler}")
 
 
 def linked(libraries: Path, name: str) -> list[str]:

@@ -64,7 +64,17 @@ class Declared:
         ]
         source.write_text("\n".join([*lines, ""]), "utf-8")
         compiler, *own = compiler_of(language)
-        command = [compiler, *own, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(source)]
+        command = [
+            compiler,
+            *own,
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-c",
+            str(source),
+            "-o",
+            str(folder / "check.o"),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
 

@@ -80,7 +80,16 @@ def test_headers_compile_by_themselves(name: str, language: str, tmp_path: Path)
     compiler, *own = compiler_of(language)
     source = tmp_path / "alone.c"
     source.write_text(f"#include <{name}>\n#include <{name}>\nint main(void) {{ return 0; }}\n")
-    command = [compiler, *own, *STRICT, f"-I{FOLDER}", "-fsyntax-only", str(source)]
+    command = [
+        compiler,
+        *own,
+        *STRICT,
+        f"-I{FOLDER}",
+        "-c",
+        str(source),
+        "-o",
+        str(tmp_path / "alone.o"),
+    ]
     subprocess.run(command, check=True)
 
 
