@@ -5,13 +5,8 @@ from __future__ import annotations
 from crosschip.ir import Operand
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
 from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal
-from crosschip.ops.faces.rules import (
-    ChannelsLast,
-    ChannelsLastOutput,
-    Fixed,
-    filled,
-    rank_of,
-)
+from crosschip.ops.faces.channels_last import ChannelsLast, ChannelsLastOutput
+from crosschip.ops.faces.rules import Fixed, filled, rank_of
 from crosschip.ops.standard.activation import (
     Celu,
     Elu,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
-from crosschip.ops.faces.rules import ChannelsLast, ChannelsLastOutput, Pairs
+from crosschip.ops.faces.channels_last import ChannelsLast, ChannelsLastOutput
+from crosschip.ops.faces.rules import Pairs
 from crosschip.ops.standard.blocks import (
     BatchToSpaceND,
     ChannelShuffle,

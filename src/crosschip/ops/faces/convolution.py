@@ -9,17 +9,8 @@ import numpy as np
 from crosschip.ir import Array, ModelError, Operand, constant
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
 from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal
-from crosschip.ops.faces.rules import (
-    ChannelsLast,
-    ChannelsLastOutput,
-    Padding,
-    PaddingMode,
-    ProductBias,
-    filled,
-    number,
-    transposed,
-    value_in,
-)
+from crosschip.ops.faces.channels_last import ChannelsLast, ChannelsLastOutput, transposed
+from crosschip.ops.faces.rules import Padding, PaddingMode, ProductBias, filled, number, value_in
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
 
 

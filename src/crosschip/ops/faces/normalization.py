@@ -8,10 +8,9 @@ from crosschip.ir import ModelError, Operand, constant
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
 from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal
+from crosschip.ops.faces.channels_last import ChannelsLast, ChannelsLastOutput
 from crosschip.ops.faces.rules import (
     ActivationAfter,
-    ChannelsLast,
-    ChannelsLastOutput,
     Fixed,
     MustBe,
     filled,

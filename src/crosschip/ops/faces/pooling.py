@@ -10,16 +10,8 @@ import numpy as np
 from crosschip.ir import Operand
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
 from crosschip.ops.definition.translation import Inward, Outward, Rule, refusal
-from crosschip.ops.faces.rules import (
-    ActivationAfter,
-    Case,
-    ChannelsLast,
-    ChannelsLastOutput,
-    Fixed,
-    Padding,
-    PaddingMode,
-    Told,
-)
+from crosschip.ops.faces.channels_last import ChannelsLast, ChannelsLastOutput
+from crosschip.ops.faces.rules import ActivationAfter, Case, Fixed, Padding, PaddingMode, Told
 from crosschip.ops.standard.pooling import (
     AdaptiveAveragePool2D,
     AdaptiveMaxPool2D,

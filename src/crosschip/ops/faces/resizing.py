@@ -9,15 +9,8 @@ import numpy as np
 from crosschip.ir import ModelError, Operand, constant
 from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
 from crosschip.ops.definition.translation import Inward, Outward, Rule, refusal
-from crosschip.ops.faces.rules import (
-    ChannelsLast,
-    ChannelsLastOutput,
-    MustBe,
-    NumberedFlag,
-    Told,
-    number,
-    value_in,
-)
+from crosschip.ops.faces.channels_last import ChannelsLast, ChannelsLastOutput
+from crosschip.ops.faces.rules import MustBe, NumberedFlag, Told, number, value_in
 from crosschip.ops.numerics.resampling import AlignMode
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 

@@ -1,7 +1,4 @@
-"""Rules of NNRt's faces that operators of several families share.
-
-NNRt stores images with their channels last; models here have them on axis 1.
-"""
+"""Rules of NNRt's faces that operators of several families share."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ import numpy as np
 
 from crosschip.ir import (
     Array,
-    Builder,
     ElementType,
     ModelError,
     Operand,
@@ -29,7 +25,7 @@ from crosschip.ops.faces.common import NNRT_CODES
 from crosschip.ops.standard.activation import Relu, Relu6
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.conversion import Cast
-from crosschip.ops.standard.layout import Reshape, Transpose
+from crosschip.ops.standard.layout import Reshape
 
 if TYPE_CHECKING:
     from crosschip.ops.definition.operator import Operator
@@ -82,91 +78,6 @@ def number(operand: Operand, slot: str) -> float:
     if found.size != 1:
         raise ModelError(f"{slot}: is one number, not {found.size}")
     return cast(float, found[0].item())
-
-
-def permuted(type_: TensorType, axes: Sequence[int]) -> TensorType:
-    """A type with its axes in another order."""
-    kept = type_.quantization
-    if type_.shape is None:
-        return type_
-    if kept is not None and kept.axis is not None:
-        kept = Quantization(kept.scale, kept.zero_point, tuple(axes).index(kept.axis))
-    return TensorType(type_.element_type, tuple(type_.shape[axis] for axis in axes), kept)
-
-
-def transposed(builder: Builder, operand: Operand, axes: Sequence[int]) -> Operand:
-    """An operand with its axes in another order; a constant stays one."""
-    if list(axes) == sorted(axes):
-        return operand
-    if operand.value is None:
-        return builder.add(Transpose, operand, tuple(axes))
-    array = np.ascontiguousarray(np.transpose(np.asarray(operand.value), axes))
-    return constant(array, operand.name, permuted(operand.type, axes).quantization)
-
-
-def first_order(rank: int) -> tuple[int, ...]:
-    """The axes of what has its channels last, in the order with channels on axis 1."""
-    return tuple(range(rank)) if rank < 3 else (0, rank - 1, *range(1, rank - 1))
-
-
-def last_order(rank: int) -> tuple[int, ...]:
-    """The axes of what has its channels on axis 1, in the order with channels last."""
-    return tuple(range(rank)) if rank < 3 else (0, *range(2, rank), 1)
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelsLast(Rule):
-    """An operand whose channels are its last axis there.
-
-    Args:
-        slot: the slot.
-    """
-
-    slot: str
-
-    @property
-    def text(self) -> str:
-        return f"the channels of `{self.slot}` are its last axis"
-
-    def inward(self, operand: Operand | None, use: Inward) -> None:
-        if operand is not None:
-            axes = first_order(rank_of(operand, self.slot))
-            use.slots[self.slot] = transposed(use.builder, operand, axes)
-
-    def outward(self, use: Outward) -> Operand | None:
-        operand = use.operation.operand(self.slot)
-        if operand is None:
-            raise refusal(use, self.slot, "cannot be left out there")
-        if operand.type.shape is None:
-            raise refusal(use, self.slot, "must have a known number of axes there")
-        return transposed(use.before, operand, last_order(len(operand.type.shape)))
-
-
-class ChannelsLastOutput(Rule):
-    """The first output, whose channels are its last axis there."""
-
-    slot = ""
-    text = "the channels of the output are its last axis"
-
-    def inward(self, operand: Operand | None, use: Inward) -> None:
-        first, *rest = use.declared
-        use.declared = [permuted(first, first_order(len(first.shape or ()))), *rest]
-
-        def finish(made: tuple[Operand, ...]) -> tuple[Operand, ...]:
-            axes = last_order(rank_of(made[0], "output"))
-            return (transposed(use.builder, made[0], axes), *made[1:])
-
-        use.finishing.append(finish)
-
-    def outward(self, use: Outward) -> Operand | None:
-        type_ = use.outputs[0].type
-        if type_.shape is None:
-            raise refusal(use, "output", "must have a known number of axes there")
-        rank = len(type_.shape)
-        if rank > 2:
-            stored = permuted(type_, last_order(rank))
-            use.follow(0, stored, Transpose, first_order(rank))
-        return None
 
 
 @dataclass(frozen=True, slots=True)
