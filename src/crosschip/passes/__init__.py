@@ -7,6 +7,7 @@ from crosschip.passes.base import Pass, run, verified, verifying
 from crosschip.passes.cancel_transposes import CancelTransposes
 from crosschip.passes.fold_constants import FoldConstants
 from crosschip.passes.fold_into_weights import FoldIntoWeights
+from crosschip.passes.fuse_hard_sigmoid import FuseHardSigmoid
 from crosschip.passes.remove_identities import RemoveIdentities
 from crosschip.passes.remove_unused import RemoveUnused
 from crosschip.passes.resolve_control_flow import ResolveControlFlow
@@ -27,6 +28,7 @@ DEFAULT: tuple[Pass, ...] = (
     CancelTransposes(),
     RemoveUnused(),
     FoldIntoWeights(),
+    FuseHardSigmoid(),
 )
 
 __all__ = [
@@ -34,6 +36,7 @@ __all__ = [
     "CancelTransposes",
     "FoldConstants",
     "FoldIntoWeights",
+    "FuseHardSigmoid",
     "Pass",
     "RemoveIdentities",
     "RemoveUnused",
