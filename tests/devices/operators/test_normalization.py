@@ -181,3 +181,10 @@ def test_parameters_that_are_not_positive(check: Checker) -> None:
     check.declines(adds("LRN", alpha=0.0), image, why="alpha: 0 is not positive")
     check.declines(adds("LRN", beta=-1.0), image, why="beta: -1 is not positive")
     check.declines(adds("LRN", bias=0.0), image, why="bias: 0 is not positive")
+
+
+def test_a_small_channel_behind_a_large_one(check: Checker) -> None:
+    """A running sum of squares would lose the small one."""
+    image = np.array([2000, 1e-3, 2], np.float32).reshape(1, 3, 1, 1)
+    for bias in (1e-5, 1e-3, 1.0):
+        agree(check, adds("LRN", 1, alpha=0.5, bias=bias), [image], check.static)

@@ -136,6 +136,9 @@ def _image(op: LRN) -> Refusal | None:
     for slot in ("alpha", "beta", "bias"):
         if getattr(op, slot) <= 0:
             return Refusal(slot, f"{getattr(op, slot):g} is not positive")
+    if op.bias < op.alpha / 10:
+        # ONNX Runtime adds squares up from channel to channel, and takes them away again.
+        return Refusal("bias", f"{op.bias:g} is lost beside the squares")
     shape = op.input.type.shape
     return (
         None
