@@ -168,9 +168,20 @@ KEPT = use("RESHAPE", np.zeros((0, 2)), shape=(0, -1))
 MOVED = use("RESHAPE", np.zeros((2, 0)), shape=(2, -1))
 
 
+SUMS = use("MAT_MUL", np.zeros((2, 0)), np.zeros((0, 3)))
+NO_SUMS = use("MAT_MUL", np.zeros((2, 0)), np.zeros((0, 0)))
+
+
 @pytest.mark.parametrize(
-    ("used", "everything"), [(CHANNELS, True), (POOL, False), (KEPT, True), (MOVED, False)]
+    ("used", "refusable"), [(SUMS, True), (NO_SUMS, False), (KEPT, True), (MOVED, False)]
 )
+def test_what_a_device_may_refuse(used: Use, refusable: bool) -> None:
+    expected = ReferenceProgram(used.model).run(used.inputs)
+    left = latitude(used.model, used.inputs, expected)
+    assert (left.refusable, left.everything) == (refusable, False)
+
+
+@pytest.mark.parametrize(("used", "everything"), [(CHANNELS, True), (POOL, False)])
 def test_an_error_where_nothing_is_specified(used: Use, everything: bool) -> None:
     expected = ReferenceProgram(used.model).run(used.inputs)
     assert latitude(used.model, used.inputs, expected).everything is everything

@@ -48,6 +48,7 @@ class Latitude:
         everything: whether nothing is compared, and an error will do as well.
         open: of each output, the elements that may be anything: a mask that broadcasts to it.
         others: what the elements of the first output may be instead; NaN where they may not.
+        refusable: whether an error will do as well.
         spacings: how far from the reference any element of an output of reals may be, in spacings
             of its type at 1.
     """
@@ -55,6 +56,7 @@ class Latitude:
     everything: bool = False
     open: Sequence[Array] = ()
     others: Sequence[Array] = ()
+    refusable: bool = False
     spacings: float = 1.0
 
     def specified(self, index: int, made: Array, wanted: Array) -> Array:
@@ -94,11 +96,14 @@ def latitude(model: Model, inputs: Sequence[Array], expected: Sequence[Array]) -
         if open_ is True:
             return Latitude(everything=True)
         masks = [np.asarray(open_)] * len(expected)
+        may_refuse = _REFUSABLE.get(operation.type)
+        refusable = may_refuse is not None and may_refuse(operation, arrays, expected[0])
         if _is_real(expected[0]):
             others, lost = _others(operation, arrays, expected[0])
             masks[1:] = [mask | lost for mask in masks[1:]]
-            return Latitude(open=masks, others=others, spacings=_spacings(operation, arrays))
-    return Latitude(open=masks)
+            spacings = _spacings(operation, arrays)
+            return Latitude(False, masks, others, refusable, spacings)
+    return Latitude(open=masks, refusable=refusable)
 
 
 def counted_in(operation: Operation, output: TensorType) -> TensorType:
@@ -401,8 +406,13 @@ def _remainders(operation: Operator, arrays: Arrays, expected: Array) -> bool | 
     )
 
 
+def _sums_of_nothing(operation: Operator, arrays: Arrays, expected: Array) -> bool:
+    """Tell whether elements are sums over none."""
+    return bool(expected.size) and not (arrays["x"][0].size and arrays["y"][0].size)
+
+
 def _reshaped(operation: Operator, arrays: Arrays, expected: Array) -> bool:
-    """Everything, if a size of 0 is kept while another follows from the number of elements."""
+    """Tell whether a size of 0 is kept while another follows from the number of elements."""
     assert isinstance(operation, Reshape), "it is in the table for that"
     asked, own = arrays["shape"][0].ravel().tolist(), arrays["input"][0].shape
     kept = [size for size, n in zip(own, asked, strict=False) if n == 0]
@@ -433,7 +443,6 @@ _INSTEAD: dict[str, Sequence[float]] = {"SOFTMAX": (0.0,), "LOG_SOFTMAX": (-np.i
 _RULES: dict[str, Rule] = {
     "MOD": _remainders,
     "QUANTIZE": _quantize,
-    "RESHAPE": _reshaped,
     "CAST": _cast,
     "CONV_2D": _filters,
     "CONV_2D_TRANSPOSE": _filters,
@@ -462,3 +471,9 @@ _RULES: dict[str, Rule] = {
     "NON_MAX_SUPPRESSION": _boxes,
     "NON_MAX_SUPPRESSION_INDICES": _boxes,
 }
+
+_REFUSABLE: dict[str, Callable[[Operator, Arrays, Array], bool]] = {
+    "MAT_MUL": _sums_of_nothing,
+    "RESHAPE": _reshaped,
+}
+"""Tells of a run that the reference computes whether a device may refuse it."""

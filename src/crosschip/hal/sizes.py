@@ -36,10 +36,16 @@ class Sizes:
         model: the model, in which some sizes may be open.
         unchecked: the operators that the engine does not refuse sizes for that do not fit.
         fails_of_nothing: those that it fails to compute, or to check, where inputs are empty.
+        unwritten_of_nothing: those of these that it makes elements of which it does not write.
     """
 
     def __init__(
-        self, engine: str, model: Model, unchecked: Operators, fails_of_nothing: Operators
+        self,
+        engine: str,
+        model: Model,
+        unchecked: Operators,
+        fails_of_nothing: Operators,
+        unwritten_of_nothing: Operators = (),
     ) -> None:
         self._engine = engine
         self._types = [operand.type for operand in model.inputs.values()]
@@ -50,6 +56,7 @@ class Sizes:
             [o for o in opened if isinstance(o, kinds) or any(map(_has_scales, o.inputs))]
             for kinds in (unchecked, (*unchecked, *fails_of_nothing))
         )
+        self._unwritten = unwritten_of_nothing
         self._last: tuple[object, list[TensorType] | None] = (None, None)
 
     def __bool__(self) -> bool:
@@ -82,13 +89,17 @@ class Sizes:
             return None
         sizes = _names(self._types, shapes)
         for operation in operations:
+            sized = _with_sizes(operation, sizes)
             try:
-                inferred = _with_sizes(operation, sizes).infer()
+                inferred = sized.infer()
             except (ModelError, ValueError) as error:
                 rule = str(error).removeprefix(f"{operation.type}.")
                 raise DeviceError(
                     f"{self._engine}: {operation.type} {operation.name!r}: {rule}"
                 ) from None
+            if isinstance(operation, self._unwritten) and _makes_of_nothing(sized, inferred):
+                where = f"{self._engine}: {operation.type} {operation.name!r}"
+                raise DeviceError(f"{where}: has nothing to make elements of")
             own = [output.type for output in operation.outputs]
             sizes.update(_names(own, [type_.shape for type_ in inferred]))
         if not (is_empty and self._of_nothing):
@@ -116,6 +127,12 @@ def _has_scales(operand: Operand | None) -> bool:
     """Tell whether there is a scale for each index of an axis."""
     quantization = None if operand is None else operand.type.quantization
     return quantization is not None and quantization.axis is not None
+
+
+def _makes_of_nothing(operation: Operation, made: Sequence[TensorType]) -> bool:
+    """Tell whether an input has no elements, and an output may have some."""
+    read = (o.type.shape for o in operation.inputs if o is not None)
+    return any(0 in (shape or ()) for shape in read) and any(0 not in (t.shape or ()) for t in made)
 
 
 def _with_sizes(operation: Operation, sizes: dict[str, Dim]) -> Operation:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from tests.devices.checks import Example, adds, agree, claimed_example, integer, integers, number
 
-from crosschip.ir import Builder, ElementType
+from crosschip.hal import Options
+from crosschip.ir import Array, Builder, ElementType
 from crosschip.ops import operator_named
 from crosschip.ops.standard.creation import Fill, FillLike, OneHot, ShapeOf
 
@@ -96,3 +97,11 @@ def test_one_of_uint32(check: Checker) -> None:
         return b.add(operator_named("ONE_HOT"), indices, 1, *ends)
 
     agree(check, build, [np.ones((), np.float32)], check.static)
+
+
+def test_errors_of_steps_are_not_added_up(check: Checker) -> None:
+    bounds: list[Array] = [np.array(number) for number in (0.0, 1.0, 1e-5)]
+    model = check.built(adds("RANGE"), bounds, check.static)
+    if check.device.supports(model.operations[0], Options()):
+        (found,) = check.outputs_of(check.device, model, bounds)
+        np.testing.assert_allclose(found, np.arange(100_000) * 1e-5, rtol=1e-15)

@@ -6,9 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from tests.devices.checks import Example, adds, claimed_example, values_like
+from tests.devices.checks import (
+    Example,
+    adds,
+    agree,
+    assert_refused,
+    claimed_example,
+    values_like,
+)
 
-from crosschip.ir import ElementType
+from crosschip.ir import Array, ElementType
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 
 if TYPE_CHECKING:
@@ -97,3 +104,13 @@ def test_fully_connected(check: Checker) -> None:
 def test_claims(check: Checker, name: str) -> None:
     claims = claimed_example(check, CLAIMS[name])
     assert (ElementType.FLOAT32 in claims) == (name not in DECOMPOSED[check.device.name])
+
+
+@pytest.mark.parametrize("shapes", [((0,), (2, 0, 2)), ((3, 0), (0,)), ((3, 0), (2, 0, 2))])
+def test_sums_over_nothing(check: Checker, shapes: tuple[tuple[int, ...], ...]) -> None:
+    """ONNX Runtime leaves what happens to lie in memory, where it learns of it in a run."""
+    arrays: list[Array] = [np.zeros(shape, np.float32) for shape in shapes]
+    if check.device.name == "onnxruntime":
+        assert_refused(check, adds("MAT_MUL"), arrays, check.symbolic)
+    else:
+        agree(check, adds("MAT_MUL"), arrays, check.symbolic)

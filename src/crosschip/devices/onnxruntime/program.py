@@ -33,7 +33,11 @@ from crosschip.devices.onnxruntime.profiling import Nodes, OnnxRuntimeProfiler
 from crosschip.devices.onnxruntime.provided import NotTaken, require
 from crosschip.devices.onnxruntime.providers import Provider
 from crosschip.devices.onnxruntime.session import Settings, ortvalues
-from crosschip.devices.onnxruntime.unchecked import FAILS_OF_NOTHING, UNCHECKED
+from crosschip.devices.onnxruntime.unchecked import (
+    FAILS_OF_NOTHING,
+    UNCHECKED,
+    UNWRITTEN_OF_NOTHING,
+)
 from crosschip.devices.onnxruntime.values import all_known, array_of, is_tensor, ortvalue
 from crosschip.hal import CompileError, Options, Profiler, Program
 from crosschip.hal.onnx import control
@@ -65,7 +69,7 @@ class OnnxRuntimeProgram(Program):
     def __init__(
         self, model: OnnxModel, settings: Settings, source: Model, *, optimize: bool
     ) -> None:
-        sizes = Sizes("onnxruntime", source, UNCHECKED, FAILS_OF_NOTHING)
+        sizes = Sizes("onnxruntime", source, UNCHECKED, FAILS_OF_NOTHING, UNWRITTEN_OF_NOTHING)
         self._sizes = sizes if sizes else None
         self._model = model
         self._source = source

@@ -24,5 +24,8 @@ FAILS_OF_NOTHING = (
 )
 """Operators that ONNX Runtime fails to compute, or hangs at, where inputs are empty."""
 
+UNWRITTEN_OF_NOTHING = (MatMul,)
+"""Operators of which ONNX Runtime leaves elements unwritten that are sums over none."""
+
 UNCHECKED = (Concat, Conv2DTranspose, GatherND, GridSample, Pad, PRelu, RoiAlign)
 """Operators that ONNX Runtime computes where their sizes do not fit."""

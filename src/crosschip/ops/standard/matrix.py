@@ -33,7 +33,8 @@ class MatMul(Operator):
     transposing leaves alone, and the output lacks its axis. A scalar is an error.
 
     The output has the element type of the inputs: integers wrap around on overflow. Sums over no
-    elements are 0. In which order products are added is free.
+    elements are 0; a device may refuse a run with such sums. In which order products are added is
+    free.
 
     Source: `numpy.matmul`, https://numpy.org/doc/stable/reference/generated/numpy.matmul.html.
     """

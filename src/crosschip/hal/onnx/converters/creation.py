@@ -38,4 +38,8 @@ def range_(g: Graph, op: Range) -> str:
     differences = [g.add("Sub", bound, bound) for bound in (start, end, step)]
     are_finite = g.add("Equal", g.add("Sum", *differences), nothing)
     refused_or_step = g.add("Where", are_finite, step, nothing)
-    return g.cast(g.add("Range", start, end, refused_or_step), element_type.dtype)
+    # It adds the step up, and errors with it: of that, only the number of elements counts.
+    count = g.add("Squeeze", g.add("Shape", g.add("Range", start, end, refused_or_step)))
+    zero, one = (g.constant(np.array(number)) for number in (0, 1))
+    places = g.cast(g.add("Range", zero, count, one), np.float64)
+    return g.cast(g.add("Add", start, g.add("Mul", places, step)), element_type.dtype)
