@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from random import Random
 from typing import Any
@@ -42,6 +43,18 @@ def test_random_uses_are_valid_and_go_where_examples_do_not(name: str) -> None:
     assert len({str(use) for use in uses}) > 20
     own = {str(use_of(operator, example)) for example in examples_of(operator)}
     assert sum(str(use) in own for use in uses) < 10
+
+
+def test_numbers_do_not_ask_for_too_much() -> None:
+    """The size of a RANGE follows from its numbers, whether the model knows them or not."""
+    for seed in range(500):
+        use = use_at(f"RANGE/random/70001-{seed}")
+        for arguments in (use.arguments, *({**use.arguments, **run} for run in use.runs)):
+            values = {name: draw.value for name, draw in draws(arguments).items()}
+            given = [values.get(name) for name in ("start", "end", "step")]
+            start, end, step = (math.nan if n is None else float(n.item()) for n in given)
+            if math.isfinite(start + end + step) and step:
+                assert (end - start) / step <= 2**17 + 1
 
 
 def test_conditions_of_all_kinds_meet() -> None:

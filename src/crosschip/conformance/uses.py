@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from crosschip.conformance.draw import Draw
 from crosschip.conformance.variations import Variation
-from crosschip.ir import ModelError
+from crosschip.ir import Model, ModelError
 from crosschip.ir.builder import constant
 from crosschip.ops import Operator
 from crosschip.ops.definition.examples import Example, Sample, model_of, samples
@@ -107,7 +107,7 @@ def is_valid(use: Use) -> bool:
         return False
     except Exception:
         return True
-    return all(prod(o.type.static_shape or ()) <= _MOST_OUTPUTS for o in model.outputs.values())
+    return _makes_little(model)
 
 
 def is_small(operator: type[Operator], arguments: Example) -> bool:
@@ -121,7 +121,21 @@ def is_small(operator: type[Operator], arguments: Example) -> bool:
         if name in computed and draw.value is not None and draw.value.dtype.kind == "i":
             sizes = (max(1, size) for size in draw.value.ravel().tolist())
             computed_size = max(computed_size, prod(sizes))
-    return computed_size <= MOST_ELEMENTS
+    if computed_size > MOST_ELEMENTS:
+        return False
+    values = [draw.value for draw in draws(arguments).values()]
+    if not values or any(value is None for value in values):
+        return True
+    # What is made may follow from the numbers alone, as with RANGE.
+    fixed = Use(operator, mapped(arguments, lambda _, draw: replace(draw, constant=True)))
+    try:
+        return _makes_little(model_of(operator, fixed.variation("").arguments))
+    except Exception:  # which is for inference to find, of the use as it is
+        return True
+
+
+def _makes_little(model: Model) -> bool:
+    return all(prod(o.type.static_shape or ()) <= _MOST_OUTPUTS for o in model.outputs.values())
 
 
 def _filled(name: str, value: object) -> object:
