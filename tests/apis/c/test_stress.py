@@ -1,7 +1,8 @@
 """Libraries under load: many handles, and calls of any kind.
 
 `CROSSCHIP_CYCLES=100000` makes and destroys as many handles of each kind, and
-`CROSSCHIP_FUZZ_SECONDS=60` calls anything for as long.
+`CROSSCHIP_FUZZ_SECONDS=60` calls anything for as long; where `CI` is set, all that together take a
+minute.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from crosschip.apis.nnrt import OH_NN_ReturnCode
 
 PROGRAMS = Path(__file__).with_name("programs")
 CYCLES = int(os.environ.get("CROSSCHIP_CYCLES", "4000"))
-SECONDS = int(os.environ.get("CROSSCHIP_FUZZ_SECONDS", "3"))
+SECONDS = int(os.environ.get("CROSSCHIP_FUZZ_SECONDS", "20" if "CI" in os.environ else "3"))
 MOST_BYTES = 5 * 2**20
 
 
