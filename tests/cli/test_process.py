@@ -77,7 +77,8 @@ def test_the_version_asks_for_nothing_else() -> None:
 
 def test_every_encoding_gets_its_tables(model: Path) -> None:
     done = crosschip("run", model, *RUN, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.returncode == 0
+    assert b"Error" not in done.stderr  # where there may be a line about what takes long
     assert b"[bold]\\u6982\\u7387" in done.stdout
 
 

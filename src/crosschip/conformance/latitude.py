@@ -128,6 +128,8 @@ def least_size(model: Model) -> float:
     return max(map(abs, (1.0, *operation.activation_alpha, *operation.activation_beta)))
 
 
+_WEIGHTS = ("weight", "recurrence_weight", "bias", "peephole")
+
 _STEPS = 4.0
 """The roundings of numbers near 1 in one step of a recurrent network."""
 
@@ -141,14 +143,16 @@ def _spacings(operation: Operator, arrays: Arrays) -> float:
     """The spacings by which a result may be off, whatever its size.
 
     One, and where a factor of the input, or what a parameter is multiplied by, is as exact as 1, as
-    many as these are large. A step of a recurrent network adds and multiplies several such numbers.
+    many as these are large. A step of a recurrent network adds and multiplies several such numbers
+    and its weights.
     A variance that is computed in one pass has lost some digits, times what scales it.
     """
     if isinstance(operation, Elu | Celu | Selu):
         gamma = operation.gamma if isinstance(operation, Selu) else 1.0
         return max(1.0, abs(operation.alpha * gamma))
     if isinstance(operation, Recurrent):
-        return _STEPS
+        weights = (_largest(a) for slot in _WEIGHTS for a in arrays.get(slot, ()))
+        return _STEPS * max([1.0, *weights])
     if operation.type in _GATED:
         return max([1.0, *(_largest(array) for each in arrays.values() for array in each)])
     if isinstance(operation, Normalization):
@@ -364,8 +368,7 @@ def _scales(operation: Operator, arrays: Arrays, expected: Array) -> bool | Arra
 
 def _sequences(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
     """The sequences with a number that is not finite; everything, if a weight is not."""
-    weights = ("weight", "recurrence_weight", "bias", "peephole")
-    if any(_bad(array).any() for slot in weights for array in arrays.get(slot, ())):
+    if any(_bad(array).any() for slot in _WEIGHTS for array in arrays.get(slot, ())):
         return True
     states = ("input", "initial_hidden", "initial_cell")
     own = [_bad(array, 0, 2) for slot in states for array in arrays.get(slot, ())]

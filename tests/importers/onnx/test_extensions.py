@@ -11,9 +11,10 @@ import numpy as np
 import onnxruntime
 import pytest
 from numpy.typing import NDArray
-from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper, parser
+from onnx import GraphProto, NodeProto, TensorProto, defs, helper, numpy_helper, parser
 
 import crosschip
+from crosschip.devices.onnxruntime.extensions import _newest
 from crosschip.devices.reference import evaluator
 from crosschip.importers import load
 from crosschip.importers.onnx.operators import TABLE
@@ -374,6 +375,10 @@ def test_operators_of_a_newer_opset_that_have_not_changed(tmp_path: Path) -> Non
         )
 
 
+@pytest.mark.skipif(
+    _newest().opset == defs.onnx_opset_version(),
+    reason="this ONNX Runtime knows all operators that onnx has",
+)
 def test_operators_of_a_newer_opset_that_have_changed(tmp_path: Path) -> None:
     node = helper.make_node("Einsum", ["x"], ["y"], equation="...->...")
     model = one_node(tmp_path, node, TensorProto.FLOAT, None)

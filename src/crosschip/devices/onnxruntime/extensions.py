@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import onnx
 import onnxruntime
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, defs, helper
+from onnxruntime.capi.onnxruntime_pybind11_state import get_all_opkernel_def
 
 from crosschip.devices.onnxruntime.embedding import PACKED, Payloads, all_nodes, with_inner
 from crosschip.hal import YES, Rule, Support
@@ -17,6 +19,7 @@ FRAMEWORK = "onnx"
 
 _STANDARD_DOMAINS = ("", "ai.onnx")
 _SILENT = 4
+_OPEN = 2**31 - 1
 
 
 def supports(operation: Extension) -> Support:
@@ -34,6 +37,10 @@ def supports(operation: Extension) -> Support:
             else f"calls functions that are not of its own opset {asked}, which ONNX Runtime reads "
             f"as if they were"
         )
+        return Support.no(operation, "", told, Rule.OPERATOR)
+    if not joins and (lacking := _without_kernel(payload)):
+        engine = f"ONNX Runtime {onnxruntime.__version__}"
+        told = f"is of opset {asked}, but {engine} has no {lacking} of that"
         return Support.no(operation, "", told, Rule.OPERATOR)
     if _loses_strings(payload):
         told = "ONNX Runtime loses strings where it gathers rows of them"
@@ -120,6 +127,39 @@ def _accepts(opset: int, ir_version: int) -> bool:
     except Exception:  # the engine's exceptions have no base class
         return False
     return True
+
+
+def _without_kernel(payload: ModelProto) -> str:
+    """A standard operator that ONNX Runtime knows in a version, but does not compute; or nothing.
+
+    A kernel without a last version computes the version that it begins with.
+    """
+    target, kernels = _target(payload), _kernels()
+    for node in with_inner(payload.graph.node):
+        # What is a function of other operators is taken apart, and a constant is no operation.
+        known = node.domain in _STANDARD_DOMAINS and defs.has(node.op_type)
+        if not known or node.op_type == "Constant":
+            continue
+        schema = defs.get_schema(node.op_type, target, "")
+        if schema.all_function_opset_versions:  # type: ignore[attr-defined]  # its types lack it
+            continue
+        since = schema.since_version
+        if not any(
+            first == since or (last != _OPEN and first <= since <= last)
+            for first, last in kernels.get(node.op_type, ())
+        ):
+            return str(node.op_type)
+    return ""
+
+
+@lru_cache(maxsize=1)
+def _kernels() -> Mapping[str, Sequence[tuple[int, int]]]:
+    """The versions of each standard operator that ONNX Runtime computes on the processor."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for kernel in get_all_opkernel_def():
+        if kernel.domain in _STANDARD_DOMAINS and kernel.provider == "CPUExecutionProvider":
+            found.setdefault(kernel.op_name, []).append(kernel.version_range)
+    return found
 
 
 def _opset(proto: ModelProto | FunctionProto) -> int:

@@ -126,12 +126,6 @@ PROVIDERS: Mapping[str, Provider] = {
             "AllowLowPrecisionAccumulationOnGPU": "0",
         },
     ),
-    "ACL": Provider(
-        name="ACLExecutionProvider",
-        kind=Kind.CPU,
-        description="Arm's processors, through the Compute Library",
-        options={"enable_fast_math": "false"},
-    ),
     "XNNPACK": Provider(
         name="XnnpackExecutionProvider",
         kind=Kind.CPU,
