@@ -123,15 +123,19 @@ def is_small(operator: type[Operator], arguments: Example) -> bool:
             computed_size = max(computed_size, prod(sizes))
     if computed_size > MOST_ELEMENTS:
         return False
-    values = [draw.value for draw in draws(arguments).values()]
-    if not values or any(value is None for value in values):
+    values = {name for name, draw in draws(arguments).items() if draw.value is not None}
+    if not values or (values != set(draws(arguments)) and computed.isdisjoint(values)):
         return True
-    # What is made may follow from the numbers alone, as with RANGE.
-    fixed = Use(operator, mapped(arguments, lambda _, draw: replace(draw, constant=True)))
+    # How much is made may follow from numbers: strides that are computed, the ends of a RANGE.
+    fixed = Use(operator, mapped(arguments, _if_valued_constant))
     try:
         return _makes_little(model_of(operator, fixed.variation("").arguments))
     except Exception:  # which is for inference to find, of the use as it is
         return True
+
+
+def _if_valued_constant(_: str, draw: Draw) -> Draw:
+    return draw if draw.value is None else replace(draw, constant=True)
 
 
 def _makes_little(model: Model) -> bool:

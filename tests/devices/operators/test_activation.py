@@ -158,3 +158,8 @@ def test_hardmax_of_nan(check: Checker, axis: int) -> None:
 def test_a_nan_among_powers(check: Checker, name: str, dtype: Any) -> None:
     agree(check, adds(name, 0), [np.array([1, np.nan], dtype)], check.static)
     agree(check, adds(name, 0), [np.array([np.nan, 1], dtype)], check.static)
+
+
+@pytest.mark.parametrize("name", ["ELU", "SELU"])
+def test_what_is_multiplied_by_nan(check: Checker, name: str) -> None:
+    agree(check, adds(name, np.nan), [np.array([-0.0, -1, 2], np.float32)], check.static)

@@ -77,7 +77,12 @@ def _plain(op: activation.Softplus) -> Refusal | None:
 converts(activation.Softplus, types=NARROW_FLOATS, limit=_plain)(same("Softplus"))
 
 
-@converts(activation.Elu, types=NARROW_FLOATS)
+def _finite(op: activation.Elu | activation.Selu) -> Refusal | None:
+    # ONNX Runtime multiplies with it what is below 0 only.
+    return None if isfinite(op.alpha) else Refusal("alpha", f"is {op.alpha:g}")
+
+
+@converts(activation.Elu, types=NARROW_FLOATS, limit=_finite)
 def elu(g: Graph, op: activation.Elu) -> str:
     return g.add("Elu", g[op.input], alpha=op.alpha)
 
@@ -93,7 +98,7 @@ def celu(g: Graph, op: activation.Celu) -> str:
     return g.add("Celu", g[op.input], alpha=op.alpha)
 
 
-@converts(activation.Selu, types=NARROW_FLOATS)
+@converts(activation.Selu, types=NARROW_FLOATS, limit=_finite)
 def selu(g: Graph, op: activation.Selu) -> str:
     return g.add("Selu", g[op.input], alpha=op.alpha, gamma=op.gamma)
 
