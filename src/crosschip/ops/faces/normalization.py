@@ -30,8 +30,8 @@ from crosschip.ops.standard.normalization import (
 )
 
 
-class WholeScale(Rule):
-    """The scale or bias of the normalized axes, which has their shape there.
+class _Numbers(Rule):
+    """Base of rules for a scale or a bias that cannot be left out there.
 
     Args:
         slot: the slot.
@@ -44,6 +44,10 @@ class WholeScale(Rule):
 
     def inward(self, operand: Operand | None, use: Inward) -> None:
         Passed(self.slot).inward(operand, use)
+
+
+class WholeScale(_Numbers):
+    """The scale or bias of the normalized axes, which has their shape there."""
 
     def outward(self, use: Outward) -> Operand | None:
         input, operand = (use.operation.operand(slot) for slot in ("input", self.slot))
@@ -128,20 +132,8 @@ class Refused(Rule):
         return None
 
 
-class ChannelNumbers(Rule):
-    """A number for each channel, which cannot be left out there.
-
-    Args:
-        slot: the slot.
-        neutral: what leaving it out means.
-    """
-
-    def __init__(self, slot: str, neutral: float) -> None:
-        self.slot = slot
-        self._neutral = neutral
-
-    def inward(self, operand: Operand | None, use: Inward) -> None:
-        Passed(self.slot).inward(operand, use)
+class ChannelNumbers(_Numbers):
+    """A number for each channel, which cannot be left out there."""
 
     def outward(self, use: Outward) -> Operand | None:
         input, operand = (use.operation.operand(slot) for slot in ("input", self.slot))
