@@ -57,7 +57,7 @@ class CancelTransposes(Pass):
         for operation in after.operations:
             if _merged(operation, after.producers.get) is not None:
                 raise ModelError(f"{operation.type} {operation.name!r} still reads a TRANSPOSE")
-        was, is_ = _transposed(before), _transposed(after)
+        was, is_ = (_transposed(RemoveUnused().rewrite(model)) for model in (before, after))
         if is_ > was:
             raise ModelError(f"{is_} elements are transposed, but {was} were")
 
@@ -246,7 +246,7 @@ class _Region:
         return best if self._saved(best) > 0 else None
 
     def _saved(self, order: Order) -> int:
-        """How many elements less are transposed when they are moved."""
+        """The number of elements that are transposed no more when they are moved."""
         saved = 0
         for operand, (maker, alone) in self.read.items():
             inner = None if maker is None else _order_of(maker)
@@ -313,9 +313,8 @@ def _inverse(order: Order) -> Order:
 
 
 def _transposed(model: Model) -> int:
-    """How many elements are transposed for what outputs depend on."""
-    used = RemoveUnused().rewrite(model)
-    return sum(_size(o.outputs[0]) for o in used.operations if _order_of(o) is not None)
+    """The number of elements that are transposed in a model, all of which is used."""
+    return sum(_size(o.outputs[0]) for o in model.operations if _order_of(o) is not None)
 
 
 def _order_of(operation: Operation) -> Order | None:

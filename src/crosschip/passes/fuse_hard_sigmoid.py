@@ -34,6 +34,8 @@ class FuseHardSigmoid(Pass):
     exact = False
 
     def rewrite(self, model: Model) -> Model:
+        if not any(isinstance(operation, Clip) for operation in model.operations):
+            return model
         rewriter = Rewriter(model)
         for operation in map(rewriter.resolved, model.operations):
             line = _line(operation, rewriter)
@@ -42,7 +44,8 @@ class FuseHardSigmoid(Pass):
             else:
                 inputs = HardSigmoid.bind(operation.name, line, {})
                 rewriter.emit(HardSigmoid(operation.name, inputs, operation.outputs))
-        return RemoveUnused().rewrite(rewriter.finish())
+        made = rewriter.finish()
+        return model if made is model else RemoveUnused().rewrite(made)
 
     def ensures(self, before: Model, after: Model) -> None:
         super().ensures(before, after)
