@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from enum import IntEnum
 from typing import Generic, TypeVar
 
-from crosschip.ir import Builder, Model, Operand, Operation, UnsupportedError
+from crosschip.apis.results import last_error
+from crosschip.ir import Builder, Error, Model, Operand, Operation, UnsupportedError
 from crosschip.ops import Operator
 from crosschip.ops.definition.translation import Expressed
 from crosschip.ops.standard.conversion import Assign
 
 K = TypeVar("K")
+
+
+def check(code: IntEnum) -> None:
+    """`Error` with the text of the last failure if a function's code is not that of success, 0."""
+    if code:
+        raise Error(f"{last_error()} ({code.name})")
 
 
 class Writer(ABC, Generic[K]):

@@ -20,10 +20,9 @@ from crosschip.apis.nnadapter.model import (
     NNAdapterModel_setOperandValue,
 )
 from crosschip.apis.nnadapter.operands import operand_type
-from crosschip.apis.nnadapter.results import last_error
 from crosschip.apis.nnadapter.signature import with_shapes
 from crosschip.apis.nnadapter.types import NNAdapterOperandType
-from crosschip.apis.writing import Writer
+from crosschip.apis.writing import Writer, check
 from crosschip.ir import Array, Error, Model, Operand
 from crosschip.ops import Operator
 from crosschip.ops.definition.translation import Expressed, Row, outward
@@ -76,8 +75,8 @@ class Calls:
                 made = [operands[index] for index in call.outputs]
                 _made(NNAdapterModel_addOperation(model, call.code, read, made))
             inputs, outputs = ([operands[i] for i in ends] for ends in (self.inputs, self.outputs))
-            _check(NNAdapterModel_identifyInputsAndOutputs(model, inputs, outputs))
-            _check(NNAdapterModel_finish(model))
+            check(NNAdapterModel_identifyInputsAndOutputs(model, inputs, outputs))
+            check(NNAdapterModel_finish(model))
         except Error:
             NNAdapterModel_destroy(model)
             raise
@@ -89,7 +88,7 @@ class Calls:
     ) -> NNAdapterOperand:
         operand = _made(NNAdapterModel_addOperand(model, type_))
         if value is not None:
-            _check(NNAdapterModel_setOperandValue(operand, value, False))
+            check(NNAdapterModel_setOperandValue(operand, value, False))
         return operand
 
 
@@ -147,11 +146,6 @@ def _by_operator() -> Mapping[type[Operator], tuple[NNAdapterOperationCode, Row]
 
 def _made(answer: tuple[NNAdapterResultCode, T | None]) -> T:
     code, value = answer
-    _check(code)
+    check(code)
     assert value is not None, "the call succeeded"
     return value
-
-
-def _check(code: NNAdapterResultCode) -> None:
-    if code:
-        raise Error(f"{last_error()} ({code.name})")

@@ -20,7 +20,6 @@ from crosschip.apis.nnrt.descriptions import (
 )
 from crosschip.apis.nnrt.enumerations import (
     OH_NN_OperationType,
-    OH_NN_ReturnCode,
     OH_NN_TensorType,
 )
 from crosschip.apis.nnrt.graph import OH_NNModel
@@ -38,7 +37,7 @@ from crosschip.apis.nnrt.model import (
 from crosschip.apis.nnrt.results import last_error
 from crosschip.apis.nnrt.rows import Entry, expressed, uses
 from crosschip.apis.nnrt.types import OH_NN_QuantParam, OH_NN_Tensor
-from crosschip.apis.writing import Writer
+from crosschip.apis.writing import Writer, check
 from crosschip.ir import Array, Error, Model, Operand, Operation, UnsupportedError
 from crosschip.ops import Operator
 from crosschip.ops.definition.translation import Expressed
@@ -93,9 +92,9 @@ class Calls:
                 _add_tensor(model, index, tensor, value)
             for call in self.operations:
                 parts = (call.parameters, call.inputs, call.outputs)
-                _check(OH_NNModel_AddOperation(model, call.code, *parts))
-            _check(OH_NNModel_SpecifyInputsAndOutputs(model, self.inputs, self.outputs))
-            _check(OH_NNModel_Finish(model))
+                check(OH_NNModel_AddOperation(model, call.code, *parts))
+            check(OH_NNModel_SpecifyInputsAndOutputs(model, self.inputs, self.outputs))
+            check(OH_NNModel_Finish(model))
         except Error:
             OH_NNModel_Destroy(model)
             raise
@@ -190,34 +189,29 @@ def _present(operand: Operand | None, code: OH_NN_OperationType) -> Operand:
 
 def _add_tensor(model: OH_NNModel, index: int, tensor: OH_NN_Tensor, value: Array | None) -> None:
     desc = _made(OH_NNTensorDesc_Create())
-    _check(OH_NNTensorDesc_SetDataType(desc, tensor.dataType))
+    check(OH_NNTensorDesc_SetDataType(desc, tensor.dataType))
     if tensor.dimensions:
-        _check(OH_NNTensorDesc_SetShape(desc, tensor.dimensions))
-    _check(OH_NNModel_AddTensorToModel(model, desc))
-    _check(OH_NNTensorDesc_Destroy(desc))
+        check(OH_NNTensorDesc_SetShape(desc, tensor.dimensions))
+    check(OH_NNModel_AddTensorToModel(model, desc))
+    check(OH_NNTensorDesc_Destroy(desc))
     if tensor.type:
-        _check(OH_NNModel_SetTensorType(model, index, tensor.type))
+        check(OH_NNModel_SetTensorType(model, index, tensor.type))
     if tensor.quantParam is not None:
         _set_quantization(model, index, tensor.quantParam)
     if value is not None:
-        _check(OH_NNModel_SetTensorData(model, index, value))
+        check(OH_NNModel_SetTensorData(model, index, value))
 
 
 def _set_quantization(model: OH_NNModel, index: int, kept: OH_NN_QuantParam) -> None:
     params = _made(OH_NNQuantParam_Create())
-    _check(OH_NNQuantParam_SetScales(params, kept.scale))
-    _check(OH_NNQuantParam_SetZeroPoints(params, kept.zeroPoint))
-    _check(OH_NNQuantParam_SetNumBits(params, kept.numBits))
-    _check(OH_NNModel_SetTensorQuantParams(model, index, params))
-    _check(OH_NNQuantParam_Destroy(params))
+    check(OH_NNQuantParam_SetScales(params, kept.scale))
+    check(OH_NNQuantParam_SetZeroPoints(params, kept.zeroPoint))
+    check(OH_NNQuantParam_SetNumBits(params, kept.numBits))
+    check(OH_NNModel_SetTensorQuantParams(model, index, params))
+    check(OH_NNQuantParam_Destroy(params))
 
 
 def _made(handle: T | None) -> T:
     if handle is None:
         raise Error(last_error())
     return handle
-
-
-def _check(code: OH_NN_ReturnCode) -> None:
-    if code:
-        raise Error(f"{last_error()} ({code.name})")

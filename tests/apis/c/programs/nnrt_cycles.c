@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "resident.h"
 
 static OH_NNModel *finished;
 static OH_NNCompilation *compilation;
@@ -29,16 +30,6 @@ static void there(const void *handle)
         puts(crosschip_last_error());
         exit(1);
     }
-}
-
-static long resident(void)
-{
-    long pages = 0, others;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (!file || fscanf(file, "%ld %ld", &others, &pages) != 2)
-        exit(2);
-    fclose(file);
-    return pages * sysconf(_SC_PAGESIZE);
 }
 
 static NN_TensorDesc *described(void)

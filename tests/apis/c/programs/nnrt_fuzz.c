@@ -15,54 +15,20 @@
 enum { MODEL, COMPILATION, EXECUTOR, DESC, TENSOR, QUANTIZATION, MEMORY, KINDS };
 enum { KEPT = 16, MOST = 4, SCRATCH = 1 << 16, CODES = 15, LEAST = 3000 };
 
-static void *pools[KINDS][KEPT];
 static union {
     int32_t numbers[SCRATCH / 4];
     char octets[SCRATCH];
     double reals[SCRATCH / 8];
     uint32_t places[SCRATCH / 4];
 } scratch;
-static unsigned long long state;
 static unsigned long counts[CODES + 1];
 
-static uint32_t any(uint32_t below)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(state >> 33) % below;
-}
-
-static int rarely(void)
-{
-    return any(24) == 0;
-}
+#include "anything.h"
 
 /* A place of a pool; what was there is forgotten, and not destroyed. The first is often meant. */
 static void **place(int kind)
 {
     return &pools[kind][any(2) ? any(KEPT) : 0];
-}
-
-static void *handle(int kind)
-{
-    switch (any(40)) {
-    case 0:
-        return NULL;
-    case 1:
-        return *place((int)any(KINDS));
-    case 2:
-        return (char *)*place(kind) + any(64);
-    case 3:
-        return (void *)(uintptr_t)(((unsigned long long)any(1u << 31) << 32) | any(1u << 31));
-    case 4:
-        return scratch.octets + any(SCRATCH);
-    default:
-        return *place(kind);
-    }
-}
-
-static void *memory(void)
-{
-    return rarely() ? NULL : &scratch;
 }
 
 /* A place for something that is stored; what pointers are stored in leads to NULL, mostly. */
