@@ -8,10 +8,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-Run = Callable[[], object]
+from crosschip.runtime.measuring import wait_for_idle
 
-_PATIENCE_SECONDS = 2.0
-_LOOK_SECONDS = 0.004
+Run = Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +43,8 @@ def interleave(
     """Time competitors in turn, in a new random order each round.
 
     Whatever slows the machine down for a while slows all of them down, and none always comes after
-    the same other. Some engines keep their threads busy for a while after a run (ONNX Runtime for
-    some 30 ms), which would slow down whoever comes next; so a turn begins when these threads have
-    gone to sleep, with runs that are not timed and wake the competitor's own.
+    the same other. A turn begins when the threads of the one before have gone to sleep, with runs
+    that are not timed and wake the competitor's own.
 
     Args:
         competitors: what to time, by name.
@@ -64,7 +62,7 @@ def interleave(
     for done in range(0, runs, burst):
         generator.shuffle(order)
         for name in order:
-            _wait_for_idle()
+            wait_for_idle()
             run = competitors[name]
             for _ in range(warm_up):
                 run()
@@ -79,13 +77,3 @@ def _timed(run: Run, count: int) -> list[float]:
         run()
         seconds.append(time.perf_counter() - start)
     return seconds
-
-
-def _wait_for_idle() -> None:
-    """Wait until no thread of this process works, but not for ever."""
-    patience = time.perf_counter() + _PATIENCE_SECONDS
-    while time.perf_counter() < patience:
-        before = time.process_time()
-        time.sleep(_LOOK_SECONDS)
-        if time.process_time() - before < _LOOK_SECONDS / 10:
-            return

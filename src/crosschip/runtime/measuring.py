@@ -29,6 +29,9 @@ CLOSE, MORE_TURNS, MORE_SECONDS = 1.2, 4, 3.0
 """Devices of which the slower takes up to so many times the fastest have further turns, until so
 many seconds have gone by: what else the machine did may have made the difference."""
 
+PATIENCE_SECONDS, LOOK_SECONDS = 0.5, 0.004
+"""For how long at most to wait until no thread works any more, and how long to look."""
+
 Run = Callable[[Mapping[str, Array]], object]
 
 
@@ -132,6 +135,7 @@ def _contenders(times: Mapping[str, Sequence[float]], most: float) -> list[str]:
 
 def _turn(run: Run, inputs: Mapping[str, Array]) -> list[float]:
     """The seconds that runs took which follow one another, so that no other device disturbs."""
+    wait_for_idle()
     run(inputs)
     taken: list[float] = []
     end = time.perf_counter() + SECONDS
@@ -140,6 +144,20 @@ def _turn(run: Run, inputs: Mapping[str, Array]) -> list[float]:
         run(inputs)
         taken.append(time.perf_counter() - begin)
     return taken
+
+
+def wait_for_idle() -> None:
+    """Wait until no thread of this process works, but not for ever.
+
+    Some engines keep their threads busy for a while after a run (ONNX Runtime for some 30 ms),
+    which slows down whoever comes next.
+    """
+    patience = time.perf_counter() + PATIENCE_SECONDS
+    while time.perf_counter() < patience:
+        before = time.process_time()
+        time.sleep(LOOK_SECONDS)
+        if time.process_time() - before < LOOK_SECONDS / 10:
+            return
 
 
 def typical_inputs(model: Model, sizes: Sizes) -> dict[str, Array]:

@@ -47,10 +47,33 @@ _ALIGNMENT = 64
 _CONTROL_FLOW: Mapping[str, type[ControlFlow]] = {kind.type: kind for kind in (If, Loop, Scan)}
 
 
+class Packed:
+    """A model in the saved form, whose weights stay where they are until it is written.
+
+    Args:
+        model: the model.
+
+    Attributes:
+        size: how many bytes it takes.
+    """
+
+    def __init__(self, model: Model) -> None:
+        writer = _Writer()
+        self._pieces = _pieces(writer.model(model), writer)
+        self.size = sum(map(len, self._pieces))
+
+    def write(self, memory: memoryview) -> None:
+        """Put it at the beginning of memory that has room for it."""
+        end = 0
+        for piece in self._pieces:
+            begin, end = end, end + len(piece)
+            memory[begin:end] = piece
+
+
 def to_bytes(model: Model) -> bytes:
     """The model in the saved form."""
     writer = _Writer()
-    return _assembled(writer.model(model), writer)
+    return b"".join(_pieces(writer.model(model), writer))
 
 
 def from_bytes(saved: bytes | memoryview, where: str = "saved model") -> Model:
@@ -74,7 +97,7 @@ def many_to_bytes(models: Sequence[Model], left_out: Collection[int] = ()) -> by
         left_out: constants whose elements are not saved, by the `id` of their content.
     """
     writer = _Writer(left_out)
-    return _assembled([writer.model(model) for model in models], writer)
+    return b"".join(_pieces([writer.model(model) for model in models], writer))
 
 
 def many_from_bytes(saved: bytes | memoryview, where: str = "saved models") -> list[Model]:
@@ -94,12 +117,17 @@ def many_from_bytes(saved: bytes | memoryview, where: str = "saved models") -> l
     return _read(saved, where, models)
 
 
-def _assembled(header: object, writer: _Writer) -> bytes:
+def _pieces(header: object, writer: _Writer) -> list[bytes | memoryview]:
+    """The saved form, piece by piece."""
     described = json.dumps(header, separators=(",", ":")).encode()
     start = _PREAMBLE.size + len(described)
-    body = described + bytes(-start % _ALIGNMENT) + writer.data
-    digest = xxhash.xxh3_64_intdigest(body)
-    return _PREAMBLE.pack(MAGIC, FORMAT_VERSION, len(described), len(writer.data), digest) + body
+    body = [described, bytes(-start % _ALIGNMENT), *writer.data]
+    digest = xxhash.xxh3_64()
+    for piece in body:
+        digest.update(piece)
+    size = sum(map(len, writer.data))
+    preamble = _PREAMBLE.pack(MAGIC, FORMAT_VERSION, len(described), size, digest.intdigest())
+    return [preamble, *body]
 
 
 def _read(saved: bytes | memoryview, where: str, read: Callable[[Any, memoryview], T]) -> T:
@@ -130,10 +158,15 @@ def _sections(view: memoryview) -> tuple[Any, memoryview]:
 
 
 class _Writer:
-    """Describes models; the elements of constants gather in one place, each array once."""
+    """Describes models; the elements of constants gather in one place, each array once.
+
+    Attributes:
+        data: the elements and what lies between them, in order.
+    """
 
     def __init__(self, left_out: Collection[int] = ()) -> None:
-        self.data = bytearray()
+        self.data: list[bytes | memoryview] = []
+        self._size = 0
         self._left_out = left_out
         self._offsets: dict[int, int] = {}
 
@@ -181,9 +214,11 @@ class _Writer:
         if key in self._left_out:
             return None
         if key not in self._offsets:
-            self.data.extend(bytes(-len(self.data) % _ALIGNMENT))
-            self._offsets[key] = len(self.data)
-            self.data.extend(np.ascontiguousarray(constant.value).tobytes())
+            gap = bytes(-self._size % _ALIGNMENT)
+            elements = np.ascontiguousarray(constant.value).reshape(-1).view(np.uint8).data
+            self._offsets[key] = self._size + len(gap)
+            self._size += len(gap) + len(elements)
+            self.data += [gap, elements]
         return self._offsets[key]
 
 
