@@ -4,7 +4,8 @@ As many runs are in flight as there are cores, and crosschip knows it (`in_fligh
 float32, every run gives its caller outputs of their own. OpenVINO itself is compiled for
 `THROUGHPUT` and driven by its `AsyncInferQueue`; ONNX Runtime itself has a session for each of as
 many threads, with its share of the cores. Of crosschip, one compiled model is called by as many
-threads, or one thread submits requests and waits for the oldest when enough are in flight.
+threads, or one thread submits requests: another one as soon as any has ended, so that there are
+always as many in flight.
 
 The rows of two devices are about pipelining: a network whose first half runs on one device and
 whose second half on another, with one thread each. With two requests in flight, the first half of
@@ -23,6 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from queue import SimpleQueue
 from typing import Annotated
 
 import crosschip
@@ -33,6 +35,7 @@ from benchmarks.subject import Column, Row
 from crosschip.bench.timing import Run
 from crosschip.ir import Array
 from crosschip.runtime.compiled import CompiledModel
+from crosschip.runtime.requests import Request
 
 LIMIT = 0.95
 BAR = f"at least {LIMIT:g} of the engine's own throughput"
@@ -142,12 +145,13 @@ def _submitting(compiled: CompiledModel, file: ModelFile, at_once: int, count: i
     inputs = file.oracle(1).inputs
 
     def run() -> None:
-        requests = deque(compiled.submit(inputs) for _ in range(at_once))
-        for _ in range(count - at_once):
-            requests.popleft().result()
-            requests.append(compiled.submit(inputs))
-        for request in requests:
-            request.result()
+        ended: SimpleQueue[Request] = SimpleQueue()
+        for index in range(count):
+            if index >= at_once:
+                ended.get().result()
+            compiled.submit(inputs).add_done_callback(ended.put)
+        for _ in range(at_once):
+            ended.get().result()
 
     return run
 
