@@ -179,7 +179,11 @@ def _elsewhere(op: Description) -> str:
         parameters = [f"{name} → {slot or '*'}" for name, slot in face["parameters"].items()]
         operands = ", ".join([*face["inputs"], *parameters])
         rows.append(("NNRt", face["name"], face["code"], operands, face["translation"]))
-    rows += [("HDI V1_0", name, code, "", "") for name, code in op["faces"]["hdi"].items()]
+    for face in op["faces"]["hdi"]:
+        attributes = [f"{name} → {slot or '*'}" for name, slot in face["attributes"].items()]
+        operands = ", ".join([*(slot or "*" for slot in face["inputs"]), *attributes])
+        system = f"HDI {face['since']}"
+        rows.append((system, face["name"], face["code"], operands, face["translation"]))
     rows += [("ONNX", name, "", "", "") for name in op["onnx"]]
     if not rows:
         return "Nowhere under a name of its own.\n"

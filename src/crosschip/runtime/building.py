@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from crosschip.hal import YES, CompileError, Offer, Options, Rule, Sizes, Support
+from crosschip.hal.decomposing import Ask
 from crosschip.ir import (
     Budget,
     BudgetError,
@@ -29,7 +30,7 @@ from crosschip.runtime.control import RUNTIME, program_for
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan, is_whole
 from crosschip.runtime.guard import GuardedDevice, GuardedProgram
-from crosschip.runtime.placement.asking import Ask, asking
+from crosschip.runtime.placement.asking import asking
 from crosschip.runtime.placement.choosing import Refusals
 from crosschip.runtime.placement.constraints import Constraints
 from crosschip.runtime.placement.placing import Placement, place

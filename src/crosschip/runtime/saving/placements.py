@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from crosschip.hal import YES, Support
+from crosschip.hal.decomposing import model_of_parts
 from crosschip.ir import Model, Operand, Operation
 from crosschip.ir.bodies import every_constant
 from crosschip.runtime.control import RUNTIME, ControlProgram
 from crosschip.runtime.guard import GuardedDevice, GuardedProgram
 from crosschip.runtime.measuring import Choice
-from crosschip.runtime.placement.asking import Answers, model_of_parts
+from crosschip.runtime.placement.asking import Answers
 from crosschip.runtime.placement.choosing import Assignment
 from crosschip.runtime.placement.placing import EngineSettings, Inside, Placement
 from crosschip.runtime.placement.segments import Segment
