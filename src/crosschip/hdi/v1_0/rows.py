@@ -98,6 +98,8 @@ def expressed(entry: Entry, operation: Operator, channels_last: bool) -> tuple[E
     found = outward(entry.row, operation, channels_last)
     count = len(found.inputs) - len(entry.attributes)
     rules = entry.row.operands[len(entry.row.operands) - len(entry.attributes) :]
+    structure = ATTRIBUTES[entry.node_type]
+    fields = {field.encode_name: field for field in msgspec.structs.fields(structure)}
     told: dict[str, object] = {}
     for name, rule, operand in zip(entry.attributes, rules, found.inputs[count:], strict=True):
         if operand is None:
@@ -105,38 +107,38 @@ def expressed(entry: Entry, operation: Operator, channels_last: bool) -> tuple[E
         slot = rule.slot or name
         if operand.value is None:
             raise InexpressibleError(operation, slot, "must be constant there")
-        told[name] = np.asarray(operand.value).tolist()
-    attributes = _structure(entry.node_type, told, operation)
+        number = np.asarray(operand.value).tolist()
+        try:
+            told[name] = msgspec.convert(_like(number, fields[name].default), fields[name].type)
+        except (msgspec.ValidationError, ValueError, OverflowError):
+            detail = f"there is no number for {number}"
+            raise InexpressibleError(operation, slot, detail) from None
     inputs = found.inputs[:count]
     while inputs and inputs[-1] is None:
         inputs = inputs[:-1]
-    return found._replace(inputs=inputs), attributes
-
-
-def _structure(node_type: NodeType, told: Mapping[str, object], operation: Operator) -> Any:
-    structure = ATTRIBUTES[node_type]
-    shaped = {
-        field.encode_name: _like(told[field.encode_name], field.default)
-        for field in msgspec.structs.fields(structure)
-        if field.encode_name in told
-    }
-    try:
-        return msgspec.convert(shaped, structure)
-    except msgspec.ValidationError as error:
-        raise InexpressibleError(operation, "", f"is no {structure.__name__}: {error}") from None
+    return found._replace(inputs=inputs), msgspec.convert(told, structure)
 
 
 def _like(value: Any, default: object) -> object:
-    """A number or list of numbers in the form that a field has them."""
+    """A number or list of numbers in the form that a field has them.
+
+    Raises:
+        ValueError: the field, which is float32, does not hold the number.
+    """
     if isinstance(default, tuple):
         return value if isinstance(value, list) else [value]
     while isinstance(value, list) and len(value) == 1:
         value = value[0]
+    if isinstance(value, list):
+        return value
+    if isinstance(default, float):
+        held = float(np.float32(value))
+        if held != value and held == held:
+            raise ValueError(value)
+        return held
     if isinstance(default, bool):
         return bool(value) if value in (0, 1) else value
-    if isinstance(default, int):
-        return int(value) if not isinstance(value, list) and value == int(value) else value
-    return value
+    return int(value) if value == int(value) else value
 
 
 def _array(value: Any) -> Array:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from crosschip.ir import ElementType, Operand, constant
+from crosschip.ir import ElementType, ModelError, Operand, constant
 from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal
 from crosschip.ops.faces.rules import (
@@ -67,7 +67,10 @@ class ToEnd(Rule):
         if operand is None or not number(operand, "REDUCE_TO_END"):
             return
         rank = rank_of(filled(use, "input"), "input")
-        axis = int(numbers(filled(use, "axes"), "axes")[0])
+        axes = numbers(filled(use, "axes"), "axes")
+        if not axes.size:
+            raise ModelError("axes: must have the one to begin with")
+        axis = int(axes[0])
         use.slots["axes"] = tuple(range(axis % rank if rank else 0, rank))
 
     def outward(self, use: Outward) -> Operand | None:

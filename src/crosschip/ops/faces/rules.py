@@ -19,6 +19,7 @@ from crosschip.ir import (
     TensorType,
     constant,
 )
+from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.slots import Fuse, Parameter
 from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal, value_of
 from crosschip.ops.definition.windows import AutoPad
@@ -285,7 +286,7 @@ class Promoted(Rule):
 
     slot: str
     other: str
-    text: str = "operands of two types become the wider of them"
+    text: str = "operands of two types become the wider of them, or the one that is real"
 
     def inward(self, operand: Operand | None, use: Inward) -> None:
         if operand is None:
@@ -295,14 +296,19 @@ class Promoted(Rule):
         own, others = operand.type, first.type
         if own.element_type is others.element_type or own.quantization or others.quantization:
             return
-        wider = np.promote_types(own.element_type.dtype, others.element_type.dtype)
-        type_ = ElementType.of(wider)
+        type_ = _wider(own.element_type, others.element_type)
         for slot, part in ((self.slot, operand), (self.other, first)):
             if part.type.element_type is not type_:
                 use.slots[slot] = use.builder.add(Cast, part, type_)
 
     def outward(self, use: Outward) -> Operand | None:
         return Passed(self.slot).outward(use)
+
+
+def _wider(one: ElementType, other: ElementType) -> ElementType:
+    """The more precise of two types: of a real one and another, the real one."""
+    reals = [type_ for type_ in (one, other) if type_ in FLOATS]
+    return reals[0] if len(reals) == 1 else ElementType.of(np.promote_types(one.dtype, other.dtype))
 
 
 @dataclass(frozen=True, slots=True)
