@@ -39,6 +39,18 @@ class CompileError(DeviceError):
         self.operations = frozenset(operation.name for operation in operations)
 
 
+class DeviceLost(DeviceError):
+    """A device is gone, for now: what it runs has to go elsewhere, or wait.
+
+    Attributes:
+        seconds: how long it will be gone at least.
+    """
+
+    def __init__(self, message: str, seconds: float = 0.0) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+
 class Device(Closing, ABC):
     """A chip, or an engine that drives one.
 

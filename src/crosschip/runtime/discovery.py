@@ -93,6 +93,9 @@ def open_device(name: str, properties: Mapping[str, str] | None = None) -> Guard
     Raises:
         DeviceError: there is no such device, it fails to load, or it refuses the properties.
     """
+    local, _, where = name.partition("@")
+    if where:
+        return _open_elsewhere(local, where, properties)
     own, _, instance = name.partition(":")
     device_class = _load(own)
     if instance:
@@ -109,6 +112,16 @@ def open_device(name: str, properties: Mapping[str, str] | None = None) -> Guard
         raise DeviceError(f"device {name!r} failed to load: {_told(error)}") from error
     device.name = name
     return GuardedDevice(device, name)
+
+
+def _open_elsewhere(local: str, where: str, properties: Mapping[str, str] | None) -> GuardedDevice:
+    """A device in a process of its own."""
+    # Seldom needed: importing the runtime is to take no longer for it.
+    from crosschip.hdi.client.device import RemoteDevice
+
+    _load(local.partition(":")[0])
+    device = RemoteDevice(local, where, properties)
+    return GuardedDevice(device, device.name)
 
 
 def instances() -> Iterator[tuple[str, Instance]]:
