@@ -178,17 +178,42 @@ def automatic() -> list[str]:
     return [name for name, _ in found]
 
 
-def open_automatic(properties: Mapping[str, Mapping[str, str]]) -> Iterator[GuardedDevice]:
+def own_name(name: str) -> str:
+    """The name of a device wherever it is: `openvino` for `openvino@driver`."""
+    return name.partition("@")[0]
+
+
+def in_driver(name: str) -> str:
+    """The name of a device in a process of its own; it stays if it says where that is."""
+    return name if "@" in name else f"{name}@driver"
+
+
+def settings_of(name: str, properties: Mapping[str, Mapping[str, str]]) -> Mapping[str, str] | None:
+    """The settings for a device; for one in another process, those of its own name, too."""
+    if name in properties or own_name(name) in properties:
+        return {**properties.get(own_name(name), {}), **properties.get(name, {})}
+    return None
+
+
+def open_automatic(
+    properties: Mapping[str, Mapping[str, str]], *, isolate: bool = False
+) -> Iterator[GuardedDevice]:
     """The devices that `"auto"` means, opened one by one; one that does not open is passed over.
+
+    Args:
+        properties: settings for them, and perhaps for others.
+        isolate: whether they are to be in processes of their own.
 
     Raises:
         DeviceError: one does not open that there are properties for.
     """
-    for name in automatic():
+    for own in automatic():
+        name = in_driver(own) if isolate else own
+        settings = settings_of(name, properties)
         try:
-            yield open_device(name, properties.get(name))
+            yield open_device(name, settings)
         except DeviceError as error:
-            if name in properties:
+            if settings is not None:
                 raise
             logger.info("%s; going on without it", error)
 

@@ -21,6 +21,7 @@ from crosschip.hal import (
     Capabilities,
     CompileError,
     Device,
+    DeviceLost,
     Event,
     Kind,
     Offer,
@@ -80,6 +81,8 @@ def failure(name: str, doing: str, error: BaseException) -> DeviceError:
         named = CompileError(_signed(name, told))
         named.operations = error.operations
         return named
+    if isinstance(error, DeviceLost):
+        return DeviceLost(_signed(name, told), error.seconds, name)
     return DeviceError(_signed(name, told))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -88,6 +88,9 @@ class RemoteDevice(Device):
             "allocating memory", lambda link: link.regions.take(max(1, size))
         )
         return HostBuffer(lease.holding(shape, element_type.dtype))
+
+    def on_death(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        return self.driver.on_death(callback)
 
     def close(self) -> None:
         self.driver.close()

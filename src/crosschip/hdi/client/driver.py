@@ -124,9 +124,15 @@ class Driver:
         self.link()
         raise CompileError(f"the driver died {_FATAL} times while {doing}: {self.record.reason}")
 
-    def on_death(self, callback: Callable[[str], None]) -> None:
-        """Have a function called after each death, with its reason."""
+    def on_death(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        """Have a function called after each death, with its reason; what is returned ends that."""
         self._callbacks.append(callback)
+
+        def end() -> None:
+            with suppress(ValueError):  # it has been ended already
+                self._callbacks.remove(callback)
+
+        return end
 
     def open(self) -> None:
         """One more uses it."""
