@@ -157,12 +157,10 @@ class Driver:
     def _watch(self, link: Link) -> None:
         """Wait for the end of a process, whoever else notices it, and see to the next one."""
         poller = select.poll()
-        try:
-            poller.register(link.connection.fileno(), select.POLLRDHUP | select.POLLHUP)
-            poller.poll()
-        except (OSError, ValueError):  # it was closed meanwhile
-            return
+        poller.register(link.connection.fileno(), select.POLLRDHUP | select.POLLHUP)
+        poller.poll()
         link.connection.end()
+        link.connection.release()
         with self._lock:
             if self._link is not link:
                 return
@@ -182,7 +180,6 @@ class Driver:
         if connection.hangs and self.endpoint.started:
             end_process(connection.process)
         reason = self._reason(link)
-        connection.release()
         self.record.died(reason)
         self.restarts += 1
         self.endpoint.remember(death_of(connection.process, reason))
