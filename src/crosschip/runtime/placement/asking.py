@@ -15,7 +15,7 @@ from crosschip.hal.screening import Screen
 from crosschip.ir import Model, Operation
 from crosschip.ir.budget import spend
 from crosschip.ops import Operator
-from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.sampling import Sampling
 from crosschip.runtime.shapes.policy import is_fixed_for
 
