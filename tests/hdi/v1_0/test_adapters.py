@@ -28,6 +28,7 @@ from crosschip.hal import (
     Rule,
     Sizing,
     Support,
+    urgency,
 )
 from crosschip.hdi.v1_0.chip import Chip
 from crosschip.hdi.v1_0.device import HdiDevice, device_over
@@ -235,6 +236,33 @@ def test_wishes_that_a_device_cannot_keep_are_refused(config: ModelConfig) -> No
         with pytest.raises(HdiError, match="reference") as caught:
             chip.PrepareModel(written.model, config)
         assert caught.value.code is ReturnCode.HDF_ERR_NOT_SUPPORT
+
+
+class Heeding(Program):
+    """A program that remembers how urgent its runs are."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.told: list[int] = []
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        self.told.append(urgency.get())
+        return self._program.run(inputs)
+
+
+class Hurried(ReferenceDevice):
+    def compile(self, model: StandardModel, options: Options) -> Program:
+        self.program = Heeding(super().compile(model, options))
+        return self.program
+
+
+def test_priorities_reach_the_device() -> None:
+    hurried = Hurried()
+    with Chip(hurried, priorities=True) as chip:
+        for word, number in (("high", 3), ("low", 1), ("none", 2)):
+            device = device_over(chip, {"priority": word})
+            device.compile(small(), Options()).run([np.ones((2, 3), np.float32)])
+            assert hurried.program.told == [number]
 
 
 def test_open_sizes() -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple, ParamSpec, TypeVar
 import msgspec
 import numpy as np
 
-from crosschip.hal import Device, Kind, Options, Performance, Precision, Program, Sizing
+from crosschip.hal import Device, Kind, Options, Performance, Precision, Program, Sizing, urgency
 from crosschip.hdi.v1_0 import memory
 from crosschip.hdi.v1_0.fitting import fitted
 from crosschip.hdi.v1_0.interface import HdiError, INnrtDevice, IPreparedModel, ReturnCode
@@ -26,6 +26,7 @@ from crosschip.hdi.v1_0.types import (
     Model,
     ModelConfig,
     PerformanceMode,
+    Priority,
     SharedBuffer,
 )
 from crosschip.ir import Array, Error, ModelError, TensorType, UnsupportedError
@@ -75,6 +76,7 @@ class Chip(INnrtDevice, Closing):
     Args:
         device: the device; stays the caller's to close, after this.
         options: what callers of the interface cannot say.
+        priorities: whether the device heeds `crosschip.hal.urgency`.
         secret: 64 bytes at most; without it, saved models are only safe from damage, not from
             somebody who means harm.
 
@@ -82,9 +84,17 @@ class Chip(INnrtDevice, Closing):
         alignment: the bytes to a multiple of which the memory of inputs is aligned.
     """
 
-    def __init__(self, device: Device, options: Options | None = None, secret: bytes = b"") -> None:
+    def __init__(
+        self,
+        device: Device,
+        options: Options | None = None,
+        *,
+        priorities: bool = False,
+        secret: bytes = b"",
+    ) -> None:
         self._device = device
         self._options = options or Options()
+        self._priorities = priorities
         self._secret = secret
         self._capabilities = device.capabilities()
         self.alignment = self._capabilities.alignment
@@ -118,7 +128,7 @@ class Chip(INnrtDevice, Closing):
         return bool(self._device.modes())
 
     def IsPrioritySupported(self) -> bool:
-        return False
+        return self._priorities
 
     def IsDynamicInputSupported(self) -> bool:
         return self._capabilities.sizing is Sizing.FREE
@@ -137,7 +147,7 @@ class Chip(INnrtDevice, Closing):
         for place, reason in fit.refused.items():
             raise UnsupportedError(f"{standard.operations[place].name!r}: {reason}")
         program = self._device.compile(fit.model, options)
-        return _Prepared(self, program, fit.model, options)
+        return _Prepared(self, program, fit.model, options, config.priority)
 
     @_with_codes
     def PrepareModelFromModelCache(
@@ -161,7 +171,7 @@ class Chip(INnrtDevice, Closing):
             )
         model = from_bytes(saved.model)
         program = self._device.load(saved.program, model, options)
-        return _Prepared(self, program, model, options)
+        return _Prepared(self, program, model, options, config.priority)
 
     @_with_codes
     def AllocateBuffer(self, length: int) -> SharedBuffer:
@@ -279,9 +289,15 @@ class _Prepared(IPreparedModel):
     """A program of a crosschip device as an `IPreparedModel`."""
 
     def __init__(
-        self, chip: Chip, program: Program, model: StandardModel, options: Options
+        self,
+        chip: Chip,
+        program: Program,
+        model: StandardModel,
+        options: Options,
+        priority: Priority,
     ) -> None:
         self._chip = chip
+        self._priority = priority
         self._program = program
         self._model = model
         self._options = options
@@ -307,7 +323,11 @@ class _Prepared(IPreparedModel):
             self._chip.place(one.data, type_)
             for one, type_ in zip(outputs, self._outputs, strict=True)
         ]
-        made = self._program.run_into(arrays, places)
+        before = urgency.set(int(self._priority or urgency.get()))
+        try:
+            made = self._program.run_into(arrays, places)
+        finally:
+            urgency.reset(before)
         self._check_rules(made[len(outputs) :])
         enough = [
             self._hand_out(*each)
