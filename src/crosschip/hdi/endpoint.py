@@ -22,7 +22,9 @@ _UNIX = "unix:"
 _LONGEST = 100
 """The most bytes of a socket's path; systems allow some more."""
 
-_REMEMBERED = 1000
+_LONGEST_STEM = 44
+
+_REMEMBERED = 100_000
 """So many bytes of the list of deaths are looked at, from its end."""
 
 
@@ -90,8 +92,8 @@ class Endpoint:
         return self.path.with_suffix(".log")
 
     def deaths(self) -> Sequence[Death]:
-        """How its processes have come to their ends of late."""
-        return list(_deaths(self.path.with_suffix(".deaths")))
+        """How its processes have come to their ends of late; see `deaths_at`."""
+        return deaths_at(self.path)
 
     def remember(self, death: Death) -> None:
         """Note a death for whoever wants to know."""
@@ -108,6 +110,19 @@ def death_of(process: int, reason: str) -> Death:
     return Death(time.time(), process, reason)
 
 
+def deaths_at(path: Path) -> Sequence[Death]:
+    """How processes that served at a socket have come to their ends of late, the latest last.
+
+    Each client notes a death. Who has started the process knows the most of it, and says the most.
+    """
+    found: dict[int, Death] = {}
+    for death in _deaths(path.with_suffix(".deaths")):
+        known = found.get(death.process)
+        if known is None or len(known.reason) < len(death.reason):
+            found[death.process] = death
+    return sorted(found.values(), key=lambda death: death.time)
+
+
 def folder() -> Path:
     """The user's folder for sockets, closed to all others.
 
@@ -117,7 +132,7 @@ def folder() -> Path:
     base = os.environ.get("XDG_RUNTIME_DIR")
     root = Path(base) if base and Path(base).is_dir() else Path(tempfile.gettempdir())
     found = root / ("crosschip" if base else f"crosschip-{os.geteuid()}")
-    if len(os.fsencode(found)) > _LONGEST - 40:
+    if len(os.fsencode(found)) > _LONGEST - _LONGEST_STEM - len("/.sock"):
         found = Path("/tmp") / f"crosschip-{os.geteuid()}"
     try:
         found.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -144,16 +159,17 @@ def _stem(device: str, properties: Sequence[tuple[str, str]]) -> str:
         os.environ.get("CROSSCHIP_DEVICE_PATH", ""),
     ]
     digest = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:12]
-    return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', device)[:30]}-{digest}"
+    return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', device)[: _LONGEST_STEM - 13]}-{digest}"
 
 
 def _deaths(path: Path) -> Iterator[Death]:
     try:
         with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _REMEMBERED * 100))
+            file.seek(max(0, path.stat().st_size - _REMEMBERED))
             lines = file.read().decode(errors="replace").splitlines()
     except OSError:
         return
     for line in lines:
         with suppress(ValueError, TypeError):
-            yield Death(*json.loads(line))
+            moment, process, reason = json.loads(line)
+            yield Death(float(moment), int(process), str(reason))

@@ -60,6 +60,7 @@ class Connection:
         name: what the client calls itself.
         silence: after how many seconds without a sign of life the service counts as dead.
         longest: after how many seconds a run counts as hanging; `None` for never.
+        watches: whether it is only to ask how the service is, or to end it.
 
     Attributes:
         process: the service's process.
@@ -72,22 +73,17 @@ class Connection:
         DeviceError: it speaks another version of the messages.
     """
 
-    def __init__(self, path: Path, name: str, silence: float, longest: float | None = None) -> None:
-        end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
-        # The socket's own limit: Python's would ask whether there is something before each message.
-        end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _LOOK)
-        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _LOOK)
-        try:
-            end.connect(str(path))
-            told = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        except OSError:
-            end.close()
-            raise
-        self.process, user, _ = _CREDENTIALS.unpack(told)
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        silence: float,
+        longest: float | None = None,
+        *,
+        watches: bool = False,
+    ) -> None:
+        end, self.process = connect(path)
         self._channel = Channel(end)
-        if user != os.geteuid():
-            end.close()
-            raise DeviceError(f"{path}: somebody else serves there")
         self._silence = silence
         self._longest = longest
         self._numbers = count(1)
@@ -101,10 +97,13 @@ class Connection:
         self._board: Board | None = None
         try:
             description, (descriptor,) = self.ask_for(
-                messages.Description, lambda n: messages.Hello(n, messages.PROTOCOL, name)
+                messages.Description, lambda n: messages.Hello(n, messages.PROTOCOL, name, watches)
             )
-        except ValueError:
-            raise self._gone("did not greet as a service does") from None
+        except BaseException as error:
+            end.close()
+            if isinstance(error, ValueError):
+                raise self._gone("did not greet as a service does") from None
+            raise
         self.description = description
         try:
             self._board = Board(memory.mapped(descriptor, writable=True))
@@ -262,6 +261,29 @@ class Connection:
 
     hangs = False
     """Whether the service is there and does not answer."""
+
+
+def connect(path: Path) -> tuple[socket.socket, int]:
+    """A socket that is connected to a service, and the service's process.
+
+    Raises:
+        OSError: nobody serves there.
+        DeviceError: somebody else does.
+    """
+    end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
+    try:
+        # The socket's own limit: Python's would ask whether there is something before each message.
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _LOOK)
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _LOOK)
+        end.connect(str(path))
+        told = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        process, user, _ = _CREDENTIALS.unpack(told)
+        if user != os.geteuid():
+            raise DeviceError(f"{path}: somebody else serves there")
+    except BaseException:
+        end.close()
+        raise
+    return end, process
 
 
 def _error(failure: Failure) -> DeviceError:

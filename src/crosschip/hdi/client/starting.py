@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import sys
@@ -12,6 +11,7 @@ from contextlib import suppress
 
 from crosschip.hdi.client.connection import Connection
 from crosschip.hdi.endpoint import Endpoint
+from crosschip.hdi.ownership import owned
 from crosschip.ir import DeviceError
 
 _LOOK_SECONDS = 0.004
@@ -97,9 +97,9 @@ def connected(
                 f"{endpoint.path}: no driver serves there; start one with `crosschip driver serve "
                 f"{endpoint.device} --socket {endpoint.path}`"
             )
-        if process is not None and (fate := process.fate()) and not _served(endpoint):
+        if process is not None and (fate := process.fate()) and not owned(endpoint.path):
             raise DeviceError(f"the driver {fate} as it started{last_words(endpoint)}")
-        if process is None and not _served(endpoint):
+        if process is None and not owned(endpoint.path):
             process = _started(endpoint)
         if time.monotonic() > end:
             raise DeviceError(
@@ -136,18 +136,3 @@ def _started(endpoint: Endpoint) -> Process:
         return Process([*arguments, *linger, *settings], endpoint)
     except OSError as error:
         raise DeviceError(f"{sys.executable} does not start: {error.strerror}") from None
-
-
-def _served(endpoint: Endpoint) -> bool:
-    """Tell whether a process serves there, or is about to."""
-    try:
-        descriptor = os.open(endpoint.path.with_suffix(".lock"), os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import threading
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from time import monotonic
 
 _KEPT = 2048
 _RATE_SECONDS = 5.0
 _PERCENTILES = (50, 90, 99)
+
+BOUNDS = (*(step * 10.0**power for power in range(-5, 1) for step in (1, 2.5, 5)), 10.0)
+"""Seconds up to which the runs of each bucket take; there is one more for those beyond."""
 
 
 class Measures:
@@ -20,6 +26,7 @@ class Measures:
         runs: how many have ended.
         failures: how many of these failed.
         copied: how many outputs were copied into memory of a client's.
+        seconds: how long all of them took together.
     """
 
     def __init__(self) -> None:
@@ -27,6 +34,9 @@ class Measures:
         self.runs = 0
         self.failures = 0
         self.copied = 0
+        self.seconds = 0.0
+        self._buckets = [0] * (len(BOUNDS) + 1)
+        self._lock = threading.Lock()
         self._recent: deque[tuple[float, float]] = deque(maxlen=_KEPT)
 
     def add(self, taken: float, *, failed: bool) -> None:
@@ -37,15 +47,26 @@ class Measures:
             failed: whether it failed.
         """
         now = monotonic()
-        self.runs += 1
-        self.failures += failed
-        self._recent.append((now, now - taken))
+        seconds = now - taken
+        bucket = bisect_left(BOUNDS, seconds)
+        with self._lock:
+            self.runs += 1
+            self.failures += failed
+            self.seconds += seconds
+            self._buckets[bucket] += 1
+            self._recent.append((now, seconds))
+
+    def histogram(self) -> Sequence[int]:
+        """How many runs took at most as long as each of `BOUNDS`; last, how many there were."""
+        with self._lock:
+            return list(accumulate(self._buckets))
 
     def rate(self) -> float:
         """Runs a second, of late."""
         now = monotonic()
-        ends = [end for end, _ in list(self._recent) if now - end <= _RATE_SECONDS]
-        return len(ends) / min(_RATE_SECONDS, max(now - self.begin, 1e-3))
+        kept = list(self._recent)
+        begin = max(now - _RATE_SECONDS, kept[0][0] if len(kept) == _KEPT else self.begin)
+        return sum(end >= begin for end, _ in kept) / max(now - begin, 1e-3)
 
     def latency(self) -> Mapping[str, float]:
         """Seconds from taking on to the end, by percentile, of the runs of late."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import faulthandler
-import fcntl
 import logging
 import os
 import select
@@ -16,6 +15,7 @@ from pathlib import Path
 from time import monotonic
 
 from crosschip.hal import Device
+from crosschip.hdi.ownership import disown, own
 from crosschip.hdi.service.limits import Limits
 from crosschip.hdi.service.measures import Measures, resident
 from crosschip.hdi.service.queue import Queue
@@ -69,8 +69,12 @@ class Service:
         self._sessions: dict[int, Session] = {}
         self._lock = threading.Lock()
         self._left = monotonic()
-        self._owned = _owned(path)
-        self._listener = _listening(path)
+        self._owned = own(path, name)
+        try:
+            self._listener = _listening(path)
+        except BaseException:
+            disown(path, self._owned)
+            raise
         self._epoll = select.epoll()
         self._epoll.register(self._listener, select.EPOLLIN | select.EPOLLONESHOT)
 
@@ -83,21 +87,32 @@ class Service:
         ]
         for thread in threads:
             thread.start()
-        while not self._ending.wait(_LOOK_SECONDS):
-            idle = monotonic() - self._left
-            if self._linger is not None and not self._sessions and idle > self._linger:
-                break
-        self._end()
+        try:
+            while not self._ending.wait(_LOOK_SECONDS) and not self._left_alone():
+                pass
+        finally:  # an interruption ends it, too
+            self._end()
 
     def stop(self) -> None:
         """End, once what is under way has ended."""
         self._ending.set()
 
+    def _left_alone(self) -> bool:
+        """Tell whether there has been no client for long enough; who only looks is none."""
+        if self._linger is None or any(not each.watches for each in self._clients()):
+            return False
+        return monotonic() - self._left > self._linger
+
+    def _clients(self) -> list[Session]:
+        with self._lock:
+            return list(self._sessions.values())
+
     def _drop(self, number: int, session: Session) -> None:
         """Let a client go, with all that it held; only the thread that reads from it does so."""
         with self._lock:
             self._sessions.pop(number, None)
-            self._left = monotonic()
+            if not session.watches:
+                self._left = monotonic()
         session.end()
 
     def apart(self, work: Callable[[], None]) -> None:
@@ -123,20 +138,19 @@ class Service:
     def figures(self) -> messages.Figures:
         """The service at this moment."""
         measures, queue = self.measures, self.queue
-        with self._lock:
-            sessions = list(self._sessions.values())
         return messages.Figures(
             self.name,
             self.device.version,
             os.getpid(),
             "busy" if queue.running >= queue.workers else "available",
             monotonic() - measures.begin,
-            tuple(session.figures() for session in sessions),
+            tuple(each.figures() for each in self._clients() if each.is_client),
             queue.waiting,
             queue.running,
             queue.workers,
             measures.runs,
             measures.failures,
+            measures.copied,
             measures.rate(),
             measures.latency(),
             resident(),
@@ -196,7 +210,7 @@ class Service:
     def _end(self) -> None:
         self._ending.set()
         with suppress(OSError):
-            self.path.unlink()
+            self.path.unlink()  # from now on, whoever comes waits for the next one
         self._listener.close()
         with self._lock:
             sessions = list(self._sessions.values())
@@ -204,22 +218,7 @@ class Service:
         for session in sessions:
             session.end()
         self.device.close()
-        os.close(self._owned)
-
-
-def _owned(path: Path) -> int:
-    """A descriptor that makes this process the only one to serve at a path.
-
-    Raises:
-        DeviceError: another one does.
-    """
-    descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise DeviceError(f"{path}: a driver serves there already; connect to it") from None
-    return descriptor
+        disown(self.path, self._owned)
 
 
 def _listening(path: Path) -> socket.socket:

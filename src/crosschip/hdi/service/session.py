@@ -69,6 +69,7 @@ class Session:
         self.channel = channel
         self.process = process
         self.name = ""
+        self.watches = False
         self.memories = Memories(service.limits)
         self.programs: dict[int, Prepared] = {}
         self.waiting = 0
@@ -139,6 +140,11 @@ class Session:
             self.runs += 1
             job.prepared.leave()
 
+    @property
+    def is_client(self) -> bool:
+        """Whether it has greeted, and may ask for more than how the service is."""
+        return self._board is not None and not self.watches
+
     def answer(self, answer: Answer, descriptors: Sequence[int] = ()) -> None:
         """Send an answer; a client that does not read its answers is cut off."""
         try:
@@ -170,13 +176,15 @@ class Session:
             self.waiting,
         )
 
-    def _check_greeted(self) -> None:
+    def _check_greeted(self, request: Request) -> None:
         if self._board is None:
             raise Broken("the first message must be Hello")
+        if self.watches and not isinstance(request, _OF_WATCHERS):
+            raise Broken(f"{type(request).__name__} came from one who only wanted to watch")
 
     def _guarded(self, request: Request, handle: Callable[[], None]) -> None:
         """Do what is asked for; an error that is no breach of the messages is the answer."""
-        self._check_greeted()
+        self._check_greeted(request)
         try:
             handle()
         except Broken:
@@ -206,6 +214,7 @@ class Session:
             )
             return
         self.name = request.client[:_LONGEST_NAME]
+        self.watches = request.watches
         size = size_of(self.service.queue.workers)
         descriptor = memory.allocate(size)
         try:
@@ -333,7 +342,7 @@ class Session:
 
     def _taken(self, request: Run) -> Job | None:
         """A run that is taken on, once all that it names has been found."""
-        self._check_greeted()
+        self._check_greeted(request)
         if self.waiting >= self.service.limits.waiting:
             self._fail(request.number, Exceeded(f"{self.waiting} runs of this client wait already"))
             return None
@@ -403,6 +412,7 @@ class Session:
 
 
 _LONGEST_MESSAGE, _LONGEST_NAME = 8000, 100
+_OF_WATCHERS = messages.Watch, messages.Ping, messages.Stop
 
 
 def _model(content: Array) -> Model:
