@@ -16,6 +16,7 @@ from typing import TypeVar
 import msgspec
 
 from crosschip.hal import CompileError
+from crosschip.hdi.client.patience import Patience
 from crosschip.hdi.wire import memory, messages
 from crosschip.hdi.wire.board import Board
 from crosschip.hdi.wire.channel import Broken, Channel, close_all
@@ -26,6 +27,9 @@ T = TypeVar("T", bound=Answer)
 
 _CREDENTIALS = struct.Struct("iII")
 _LOOK_SECONDS = 0.25
+_PREPARING_SECONDS = 60.0
+_SLOW = (messages.Answers, messages.Prepared, messages.Saved)
+"""Before these answers an engine may keep the service from giving a sign of life for so long."""
 _LOOK = struct.pack("ll", 0, int(_LOOK_SECONDS * 1e6))
 
 
@@ -33,18 +37,29 @@ class Died(DeviceError):
     """The driver's process is not there any more, or does not answer.
 
     Attributes:
+        process: which it was.
+        hangs: whether it is there and does not answer.
         at_work: whether it was at the request that this was raised for, so that that may be why.
     """
 
-    at_work = False
+    def __init__(self, message: str, process: int, *, hangs: bool) -> None:
+        super().__init__(message)
+        self.process = process
+        self.hangs = hangs
+        self.at_work = False
 
 
 class _Waiter:
-    """A request that waits for its answer."""
+    """A request that waits for its answer.
 
-    __slots__ = ("answer", "began", "descriptors", "wake")
+    Args:
+        preparing: whether the driver may be silent for long, as one that compiles may be.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("answer", "began", "descriptors", "preparing", "wake")
+
+    def __init__(self, *, preparing: bool) -> None:
+        self.preparing = preparing
         self.answer: Answer | None = None
         self.descriptors: list[int] = []
         self.wake = threading.Lock()
@@ -58,14 +73,15 @@ class Connection:
     Args:
         path: of the socket.
         name: what the client calls itself.
-        silence: after how many seconds without a sign of life the service counts as dead.
-        longest: after how many seconds a run counts as hanging; `None` for never.
+        patience: how long it is waited for.
         watches: whether it is only to ask how the service is, or to end it.
 
     Attributes:
         process: the service's process.
         description: what the device is.
         alive: whether the connection can be used.
+        hangs: whether the service is there and does not answer.
+        why: the reason why it cannot be used.
 
     Raises:
         OSError: nobody serves there.
@@ -73,26 +89,32 @@ class Connection:
         DeviceError: it speaks another version of the messages.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        name: str,
-        silence: float,
-        longest: float | None = None,
-        *,
-        watches: bool = False,
-    ) -> None:
-        end, self.process = connect(path)
+    def __init__(self, path: Path, name: str, patience: Patience, *, watches: bool = False) -> None:
+        end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
+        # The socket's own limit: Python's would ask whether there is something before each message.
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _LOOK)
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _LOOK)
+        try:
+            end.connect(str(path))
+            told = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        except OSError:
+            end.close()
+            raise
+        self.process, user, _ = _CREDENTIALS.unpack(told)
         self._channel = Channel(end)
-        self._silence = silence
-        self._longest = longest
+        if user != os.geteuid():
+            end.close()
+            raise DeviceError(f"{path}: somebody else serves there")
+        self._patience = patience
         self._numbers = count(1)
         self._pending: dict[int, _Waiter] = {}
         self._sending = threading.Lock()
         self._reading = threading.Lock()
         self._heard = monotonic()
         self._asked: float | None = None
+        self._next_look = 0.0
         self.alive = True
+        self.hangs = False
         self.why = ""
         self._board: Board | None = None
         try:
@@ -135,7 +157,7 @@ class Connection:
             Died, DeviceError: as for `ask`.
         """
         number = next(self._numbers)
-        waiter = _Waiter()
+        waiter = _Waiter(preparing=kind in _SLOW)
         self._pending[number] = waiter
         try:
             self._send(make(number), send)
@@ -184,7 +206,7 @@ class Connection:
         """Wait for an answer: read, if nobody else does, for all who wait."""
         while waiter.answer is None:
             if not self.alive:
-                raise Died(self.why)
+                raise self._death()
             if not self._reading.acquire(blocking=False):
                 waiter.wake.acquire(timeout=_LOOK_SECONDS)
                 continue
@@ -205,6 +227,7 @@ class Connection:
 
     def _read(self) -> None:
         """Take one message, for whomever it is."""
+        self._check_runs()
         try:
             view, descriptors = self._channel.receive()
         except BlockingIOError:
@@ -236,13 +259,23 @@ class Connection:
         if self._asked is None:
             self._asked = now
             self._send(messages.Ping(0), ())
-        elif now - max(self._asked, self._heard) > self._silence:
-            raise self._gone(f"has given no sign of life for {self._silence:g} seconds", kill=True)
-        if self._longest is not None and self._board is not None:
-            running = self._board.running()
-            for number, waiter in list(self._pending.items()):
-                if number in running and now - waiter.began > self._longest:
-                    raise self._gone(f"has been at a run for {self._longest:g} seconds", kill=True)
+            return
+        silence = self._patience.silence
+        if any(waiter.preparing for waiter in list(self._pending.values())):
+            silence = max(silence, _PREPARING_SECONDS)
+        if now - max(self._asked, self._heard) > silence:
+            raise self._gone(f"has given no sign of life for {silence:g} seconds", kill=True)
+
+    def _check_runs(self) -> None:
+        """Look for a run that hangs, while the service itself lives."""
+        most, board = self._patience.run_seconds, self._board
+        if most is None or board is None or monotonic() < self._next_look:
+            return
+        self._next_look = monotonic() + _LOOK_SECONDS
+        running = board.running()
+        for number, waiter in list(self._pending.items()):
+            if number in running and monotonic() - waiter.began > most:
+                raise self._gone(f"has been at a run for {most:g} seconds", kill=True)
 
     def _was_at(self, number: int) -> bool:
         return self._board is not None and number in self._board.running()
@@ -257,33 +290,10 @@ class Connection:
             for other in list(self._pending.values()):
                 with suppress(RuntimeError):  # it has been woken already
                     other.wake.release()
-        return Died(self.why)
+        return self._death()
 
-    hangs = False
-    """Whether the service is there and does not answer."""
-
-
-def connect(path: Path) -> tuple[socket.socket, int]:
-    """A socket that is connected to a service, and the service's process.
-
-    Raises:
-        OSError: nobody serves there.
-        DeviceError: somebody else does.
-    """
-    end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
-    try:
-        # The socket's own limit: Python's would ask whether there is something before each message.
-        end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _LOOK)
-        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _LOOK)
-        end.connect(str(path))
-        told = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        process, user, _ = _CREDENTIALS.unpack(told)
-        if user != os.geteuid():
-            raise DeviceError(f"{path}: somebody else serves there")
-    except BaseException:
-        end.close()
-        raise
-    return end, process
+    def _death(self) -> Died:
+        return Died(self.why, self.process, hangs=self.hangs)
 
 
 def _error(failure: Failure) -> DeviceError:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import ClassVar
 
 from crosschip.hal import Capabilities, Device, Offer, Options, Performance, Program
 from crosschip.hal.buffers import Buffer, HostBuffer
 from crosschip.hdi.client.driver import Driver, driver_at
+from crosschip.hdi.client.patience import SETTINGS, Patience
 from crosschip.hdi.client.policy import Policy
 from crosschip.hdi.client.program import RemoteProgram
 from crosschip.hdi.client.regions import Lease
@@ -23,7 +23,7 @@ class RemoteDevice(Device):
     Args:
         device: what stands before the `@`.
         where: what stands behind it.
-        properties: the device's, where crosschip starts the driver.
+        properties: the device's, where crosschip starts the driver, and those of `patience`.
 
     Attributes:
         driver: what it asks.
@@ -32,17 +32,16 @@ class RemoteDevice(Device):
         InputError, DeviceError: it is nowhere, or does not start.
     """
 
-    silence: ClassVar[float] = 2.0
-    """After how many seconds without a sign of life, while it is asked, a driver counts as dead."""
-
     def __init__(
         self, device: str, where: str, properties: Mapping[str, str] | None = None
     ) -> None:
         super().__init__()
         self.properties = dict(properties or {})
         self.name = f"{device}@{where}"
-        endpoint = Endpoint.of(device, where, self.properties)
-        self.driver: Driver = driver_at(endpoint, self.name, Policy(), self.silence, None)
+        own = {name: text for name, text in self.properties.items() if name not in SETTINGS}
+        patience = Patience.of(self.properties)
+        endpoint = Endpoint.of(device, where, own)
+        self.driver: Driver = driver_at(endpoint, self.name, Policy(), patience)
         try:
             self._about = self.driver.link().connection.description
         except BaseException:

@@ -14,6 +14,7 @@ from weakref import WeakSet, WeakValueDictionary
 from crosschip.hal import CompileError, DeviceLost, urgency
 from crosschip.hdi.client.connection import Died
 from crosschip.hdi.client.link import Link
+from crosschip.hdi.client.patience import Patience
 from crosschip.hdi.client.policy import Policy, Record
 from crosschip.hdi.client.program import RemoteProgram
 from crosschip.hdi.client.quarantine import Quarantine
@@ -36,8 +37,7 @@ class Driver:
         endpoint: where it is.
         name: what messages call it.
         policy: when it is started again.
-        silence: after how many seconds without a sign of life it counts as dead.
-        longest: after how many seconds a run counts as hanging; `None` for never.
+        patience: how long it is waited for.
 
     Attributes:
         programs: those that are prepared again after a death.
@@ -50,8 +50,7 @@ class Driver:
         endpoint: Endpoint,
         name: str,
         policy: Policy,
-        silence: float,
-        longest: float | None,
+        patience: Patience,
     ) -> None:
         self.endpoint = endpoint
         self.name = name
@@ -59,8 +58,7 @@ class Driver:
         self.quarantine = Quarantine(name)
         self.restarts = 0
         self.record = Record(policy)
-        self._silence = silence
-        self._longest = longest
+        self._patience = patience
         self._lock = threading.RLock()
         self._link: Link | None = None
         self._process: Process | None = None
@@ -146,11 +144,11 @@ class Driver:
             if self._users <= 0 and self._link is not None:
                 link, self._link = self._link, None
                 link.connection.close()
-                _DRIVERS.pop((self.endpoint, self.name), None)
+                _DRIVERS.pop((self.endpoint, self.name, self._patience), None)
 
     def _connect(self) -> Link:
         client = f"{os.getpid()}"
-        connection, process = connected(self.endpoint, client, self._silence, self._longest)
+        connection, process = connected(self.endpoint, client, self._patience)
         self._process = process
         self._link = link = Link(connection)
         threading.Thread(target=self._watch, args=(link,), name=self.name, daemon=True).start()
@@ -159,12 +157,10 @@ class Driver:
     def _watch(self, link: Link) -> None:
         """Wait for the end of a process, whoever else notices it, and see to the next one."""
         poller = select.poll()
-        try:
-            poller.register(link.connection.fileno(), select.POLLRDHUP | select.POLLHUP)
-            poller.poll()
-        except (OSError, ValueError):  # it was closed meanwhile
-            return
+        poller.register(link.connection.fileno(), select.POLLRDHUP | select.POLLHUP)
+        poller.poll()
         link.connection.end()
+        link.connection.release()
         with self._lock:
             if self._link is not link:
                 return
@@ -184,7 +180,6 @@ class Driver:
         if connection.hangs and self.endpoint.started:
             end_process(connection.process)
         reason = self._reason(link)
-        connection.release()
         self.record.died(reason)
         self.restarts += 1
         self.endpoint.remember(death_of(connection.process, reason))
@@ -211,18 +206,17 @@ class Driver:
         )
 
 
-_DRIVERS: WeakValueDictionary[tuple[Endpoint, str], Driver] = WeakValueDictionary()
+_DRIVERS: WeakValueDictionary[tuple[Endpoint, str, Patience], Driver] = WeakValueDictionary()
 _LOCK = threading.Lock()
 
 
-def driver_at(
-    endpoint: Endpoint, name: str, policy: Policy, silence: float, longest: float | None
-) -> Driver:
+def driver_at(endpoint: Endpoint, name: str, policy: Policy, patience: Patience) -> Driver:
     """The driver at an endpoint, one for all who use it in this process."""
+    key = endpoint, name, patience
     with _LOCK:
-        driver = _DRIVERS.get((endpoint, name))
+        driver = _DRIVERS.get(key)
         if driver is None:
-            driver = Driver(endpoint, name, policy, silence, longest)
-            _DRIVERS[endpoint, name] = driver
+            driver = Driver(endpoint, name, policy, patience)
+            _DRIVERS[key] = driver
         driver.open()
         return driver

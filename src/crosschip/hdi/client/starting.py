@@ -9,7 +9,8 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from crosschip.hdi.client.connection import Connection
+from crosschip.hdi.client.connection import Connection, Died
+from crosschip.hdi.client.patience import Patience
 from crosschip.hdi.endpoint import Endpoint
 from crosschip.hdi.ownership import owned
 from crosschip.ir import DeviceError
@@ -67,15 +68,14 @@ class Process:
 
 
 def connected(
-    endpoint: Endpoint, client: str, silence: float, longest: float | None
+    endpoint: Endpoint, client: str, patience: Patience
 ) -> tuple[Connection, Process | None]:
     """A connection to the driver of an endpoint, which is started if there is none.
 
     Args:
         endpoint: whose.
         client: what this client calls itself.
-        silence: as for `Connection`.
-        longest: as for `Connection`.
+        patience: how long it is waited for.
 
     Returns:
         The connection, and the process if it was started here.
@@ -87,9 +87,14 @@ def connected(
     end = time.monotonic() + _START_SECONDS
     while True:
         try:
-            return Connection(endpoint.path, client, silence, longest), process
+            return Connection(endpoint.path, client, patience), process
         except (FileNotFoundError, ConnectionRefusedError, ConnectionResetError, BlockingIOError):
             pass
+        except Died as death:
+            if not endpoint.started:
+                raise
+            if death.hangs:
+                end_process(death.process)
         except OSError as error:
             raise DeviceError(f"{endpoint.path}: {error.strerror}") from None
         if not endpoint.started:

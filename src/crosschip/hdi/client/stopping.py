@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from crosschip.hdi.client.connection import Connection, Died, connect
+from crosschip.hdi.client.connection import Connection, Died
+from crosschip.hdi.client.patience import Patience
 from crosschip.hdi.client.starting import end_process
 from crosschip.hdi.ownership import owned
 from crosschip.hdi.wire import messages
 from crosschip.ir import DeviceError
 
 _LOOK_SECONDS = 0.004
-_SILENCE_SECONDS = 2.0
+_KILLED_SECONDS = 5.0
 
 
 def stop(path: Path, patience: float) -> bool:
@@ -20,7 +21,7 @@ def stop(path: Path, patience: float) -> bool:
 
     Args:
         path: of the socket.
-        patience: after how many seconds a driver that has been asked is killed.
+        patience: after how many seconds a driver that has been asked to end is killed.
 
     Returns:
         Whether it has ended by itself; one that gives no answer is killed.
@@ -29,32 +30,32 @@ def stop(path: Path, patience: float) -> bool:
         DeviceError: none serves there.
     """
     try:
-        end, process = connect(path)
+        process = _ask(path)
+    except Died as death:
+        process, patience = death.process, patience if not death.hangs else 0.0
     except OSError as error:
         raise DeviceError(f"{path}: no driver serves there: {error.strerror}") from None
-    end.close()
-    willing = _ask(path)
-    if not (willing and _gone(path, patience)):
-        end_process(process)
-        willing = False
-        _gone(path, _SILENCE_SECONDS)
-    return willing
+    if _gone(path, patience):
+        return True
+    end_process(process)
+    _gone(path, _KILLED_SECONDS)
+    return False
 
 
-def _ask(path: Path) -> bool:
-    """Ask a driver to end; whether it has heard that."""
-    try:
-        connection = Connection(path, "stop", _SILENCE_SECONDS, watches=True)
-    except (OSError, DeviceError):
-        return False
+def _ask(path: Path) -> int:
+    """Ask a driver to end; its process.
+
+    Raises:
+        Died: it has ended already, or gives no answer.
+    """
+    connection = Connection(path, "stop", Patience(), watches=True)
+    process: int = connection.process
     try:
         connection.ask(messages.Done, messages.Stop)
-    except Died:  # it has ended already, or gives no answer
-        return not connection.hangs
     finally:
         connection.close()
         connection.release()
-    return True
+    return process
 
 
 def _gone(path: Path, patience: float) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from crosschip.hdi.client.connection import Connection
+from crosschip.hdi.client.patience import Patience
 from crosschip.hdi.endpoint import Death, deaths_at, folder
 from crosschip.hdi.ownership import SUFFIXES, Owner, owner, tidy
 from crosschip.hdi.wire import messages
@@ -24,7 +25,7 @@ OFFLINE = "offline"
 _LATELY_SECONDS = 24 * 60 * 60
 """For so long a driver that is not there any more is told of."""
 
-_SILENCE_SECONDS = 1.0
+_PATIENCE = Patience(silence=1.0)
 _AT_ONCE = 16
 
 
@@ -128,7 +129,7 @@ class Watcher(Closing):
             connection.release()
             connection = None
         if connection is None:
-            connection = Connection(path, "watcher", _SILENCE_SECONDS, watches=True)
+            connection = Connection(path, "watcher", _PATIENCE, watches=True)
         try:
             return connection.ask(messages.Status, messages.Watch).figures
         finally:
