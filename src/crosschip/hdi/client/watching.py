@@ -17,8 +17,9 @@ from crosschip.hdi.endpoint import Death, deaths_at, folder
 from crosschip.hdi.ownership import SUFFIXES, Owner, owner, tidy
 from crosschip.hdi.wire import messages
 from crosschip.hdi.wire.messages import Figures
-from crosschip.ir import DeviceError
+from crosschip.ir import DeviceError, InputError
 from crosschip.ir.closing import Closing
+from crosschip.ir.suggestion import meant
 
 OFFLINE = "offline"
 
@@ -140,6 +141,36 @@ def look(paths: Sequence[Path] | None = None) -> Sequence[DriverReport]:
     """One look, as `Watcher.look` has it."""
     with Watcher(paths) as watcher:
         return watcher.look()
+
+
+def running(names: Sequence[str]) -> Mapping[Path, Owner]:
+    """The drivers that run, by socket.
+
+    Args:
+        names: devices, whose drivers in the user's folder are meant, and paths of sockets; all in
+            the folder if there are none.
+
+    Raises:
+        InputError: a name is of none that runs.
+    """
+    alive = {path: found for path in _known() if (found := owner(path)) and found.alive}
+    if not names:
+        return alive
+    chosen: dict[Path, Owner] = {}
+    for name in names:
+        device = name.removesuffix("@driver")
+        here = {path: each for path, each in alive.items() if each.device == device}
+        path = Path(name.removeprefix("unix:"))
+        if not here and (found := owner(path)) and found.alive:
+            here = {path: found}
+        if not here:
+            devices = {each.device for each in alive.values()}
+            raise InputError(
+                f"no driver of {name!r} runs{meant(name, devices)}; "
+                + (f"there are some of: {', '.join(sorted(devices))}" if devices else "none does")
+            )
+        chosen |= here
+    return chosen
 
 
 def _known() -> Sequence[Path]:

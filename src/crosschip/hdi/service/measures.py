@@ -26,7 +26,6 @@ class Measures:
         runs: how many have ended.
         failures: how many of these failed.
         copied: how many outputs were copied into memory of a client's.
-        seconds: how long all of them took together.
     """
 
     def __init__(self) -> None:
@@ -34,7 +33,7 @@ class Measures:
         self.runs = 0
         self.failures = 0
         self.copied = 0
-        self.seconds = 0.0
+        self._seconds = 0.0
         self._buckets = [0] * (len(BOUNDS) + 1)
         self._lock = threading.Lock()
         self._recent: deque[tuple[float, float]] = deque(maxlen=_KEPT)
@@ -52,14 +51,18 @@ class Measures:
         with self._lock:
             self.runs += 1
             self.failures += failed
-            self.seconds += seconds
+            self._seconds += seconds
             self._buckets[bucket] += 1
             self._recent.append((now, seconds))
 
-    def histogram(self) -> Sequence[int]:
-        """How many runs took at most as long as each of `BOUNDS`; last, how many there were."""
+    def histogram(self) -> tuple[Sequence[int], float]:
+        """How many runs took at most as long as each of `BOUNDS`, and last, how many there were.
+
+        Returns:
+            These numbers, and how many seconds all runs took together.
+        """
         with self._lock:
-            return list(accumulate(self._buckets))
+            return list(accumulate(self._buckets)), self._seconds
 
     def rate(self) -> float:
         """Runs a second, of late."""

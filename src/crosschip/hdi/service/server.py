@@ -23,6 +23,7 @@ from crosschip.hdi.service.session import Job, Session
 from crosschip.hdi.wire import messages
 from crosschip.hdi.wire.channel import Broken, Channel
 from crosschip.ir import DeviceError
+from crosschip.ir.closing import Closing
 
 logger = logging.getLogger("crosschip")
 
@@ -31,7 +32,7 @@ _LOOK_SECONDS = 0.2
 _BACKLOG = 64
 
 
-class Service:
+class Service(Closing):
     """A device that answers on a socket. Only processes of the same user are let in.
 
     The threads that read are those that run: who takes a run from the socket runs it, if no more
@@ -69,6 +70,7 @@ class Service:
         self._sessions: dict[int, Session] = {}
         self._lock = threading.Lock()
         self._left = monotonic()
+        self._closed = False
         self._owned = own(path, name)
         try:
             self._listener = _listening(path)
@@ -91,7 +93,7 @@ class Service:
             while not self._ending.wait(_LOOK_SECONDS) and not self._left_alone():
                 pass
         finally:  # an interruption ends it, too
-            self._end()
+            self.close()
 
     def stop(self) -> None:
         """End, once what is under way has ended."""
@@ -207,7 +209,11 @@ class Service:
             return
         self._epoll.modify(number, select.EPOLLIN | select.EPOLLONESHOT)
 
-    def _end(self) -> None:
+    def close(self) -> None:
+        """End at once: let all clients go, and leave nothing at the path."""
+        if self._closed:
+            return
+        self._closed = True
         self._ending.set()
         with suppress(OSError):
             self.path.unlink()  # from now on, whoever comes waits for the next one
