@@ -35,15 +35,16 @@ class Measures:
         self.copied = 0
         self._seconds = 0.0
         self._buckets = [0] * (len(BOUNDS) + 1)
-        self._lock = threading.Lock()
         self._recent: deque[tuple[float, float]] = deque(maxlen=_KEPT)
+        self._lock = threading.Lock()
 
-    def add(self, taken: float, *, failed: bool) -> None:
+    def add(self, taken: float, *, failed: bool, copied: int) -> None:
         """Count a run that has ended now.
 
         Args:
             taken: when it was taken on, on the clock of `time.monotonic`.
             failed: whether it failed.
+            copied: how many of its outputs were copied.
         """
         now = monotonic()
         seconds = now - taken
@@ -51,6 +52,7 @@ class Measures:
         with self._lock:
             self.runs += 1
             self.failures += failed
+            self.copied += copied
             self._seconds += seconds
             self._buckets[bucket] += 1
             self._recent.append((now, seconds))

@@ -7,20 +7,26 @@ import logging
 import os
 import select
 import socket
+import stat
 import struct
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
+from weakref import WeakValueDictionary
+
+import msgspec
 
 from crosschip.hal import Device
 from crosschip.hdi.ownership import disown, own
-from crosschip.hdi.service.limits import Limits
+from crosschip.hdi.service.limits import Accounts, Exceeded, Limits
 from crosschip.hdi.service.measures import Measures, resident
 from crosschip.hdi.service.queue import Queue
 from crosschip.hdi.service.session import Job, Session
 from crosschip.hdi.wire import messages
+from crosschip.hdi.wire.board import size_of
 from crosschip.hdi.wire.channel import Broken, Channel
 from crosschip.ir import DeviceError
 from crosschip.ir.closing import Closing
@@ -29,7 +35,10 @@ logger = logging.getLogger("crosschip")
 
 _CREDENTIALS = struct.Struct("iII")
 _LOOK_SECONDS = 0.2
+_END_SECONDS = 10.0
 _BACKLOG = 64
+_ANSWERS_BYTES = 1 << 22
+"""So many bytes of answers may wait for a client to read them, if the system lets them."""
 
 
 class Service(Closing):
@@ -68,28 +77,38 @@ class Service(Closing):
         self._linger = linger
         self._ending = threading.Event()
         self._sessions: dict[int, Session] = {}
+        self._accounts: WeakValueDictionary[int, Accounts] = WeakValueDictionary()
         self._lock = threading.Lock()
         self._left = monotonic()
         self._closed = False
+        self._threads: list[threading.Thread] = []
+        self._description = self._described()
         self._owned = own(path, name)
         try:
             self._listener = _listening(path)
         except BaseException:
             disown(path, self._owned)
             raise
+        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC | os.EFD_SEMAPHORE)
         self._epoll = select.epoll()
+        self._epoll.register(self._bell, select.EPOLLIN)
         self._epoll.register(self._listener, select.EPOLLIN | select.EPOLLONESHOT)
+
+    @property
+    def threads(self) -> int:
+        """How many threads there are that run: when all that may are at it, one yet reads."""
+        return self.queue.workers + 1
 
     def serve(self) -> None:
         """Answer until `stop`, or until nobody has been there for long enough."""
         faulthandler.enable()
-        threads = [
-            threading.Thread(target=self._work, name=f"worker-{index}", daemon=True)
-            for index in range(self.queue.workers + 1)
-        ]
-        for thread in threads:
-            thread.start()
         try:
+            for index in range(self.threads):
+                worker = threading.Thread(
+                    target=self._work, args=(index,), name=f"worker-{index}", daemon=True
+                )
+                worker.start()
+                self._threads.append(worker)
             while not self._ending.wait(_LOOK_SECONDS) and not self._left_alone():
                 pass
         finally:  # an interruption ends it, too
@@ -100,12 +119,12 @@ class Service(Closing):
         self._ending.set()
 
     def _left_alone(self) -> bool:
-        """Tell whether there has been no client for long enough; who only looks is none."""
-        if self._linger is None or any(not each.watches for each in self._clients()):
+        """Tell whether there has been no client for long enough; who only watches is none."""
+        if self._linger is None or any(not session.watches for session in self._present()):
             return False
         return monotonic() - self._left > self._linger
 
-    def _clients(self) -> list[Session]:
+    def _present(self) -> list[Session]:
         with self._lock:
             return list(self._sessions.values())
 
@@ -121,21 +140,9 @@ class Service(Closing):
         """Do what takes long in a thread of its own."""
         threading.Thread(target=work, name="preparing", daemon=True).start()
 
-    def description(self, number: int, board: int) -> messages.Description:
+    def description(self, number: int) -> messages.Description:
         """What the device is, as an answer."""
-        device = self.device
-        return messages.Description(
-            number,
-            messages.PROTOCOL,
-            device.vendor,
-            device.kind,
-            device.version,
-            device.capabilities(),
-            tuple(type(device).probe()),
-            tuple(device.operators()),
-            {mode: dict(told) for mode, told in device.modes().items()},
-            board,
-        )
+        return msgspec.structs.replace(self._description, number=number)
 
     def figures(self) -> messages.Figures:
         """The service at this moment."""
@@ -146,7 +153,7 @@ class Service(Closing):
             os.getpid(),
             "busy" if queue.running >= queue.workers else "available",
             monotonic() - measures.begin,
-            tuple(each.figures() for each in self._clients() if each.is_client),
+            self._clients(),
             queue.waiting,
             queue.running,
             queue.workers,
@@ -158,34 +165,91 @@ class Service(Closing):
             resident(),
         )
 
-    def _work(self) -> None:
-        """The life of a thread."""
+    def _clients(self) -> tuple[messages.ClientStatus, ...]:
+        """The processes that are connected, each with all its connections."""
+        sessions: dict[int, list[Session]] = {}
+        for session in self._present():
+            if session.is_client:
+                sessions.setdefault(session.process, []).append(session)
+        return tuple(
+            messages.ClientStatus(
+                each[0].name,
+                process,
+                sum(len(session.programs) for session in each),
+                each[0].accounts.memory.taken,
+                sum(session.runs for session in each),
+                each[0].accounts.waiting.taken,
+            )
+            for process, each in sessions.items()
+        )
+
+    def _described(self) -> messages.Description:
+        device = self.device
+        return messages.Description(
+            0,
+            messages.PROTOCOL,
+            device.vendor,
+            device.kind,
+            device.version,
+            device.capabilities(),
+            tuple(type(device).probe()),
+            tuple(device.operators()),
+            {mode: dict(told) for mode, told in device.modes().items()},
+            size_of(self.threads),
+        )
+
+    def _work(self, place: int) -> None:
+        """The life of a thread, which notes what it runs at a place on the board."""
         while not self._ending.is_set():
             for number, _ in self._epoll.poll(maxevents=1):
-                if number == self._listener.fileno():
+                if number == self._bell:
+                    with suppress(BlockingIOError):  # others have heard it
+                        os.eventfd_read(self._bell)
+                elif number == self._listener.fileno():
                     self._accept()
                 else:
                     self._receive(number)
             while (job := self.queue.take()) is not None:
                 try:
-                    job.session.run(job)
+                    job.session.run(job, place)
                 finally:
                     self.queue.end()
+                if job.request.alone:  # what came meanwhile has found nobody to run it
+                    self._wake(self.queue.workers - 1)
+
+    def _wake(self, threads: int) -> None:
+        """Have so many threads look what there is to do."""
+        if threads:
+            os.eventfd_write(self._bell, threads)
 
     def _accept(self) -> None:
         try:
             end, _ = self._listener.accept()
-        except OSError:
+        except BlockingIOError:
             end = None
+        except OSError as error:  # there are no more descriptors: those who leave make room
+            logger.warning("%s: a client cannot be let in: %s", self.name, error)
+            time.sleep(_LOOK_SECONDS)
+            end = None
+        if end is not None:
+            self._let_in(end)
         self._epoll.modify(self._listener, select.EPOLLIN | select.EPOLLONESHOT)
-        if end is None:
-            return
+
+    def _let_in(self, end: socket.socket) -> None:
         process, user = _peer(end)
         if user != os.geteuid():
             end.close()
             return
+        accounts = self._accounts.setdefault(process, Accounts(self.limits))
+        try:
+            accounts.connections.take()
+        except Exceeded as error:
+            logger.warning("%s: client %s is turned away: %s", self.name, process, error)
+            end.close()
+            return
         end.setblocking(False)
-        session = Session(self, Channel(end), process)
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _ANSWERS_BYTES)
+        session = Session(self, Channel(end), process, accounts)
         with self._lock:
             self._sessions[end.fileno()] = session
         self._epoll.register(end, select.EPOLLIN | select.EPOLLONESHOT)
@@ -207,37 +271,50 @@ class Service(Closing):
             logger.warning("%s: client %s is cut off: %s", self.name, session.process, error)
             self._drop(number, session)
             return
+        except Exception:  # nothing that comes from one client is to end the thread
+            logger.exception("%s: client %s is cut off", self.name, session.process)
+            self._drop(number, session)
+            return
         self._epoll.modify(number, select.EPOLLIN | select.EPOLLONESHOT)
 
     def close(self) -> None:
-        """End at once: let all clients go, and leave nothing at the path."""
+        """Let all clients go, once the runs that are under way have ended."""
         if self._closed:
             return
         self._closed = True
         self._ending.set()
         with suppress(OSError):
             self.path.unlink()  # from now on, whoever comes waits for the next one
+        self._wake(2 * self.threads)
+        end = monotonic() + _END_SECONDS
+        for thread in self._threads:
+            thread.join(max(0.0, end - monotonic()))
         self._listener.close()
         with self._lock:
             sessions = list(self._sessions.values())
             self._sessions.clear()
         for session in sessions:
             session.end()
-        self.device.close()
+        if not any(thread.is_alive() for thread in self._threads):
+            self.device.close()
+        self._epoll.close()
+        os.close(self._bell)
         disown(self.path, self._owned)
 
 
 def _listening(path: Path) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
     with suppress(OSError):
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            raise DeviceError(f"{path}: something is there that is no socket")
         path.unlink()
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
     before = os.umask(0o177)
     try:
         listener.bind(str(path))
         listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
-        raise DeviceError(f"{path}: no socket can be made there: {error.strerror}") from None
+        raise DeviceError(f"{path}: no socket can be made there: {error}") from None
     finally:
         os.umask(before)
     listener.setblocking(False)
