@@ -138,3 +138,38 @@ def stop(
         console.print(f"{each['device']}, process {each['process']}: {how}", highlight=False)
     if not stopped:
         console.print("no driver runs")
+
+
+@app.command()
+def replay(
+    file: Annotated[Path, typer.Argument(help="A run that was quarantined.")],
+    device: Annotated[
+        str | None, typer.Option(help="The device to run it on; the one it killed if left out.")
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option(min=1, help="Seconds after which the run counts as hanging.")
+    ] = 60.0,
+    properties: _options.Properties = None,
+    as_json: _options.Json = False,
+) -> None:
+    """Run once more what killed a driver, in a fresh driver that nobody else uses.
+
+    The exit status is 1 if it dies of it again, or fails. With another device, its properties are
+    those of --property; else these come before those that the run was kept with.
+    """
+    from crosschip.cli import _replays
+    from crosschip.hdi.client.kept import Kept
+    from crosschip.hdi.client.replaying import Outcome, replay
+
+    run = Kept.read(file)
+    name = (device or run.device).partition("@")[0]
+    given = _options.properties(properties).get(name.partition(":")[0], {})
+    settings = given if device else {**run.properties, **given}
+    with doing(f"running {run.model.name} on {name}"):
+        outcome = replay(run, name, settings, timeout)
+    if as_json:
+        document({"file": str(file), "device": name, **_replays.document_of(run, outcome)})
+    else:
+        _replays.show(run, name, outcome)
+    if outcome.outcome is not Outcome.RAN:
+        raise typer.Exit(1)
