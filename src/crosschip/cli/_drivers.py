@@ -24,8 +24,8 @@ _COLUMNS = (
 _WORDS = 2
 """So many columns are of words, the others of numbers."""
 
-_SHORTEST, _LONGEST = 8, 40
-"""The least width of the first column, and the most characters of a client's command."""
+_SHORTEST, _LONGEST, _LONGEST_REASON = 8, 40, 300
+"""The least width of the first column; the most characters of a client's command, of a reason."""
 
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
@@ -58,7 +58,13 @@ def summary(report: DriverReport) -> str:
         words.append(_counted(len(report.figures.clients), "client"))
     if report.restarts:
         words.append(_counted(report.restarts, "restart"))
-    return "; ".join([", ".join(words), *(f"{when}: {what}" for _, when, what in _lately(report))])
+    if report.deaths:
+        last = report.deaths[-1]
+        why = last.reason.partition(";")[0]
+        words.append(f"{_for_long(time.time() - last.time)} ago {legible(why)}")
+    elif report.problem:
+        words.append(short(report.problem))
+    return ", ".join(words)
 
 
 def watch(watcher: Watcher, interval: float, count: int | None) -> None:
@@ -181,9 +187,14 @@ def _lately(report: DriverReport) -> Iterator[tuple[str, str, str]]:
     """What was last wrong with a driver: its name, when, and what."""
     last = report.deaths[-1] if report.deaths else None
     if report.state == OFFLINE and not (last and report.problem == last.reason):
-        yield _name(report), "now", legible(report.problem)
+        yield _name(report), "now", short(report.problem)
     if last:
-        yield _name(report), f"{_for_long(time.time() - last.time)} ago", legible(last.reason)
+        yield _name(report), f"{_for_long(time.time() - last.time)} ago", short(last.reason)
+
+
+def short(reason: str) -> str:
+    """A reason as it can be printed, cut where it is long."""
+    return legible(reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…")
 
 
 def _name(report: DriverReport) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from crosschip.cli._drivers import short
 from crosschip.cli._show import console, table
 from crosschip.hdi.client.kept import Kept
 from crosschip.hdi.client.replaying import Outcome, Replay
@@ -27,7 +28,7 @@ def document_of(run: Kept, replay: Replay) -> Mapping[str, object]:
 
 def show(run: Kept, device: str, replay: Replay) -> None:
     """Print what came of a run."""
-    console.print(f"kept for: {legible(run.reason)}", highlight=False)
+    console.print(f"kept for: {short(run.reason)}", highlight=False)
     if replay.outcome is not Outcome.RAN:
         told = "died of it" if replay.outcome is Outcome.DIED else "failed"
         console.print(f"{device} {told}: {legible(replay.problem)}", highlight=False)

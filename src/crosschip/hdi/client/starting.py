@@ -18,7 +18,8 @@ from crosschip.ir import DeviceError
 
 _LOOK_SECONDS = 0.004
 _START_SECONDS = 120.0
-_LAST_WORDS = 1000
+_LAST_WORDS, _LOOKED_THROUGH = 1000, 100_000
+_FATAL = "Fatal Python error"
 _LINGER_SECONDS = 3.0
 
 
@@ -124,9 +125,12 @@ def connected(
 def last_words(endpoint: Endpoint) -> str:
     """The end of what a driver wrote, as the end of a sentence; empty if it wrote nothing."""
     try:
-        written = endpoint.words.read_bytes()[-_LAST_WORDS:].decode(errors="replace")
+        written = endpoint.words.read_bytes()[-_LOOKED_THROUGH:].decode(errors="replace")
     except OSError:
         return ""
+    # Python tells first what it was at when it had to end.
+    _, fatal, where = written.rpartition(_FATAL)
+    written = f"{fatal}{where[:_LAST_WORDS]}" if fatal else written[-_LAST_WORDS:]
     words = "".join(c for c in " ".join(written.split()) if c.isprintable())
     return f"; its last words: {words}" if words else ""
 

@@ -103,7 +103,7 @@ class Service(Closing):
 
     def serve(self) -> None:
         """Answer until `stop`, or until nobody has been there for long enough."""
-        faulthandler.enable()
+        faulthandler.enable(all_threads=False)
         try:
             for index in range(self.threads):
                 worker = threading.Thread(
