@@ -53,11 +53,14 @@ def _drivers(names: Sequence[str]) -> _Drivers:
 def _rows(found: Sequence[DeviceReport], drivers: _Drivers) -> Iterator[Sequence[str]]:
     for d in found:
         yield d.name, d.vendor, d.kind, d.version, _available(d)
-        for driver in drivers[d.name]:
-            from crosschip.cli._drivers import summary
+        yield from map(_driver_row, drivers[d.name])
 
-            version = driver.figures.version if driver.figures else ""
-            yield f"  {driver.device}@driver", "", "driver", version, summary(driver)
+
+def _driver_row(driver: DriverReport) -> Sequence[str]:
+    from crosschip.cli._drivers import summary
+
+    version = driver.figures.version if driver.figures else ""
+    return f"  {driver.device}@driver", "", "driver", version, summary(driver)
 
 
 def _available(device: DeviceReport) -> str:
