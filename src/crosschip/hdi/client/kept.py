@@ -77,16 +77,14 @@ class Kept:
         try:
             with zipfile.ZipFile(path) as file:
                 if any(entry.compress_type != zipfile.ZIP_STORED for entry in file.infolist()):
-                    raise InputError(f"{path}: holds no run of a driver: it is compressed")
+                    raise ValueError("it is compressed")
                 about = msgspec.json.decode(file.read(_ABOUT), type=_About)
-                model = from_bytes(file.read(_MODEL), f"{path}: the model")
+                model = from_bytes(file.read(_MODEL), "the model")
                 inputs = [_input(file, index) for index in range(len(model.inputs))]
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-        except (zipfile.BadZipFile, LookupError, ValueError, EOFError) as error:
+        except (zipfile.BadZipFile, LookupError, ValueError, EOFError, Error) as error:
             raise InputError(f"{path}: holds no run of a driver, or is damaged: {error}") from None
-        except Error as error:
-            raise InputError(str(error)) from None
         return cls(about.device, about.properties, about.reason, about.options, model, inputs)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from crosschip.hdi.client.connection import Connection, Died
 from crosschip.hdi.client.patience import Patience
 from crosschip.hdi.client.starting import end_process
-from crosschip.hdi.ownership import owned
+from crosschip.hdi.ownership import Owner, owner
 from crosschip.hdi.wire import messages
 from crosschip.ir import DeviceError
 
@@ -29,16 +29,17 @@ def stop(path: Path, patience: float) -> bool:
     Raises:
         DeviceError: none serves there.
     """
+    before = owner(path)
     try:
         process = _ask(path)
     except Died as death:
         process, patience = death.process, patience if not death.hangs else 0.0
     except OSError as error:
         raise DeviceError(f"{path}: no driver serves there: {error.strerror}") from None
-    if _gone(path, patience):
+    if _gone(path, before, patience):
         return True
     end_process(process)
-    _gone(path, _KILLED_SECONDS)
+    _gone(path, before, _KILLED_SECONDS)
     return False
 
 
@@ -58,10 +59,10 @@ def _ask(path: Path) -> int:
     return process
 
 
-def _gone(path: Path, patience: float) -> bool:
-    """Wait for the end of a driver; whether it has come."""
+def _gone(path: Path, before: Owner | None, patience: float) -> bool:
+    """Wait until who served before does not any more; another may. Whether it has come to that."""
     end = time.monotonic() + patience
-    while owned(path):
+    while before is not None and owner(path) == before:
         if time.monotonic() > end:
             return False
         time.sleep(_LOOK_SECONDS)
