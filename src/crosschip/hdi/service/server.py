@@ -73,6 +73,8 @@ class Service:
         self.limits = limits or Limits()
         self.queue: Queue[Job] = Queue(workers)
         self.measures = Measures()
+        # A device need not bear two that ask at once, and one alone is to blame if it dies of it.
+        self.asking = threading.Lock()
         self._linger = linger
         self._ending = threading.Event()
         self._sessions: dict[int, Session] = {}

@@ -307,7 +307,7 @@ class Session:
         self.answer(messages.EngineSettings(request.number, dict(told)))
 
     def _query(self, request: messages.Query, content: Array, held: ExitStack) -> None:
-        with held:
+        with held, self.service.asking:
             offer = self.service.device.query(_model(content), request.options)
         written = messages.encode_offer(offer)
         with memory.Sealed.of(written) as sealed:
@@ -337,10 +337,11 @@ class Session:
         saved: Array | None = None,
     ) -> Prepared:
         model, device = _model(content), self.service.device
-        if saved is None:
-            program = device.compile(model, request.options)
-        else:
-            program = device.load(saved.tobytes(), model, request.options)
+        with self.service.asking:
+            if saved is None:
+                program = device.compile(model, request.options)
+            else:
+                program = device.load(saved.tobytes(), model, request.options)
         if not isinstance(program, Program):
             raise DeviceError(f"returned an object of type {type(program).__name__}, not a Program")
         return Prepared(program, model, held.pop_all())
