@@ -18,7 +18,7 @@ from crosschip.ops.standard.activation import Relu, Tanh
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.runtime.cache.folder import Cache
 from crosschip.runtime.cache.hashing import block_digests
-from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.guard.devices import GuardedDevice
 
 Warnings = Callable[[], list[str]]
 X = {"x0": np.array([-1, 0.5], np.float32)}
@@ -227,7 +227,7 @@ def test_weights_are_hashed_once(monkeypatch: pytest.MonkeyPatch, token: bool) -
     monkeypatch.setattr("crosschip.runtime.cache.key.block_digests", counting)
     devices = [npu(), DelegatingDevice(name="gpu")]
     opened = [GuardedDevice(device, device.name) for device in devices]
-    monkeypatch.setattr("crosschip.runtime.compiler.open_automatic", lambda _: opened)
+    monkeypatch.setattr("crosschip.runtime.opening.open_automatic", lambda _, isolate: opened)
     model = model_of(make, float32(2**16))
     with crosschip.compile(model, "auto", cache=crosschip.Memory(), token=token) as compiled:
         assert compiled.placement.choice is not None

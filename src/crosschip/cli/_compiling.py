@@ -59,6 +59,7 @@ class Compilation(Engines):
     min_segment: _options.MinSegment = 1
     max_segments: _options.MaxSegments = None
     strict: _options.Strict = False
+    isolate: _options.Isolate = False
     use_cache: _options.UseCache = True
     cache_dir: _options.CacheFolder = None
     budget: _options.Limits = None
@@ -129,6 +130,7 @@ class Compilation(Engines):
             "min_segment": self.min_segment,
             "max_segments": self.max_segments,
             "strict": self.strict,
+            "isolate": self.isolate,
             "budget": _options.budget(self.budget),
         }
 

@@ -111,6 +111,9 @@ MaxSegments = Annotated[
 Strict = Annotated[
     bool, typer.Option("--strict", help="Fail if a device declines what it is to run.")
 ]
+Isolate = Annotated[
+    bool, typer.Option("--isolate", help="Run each device in a process of its own.")
+]
 CacheFolder = Annotated[
     Path | None,
     typer.Option("--cache-dir", help="Where compiled programs are kept; see `crosschip cache`."),

@@ -14,11 +14,12 @@ from crosschip.hal.capabilities import (
     processor,
 )
 from crosschip.hal.converters import Converters
-from crosschip.hal.device import CONTRACT_VERSION, CompileError, Device
+from crosschip.hal.device import CONTRACT_VERSION, CompileError, Device, DeviceLost
 from crosschip.hal.options import Options, Performance, Range, Sizes
 from crosschip.hal.profiling import Profiler, Step
 from crosschip.hal.program import Program
 from crosschip.hal.support import YES, Estimate, Group, Offer, Refusal, Rule, Support
+from crosschip.hal.urgency import urgency
 
 __all__ = [
     "COMPLETED",
@@ -29,6 +30,7 @@ __all__ = [
     "CompileError",
     "Converters",
     "Device",
+    "DeviceLost",
     "Estimate",
     "Event",
     "Group",
@@ -52,4 +54,5 @@ __all__ = [
     "Submission",
     "Support",
     "processor",
+    "urgency",
 ]

@@ -9,7 +9,7 @@ properties are the context's), `validate_program` is `query`, `create_program` i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,6 +37,20 @@ class CompileError(DeviceError):
     def __init__(self, message: str, operations: Iterable[Operation] = ()) -> None:
         super().__init__(message)
         self.operations = frozenset(operation.name for operation in operations)
+
+
+class DeviceLost(DeviceError):
+    """A device is gone, for now: what it runs has to go elsewhere, or wait.
+
+    Attributes:
+        seconds: how long it will be gone at least.
+        device: its name, once the runtime has seen the error.
+    """
+
+    def __init__(self, message: str, seconds: float = 0.0, device: str = "") -> None:
+        super().__init__(message)
+        self.seconds = seconds
+        self.device = device
 
 
 class Device(Closing, ABC):
@@ -158,6 +172,16 @@ class Device(Closing, ABC):
             DeviceError: there is not so much.
         """
         return HostBuffer(np.empty(shape, element_type.dtype))
+
+    def on_death(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        """Have a function called each time what does the work has died, with the reason.
+
+        By default it never is: what works in this process does not die alone.
+
+        Returns:
+            A function that ends it.
+        """
+        return lambda: None
 
     def close(self) -> None:
         """Release what the instance holds; its programs are closed before."""

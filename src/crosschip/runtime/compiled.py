@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
-from crosschip.hal import Buffer, Options
+from crosschip.hal import Buffer, DeviceLost, Options
 from crosschip.ir import Array, InputError, Operand
 from crosschip.ir.closing import Closing
 from crosschip.ir.suggestion import meant
@@ -22,7 +22,8 @@ from crosschip.passes.specialize import concrete
 from crosschip.runtime.cache.whole import remove_abandoned, write_whole
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan
-from crosschip.runtime.guard import GuardedDevice, call
+from crosschip.runtime.guard.calls import call
+from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.measuring import typical_inputs
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.places import check_places, placed
@@ -31,6 +32,7 @@ from crosschip.runtime.requests import Priority, Request, RequestQueue
 from crosschip.runtime.saving.form import Identity, assembled
 from crosschip.runtime.signature import Signature
 from crosschip.runtime.statistics import PENDING, Histogram, Statistics
+from crosschip.runtime.substitutes import Elsewhere, Substitutes
 
 if TYPE_CHECKING:
     from crosschip.runtime.profiling.profile import Profile
@@ -75,6 +77,7 @@ class CompiledModel(Closing):
         identify: Callable[[], Identity],
         in_flight: int | None = None,
         queue_size: int = 64,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         """Join programs to a plan.
 
@@ -88,6 +91,8 @@ class CompiledModel(Closing):
             in_flight: how many requests run at once; if `None`, as many as the programs were
                 compiled for, and at least two.
             queue_size: how many wait besides.
+            elsewhere: compiles the model for the devices that are left once one is gone; `None` if
+                there is no other.
         """
         self.placement = placement
         self.report = report
@@ -96,6 +101,7 @@ class CompiledModel(Closing):
         self.options = options
         self._identify = identify
         self._owned: tuple[GuardedDevice, ...] = ()
+        self._substitutes = Substitutes(placement.model.name, elsewhere)
         self.copies = Copies()
         self._output_names = tuple(placement.model.outputs)
         self._plan = Plan(placement, programs, self.copies)
@@ -171,6 +177,8 @@ class CompiledModel(Closing):
                 made = self._run_in_place(arrays, places, keep)
             else:
                 made = dict(zip(self._output_names, self._execute(arrays), strict=True))
+        except DeviceLost as lost:
+            made = self._substitutes.after(lost).run(inputs, outputs, keep)
         finally:
             self._running.pop()
         pending = self._pending
@@ -299,6 +307,26 @@ class CompiledModel(Closing):
         finally:
             self._running.pop()
 
+    def on_death(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        """Have a function called, with the reason, each time a driver in another process has died.
+
+        Runs go on: in the process that replaces it, or on the next device. The call comes from a
+        thread of its own.
+
+        Returns:
+            A function that ends it.
+        """
+        ends = [
+            call(device.name, "taking note", device.device.on_death, callback)
+            for device in self._devices.values()
+        ]
+
+        def end() -> None:
+            for one in ends:
+                one()
+
+        return end
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the compiled model to a file, which `crosschip.load_compiled` loads.
 
@@ -353,6 +381,7 @@ class CompiledModel(Closing):
         self._execute = _closed
         while self._running:
             time.sleep(_CLOSING_LOOK_SECONDS)
+        self._substitutes.close()
         programs, owned = self._programs, self._owned
         self._programs, self._owned = (), ()
         for program in programs:
@@ -383,11 +412,15 @@ class CompiledModel(Closing):
     ) -> dict[str, Any]:
         """`run` for values that have been checked, as long as somebody waits for its end."""
         begin = perf_counter()
-        if outputs or keep or self._plan.submits:
-            made = self._run_in_place(values, outputs, keep, awaited)
-        else:
-            found = self._plan.execute_while(values, awaited)
-            made = dict(zip(self._output_names, found, strict=True))
+        try:
+            if outputs or keep or self._plan.submits:
+                made = self._run_in_place(values, outputs, keep, awaited)
+            else:
+                found = self._plan.execute_while(values, awaited)
+                made = dict(zip(self._output_names, found, strict=True))
+        except DeviceLost as lost:
+            inputs = dict(zip(self.inputs, values, strict=True))
+            made = self._substitutes.after(lost).run(inputs, outputs or None, keep)
         pending = self._pending
         pending.append(perf_counter() - begin)
         if len(pending) > PENDING:

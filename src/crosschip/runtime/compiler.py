@@ -12,12 +12,11 @@ from functools import cache as cached
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-from crosschip.hal import Device, Kind, Options, Performance
+from crosschip.hal import Kind, Options, Performance
 from crosschip.ir import Budget, InputError, Model
 from crosschip.ir.budget import check_sizes
-from crosschip.ir.suggestion import meant
 from crosschip.passes import Specialize, simplify
 from crosschip.passes.specialize import shapes_and_sizes
 from crosschip.runtime.automatic import SLOWEST, Automatic
@@ -34,10 +33,9 @@ from crosschip.runtime.cache.key import Fingerprints, model_key, request_key
 from crosschip.runtime.cache.store import CacheArgument, Store, open_store
 from crosschip.runtime.compiled import CompiledModel, CompileReport
 from crosschip.runtime.configuration import Configuration, Properties, check_count
-from crosschip.runtime.control import RUNTIME
-from crosschip.runtime.discovery import open_automatic, open_device
-from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.measuring import Choice
+from crosschip.runtime.opening import Devices, instances, open_devices
 from crosschip.runtime.placement.directives import Directives
 from crosschip.runtime.placement.mixed_precision import in_float
 from crosschip.runtime.placement.placing import Placement, place
@@ -45,8 +43,6 @@ from crosschip.runtime.saving.form import Identity
 from crosschip.runtime.saving.kept import Kept
 from crosschip.runtime.shapes.arguments import Profiles, Ranges, buckets_from, sizes_from
 from crosschip.runtime.shapes.padding import Buckets
-
-Devices = Literal["auto"] | str | Sequence[str | Device]
 
 logger = logging.getLogger("crosschip")
 
@@ -74,6 +70,7 @@ def compile(
     min_segment: int = 1,
     max_segments: int | None = None,
     strict: bool = False,
+    isolate: bool = False,
     in_flight: int | None = None,
     queue_size: int = 64,
     budget: Budget | None = None,
@@ -127,6 +124,9 @@ def compile(
         max_segments: how many segments there may be at most; they are joined until it is so.
         strict: whether it is an error if a device declines or fails to compile an operation that
             it would have been the first to run.
+        isolate: whether each device runs in a process of its own, whose death takes nothing along:
+            `openvino` then stands for `openvino@driver`. Runs that were under way are run again in
+            the process that replaces it or, once it has died too often, on the next device.
         in_flight: how many runs there will be at once, from threads of the caller's or through
             `CompiledModel.submit`. Devices on the processor divide its cores among them, for the
             highest throughput. With `None`, each run may have all cores, for the lowest latency,
@@ -159,14 +159,15 @@ def compile(
     sizes = sizes_from(types, ranges, profiles, specializations)
     options, padded = settings.options(sizes), buckets_from(buckets)
     with ExitStack() as owned:
-        opened = _open(devices, settings.properties, properties or {}, owned)
+        demanded = properties or {}
+        opened = open_devices(devices, settings.properties, demanded, owned, isolate=isolate)
         task = _Task(
             model, given, real, opened, options, padded, directives, token, store, budget,
             settings.in_flight, queue_size, automatic=devices == "auto",
         )  # fmt: skip
         compiled = task.kept_or_compiled()
         owned.pop_all()
-    theirs = _instances(devices)
+    theirs = instances(devices)
     compiled.own(device for device in opened.values() if device.device not in theirs)
     taken = (time.perf_counter() - start) * 1e3
     compiled.report = replace(compiled.report, milliseconds=taken)
@@ -253,7 +254,14 @@ class _Task:
             self._identify,
             self.in_flight,
             self.queue_size,
+            self._elsewhere if len(self.devices) > 1 else None,
         )
+
+    def _elsewhere(self, lost: str) -> CompiledModel:
+        """The model on all devices but one."""
+        left = {name: device for name, device in self.devices.items() if name != lost}
+        store = None if self.token else self.store
+        return replace(self, devices=left, automatic=False)._compiled(store)
 
     @property
     def _identify(self) -> Callable[[], Identity]:
@@ -356,6 +364,7 @@ def explain(
     min_segment: int = 1,
     max_segments: int | None = None,
     strict: bool = False,
+    isolate: bool = False,
     cache: CacheArgument = True,
     budget: Budget | None = None,
 ) -> Placement:
@@ -381,7 +390,8 @@ def explain(
     sizes = sizes_from(types, ranges, profiles, specializations)
     options, padded = settings.options(sizes), buckets_from(buckets)
     with ExitStack() as owned:
-        opened = _open(devices, settings.properties, properties or {}, owned)
+        demanded = properties or {}
+        opened = open_devices(devices, settings.properties, demanded, owned, isolate=isolate)
         choice = None
         if devices == "auto":
             choice = Automatic(model, opened, options, open_store(cache)).remembered()
@@ -439,54 +449,3 @@ def _given(
         if wish is not Performance.NONE and wish not in device.modes():
             given[name]["performance"] = None
     return given
-
-
-def _open(
-    devices: Devices, properties: Properties, demanded: Properties, owned: ExitStack
-) -> dict[str, GuardedDevice]:
-    """The devices by name, in order; those made here are closed when `owned` is left.
-
-    Args:
-        devices: what the caller named.
-        properties: settings for them, and perhaps for others.
-        demanded: those among them that must be for devices which are made here.
-        owned: closes these.
-    """
-    opened: dict[str, GuardedDevice] = {}
-    if devices == "auto":
-        for device in open_automatic(properties):
-            opened[device.name] = owned.enter_context(device)
-        devices = ()
-    elif isinstance(devices, str):
-        devices = [name.strip() for name in devices.split(",")]
-    if not isinstance(devices, Sequence) or not all(isinstance(d, str | Device) for d in devices):
-        raise InputError(
-            f"devices is {devices!r}, but must be names of devices or instances, or 'auto'"
-        )
-    for given in devices:
-        if isinstance(given, Device):
-            device = GuardedDevice(given, given.name)
-            if device.name in demanded:
-                raise InputError(
-                    f"device {device.name!r} was made with its properties; there are others"
-                )
-        else:
-            device = owned.enter_context(open_device(given, properties.get(given)))
-        if device.name in opened:
-            raise InputError(f"device {device.name!r} is given twice")
-        if device.name == RUNTIME:
-            raise InputError(f"no device can be called {RUNTIME!r}: that runs control flow itself")
-        opened[device.name] = device
-    if not opened:
-        raise InputError("no devices were given; name at least one (see `crosschip devices`)")
-    for name in demanded:
-        if name not in opened:
-            near = meant(name, opened)
-            raise InputError(
-                f"there are properties for {name!r}, which is not among the devices{near}"
-            )
-    return opened
-
-
-def _instances(devices: Devices) -> list[Device]:
-    return [] if isinstance(devices, str) else [d for d in devices if isinstance(d, Device)]

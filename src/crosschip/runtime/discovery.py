@@ -17,7 +17,8 @@ from crosschip.hal import CONTRACT_VERSION, Device, Instance, Kind
 from crosschip.hal.native import device_of, libraries
 from crosschip.ir import DeviceError, InputError
 from crosschip.ir.suggestion import meant
-from crosschip.runtime.guard import GuardedDevice, call, first_line
+from crosschip.runtime.guard.calls import call, first_line
+from crosschip.runtime.guard.devices import GuardedDevice
 
 GROUP = "crosschip.devices"
 
@@ -93,6 +94,9 @@ def open_device(name: str, properties: Mapping[str, str] | None = None) -> Guard
     Raises:
         DeviceError: there is no such device, it fails to load, or it refuses the properties.
     """
+    local, _, where = name.partition("@")
+    if where:
+        return _open_elsewhere(local, where, properties)
     own, _, instance = name.partition(":")
     device_class = _load(own)
     if instance:
@@ -109,6 +113,16 @@ def open_device(name: str, properties: Mapping[str, str] | None = None) -> Guard
         raise DeviceError(f"device {name!r} failed to load: {_told(error)}") from error
     device.name = name
     return GuardedDevice(device, name)
+
+
+def _open_elsewhere(local: str, where: str, properties: Mapping[str, str] | None) -> GuardedDevice:
+    """A device in a process of its own."""
+    # Seldom needed: importing the runtime is to take no longer for it.
+    from crosschip.hdi.client.device import RemoteDevice
+
+    _load(local.partition(":")[0])
+    device = RemoteDevice(local, where, properties)
+    return GuardedDevice(device, device.name)
 
 
 def instances() -> Iterator[tuple[str, Instance]]:
@@ -165,17 +179,42 @@ def automatic() -> list[str]:
     return [name for name, _ in found]
 
 
-def open_automatic(properties: Mapping[str, Mapping[str, str]]) -> Iterator[GuardedDevice]:
+def own_name(name: str) -> str:
+    """The name of a device wherever it is: `openvino` for `openvino@driver`."""
+    return name.partition("@")[0]
+
+
+def in_driver(name: str) -> str:
+    """The name of a device in a process of its own; it stays if it says where that is."""
+    return name if "@" in name else f"{name}@driver"
+
+
+def settings_of(name: str, properties: Mapping[str, Mapping[str, str]]) -> Mapping[str, str] | None:
+    """The settings for a device; for one in another process, those of its own name, too."""
+    if name in properties or own_name(name) in properties:
+        return {**properties.get(own_name(name), {}), **properties.get(name, {})}
+    return None
+
+
+def open_automatic(
+    properties: Mapping[str, Mapping[str, str]], *, isolate: bool = False
+) -> Iterator[GuardedDevice]:
     """The devices that `"auto"` means, opened one by one; one that does not open is passed over.
+
+    Args:
+        properties: settings for them, and perhaps for others.
+        isolate: whether they are to be in processes of their own.
 
     Raises:
         DeviceError: one does not open that there are properties for.
     """
-    for name in automatic():
+    for own in automatic():
+        name = in_driver(own) if isolate else own
+        settings = settings_of(name, properties)
         try:
-            yield open_device(name, properties.get(name))
+            yield open_device(name, settings)
         except DeviceError as error:
-            if name in properties:
+            if settings is not None:
                 raise
             logger.info("%s; going on without it", error)
 

@@ -17,6 +17,7 @@ from queue import SimpleQueue
 from typing import Any
 from weakref import WeakSet, ref
 
+from crosschip.hal import urgency
 from crosschip.ir import DeadlineError, InputError, QueueFullError
 from crosschip.runtime.programs import Awaited
 
@@ -388,7 +389,10 @@ class RequestQueue:
 def _answer(request: Request, work: Work) -> None:
     """Run a request, and tell whoever waits for it; in time, or that it was too late."""
     try:
-        result = work(request.is_awaited)
+        if request.priority is Priority.MEDIUM:
+            result = work(request.is_awaited)
+        else:
+            result = _urgently(request, work)
     except BaseException as error:  # whatever it is, it is told
         _settle(request.set_exception, error)
     else:
@@ -396,6 +400,15 @@ def _answer(request: Request, work: Work) -> None:
             _settle(request.set_exception, _too_late(began=True))
         else:
             _settle(request.set_result, result)
+
+
+def _urgently(request: Request, work: Work) -> dict[str, Any]:
+    """Run a request of another priority than the usual one; devices with a queue are told."""
+    before = urgency.set(request.priority)
+    try:
+        return work(request.is_awaited)
+    finally:
+        urgency.reset(before)
 
 
 def _too_late(*, began: bool) -> DeadlineError:

@@ -42,7 +42,7 @@ class OH_NNExecutor(Handle):
         built: the compiled model.
         shapes: the shapes of the outputs of the last run; `None` before it.
         on_run_done: what is called at the end of an asynchronous run.
-        on_service_died: what is called when the device fails in one.
+        on_service_died: what is called when the device fails or dies in one.
         inputs: the inputs that have been set one by one, by index.
         outputs: the bytes that outputs are written to then.
         memories: the memory that has been allocated for inputs and outputs.
@@ -141,7 +141,10 @@ def OH_NNExecutor_SetOnRunDone(executor: OH_NNExecutor, onRunDone: NN_OnRunDone)
 def OH_NNExecutor_SetOnServiceDied(
     executor: OH_NNExecutor, onServiceDied: NN_OnServiceDied
 ) -> None:
-    """Set what is called when the device fails in an asynchronous run."""
+    """Set what is called when the device fails in an asynchronous run, or its process dies in one.
+
+    In the second case the run goes on in the process that replaces it.
+    """
     _asynchronous(executor, onServiceDied).on_service_died = onServiceDied
 
 
@@ -180,10 +183,15 @@ def OH_NNExecutor_RunAsync(
         raise invalid(f"the timeout is {timeout!r}, but must be positive")
     if own.on_run_done is None:
         raise forbidden("nothing is called at the end of a run: SetOnRunDone has not been called")
-    request = own.built.model.submit(
-        inputs, priority=own.built.priority, deadline=timeout / 1000, wait=False
-    )
-    done, died = own.on_run_done, own.on_service_died
+    done, died = own.on_run_done, _Once(own.on_service_died, userData)
+    end = own.built.model.on_death(died)
+    try:
+        request = own.built.model.submit(
+            inputs, priority=own.built.priority, deadline=timeout / 1000, wait=False
+        )
+    except BaseException:
+        end()
+        raise
 
     def finish(ended: Request) -> None:
         code = Code.OH_NN_SUCCESS
@@ -191,11 +199,30 @@ def OH_NNExecutor_RunAsync(
             _write(own, ended.result(), outputTensor)
         except Exception as error:
             code = failed("OH_NNExecutor_RunAsync", error)
-            if died is not None and isinstance(error, DeviceError):
-                died(userData)
+            if isinstance(error, DeviceError):
+                died(str(error))
+        end()
         done(userData, code, outputTensor, len(outputTensor))
 
     request.add_done_callback(finish)  # it is called with this request
+
+
+class _Once:
+    """Tells a program that the service has died, once for a run.
+
+    Args:
+        function: the program's; `None` if it does not want to know.
+        user_data: what it is called with.
+    """
+
+    def __init__(self, function: NN_OnServiceDied | None, user_data: Any) -> None:
+        self._function = function
+        self._user_data = user_data
+
+    def __call__(self, reason: str) -> None:
+        function, self._function = self._function, None
+        if function is not None:
+            function(self._user_data)
 
 
 def _asynchronous(executor: OH_NNExecutor, given: object) -> OH_NNExecutor:

@@ -1,0 +1,51 @@
+"""How long a driver is waited for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from crosschip.ir import InputError
+
+SETTINGS: Mapping[str, str] = {
+    "driver_silence": "seconds without a sign of life after which its process counts as dead; 2",
+    "driver_run_seconds": "seconds after which a run counts as hanging; no limit if left out",
+}
+"""The settings of a device in another process that are not the device's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a driver is waited for.
+
+    Attributes:
+        silence: seconds without a sign of life after which it counts as dead.
+        run_seconds: seconds after which a run counts as hanging; `None` for never.
+    """
+
+    silence: float = 2.0
+    run_seconds: float | None = None
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> Patience:
+        """The patience that properties tell; others are left aside.
+
+        Raises:
+            InputError: one is no number of seconds.
+        """
+        silence = _seconds(properties, "driver_silence") or cls().silence
+        return cls(silence, _seconds(properties, "driver_run_seconds"))
+
+
+def _seconds(properties: Mapping[str, str], name: str) -> float | None:
+    text = properties.get(name)
+    if text is None:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise InputError(f"{name} is {text!r}, but must be a number of seconds")
+    return seconds

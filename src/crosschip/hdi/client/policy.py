@@ -1,0 +1,63 @@
+"""How often a driver may die before those that use it go elsewhere, and for how long they do."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from time import monotonic
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """When a driver is started again after its death.
+
+    At once, as long as runs have succeeded between its deaths. After `deaths` without one, or more
+    than `a_minute` of any, it is left alone: for `pause` seconds, twice as long after each further
+    death, at most `longest`.
+
+    Attributes:
+        deaths: in a row, without a run that succeeded.
+        a_minute: deaths in sixty seconds.
+        pause: seconds.
+        longest: seconds.
+    """
+
+    deaths: int = 4
+    a_minute: int = 120
+    pause: float = 1.0
+    longest: float = 60.0
+
+
+@dataclass(slots=True)
+class Record:
+    """What a driver's processes have come to, as one client has seen it.
+
+    Attributes:
+        policy: what is made of it.
+        in_a_row: deaths since the last run that succeeded.
+        until: the moment before which the driver is left alone, on the clock of `time.monotonic`.
+        reason: of the last death.
+    """
+
+    policy: Policy
+    in_a_row: int = 0
+    until: float = 0.0
+    reason: str = ""
+    _moments: deque[float] = field(default_factory=deque)
+
+    def died(self, reason: str) -> None:
+        """Count a death."""
+        now, policy = monotonic(), self.policy
+        self.reason = reason
+        self.in_a_row += 1
+        self._moments.append(now)
+        while self._moments[0] < now - 60:
+            self._moments.popleft()
+        if self.in_a_row >= policy.deaths or len(self._moments) > policy.a_minute:
+            times = max(0, self.in_a_row - policy.deaths)
+            self.until = now + min(policy.longest, policy.pause * 2.0 ** min(times, 30))
+
+    @property
+    def pause(self) -> float:
+        """For how many more seconds the driver is left alone."""
+        return max(0.0, self.until - monotonic())

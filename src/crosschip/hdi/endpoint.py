@@ -1,0 +1,166 @@
+"""Where drivers are: the sockets of those that crosschip starts, and what is kept beside them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from crosschip.ir import DeviceError, InputError
+
+_UNIX = "unix:"
+_LONGEST = 100
+"""The most bytes of a socket's path; systems allow some more."""
+
+_LONGEST_DEVICE = 30
+_LONGEST_NAME = _LONGEST_DEVICE + len("/-0123456789ab.sock")
+
+_REMEMBERED = 1000
+"""So many bytes of the list of deaths are looked at, from its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """The end of a driver's process that nobody asked for.
+
+    Attributes:
+        time: when, in seconds since 1970.
+        process: which.
+        reason: why, as far as it is known.
+    """
+
+    time: float
+    process: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The place of a driver.
+
+    Attributes:
+        device: the device's name.
+        path: of the socket.
+        properties: of the device, where crosschip starts the driver.
+        started: whether it does.
+    """
+
+    device: str
+    path: Path
+    properties: tuple[tuple[str, str], ...] = ()
+    started: bool = True
+
+    @classmethod
+    def of(cls, device: str, where: str, properties: Mapping[str, str]) -> Endpoint:
+        """The endpoint that a device's name tells, as in `openvino@driver`.
+
+        Args:
+            device: what stands before the `@`.
+            where: what stands behind it: `driver`, or `unix:` and the path of a socket.
+            properties: the device's.
+
+        Raises:
+            InputError: it is neither, or there are properties for a driver that runs already.
+        """
+        if where.startswith(_UNIX):
+            if properties:
+                raise InputError(
+                    f"{device}@{where} runs already, so it has its properties; give them to "
+                    "`crosschip driver serve`"
+                )
+            return cls(device, Path(where.removeprefix(_UNIX)), started=False)
+        if where != "driver":
+            raise InputError(
+                f"{device}@{where}: there is no place {where!r}; write {device}@driver, or "
+                f"{device}@unix:PATH for a driver that runs already"
+            )
+        own = tuple(sorted(properties.items()))
+        return cls(device, folder() / f"{_stem(device, own)}.sock", own)
+
+    @property
+    def words(self) -> Path:
+        """What the process last wrote."""
+        return self.path.with_suffix(".log")
+
+    def deaths(self) -> Sequence[Death]:
+        """How its processes have come to their ends of late."""
+        return list(_deaths(self.path.with_suffix(".deaths")))
+
+    def remember(self, death: Death) -> None:
+        """Note a death for whoever wants to know."""
+        line = json.dumps([death.time, death.process, death.reason]) + "\n"
+        with (
+            suppress(OSError),  # the folder may have been removed under us: nothing depends on it
+            self.path.with_suffix(".deaths").open("a") as file,
+        ):
+            file.write(line)
+
+
+def death_of(process: int, reason: str) -> Death:
+    """A death that has just been noticed."""
+    return Death(time.time(), process, reason)
+
+
+def folder() -> Path:
+    """The user's folder for sockets, closed to all others.
+
+    Raises:
+        DeviceError: it cannot be made, or is somebody else's.
+    """
+    base = os.environ.get("XDG_RUNTIME_DIR")
+    everybodys = f"crosschip-{os.geteuid()}"
+    if base and Path(base).is_dir():
+        found = Path(base, "crosschip")
+    else:
+        found = Path(tempfile.gettempdir(), everybodys)
+    if len(os.fsencode(found)) > _LONGEST - _LONGEST_NAME:
+        found = Path("/tmp", everybodys)
+    try:
+        found.mkdir(mode=0o700, parents=True, exist_ok=True)
+        state = found.lstat()
+    except OSError as error:
+        raise DeviceError(f"{found}: cannot be made: {error.strerror}") from None
+    if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.geteuid():
+        raise DeviceError(
+            f"{found}: is not this user's own; set XDG_RUNTIME_DIR to a folder that is"
+        )
+    if state.st_mode & 0o077:
+        found.chmod(0o700)
+    return found
+
+
+def _stem(device: str, properties: Sequence[tuple[str, str]]) -> str:
+    """The name of a driver's files: the same for all who would start the same driver."""
+    about = [
+        device,
+        properties,
+        version("crosschip"),
+        str(Path(__file__).parent),
+        sys.prefix,
+        os.environ.get("CROSSCHIP_DEVICE_PATH", ""),
+        os.environ.get("PYTHONPATH", ""),
+    ]
+    digest = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:12]
+    return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', device)[:_LONGEST_DEVICE]}-{digest}"
+
+
+def _deaths(path: Path) -> Iterator[Death]:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _REMEMBERED * 100))
+            lines = file.read().decode(errors="replace").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        with suppress(ValueError, TypeError):
+            yield Death(*json.loads(line))

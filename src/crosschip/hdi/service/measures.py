@@ -1,0 +1,66 @@
+"""What a service counts of its runs."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from time import monotonic
+
+_KEPT = 2048
+_RATE_SECONDS = 5.0
+_PERCENTILES = (50, 90, 99)
+
+
+class Measures:
+    """Counters of a service, added to by any thread.
+
+    Attributes:
+        runs: how many have ended.
+        failures: how many of these failed.
+        copied: how many outputs were copied into memory of a client's.
+    """
+
+    def __init__(self) -> None:
+        self.begin = monotonic()
+        self.runs = 0
+        self.failures = 0
+        self.copied = 0
+        self._recent: deque[tuple[float, float]] = deque(maxlen=_KEPT)
+        self._lock = threading.Lock()
+
+    def add(self, taken: float, *, failed: bool, copied: int) -> None:
+        """Count a run that has ended now.
+
+        Args:
+            taken: when it was taken on, on the clock of `time.monotonic`.
+            failed: whether it failed.
+            copied: how many of its outputs were copied.
+        """
+        now = monotonic()
+        with self._lock:
+            self.runs += 1
+            self.failures += failed
+            self.copied += copied
+            self._recent.append((now, now - taken))
+
+    def rate(self) -> float:
+        """Runs a second, of late."""
+        now = monotonic()
+        ends = [end for end, _ in list(self._recent) if now - end <= _RATE_SECONDS]
+        return len(ends) / min(_RATE_SECONDS, max(now - self.begin, 1e-3))
+
+    def latency(self) -> Mapping[str, float]:
+        """Seconds from taking on to the end, by percentile, of the runs of late."""
+        taken = sorted(seconds for _, seconds in list(self._recent))
+        if not taken:
+            return {}
+        return {str(p): taken[min(len(taken) - 1, len(taken) * p // 100)] for p in _PERCENTILES}
+
+
+def resident() -> int:
+    """The bytes of memory that this process takes."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,92 @@
+"""The devices that a caller of `compile` names, opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Literal
+
+from crosschip.hal import Device
+from crosschip.ir import InputError
+from crosschip.ir.suggestion import meant
+from crosschip.runtime.configuration import Properties
+from crosschip.runtime.control import RUNTIME
+from crosschip.runtime.discovery import (
+    in_driver,
+    open_automatic,
+    open_device,
+    own_name,
+    settings_of,
+)
+from crosschip.runtime.guard.devices import GuardedDevice
+
+Devices = Literal["auto"] | str | Sequence[str | Device]
+"""Names, also with commas in one text; instances; or `"auto"`."""
+
+
+def open_devices(
+    devices: Devices,
+    properties: Properties,
+    demanded: Properties,
+    owned: ExitStack,
+    *,
+    isolate: bool,
+) -> dict[str, GuardedDevice]:
+    """The devices by name, in order; those made here are closed when `owned` is left.
+
+    Args:
+        devices: what the caller named.
+        properties: settings for them, and perhaps for others.
+        demanded: those among them that must be for devices which are made here.
+        owned: closes these.
+        isolate: whether they are to be in processes of their own.
+
+    Raises:
+        InputError: what was named are no devices, or there are properties for others.
+        DeviceError: one does not open.
+    """
+    opened: dict[str, GuardedDevice] = {}
+    if devices == "auto":
+        for device in open_automatic(properties, isolate=isolate):
+            opened[device.name] = owned.enter_context(device)
+        devices = ()
+    elif isinstance(devices, str):
+        devices = [name.strip() for name in devices.split(",")]
+    if not isinstance(devices, Sequence) or not all(isinstance(d, str | Device) for d in devices):
+        raise InputError(
+            f"devices is {devices!r}, but must be names of devices or instances, or 'auto'"
+        )
+    for given in devices:
+        if isinstance(given, Device):
+            if isolate and "@" not in given.name:
+                raise InputError(
+                    f"device {given.name!r} is in this process already; isolate needs its name"
+                )
+            device = GuardedDevice(given, given.name)
+            if device.name in demanded:
+                raise InputError(
+                    f"device {device.name!r} was made with its properties; there are others"
+                )
+        else:
+            name = in_driver(given) if isolate else given
+            device = owned.enter_context(open_device(name, settings_of(name, properties)))
+        if device.name in opened:
+            raise InputError(f"device {device.name!r} is given twice")
+        if device.name == RUNTIME:
+            raise InputError(f"no device can be called {RUNTIME!r}: that runs control flow itself")
+        opened[device.name] = device
+    if not opened:
+        raise InputError("no devices were given; name at least one (see `crosschip devices`)")
+    known = {*opened, *map(own_name, opened)}
+    for name in demanded:
+        if name not in known:
+            near = meant(name, opened)
+            raise InputError(
+                f"there are properties for {name!r}, which is not among the devices{near}"
+            )
+    return opened
+
+
+def instances(devices: Devices) -> list[Device]:
+    """The instances that the caller made, which stay the caller's to close."""
+    return [] if isinstance(devices, str) else [d for d in devices if isinstance(d, Device)]
