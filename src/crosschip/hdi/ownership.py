@@ -67,7 +67,8 @@ def disown(path: Path, descriptor: int) -> None:
     """End what `own` began; nothing is left but deaths that are to be told of."""
     path.unlink(missing_ok=True)
     if path.with_suffix(".deaths").exists():
-        _write(descriptor, json.loads(_file(path).read_bytes())[0], None)
+        device, _ = json.loads(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
+        _write(descriptor, device, None)
     else:
         _file(path).unlink(missing_ok=True)
     os.close(descriptor)

@@ -35,7 +35,10 @@ def stop(path: Path, patience: float) -> bool:
     except Died as death:
         process, patience = death.process, patience if not death.hangs else 0.0
     except OSError as error:
-        raise DeviceError(f"{path}: no driver serves there: {error.strerror}") from None
+        crowded = isinstance(error, BlockingIOError)  # it lets nobody in, and many wait for that
+        if not crowded or before is None or before.process is None:
+            raise DeviceError(f"{path}: no driver serves there: {error.strerror}") from None
+        process, patience = before.process, 0.0
     if _gone(path, before, patience):
         return True
     end_process(process)
