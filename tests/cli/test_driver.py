@@ -19,22 +19,13 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.cli.conftest import Crosschip
-from tests.hdi.drivers import (
-    LONG,
-    Served,
-    X,
-    install_deadly,
-    runtime_folder,
-    served,
-    until,
-    used,
-)
+from tests.hdi.drivers import Served, X, install_deadly, runtime_folder, served, used
+from tests.hdi.serving import LONG, until
 from tests.modelling import chain, float32
 
 from crosschip.hal import Options, Precision, Sizes
 from crosschip.hdi.client.device import RemoteDevice
 from crosschip.hdi.client.kept import Kept
-from crosschip.hdi.endpoint import folder
 from crosschip.ir import Builder, DeviceError, ElementType, InputError, TensorType
 from crosschip.ops.standard.activation import Relu
 from crosschip.runtime.discovery import DeviceReport
@@ -46,8 +37,8 @@ COLUMNS = "driver state process clients queue runs/s ms 50/90/99 % MB restarts"
 @pytest.fixture(scope="module")
 def place() -> Iterator[Path]:
     """The folder of drivers, while one runs in it that ends with the module."""
-    with pytest.MonkeyPatch.context() as patch, runtime_folder(patch):
-        yield folder()
+    with pytest.MonkeyPatch.context() as patch, runtime_folder(patch) as folder:
+        yield folder
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +50,8 @@ def driver(place: Path) -> Iterator[Served]:
 @pytest.fixture
 def own_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of drivers in which there is none yet."""
-    with runtime_folder(monkeypatch):
-        yield folder()
+    with runtime_folder(monkeypatch) as folder:
+        yield folder
 
 
 def test_drivers_are_listed(driver: Served, crosschip: Crosschip) -> None:

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.hdi.serving import LONG, short_folder, until
 from tests.modelling import chain
 
 from crosschip.hal import Options
+from crosschip.hdi import endpoint
 from crosschip.hdi.client.device import RemoteDevice
 from crosschip.hdi.ownership import owned
-from crosschip.ir import Array
 from crosschip.ops.standard.activation import Relu
-
-LONG = 60.0
-"""Seconds after which something that must happen counts as not happening."""
 
 X = np.array([-1, 2], np.float32)
 
@@ -54,21 +49,10 @@ class Deadly(ReferenceDevice):
 
 @contextmanager
 def runtime_folder(patch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder that drivers of the user are in, empty and with a short name, as sockets need."""
-    folder = Path(tempfile.mkdtemp(prefix="cc", dir="/tmp"))
-    patch.setenv("XDG_RUNTIME_DIR", str(folder))
-    try:
-        yield folder / "crosschip"
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def until(true: Callable[[], bool], what: str) -> None:
-    """Wait until something is true that is going to be."""
-    end = time.monotonic() + LONG
-    while not true():
-        assert time.monotonic() < end, f"never came: {what}"
-        time.sleep(0.01)
+    """The folder that drivers of the user are in, empty."""
+    with short_folder() as folder:
+        patch.setenv("XDG_RUNTIME_DIR", str(folder))
+        yield endpoint.folder()
 
 
 class Served:
@@ -142,8 +126,3 @@ def install_deadly(folder: Path, patch: pytest.MonkeyPatch) -> None:
     (folder / "deadly.py").write_text(_DEADLY)
     path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
     patch.setenv("PYTHONPATH", path)
-
-
-def die(client: RemoteDevice, value: Array = X) -> None:
-    """Have a driver of `deadly` die of a run, until that is refused."""
-    client.compile(chain(Relu), Options()).run([value])

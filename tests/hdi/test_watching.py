@@ -20,14 +20,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
-from tests.hdi.drivers import LONG, Served, runtime_folder, served, until, used
+from tests.hdi.drivers import Served, runtime_folder, served, used
+from tests.hdi.serving import LONG, until
 
 from crosschip.hdi.client.connection import Connection, Died
 from crosschip.hdi.client.device import RemoteDevice
 from crosschip.hdi.client.patience import Patience
 from crosschip.hdi.client.stopping import stop
 from crosschip.hdi.client.watching import DriverReport, Watcher, look, running
-from crosschip.hdi.endpoint import deaths_at, folder
+from crosschip.hdi.endpoint import deaths_at
 from crosschip.hdi.ownership import disown, own, owned, owner, tidy
 from crosschip.hdi.service import measures
 from crosschip.hdi.service.measures import BOUNDS, Measures
@@ -40,8 +41,8 @@ DAY = 24 * 60 * 60
 @pytest.fixture(scope="module")
 def place() -> Iterator[Path]:
     """The folder of drivers, while one runs in it that ends with the module."""
-    with pytest.MonkeyPatch.context() as patch, runtime_folder(patch):
-        yield folder()
+    with pytest.MonkeyPatch.context() as patch, runtime_folder(patch) as folder:
+        yield folder
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +54,8 @@ def driver(place: Path) -> Iterator[Served]:
 @pytest.fixture
 def own_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of drivers in which there is none yet."""
-    with runtime_folder(monkeypatch):
-        yield folder()
+    with runtime_folder(monkeypatch) as folder:
+        yield folder
 
 
 def only() -> DriverReport:

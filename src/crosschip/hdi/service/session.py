@@ -285,14 +285,12 @@ class Session:
 
     def _apart(self, request: Request, held: ExitStack, work: Callable[[], None]) -> None:
         """Do what takes long in a thread of its own, and close what is held if there is none."""
-        with held:
+        with ExitStack() as unless_it_starts:
+            unless_it_starts.push(held)
             self.accounts.preparing.take()
-            try:
-                self.service.apart(lambda: self._ended(request, work))
-            except BaseException:
-                self.accounts.preparing.give_back()
-                raise
-            held.pop_all()
+            unless_it_starts.callback(self.accounts.preparing.give_back)
+            self.service.apart(lambda: self._ended(request, work))
+            unless_it_starts.pop_all()
 
     def _ended(self, request: Request, work: Callable[[], None]) -> None:
         try:
