@@ -159,30 +159,23 @@ def test_restarts_and_the_last_reason_are_told(own_place: Path) -> None:
 
 
 def test_a_frozen_driver_is_offline_and_is_killed_when_it_is_to_stop(own_place: Path) -> None:
-    with served(own_place / "it.sock") as driver:
+    with served(own_place / "it.sock") as driver, ExitStack() as waiting:
         driver.popen.send_signal(signal.SIGSTOP)
         report = only()
         assert (report.device, report.state, report.process) == (
             *("reference", "offline", driver.popen.pid),
         )
         assert "no sign of life" in report.problem
-        assert running(["reference"]).keys() == {driver.path}
-        assert not stop(driver.path, LONG)
-        assert driver.ended() == -signal.SIGKILL
-        assert running([]) == {}
-
-
-def test_a_frozen_driver_that_lets_nobody_in_is_killed(own_place: Path) -> None:
-    with served(own_place / "it.sock") as driver, ExitStack() as waiting:
-        driver.popen.send_signal(signal.SIGSTOP)
         with suppress(BlockingIOError):
             while True:
                 end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
                 waiting.enter_context(end).setblocking(False)
                 end.connect(str(driver.path))
         assert (only().state, only().problem) == ("offline", "it lets nobody in any more")
+        assert running(["reference"]).keys() == {driver.path}
         assert not stop(driver.path, LONG)
         assert driver.ended() == -signal.SIGKILL
+        assert running([]) == {}
 
 
 def test_one_that_is_stopped_leaves_nothing(own_place: Path) -> None:
