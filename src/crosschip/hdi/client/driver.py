@@ -103,7 +103,7 @@ class Driver:
             except Died as death:
                 strikes += death.at_work
                 if strikes >= _FATAL:
-                    raise self.quarantine.add(program, inputs, self.record.reason) from None
+                    raise self.quarantine.add(program, inputs, self._noted(link)) from None
             else:
                 self.record.in_a_row = 0
                 return made
@@ -178,6 +178,13 @@ class Driver:
         """Prepare all programs in a new process, those that are used first do so themselves."""
         for program in list(self.programs):
             program.prepare(link)
+
+    def _noted(self, link: Link) -> str:
+        """The reason of a death, of which note is taken if nobody has yet."""
+        with self._lock:
+            if self._link is link:
+                self._died(link)
+            return self.record.reason
 
     def _died(self, link: Link) -> None:
         """Take note of a death. The lock is held."""

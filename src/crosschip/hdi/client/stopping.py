@@ -8,7 +8,7 @@ from pathlib import Path
 from crosschip.hdi.client.connection import Connection, Died
 from crosschip.hdi.client.patience import Patience
 from crosschip.hdi.client.starting import end_process
-from crosschip.hdi.ownership import Owner, owner
+from crosschip.hdi.ownership import Owner, forget, owner
 from crosschip.hdi.wire import messages
 from crosschip.ir import DeviceError
 
@@ -42,7 +42,8 @@ def stop(path: Path, patience: float) -> bool:
     if _gone(path, before, patience):
         return True
     end_process(process)
-    _gone(path, before, _KILLED_SECONDS)
+    if _gone(path, before, _KILLED_SECONDS):
+        forget(path)
     return False
 
 
