@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.cli.conftest import Crosschip
-from tests.hdi.drivers import Served, X, install_deadly, runtime_folder, served, used
+from tests.hdi.drivers import Served, X, install_deadly, left_alone, runtime_folder, served, used
 from tests.hdi.serving import LONG, until
 from tests.modelling import chain, float32
 
@@ -42,9 +42,15 @@ def place() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def driver(place: Path) -> Iterator[Served]:
+def lasting_driver(place: Path) -> Iterator[Served]:
     with served(place / "mine.sock") as driver:
         yield driver
+
+
+@pytest.fixture
+def driver(lasting_driver: Served) -> Served:
+    """A driver in the module's folder, which nobody uses."""
+    return left_alone(lasting_driver)
 
 
 @pytest.fixture

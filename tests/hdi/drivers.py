@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from tests.modelling import chain
 from crosschip.hal import Options
 from crosschip.hdi import endpoint
 from crosschip.hdi.client.device import RemoteDevice
-from crosschip.hdi.ownership import owned
+from crosschip.hdi.client.watching import look
 from crosschip.ops.standard.activation import Relu
 
 X = np.array([-1, 2], np.float32)
@@ -92,7 +93,8 @@ class Served:
     def _answers(self) -> bool:
         if self.popen.poll() is not None:
             raise AssertionError(self.popen.communicate()[0])
-        return self.path.is_socket() and owned(self.path)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as end:
+            return end.connect_ex(str(self.path)) == 0
 
 
 @contextmanager
@@ -103,6 +105,17 @@ def served(path: Path, *options: str, device: str = "reference") -> Iterator[Ser
         yield driver
     finally:
         driver.kill()
+
+
+def left_alone(driver: Served) -> Served:
+    """A driver, once those have gone that used it before."""
+
+    def clients() -> object:
+        (report,) = look([driver.path])
+        return report.figures and report.figures.clients
+
+    until(lambda: clients() == (), "the end of its clients")
+    return driver
 
 
 @contextmanager

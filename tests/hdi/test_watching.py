@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
-from tests.hdi.drivers import Served, runtime_folder, served, used
+from tests.hdi.drivers import Served, left_alone, runtime_folder, served, used
 from tests.hdi.serving import LONG, until
 
 from crosschip.hdi.client.connection import Connection, Died
@@ -46,9 +46,15 @@ def place() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def driver(place: Path) -> Iterator[Served]:
+def lasting_driver(place: Path) -> Iterator[Served]:
     with served(place / "mine.sock", "--metrics-port=0", "--workers=2") as driver:
         yield driver
+
+
+@pytest.fixture
+def driver(lasting_driver: Served) -> Served:
+    """A driver in the module's folder, which nobody uses."""
+    return left_alone(lasting_driver)
 
 
 @pytest.fixture
@@ -115,15 +121,16 @@ def test_who_watches_may_nothing_else(driver: Served, request_: messages.AnyRequ
 
 
 def test_a_driver_does_not_stay_for_who_watches(own_place: Path) -> None:
-    with served(own_place / "it.sock", "--linger=0") as driver, Watcher() as watcher:
-        watcher.look()
-        assert driver.ended() == 0
-        assert watcher.look() == []
-    assert files(own_place) == set(), "nothing is left of it"
+    with Watcher() as watcher:
+        with RemoteDevice("reference", "driver"):
+            assert watcher.look()[0].state == "available"
+        until(lambda: watcher.look() == [], "the end of the driver")
+    assert {Path(name).suffix for name in files(own_place)} <= {".log"}
 
 
 def test_an_interruption_ends_a_driver_as_it_should(own_place: Path) -> None:
     with served(own_place / "it.sock") as driver:
+        assert only().state == "available"
         driver.popen.send_signal(signal.SIGINT)
         assert driver.ended() == 130
     assert files(own_place) == set()
