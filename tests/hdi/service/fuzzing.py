@@ -76,9 +76,10 @@ class Fuzzer:
         reads = chance.random() > 0.1
         for _ in range(chance.randrange(1, 60)):
             right = buffers and chance.random() < 0.5
+            descriptors: list[int] = []
             with ExitStack() as files:
                 if right:
-                    message, descriptors = messages.encode(self.right(peer, buffers)), []
+                    message = messages.encode(self.right(peer, buffers))
                 else:
                     message, descriptors = self.wrong(peer, files)
                 try:

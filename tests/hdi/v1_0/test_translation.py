@@ -13,7 +13,7 @@ from tests.random_models import Example, examples
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
 from crosschip.hdi.v1_0.reading import read_model
-from crosschip.hdi.v1_0.rows import uses
+from crosschip.hdi.v1_0.rows import V1_0
 from crosschip.hdi.v1_0.types import Format, QuantParam, QuantType
 from crosschip.hdi.v1_0.writing import write_model, write_parts
 from crosschip.ir import (
@@ -38,7 +38,7 @@ from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear
 FORMATS = [Format.FORMAT_NHWC, Format.FORMAT_NCHW]
 CASES = {
     f"{operator.type}-{number}": (operator, arguments)
-    for operator in uses()
+    for operator in V1_0.uses
     for number, arguments in enumerate(examples_of(operator))
 }
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from crosschip.hal import YES, Offer
+from crosschip.hal.decomposing import Ask
 from crosschip.ir import Model, Operation
-from crosschip.runtime.placement.asking import Ask
 from crosschip.runtime.placement.placing import Placement, place
 from crosschip.runtime.placement.work import multiply_adds
 
