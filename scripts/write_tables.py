@@ -23,6 +23,7 @@ from crosschip import cli
 from crosschip.cli._compiling import Compilation
 from crosschip.hal import Performance
 from crosschip.hal.onnx.converters import converters
+from crosschip.opdef.datatypes import Datatype
 from crosschip.ops import operators
 from crosschip.runtime.catalog import describe, documentation
 from crosschip.runtime.discovery import open_device
@@ -31,6 +32,7 @@ from crosschip.runtime.guard.devices import GuardedDevice
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "operators"
 OPTIONS = ROOT / "docs" / "options.md"
+OPDEF = ROOT / "docs" / "opdef.md"
 SOURCE = ROOT / "src" / "crosschip"
 
 _ONNX = SOURCE / "hal" / "onnx"
@@ -60,6 +62,7 @@ def main() -> int:
         chips: _filled(chips.read_text("utf-8"), "lines", _line_table(described)),
         ROOT / "docs" / "operators.md": _index(described),
         ROOT / "docs" / "command-line.md": _command_line(),
+        OPDEF: _filled(OPDEF.read_text("utf-8"), "datatypes", _datatype_table()),
         OPTIONS: _filled(OPTIONS.read_text("utf-8"), "modes", _mode_table(devices)),
         **{PAGES / f"{op['name'].lower()}.md": _page(op) for op in described},
     }
@@ -110,6 +113,18 @@ def _line_table(described: Sequence[Description]) -> str:
     ours = ("device", "its own lines", "and shared", "operators")
     head = (*ours, "NNAdapter's driver", "its lines", "its operators")
     return _table(head, rows)
+
+
+def _datatype_table() -> str:
+    rows = [
+        (
+            f"`{datatype.value}`",
+            f"{datatype.element_type or 'what each backend says'}",
+            "yes" if datatype.quantized else "",
+        )
+        for datatype in Datatype
+    ]
+    return _table(("datatype", "element type", "quantized"), rows)
 
 
 def _lines(room: Path) -> int:
