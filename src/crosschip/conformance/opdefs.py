@@ -21,6 +21,7 @@ from crosschip.conformance.variations import (
     retyped,
 )
 from crosschip.hal import Options
+from crosschip.hal.decomposing import Ask
 from crosschip.ir import ElementType, Error, Model, Operand
 from crosschip.ir.types import ALL_TYPES, QUANTIZABLE
 from crosschip.opdef.datatypes import Datatype
@@ -50,7 +51,7 @@ from crosschip.ops.definition import slots
 from crosschip.ops.definition.examples import Example, model_of, samples
 from crosschip.runtime.catalog import documentation
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.placement.asking import Ask, asking
+from crosschip.runtime.placement.asking import asking
 
 _OPTIONS = Options()
 _ONNX = "https://onnx.ai/onnx/operators/onnx__{}.html"

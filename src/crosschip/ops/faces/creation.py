@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import ElementType, ModelError, Operand, constant
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import Inward, Outward, Rule, TypeOfOutput, refusal
 from crosschip.ops.faces.common import NNRT_CODES
 from crosschip.ops.faces.rules import filled, number, type_number
@@ -27,7 +27,7 @@ class Unwritten(Rule):
         use.slots["dtype"] = code
 
     def outward(self, use: Outward) -> Operand | None:
-        return type_number(use, use.outputs[0].type)
+        return type_number(use, use.outputs[0].type, NNRT_CODES[ElementType])
 
 
 class TypedValue(Rule):
@@ -99,7 +99,7 @@ faces(
     ShapeOf,
     nnadapter=NNAdapter(73),
     nnrt=(NNRt(27, "SHAPE", given=(TypeOfOutput("dtype"),)),),
-    hdi=(NodeType.SHAPE,),
+    hdi=(HDI(130, "SHAPE", given=(TypeOfOutput("dtype"),)),),
     onnx=("Shape",),
 )
 
@@ -118,7 +118,7 @@ faces(
             parameters={"DATA_TYPE": Unwritten(), "VALUE": TypedValue()},
         ),
     ),
-    hdi=(NodeType.FILL,),
+    hdi=(HDI(66, "FILL", ("value", "shape")),),
     onnx=("ConstantOfShape",),
 )
 
@@ -147,6 +147,11 @@ faces(
             parameters={"AXIS": "axis"},
         ),
     ),
-    hdi=(NodeType.ONE_HOT,),
+    hdi=(
+        HDI(
+            *(105, "ONE_HOT", ("indices", "depth", "on_value", "off_value")),
+            attributes={"axis": "axis"},
+        ),
+    ),
     onnx=("OneHot",),
 )

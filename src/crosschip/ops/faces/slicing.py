@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import Array, ElementType, ModelError, Operand, constant
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import (
     Inward,
     Outward,
@@ -84,7 +84,7 @@ faces(
             parameters={"AXES": "axes"},
         ),
     ),
-    hdi=(NodeType.SLICE_FUSION,),
+    hdi=(HDI(135, "SLICE_FUSION", ("input", BeginOfSlice(), SizeOfSlice()), {"axes": "axes"}),),
     onnx=("Slice",),
 )
 
@@ -102,7 +102,18 @@ faces(
             },
         ),
     ),
-    hdi=(NodeType.STRIDED_SLICE,),
+    hdi=(
+        HDI(
+            *(151, "STRIDED_SLICE", ("input", "begin", "end", "strides")),
+            attributes={
+                "beginMask": "begin_mask",
+                "endMask": "end_mask",
+                "ellipsisMask": "ellipsis_mask",
+                "newAxisMask": "new_axis_mask",
+                "shrinkAxisMask": "shrink_axis_mask",
+            },
+        ),
+    ),
 )
 
 faces(
