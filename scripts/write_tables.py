@@ -23,7 +23,7 @@ from crosschip import cli
 from crosschip.cli._compiling import Compilation
 from crosschip.hal import Performance
 from crosschip.hal.onnx.converters import converters
-from crosschip.hdi.v1_0 import rows as nodes
+from crosschip.hdi.v1_0.rows import V1_0
 from crosschip.opdef.datatypes import Datatype
 from crosschip.ops import operators
 from crosschip.runtime.catalog import describe, documentation
@@ -212,13 +212,13 @@ def _elsewhere(op: Description) -> str:
 def _node_table() -> str:
     """The nodes of the driver interface, each with the operators that it stands for."""
     rows = []
-    for node_type, entries in sorted(nodes.rows().items()):
+    for node_type, entries in sorted(V1_0.rows.items()):
         for entry in entries:
             slots = [rule.slot or "*" for rule in entry.row.operands]
             told = zip(entry.attributes, slots[entry.inputs :], strict=True)
             operator = entry.row.operator.type
             row = (
-                f"`{node_type.name.removeprefix('NODE_TYPE_')}` {node_type.value}",
+                f"`{V1_0.node_types(node_type).name.removeprefix('NODE_TYPE_')}` {node_type}",
                 f"[`{operator}`](operators/{operator.lower()}.md)",
                 ", ".join(slots[: entry.inputs]),
                 ", ".join(f"{name} → {slot}" for name, slot in told),

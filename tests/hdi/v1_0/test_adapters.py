@@ -33,7 +33,7 @@ from crosschip.hal import (
 from crosschip.hdi.v1_0.chip import Chip
 from crosschip.hdi.v1_0.device import HdiDevice, device_over
 from crosschip.hdi.v1_0.interface import HdiError, IPreparedModel, ReturnCode
-from crosschip.hdi.v1_0.rows import uses
+from crosschip.hdi.v1_0.rows import V1_0
 from crosschip.hdi.v1_0.types import (
     DeviceStatus,
     DeviceType,
@@ -57,7 +57,7 @@ from crosschip.runtime.discovery import open_device
 
 CASES = {
     f"{operator.type}-{number}": (operator, arguments)
-    for operator in uses()
+    for operator in V1_0.uses
     for number, arguments in enumerate(examples_of(operator))
 }
 FLOAT32 = ElementType.FLOAT32

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,16 @@ import pytest
 from msgspec.structs import replace
 from scipy.special import softmax
 from tests.hdi.v1_0 import oracles
+from tests.hdi.v1_0.checking import (
+    F32,
+    I32,
+    I64,
+    WITH_NUMBERS,
+    check,
+    const,
+    drawn,
+    turned,
+)
 from tests.hdi.v1_0.making import NCHW, NHWC, computed, single
 
 from crosschip.devices.reference import ReferenceDevice
@@ -20,66 +29,17 @@ from crosschip.hdi.v1_0.chip import Chip
 from crosschip.hdi.v1_0.interface import HdiError
 from crosschip.hdi.v1_0.types import (
     ActivationType,
-    CoordinateTransformMode,
     EltwiseMode,
     ModelConfig,
-    NearestMode,
     NodeType,
     PaddingMode,
-    PadMode,
     QuantParam,
     ReduceMode,
-    ResizeMethod,
-    RoundMode,
 )
-from crosschip.ir import Array
-
-F32, I32, I64 = np.float32, np.int32, np.int64
-
-Inputs = Sequence[Array]
-
-
-def drawn(*shape: int, low: float = -3, high: float = 3, seed: int = 0) -> Array:
-    generator = np.random.default_rng([seed, *shape])
-    return generator.uniform(low, high, shape).astype(F32)
-
-
-def check(
-    kind: str,
-    inputs: Inputs,
-    wanted: Array | Sequence[Array],
-    *,
-    tolerance: float = 1e-5,
-    **more: Any,
-) -> None:
-    """Compare what a node computes with what it should."""
-    every = [wanted] if isinstance(wanted, np.ndarray) else list(wanted)
-    types = more.pop("types", [F32 if one.dtype == np.float64 else one.dtype for one in every])
-    outputs = [(type_, one.shape) for type_, one in zip(types, every, strict=True)]
-    made = computed(kind, inputs, outputs, **more)
-    for found, one in zip(made, every, strict=True):
-        np.testing.assert_allclose(found, one.astype(found.dtype), rtol=tolerance, atol=tolerance)
-
-
-def turned(array: Array) -> Array:
-    """An NHWC image as NCHW."""
-    return np.ascontiguousarray(np.moveaxis(array, -1, 1))
-
-
-def check_image(kind: str, image: Array, others: Inputs, wanted: Array, **more: Any) -> None:
-    """Compare for images in both orders."""
-    check(kind, [image, *others], wanted, order=NHWC, **more)
-    check(kind, [turned(image), *others], turned(wanted), order=NCHW, **more)
-
-
-def const(*values: int, dtype: Any = I32) -> Array:
-    return np.array(values, dtype)
-
 
 ACTIVATIONS = [
     one for one in ActivationType if one.name.removeprefix("ACTIVATION_TYPE_") != "UNKNOWN"
 ]
-WITH_NUMBERS = {"ELU", "LEAKY_RELU", "THRESHOLDRELU", "HARD_TANH"}
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda one: one.name)
@@ -203,154 +163,6 @@ def test_scale(axis: int, laid: tuple[int, ...]) -> None:
     wanted = x * scale.reshape(laid) + bias.reshape(laid)
     check("SCALE_FUSION", [x, scale, bias], wanted, axis=axis)
     check("SCALE_FUSION", [x, scale, bias], np.maximum(wanted, 0), axis=axis, activationType=1)
-
-
-CONVOLUTIONS = list(
-    itertools.product(PadMode, [(1, 1), (2, 1)], [(1, 1), (1, 2)], [1, 2, 4], ActivationType)
-)[::29]
-
-
-@pytest.mark.parametrize(("mode", "stride", "dilation", "group", "activation"), CONVOLUTIONS)
-def test_convolution(
-    mode: PadMode,
-    stride: tuple[int, int],
-    dilation: tuple[int, int],
-    group: int,
-    activation: ActivationType,
-) -> None:
-    name = activation.name.removeprefix("ACTIVATION_TYPE_")
-    if name in WITH_NUMBERS | {"UNKNOWN"}:
-        name, activation = "RELU6", ActivationType.ACTIVATION_TYPE_RELU6
-    image, weight, bias = drawn(2, 7, 6, 4), drawn(8, 3, 2, 4 // group), drawn(8, seed=1)
-    pads = (1, 0, 2, 1) if mode is PadMode.PAD_MODE_PAD else (0, 0, 0, 0)
-    if mode is PadMode.PAD_MODE_SAME:
-        spans = (dilation[0] * 2 + 1, dilation[1] + 1)
-        both = [
-            oracles.same_padding(n, s, t) for n, s, t in zip((7, 6), spans, stride, strict=True)
-        ]
-        real = (*both[0], *both[1])
-    else:
-        real = pads
-    plain = oracles.conv2d(image, weight, bias, stride, dilation, real, group)
-    named = {
-        "kernelSize": [3, 2],
-        "stride": stride,
-        "dilation": dilation,
-        "padMode": mode,
-        "padList": pads,
-        "group": group,
-        "inChannel": 4,
-        "outChannel": 8,
-        "activationType": activation,
-    }
-    wanted = oracles.ACTIVATIONS[name](plain)
-    check_image("CONV2D_FUSION", image, [weight, bias], wanted, tolerance=1e-4, **named)
-
-
-@pytest.mark.parametrize("group", [1, 2])
-@pytest.mark.parametrize("dilation", [(1, 1), (2, 1)])
-@pytest.mark.parametrize(("pads", "more"), [((0, 0, 0, 0), (0, 0)), ((1, 0, 1, 1), (1, 0))])
-def test_transposed_convolution(
-    group: int, dilation: tuple[int, int], pads: tuple[int, ...], more: tuple[int, int]
-) -> None:
-    image, weight, bias = drawn(2, 4, 3, 4), drawn(6, 3, 2, 4 // group), drawn(6, seed=1)
-    wanted = oracles.conv2d_transpose(image, weight, bias, (2, 2), dilation, pads, group, more)
-    named = {
-        "kernelSize": [3, 2],
-        "stride": [2, 2],
-        "dilation": dilation,
-        "padList": pads,
-        "group": group,
-        "outputPaddings": more,
-    }
-    others = [weight, bias]
-    kept = {"constants": {1, 2}, "tolerance": 1e-4}
-    check_image("CONV2D_TRANSPOSE_FUSION", image, others, wanted, **kept, **named)
-
-
-@pytest.mark.parametrize("mode", PadMode)
-@pytest.mark.parametrize("rounding", RoundMode)
-@pytest.mark.parametrize("kind", ["AVGPOOL_FUSION", "MAX_POOL_FUSION"])
-def test_pooling(kind: str, rounding: RoundMode, mode: PadMode) -> None:
-    image, kernel, stride = drawn(2, 8, 7, 3), (3, 2), (2, 3)
-    pads = (1, 0, 1, 0) if mode is PadMode.PAD_MODE_PAD else (0, 0, 0, 0)
-    up = rounding is RoundMode.ROUND_MODE_CEIL and mode is not PadMode.PAD_MODE_SAME
-    named: dict[str, Any] = {"roundMode": rounding}
-    if kind == "MAX_POOL_FUSION":  # V1_0 has no rounding there
-        up, named = False, {}
-    real = pads
-    if mode is PadMode.PAD_MODE_SAME:
-        both = [
-            oracles.same_padding(n, s, t) for n, s, t in zip((8, 7), kernel, stride, strict=True)
-        ]
-        real = (*both[0], *both[1])
-    found = oracles.windows(image, kernel, stride, (1, 1), real, fill=np.nan, up=up)
-    wanted = (np.nanmean if kind == "AVGPOOL_FUSION" else np.nanmax)(found, axis=(3, 4))
-    named |= {"kernelSize": kernel, "strides": stride, "padMode": mode, "pad": pads}
-    check_image(kind, image, [], wanted, **named)
-    check_image(kind, image, [], np.maximum(wanted, 0), activationType=1, **named)
-
-
-def test_pooling_of_the_whole_image() -> None:
-    image = drawn(2, 5, 4, 3)
-    whole = {"global": True}
-    check_image("AVGPOOL_FUSION", image, [], image.mean((1, 2), keepdims=True), **whole)
-    check_image("MAX_POOL_FUSION", image, [], image.max((1, 2), keepdims=True), **whole)
-
-
-def test_the_format_attribute_of_pooling_is_not_believed() -> None:
-    """NNRt writes NCHW there for every image, which are NHWC."""
-    image = drawn(1, 4, 4, 2)
-    wanted = oracles.windows(image, (2, 2), (2, 2), (1, 1), (0,) * 4, fill=0).max((3, 4))
-    named: dict[str, Any] = {"kernelSize": [2, 2], "strides": [2, 2], "format": NCHW}
-    check("MAX_POOL_FUSION", [image], wanted, order=NHWC, **named)
-
-
-SIZES = [((4, 5), (8, 10)), ((5, 4), (3, 7)), ((3, 4), (1, 2)), ((4, 4), (4, 4))]
-MODES = [mode.name.removeprefix("COORDINATE_TRANSFORM_MODE_") for mode in CoordinateTransformMode]
-NEAREST = [mode.name.removeprefix("NEAREST_MODE_") for mode in NearestMode]
-
-
-def resized(method: ResizeMethod, size: Sequence[int], mode: str, **more: Any) -> dict[str, Any]:
-    coordinate = CoordinateTransformMode[f"COORDINATE_TRANSFORM_MODE_{mode}"]
-    sizes = {"newHeight": size[0], "newWidth": size[1]}
-    return {"method": method, "coordinateTransformMode": coordinate, **sizes, **more}
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("old", "new"), SIZES)
-@pytest.mark.parametrize("exclude", [0, 1])
-def test_linear_resize(old: tuple[int, ...], new: tuple[int, ...], mode: str, exclude: int) -> None:
-    image = drawn(2, *old, 3)
-    wanted = oracles.resize(image, new, oracles.linear, mode, exclude_outside=bool(exclude))
-    named = resized(ResizeMethod.RESIZE_METHOD_LINEAR, new, mode, excludeOutside=exclude)
-    check_image("RESIZE", image, [], wanted, **named)
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("nearest", NEAREST)
-@pytest.mark.parametrize(("old", "new"), [*SIZES, ((2, 6), (6, 3))])
-def test_nearest_resize(
-    old: tuple[int, ...], new: tuple[int, ...], mode: str, nearest: str
-) -> None:
-    image = drawn(2, *old, 3)
-    wanted = oracles.resize(image, new, lambda place: {oracles.rounded(place, nearest): 1.0}, mode)
-    told = NearestMode[f"NEAREST_MODE_{nearest}"]
-    named = resized(ResizeMethod.RESIZE_METHOD_NEAREST, new, mode, nearestMode=told)
-    check_image("RESIZE", image, [], wanted, **named)
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("old", "new"), SIZES)
-@pytest.mark.parametrize("coefficient", [-0.5, -0.75, 0.0])
-def test_cubic_resize(
-    old: tuple[int, ...], new: tuple[int, ...], mode: str, coefficient: float
-) -> None:
-    image = drawn(2, *old, 3)
-    usual = -0.5 if mode == "HALF_PIXEL" else -0.75  # what 0, which says nothing, means
-    wanted = oracles.resize(image, new, oracles.cubic(coefficient or usual), mode)
-    named = resized(ResizeMethod.RESIZE_METHOD_CUBIC, new, mode, cubicCoeff=coefficient)
-    check_image("RESIZE", image, [], wanted, tolerance=1e-4, **named)
 
 
 REDUCTIONS: Mapping[str, Any] = {
@@ -504,17 +316,6 @@ def test_padding(mode: str, as_input: bool) -> None:
     check("PAD_FUSION", inputs, wanted, constants={1} if as_input else (), **named)
 
 
-@pytest.mark.parametrize("format", [NHWC, NCHW], ids=lambda one: one.name)
-def test_blocks(format: Any) -> None:
-    lay = turned if format is NCHW else np.asarray
-    x = drawn(1, 3, 4, 2)
-    padded = np.pad(x, [(0, 0), (1, 0), (0, 2), (0, 0)])
-    apart = padded.reshape(1, 2, 2, 3, 2, 2).transpose(2, 4, 0, 1, 3, 5).reshape(4, 2, 3, 2)
-    named = {"blockShape": [2, 2], "order": format}
-    check("SPACE_TO_BATCH_ND", [lay(x)], lay(apart), paddings=[[1, 0], [0, 2]], **named)
-    check("BATCH_TO_SPACE_ND", [lay(apart)], lay(x), crops=[[1, 0], [0, 2]], **named)
-
-
 def test_casts() -> None:
     x = drawn(2, 3, low=-9, high=9)
     for type_, number in ((I32, 34), (I64, 35), (np.float16, 42), (np.bool_, 30)):
@@ -533,27 +334,6 @@ def test_quantization() -> None:
     check("QUANT_DTYPE_CAST", [stored], reals, scales={0: [scale]}, srcT=32, dstT=43)
 
 
-def test_a_quantized_convolution() -> None:
-    generator = np.random.default_rng(0)
-    image = generator.integers(-100, 100, (1, 5, 5, 3)).astype(np.int8)
-    weight = generator.integers(-100, 100, (4, 3, 3, 3)).astype(np.int8)
-    bias = generator.integers(-900, 900, 4).astype(I32)
-    per_channel = [0.01, 0.02, 0.015, 0.005]
-    steps = np.array(per_channel)
-    parts = (image * 0.05, weight * steps[:, None, None, None], bias * steps * 0.05)
-    reals = oracles.conv2d(*parts, (1, 1), (1, 1), (0, 0, 0, 0), 1)
-    wanted = np.clip(np.round(reals / 0.5), -128, 127).astype(np.int8)
-    scales = {
-        0: [QuantParam(8, 0, 0.05)],
-        1: [QuantParam(8, 0, step) for step in per_channel],
-        3: [QuantParam(8, 0, 0.5)],
-    }
-    inputs: Inputs = [image, weight, bias]
-    outputs = [(np.int8, wanted.shape)]
-    (made,) = computed("CONV2D_FUSION", inputs, outputs, constants={1, 2}, scales=scales)
-    assert np.abs(made.astype(int) - wanted).max() <= 1  # the float32 sum may be on either side
-
-
 def test_the_bytes_of_a_model_that_could_not_be_said_are_refused() -> None:
     """NNRt sends what it cannot convert with no bytes of attributes at all."""
     model = single("CONCAT", [drawn(2, 3)], [(F32, (2, 3))], axis=1)
@@ -564,8 +344,9 @@ def test_the_bytes_of_a_model_that_could_not_be_said_are_refused() -> None:
             chip.PrepareModel(bare, ModelConfig())
 
 
-def test_every_node_is_computed_in_this_file() -> None:
-    text = Path(__file__).read_text("utf-8")
+def test_every_node_is_computed_in_these_files() -> None:
+    files = sorted(Path(__file__).parent.glob("test_*nodes.py"))
+    text = "".join(file.read_text("utf-8") for file in files)
     kinds = [node.name.removeprefix("NODE_TYPE_") for node in NodeType if node]
     assert len(kinds) == 48
     missing = [kind for kind in kinds if not re.search(f'"{kind}"(, |: |,\n)', text)]

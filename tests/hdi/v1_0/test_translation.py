@@ -13,7 +13,7 @@ from tests.random_models import Example, examples
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
 from crosschip.hdi.v1_0.reading import read_model
-from crosschip.hdi.v1_0.rows import uses
+from crosschip.hdi.v1_0.rows import V1_0
 from crosschip.hdi.v1_0.types import Format, QuantParam, QuantType
 from crosschip.hdi.v1_0.writing import write_model, write_parts
 from crosschip.ir import (
@@ -34,11 +34,12 @@ from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.indexing import Scatter, ScatterND
 from crosschip.ops.standard.layout import Transpose
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear
+from crosschip.ops.standard.slicing import Slice
 
 FORMATS = [Format.FORMAT_NHWC, Format.FORMAT_NCHW]
 CASES = {
     f"{operator.type}-{number}": (operator, arguments)
-    for operator in uses()
+    for operator in V1_0.uses
     for number, arguments in enumerate(examples_of(operator))
 }
 
@@ -202,3 +203,12 @@ def test_outputs_that_are_inputs_constants_or_there_twice_are_copied() -> None:
         b.output(name, operand)
     b.output("e", b.add(ShapeOf, x, ElementType.INT64))
     check(b.build(), {"x": np.arange(6, dtype=np.float32).reshape(2, 3)}, FORMATS[0])
+
+
+def test_steps_of_one_are_none() -> None:
+    b = Builder()
+    x = b.input("x", image(4, 6))
+    b.output("y", b.add(Slice, x, axes=(1,), starts=(1,), ends=(-1,), steps=(1,)))
+    with write_parts(b.build()) as parts:
+        assert not parts.refused
+    check(b.build(), {"x": np.arange(24, dtype=np.float32).reshape(4, 6)}, FORMATS[0])

@@ -181,7 +181,7 @@ def test_attributes_that_are_cut_off_or_out_of_range_are_refused() -> None:
     for axis in (2**63, -(2**63) - 1):
         with pytest.raises((HdiError, OverflowError)):
             decoded(NodeType.NODE_TYPE_CONCAT, msgspec.msgpack.encode({"axis": axis}))
-    with pytest.raises(HdiError, match="there is no operator NODE_TYPE_NONE") as caught:
+    with pytest.raises(HdiError, match=r"there is no operator .*NODE_TYPE_NONE") as caught:
         decoded(NodeType.NODE_TYPE_NONE, b"")
     assert caught.value.code is ReturnCode.HDF_ERR_NOT_SUPPORT
 

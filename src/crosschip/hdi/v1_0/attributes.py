@@ -32,11 +32,11 @@ from crosschip.hdi.v1_0.types import (
 )
 
 
-class _Attributes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Attributes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of the attributes of nodes."""
 
 
-class Activation(_Attributes, frozen=True):
+class Activation(Attributes, frozen=True):
     """The attributes of activations.
 
     `alpha` is of ELU and LEAKY_RELU, `minVal` and `maxVal` are of HARD_TANH, `maxVal` is of
@@ -50,13 +50,13 @@ class Activation(_Attributes, frozen=True):
     approximate: bool = False
 
 
-class AddFusion(_Attributes, frozen=True):
+class AddFusion(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_ADD_FUSION`."""
 
     activationType: ActivationType = ActivationType.ACTIVATION_TYPE_NO_ACTIVATION
 
 
-class ArgMaxFusion(_Attributes, frozen=True):
+class ArgMaxFusion(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_ARGMAX_FUSION`."""
 
     axis: Long = 0
@@ -65,7 +65,7 @@ class ArgMaxFusion(_Attributes, frozen=True):
     outMaxValue: bool = False
 
 
-class AvgPoolFusion(_Attributes, frozen=True):
+class AvgPoolFusion(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_AVGPOOL_FUSION`."""
 
     kernelSize: tuple[Long, ...] = ()
@@ -78,28 +78,28 @@ class AvgPoolFusion(_Attributes, frozen=True):
     activationType: ActivationType = ActivationType.ACTIVATION_TYPE_NO_ACTIVATION
 
 
-class BatchToSpaceND(_Attributes, frozen=True):
+class BatchToSpaceND(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_BATCH_TO_SPACE_ND`."""
 
     blockShape: tuple[Long, ...] = ()
     crops: tuple[tuple[Long, ...], ...] = ()
 
 
-class BiasAdd(_Attributes, frozen=True):
+class BiasAdd(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_BIAS_ADD`: none."""
 
 
-class Cast(_Attributes, frozen=True):
+class Cast(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_CAST`: none."""
 
 
-class Concat(_Attributes, frozen=True):
+class Concat(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_CONCAT`."""
 
     axis: Long = 0
 
 
-class Conv2DFusion(_Attributes, frozen=True):
+class Conv2DFusion(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_CONV2D_FUSION`."""
 
     kernelSize: tuple[Long, ...] = ()
@@ -113,7 +113,7 @@ class Conv2DFusion(_Attributes, frozen=True):
     activationType: ActivationType = ActivationType.ACTIVATION_TYPE_NO_ACTIVATION
 
 
-class Conv2dTransposeFusion(_Attributes, frozen=True):
+class Conv2dTransposeFusion(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_CONV2D_TRANSPOSE_FUSION`."""
 
     kernelSize: tuple[Long, ...] = ()
@@ -128,27 +128,27 @@ class Conv2dTransposeFusion(_Attributes, frozen=True):
     outputPaddings: tuple[Long, ...] = ()
 
 
-class DivFusion(_Attributes, frozen=True):
+class DivFusion(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_DIV_FUSION`."""
 
     activationType: ActivationType = ActivationType.ACTIVATION_TYPE_NO_ACTIVATION
 
 
-class Eltwise(_Attributes, frozen=True):
+class Eltwise(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_ELTWISE`."""
 
     mode: EltwiseMode = EltwiseMode.ELTWISE_MODE_UNKNOWN
 
 
-class ExpandDims(_Attributes, frozen=True):
+class ExpandDims(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_EXPAND_DIMS`: none."""
 
 
-class Fill(_Attributes, frozen=True):
+class Fill(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_FILL`: none."""
 
 
-class FullConnection(_Attributes, frozen=True):
+class FullConnection(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_FULL_CONNECTION`."""
 
     hasBias: bool = False
@@ -157,17 +157,17 @@ class FullConnection(_Attributes, frozen=True):
     activationType: ActivationType = ActivationType.ACTIVATION_TYPE_NO_ACTIVATION
 
 
-class FusedBatchNorm(_Attributes, frozen=True):
+class FusedBatchNorm(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_FUSED_BATCH_NORM`."""
 
     epsilon: float = 0.0
 
 
-class Gather(_Attributes, frozen=True):
+class Gather(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_GATHER`: none."""
 
 
-class LayerNormFusion(_Attributes, frozen=True):
+class LayerNormFusion(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_LAYER_NORM_FUSION`."""
 
     beginNormAxis: Long = 0
@@ -176,11 +176,11 @@ class LayerNormFusion(_Attributes, frozen=True):
     beginParamsAxis: Long = 0
 
 
-class LessEqual(_Attributes, frozen=True):
+class LessEqual(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_LESS_EQUAL`: none."""
 
 
-class MatMulFusion(_Attributes, frozen=True):
+class MatMulFusion(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_MATMUL_FUSION`."""
 
     transposeA: bool = False
@@ -188,11 +188,11 @@ class MatMulFusion(_Attributes, frozen=True):
     activationType: ActivationType = ActivationType.ACTIVATION_TYPE_NO_ACTIVATION
 
 
-class Maximum(_Attributes, frozen=True):
+class Maximum(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_MAXIMUM`: none."""
 
 
-class MaxPoolFusion(_Attributes, frozen=True):
+class MaxPoolFusion(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_MAX_POOL_FUSION`."""
 
     kernelSize: tuple[Long, ...] = ()
@@ -204,19 +204,19 @@ class MaxPoolFusion(_Attributes, frozen=True):
     activationType: ActivationType = ActivationType.ACTIVATION_TYPE_NO_ACTIVATION
 
 
-class MulFusion(_Attributes, frozen=True):
+class MulFusion(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_MUL_FUSION`."""
 
     activationType: ActivationType = ActivationType.ACTIVATION_TYPE_NO_ACTIVATION
 
 
-class OneHot(_Attributes, frozen=True):
+class OneHot(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_ONE_HOT`."""
 
     axis: Long = 0
 
 
-class PadFusion(_Attributes, frozen=True):
+class PadFusion(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_PAD_FUSION`."""
 
     paddings: tuple[tuple[Long, ...], ...] = ()
@@ -224,27 +224,27 @@ class PadFusion(_Attributes, frozen=True):
     constantValue: float = 0.0
 
 
-class PowFusion(_Attributes, frozen=True):
+class PowFusion(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_POW_FUSION`."""
 
     scale: float = 1.0
     shift: float = 0.0
 
 
-class PReLUFusion(_Attributes, frozen=True):
+class PReLUFusion(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_PRELU_FUSION`."""
 
     channelShared: bool = False
 
 
-class QuantDTypeCast(_Attributes, frozen=True):
+class QuantDTypeCast(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_QUANT_DTYPE_CAST`."""
 
     srcT: Long = 0
     dstT: Long = 0
 
 
-class ReduceFusion(_Attributes, frozen=True):
+class ReduceFusion(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_REDUCE_FUSION`."""
 
     keepDims: bool = False
@@ -253,11 +253,11 @@ class ReduceFusion(_Attributes, frozen=True):
     coeff: float = 1.0
 
 
-class Reshape(_Attributes, frozen=True):
+class Reshape(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_RESHAPE`: none."""
 
 
-class Resize(_Attributes, frozen=True):
+class Resize(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_RESIZE`."""
 
     method: ResizeMethod = ResizeMethod.RESIZE_METHOD_UNKNOWN
@@ -273,41 +273,41 @@ class Resize(_Attributes, frozen=True):
     nearestMode: NearestMode = NearestMode.NEAREST_MODE_NORMAL
 
 
-class Rsqrt(_Attributes, frozen=True):
+class Rsqrt(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_RSQRT`: none."""
 
 
-class ScaleFusion(_Attributes, frozen=True):
+class ScaleFusion(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_SCALE_FUSION`."""
 
     axis: Long = 0
     activationType: ActivationType = ActivationType.ACTIVATION_TYPE_NO_ACTIVATION
 
 
-class Shape(_Attributes, frozen=True):
+class Shape(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_SHAPE`: none."""
 
 
-class SliceFusion(_Attributes, frozen=True):
+class SliceFusion(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_SLICE_FUSION`."""
 
     axes: tuple[Long, ...] = ()
 
 
-class Softmax(_Attributes, frozen=True):
+class Softmax(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_SOFTMAX`."""
 
     axis: tuple[Long, ...] = ()
 
 
-class SpaceToBatchND(_Attributes, frozen=True):
+class SpaceToBatchND(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_SPACE_TO_BATCH_ND`."""
 
     blockShape: tuple[Long, ...] = ()
     paddings: tuple[tuple[Long, ...], ...] = ()
 
 
-class Split(_Attributes, frozen=True):
+class Split(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_SPLIT`."""
 
     outputNum: Long = 0
@@ -315,27 +315,27 @@ class Split(_Attributes, frozen=True):
     axis: Long = 0
 
 
-class Sqrt(_Attributes, frozen=True):
+class Sqrt(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_SQRT`: none."""
 
 
-class SquaredDifference(_Attributes, frozen=True):
+class SquaredDifference(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_SQUARED_DIFFERENCE`: none."""
 
 
-class Squeeze(_Attributes, frozen=True):
+class Squeeze(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_SQUEEZE`."""
 
     axis: tuple[Long, ...] = ()
 
 
-class Stack(_Attributes, frozen=True):
+class Stack(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_STACK`."""
 
     axis: Long = 0
 
 
-class StridedSlice(_Attributes, frozen=True):
+class StridedSlice(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_STRIDED_SLICE`."""
 
     beginMask: Long = 0
@@ -345,36 +345,36 @@ class StridedSlice(_Attributes, frozen=True):
     shrinkAxisMask: Long = 0
 
 
-class SubFusion(_Attributes, frozen=True):
+class SubFusion(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_SUB_FUSION`."""
 
     activationType: ActivationType = ActivationType.ACTIVATION_TYPE_NO_ACTIVATION
 
 
-class TileFusion(_Attributes, frozen=True):
+class TileFusion(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_TILE_FUSION`."""
 
     dims: tuple[Long, ...] = ()
 
 
-class TopKFusion(_Attributes, frozen=True):
+class TopKFusion(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_TOPK_FUSION`."""
 
     sorted: bool = True
     axis: Long = 0
 
 
-class Transpose(_Attributes, frozen=True):
+class Transpose(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_TRANSPOSE`: none."""
 
 
-class Unsqueeze(_Attributes, frozen=True):
+class Unsqueeze(Attributes, frozen=True):
     """The attributes of `NODE_TYPE_UNSQUEEZE`."""
 
     axis: tuple[Long, ...] = ()
 
 
-ATTRIBUTES: Mapping[NodeType, type[_Attributes]] = {
+ATTRIBUTES: Mapping[int, type[Attributes]] = {
     NodeType.NODE_TYPE_ACTIVATION: Activation,
     NodeType.NODE_TYPE_ADD_FUSION: AddFusion,
     NodeType.NODE_TYPE_ARGMAX_FUSION: ArgMaxFusion,
@@ -427,29 +427,32 @@ ATTRIBUTES: Mapping[NodeType, type[_Attributes]] = {
 """The structure of each node's attributes."""
 
 
-def encoded(attributes: _Attributes) -> bytes:
+def encoded(attributes: Attributes) -> bytes:
     """The bytes of attributes."""
     return _ENCODER.encode(attributes)
 
 
-def decoded(node_type: NodeType, encoded: bytes) -> Any:
+def decoded(
+    node_type: int, encoded: bytes, structures: Mapping[int, type[Attributes]] = ATTRIBUTES
+) -> Any:
     """The attributes of a node.
 
     Args:
         node_type: its operator.
         encoded: the bytes.
+        structures: the structure of each operator's attributes.
 
     Raises:
         HdiError: they are not those of the operator's structure.
     """
-    structure = ATTRIBUTES.get(node_type)
+    structure = structures.get(node_type)
     if structure is None:
-        raise HdiError(ReturnCode.HDF_ERR_NOT_SUPPORT, f"there is no operator {node_type.name}")
+        raise HdiError(ReturnCode.HDF_ERR_NOT_SUPPORT, f"there is no operator {node_type!r}")
     if not encoded and not structure.__struct_fields__:
         return structure()
     try:
         return _decoder(structure).decode(encoded)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, OverflowError) as error:
         raise HdiError(
             ReturnCode.HDF_ERR_INVALID_PARAM, f"nodeAttr is no {structure.__name__}: {error}"
         ) from None
@@ -459,5 +462,5 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 
 @cache
-def _decoder(structure: type[_Attributes]) -> msgspec.msgpack.Decoder[Any]:
+def _decoder(structure: type[Attributes]) -> msgspec.msgpack.Decoder[Any]:
     return msgspec.msgpack.Decoder(structure)

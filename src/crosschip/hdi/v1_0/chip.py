@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import NamedTuple, ParamSpec, TypeVar
+from typing import ClassVar, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 import numpy as np
@@ -18,7 +18,7 @@ from crosschip.hdi.v1_0 import memory
 from crosschip.hdi.v1_0.fitting import fitted
 from crosschip.hdi.v1_0.interface import HdiError, INnrtDevice, IPreparedModel, ReturnCode
 from crosschip.hdi.v1_0.reading import element_type, read_model, read_parts
-from crosschip.hdi.v1_0.rows import VERSION
+from crosschip.hdi.v1_0.rows import V1_0, Nodes
 from crosschip.hdi.v1_0.types import (
     DeviceStatus,
     DeviceType,
@@ -82,7 +82,10 @@ class Chip(INnrtDevice, Closing):
 
     Attributes:
         alignment: the bytes to a multiple of which the memory of inputs is aligned.
+        nodes: the nodes of the interface's version.
     """
+
+    nodes: ClassVar[Nodes] = V1_0
 
     def __init__(
         self,
@@ -114,7 +117,7 @@ class Chip(INnrtDevice, Closing):
 
     @_with_codes
     def GetSupportedOperation(self, model: Model) -> Sequence[bool]:
-        found = read_parts(model)
+        found = read_parts(model, self.nodes)
         refused = set(found.refused)
         if found.model.operations:
             told = fitted(found.model, self._device, self._options).refused
@@ -139,7 +142,7 @@ class Chip(INnrtDevice, Closing):
     @_with_codes
     def PrepareModel(self, model: Model, config: ModelConfig) -> IPreparedModel:
         options = self._told(config)
-        standard = simplify(read_model(model))
+        standard = simplify(read_model(model, self.nodes))
         is_open = any(o.type.static_shape is None for o in standard.inputs.values())
         if is_open and not self.IsDynamicInputSupported():
             raise UnsupportedError(f"{self._device.name}: the sizes of inputs must be known")
@@ -189,7 +192,7 @@ class Chip(INnrtDevice, Closing):
         memory.release(buffer)
 
     def GetVersion(self) -> tuple[int, int]:
-        return VERSION
+        return self.nodes.version
 
     def close(self) -> None:
         """Release all memory that the device allocated."""
@@ -336,7 +339,7 @@ class _Prepared(IPreparedModel):
         return [list(array.shape) for array in made[: len(outputs)]], enough
 
     def GetVersion(self) -> tuple[int, int]:
-        return VERSION
+        return self._chip.nodes.version
 
     def _array(self, tensor: IOTensor, type_: TensorType) -> Array:
         """An input, in the memory that it comes in."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import msgspec
 import numpy as np
@@ -28,7 +28,7 @@ from crosschip.hal import (
 from crosschip.hdi.v1_0 import memory
 from crosschip.hdi.v1_0.interface import HdiError, INnrtDevice, IPreparedModel
 from crosschip.hdi.v1_0.reading import element_type, type_name
-from crosschip.hdi.v1_0.rows import uses
+from crosschip.hdi.v1_0.rows import V1_0, Nodes
 from crosschip.hdi.v1_0.types import (
     DataType,
     DeviceStatus,
@@ -78,6 +78,7 @@ class HdiDevice(Device):
 
     vendor = "unknown"
     kind = Kind.ACCELERATOR
+    nodes: ClassVar[Nodes] = V1_0
 
     def __init__(
         self,
@@ -124,7 +125,7 @@ class HdiDevice(Device):
         )
 
     def operators(self) -> Collection[str]:
-        return [operator.type for operator in uses()]
+        return [operator.type for operator in self.nodes.uses]
 
     def modes(self) -> Mapping[Performance, Mapping[str, str]]:
         if not self._driver.IsPerformanceModeSupported():
@@ -141,21 +142,21 @@ class HdiDevice(Device):
         }
 
     def query(self, model: Model, options: Options) -> Offer:
-        with write_parts(model, self._format) as written:
+        with write_parts(model, self._format, self.nodes) as written:
             nodes = written.model.nodes
             told = self._driver.GetSupportedOperation(written.model) if nodes else ()
         if len(told) != len(nodes):
             raise DeviceError(f"the driver gives {len(told)} answers about {len(nodes)} nodes")
         return Offer(
             [
-                _answer(operation, place, written, told)
+                _answer(operation, place, written, told, self.nodes)
                 for place, operation in enumerate(model.operations)
             ]
         )
 
     def compile(self, model: Model, options: Options) -> Program:
         try:
-            with write_model(model, self._format, decomposing=False) as written:
+            with write_model(model, self._format, self.nodes, decomposing=False) as written:
                 prepared = self._driver.PrepareModel(written.model, self._config(options))
         except (UnsupportedError, HdiError) as error:
             raise CompileError(str(error)) from error
@@ -357,21 +358,25 @@ def _tensors(
 
 
 def _answer(
-    operation: Operation, place: int, written: WrittenModel, told: Sequence[bool]
+    operation: Operation, place: int, written: WrittenModel, told: Sequence[bool], nodes: Nodes
 ) -> Support:
     """The driver's answer about an operation: about all nodes that it is written as."""
     error = written.refused.get(place)
     if isinstance(error, InexpressibleError):
-        return Support.no(operation, error.slot, f"{error.why} (HDI V1_0)", Rule.VALUE)
+        return Support.no(operation, error.slot, f"{error.why} ({_named(nodes)})", Rule.VALUE)
     if error is not None:
-        known = isinstance(operation, Operator) and type(operation) in uses()
+        known = isinstance(operation, Operator) and type(operation) in nodes.uses
         if not known:
-            return Support.no(operation, "", "HDI V1_0 has no node for it", Rule.OPERATOR)
+            return Support.no(operation, "", f"{_named(nodes)} has no node for it", Rule.OPERATOR)
         return Support.no(operation, "", str(error), Rule.ELEMENT_TYPE)
     lacking = [written.model.nodes[node] for node in written.nodes[place] if not told[node]]
     if not lacking:
         return YES
     return Support.no(operation, "", f"the driver declines {_listed(lacking)}", Rule.OPERATOR)
+
+
+def _named(nodes: Nodes) -> str:
+    return "HDI V{}_{}".format(*nodes.version)
 
 
 def _listed(nodes: Sequence[Node]) -> str:

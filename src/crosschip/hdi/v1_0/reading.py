@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from crosschip.hdi.v1_0.attributes import decoded
 from crosschip.hdi.v1_0.interface import HdiError, ReturnCode
 from crosschip.hdi.v1_0.memory import aligned, elements
-from crosschip.hdi.v1_0.rows import operands_of, rows
+from crosschip.hdi.v1_0.rows import V1_0, Nodes, operands_of
 from crosschip.hdi.v1_0.types import DataType, Format, Model, Node, QuantParam, Tensor
 from crosschip.hdi.v1_0.writing import BITS
 from crosschip.ir import (
@@ -50,29 +49,37 @@ class ReadModel:
     refused: Mapping[int, str]
 
 
-def read_model(model: Model) -> StandardModel:
+def read_model(model: Model, nodes: Nodes = V1_0) -> StandardModel:
     """Put a model of the interface into standard operators.
 
     Its inputs and outputs are called as their tensors are, or `input0` and `output0` and so on
     where these have no names, or the same.
 
+    Args:
+        model: the model.
+        nodes: the nodes of the interface's version.
+
     Raises:
         HdiError: the model is damaged, or a node is not one that a standard operator stands for.
     """
-    found = read_parts(model)
+    found = read_parts(model, nodes)
     for node, why in found.refused.items():
         raise HdiError(ReturnCode.HDF_ERR_NOT_SUPPORT, f"node {node}: {why}")
     return found.model
 
 
-def read_parts(model: Model) -> ReadModel:
+def read_parts(model: Model, nodes: Nodes = V1_0) -> ReadModel:
     """Put those nodes of a model into standard operators for which that can be done.
+
+    Args:
+        model: the model.
+        nodes: the nodes of the interface's version.
 
     Raises:
         HdiError: the model as a whole is damaged.
     """
     _check(model)
-    return _Reader(model).read()
+    return _Reader(model, nodes).read()
 
 
 @dataclass
@@ -80,6 +87,7 @@ class _Reader:
     """The reading of a model whose indices have been checked."""
 
     model: Model
+    known: Nodes
     builder: Builder = field(default_factory=lambda: Builder("hdi"))
     values: dict[int, Operand] = field(default_factory=dict)
     refused: dict[int, str] = field(default_factory=dict)
@@ -128,7 +136,7 @@ class _Reader:
             self.values[index] = self.builder.input(name, self.declared(index))
 
     def _made(self, node: Node) -> Sequence[Operand]:
-        attributes = operands_of(decoded(node.nodeType, node.nodeAttr))
+        attributes = operands_of(self.known.decoded(node))
         read = [self._value(index) for index in node.inputIndex]
         declared = [self.declared(index) for index in node.outputIndex]
         tensors = self.model.allTensors
@@ -139,7 +147,7 @@ class _Reader:
                 tuple(tensors[index].name for index in node.outputIndex),
             ),
         )
-        for entry in rows().get(node.nodeType, ()):
+        for entry in self.known.rows.get(node.nodeType, ()):
             missing = [None] * max(entry.inputs - len(read), 0)
             operands = [*read, *missing, *(attributes[name] for name in entry.attributes)]
             if not entry.row.fits(operands, declared):

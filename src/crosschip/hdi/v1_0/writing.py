@@ -11,7 +11,7 @@ import numpy as np
 
 from crosschip.hdi.v1_0.attributes import encoded
 from crosschip.hdi.v1_0.memory import MOST, holding
-from crosschip.hdi.v1_0.rows import expressed, uses
+from crosschip.hdi.v1_0.rows import V1_0, Nodes, expressed
 from crosschip.hdi.v1_0.types import (
     DataType,
     Format,
@@ -60,7 +60,11 @@ class WrittenModel(Closing):
 
 
 def write_model(
-    model: StandardModel, format: Format = Format.FORMAT_NHWC, *, decomposing: bool = True
+    model: StandardModel,
+    format: Format = Format.FORMAT_NHWC,
+    nodes: Nodes = V1_0,
+    *,
+    decomposing: bool = True,
 ) -> WrittenModel:
     """Write a standard model out.
 
@@ -68,6 +72,7 @@ def write_model(
         model: the model.
         format: the order in which images are stored. NNRt always says NHWC, so that is what every
             driver takes.
+        nodes: the nodes of the interface's version.
         decomposing: whether what the interface has no node for is written as the simpler operators
             that it decomposes into; else it is refused.
 
@@ -75,13 +80,15 @@ def write_model(
         UnsupportedError: the interface cannot say an operation or a type; the message names it.
         HdiError: there is no memory for the constants.
     """
-    writer = _Writer(format, decomposing=decomposing)
+    writer = _Writer(format, nodes, decomposing=decomposing)
     inputs, outputs = writer.written(model)
     names = _names(zip(model.inputs, inputs, strict=True), zip(model.outputs, outputs, strict=True))
     return writer.result(inputs, outputs, names, {})
 
 
-def write_parts(model: StandardModel, format: Format = Format.FORMAT_NHWC) -> WrittenModel:
+def write_parts(
+    model: StandardModel, format: Format = Format.FORMAT_NHWC, nodes: Nodes = V1_0
+) -> WrittenModel:
     """Write out those operations of a standard model for which the interface has nodes.
 
     What other operations make is an input; what others read, or nobody, is an output.
@@ -89,7 +96,7 @@ def write_parts(model: StandardModel, format: Format = Format.FORMAT_NHWC) -> Wr
     Raises:
         HdiError: there is no memory for the constants.
     """
-    writer = _Writer(format, decomposing=False)
+    writer = _Writer(format, nodes, decomposing=False)
     refused: dict[int, UnsupportedError] = {}
     for place, operation in enumerate(model.operations):
         try:
@@ -131,10 +138,11 @@ class _Writer(Writer[tuple[NodeType, Any]]):
         spans: the nodes of each operation of the model.
     """
 
-    def __init__(self, format: Format, *, decomposing: bool) -> None:
+    def __init__(self, format: Format, nodes: Nodes, *, decomposing: bool) -> None:
         super().__init__("the driver interface", decomposing=decomposing)
         self.spans: list[range] = []
         self._format = format
+        self._known = nodes
         self._tensors: list[Tensor] = []
         self._values: list[Operand] = []
         self._nodes: list[Node] = []
@@ -147,9 +155,10 @@ class _Writer(Writer[tuple[NodeType, Any]]):
 
     def expressions(self, operation: Operator) -> Iterator[tuple[tuple[NodeType, Any], Expressed]]:
         refusal, last = None, self._format is not Format.FORMAT_NCHW
-        for entry in uses().get(type(operation), ()):
+        for entry in self._known.uses.get(type(operation), ()):
+            structure = self._known.structures[entry.node_type]
             try:
-                found, attributes = expressed(entry, operation, last)
+                found, attributes = expressed(entry, operation, last, structure)
             except UnsupportedError as error:
                 refusal = refusal or error
                 continue

@@ -7,27 +7,33 @@ import numpy as np
 from crosschip.ir import ElementType, ModelError, Operand, constant
 from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import Inward, Outward, Rule, TypeOfOutput, refusal
-from crosschip.ops.faces.common import NNRT_CODES
+from crosschip.ops.faces.common import NNRT_CODES, Numbers
 from crosschip.ops.faces.rules import filled, number, type_number
 from crosschip.ops.standard.creation import Fill, FillLike, OneHot, Range, Rank, ShapeOf
 
 
 class Unwritten(Rule):
-    """The number of the element type of a value; the value is read with it."""
+    """The number of the element type of a value; the value is read with it.
+
+    Args:
+        codes: the numbers of element types.
+    """
 
     slot = ""
     text = "VALUE is float32 and becomes DATA_TYPE"
 
+    def __init__(self, codes: Numbers = NNRT_CODES[ElementType]) -> None:
+        self._codes = codes
+
     def inward(self, operand: Operand | None, use: Inward) -> None:
-        codes = NNRT_CODES[ElementType]
         declared = use.declared[0].element_type.code
-        code = declared if operand is None else codes.get(int(number(operand, "DATA_TYPE")))
+        code = declared if operand is None else self._codes.get(int(number(operand, "DATA_TYPE")))
         if code is None:
             raise ModelError("DATA_TYPE: there is no such type")
         use.slots["dtype"] = code
 
     def outward(self, use: Outward) -> Operand | None:
-        return type_number(use, use.outputs[0].type, NNRT_CODES[ElementType])
+        return type_number(use, use.outputs[0].type, self._codes)
 
 
 class TypedValue(Rule):

@@ -69,6 +69,22 @@ class SizeOfSlice(Rule):
         return constant(_bounds(use)[1], f"{use.operation.name}.size")
 
 
+class UnitSteps(Rule):
+    """Steps, all of which are 1 there."""
+
+    slot = "steps"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        return
+
+    def outward(self, use: Outward) -> Operand | None:
+        if use.operation.operand(self.slot) is not None:
+            found = value_in(use, self.slot)
+            if np.any(found != 1):
+                raise refusal(use, self.slot, f"there is no number for {found.tolist()}")
+        return None
+
+
 _PLACES = (
     # No axis is as long as the places that stand for its end.
     Written("starts", ElementType.INT32),
@@ -82,9 +98,18 @@ faces(
         NNRt(
             *(29, "SLICE", ("input", BeginOfSlice(), SizeOfSlice())),
             parameters={"AXES": "axes"},
+            given=(UnitSteps(),),
         ),
     ),
-    hdi=(HDI(135, "SLICE_FUSION", ("input", BeginOfSlice(), SizeOfSlice()), {"axes": "axes"}),),
+    hdi=(
+        HDI(
+            135,
+            "SLICE_FUSION",
+            ("input", BeginOfSlice(), SizeOfSlice()),
+            {"axes": "axes"},
+            (UnitSteps(),),
+        ),
+    ),
     onnx=("Slice",),
 )
 
