@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from operator import gt
+
 import numpy as np
 
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand, Operation, Quantization
-from crosschip.ir.types import INTEGERS
+from crosschip.ir.types import FLOATS, INTEGERS
 from crosschip.ops.definition.slots import ComputedParameter
+from crosschip.ops.numerics.resampling import AlignMode
 from crosschip.ops.standard.activation import Sigmoid, Softmax, Softplus, Tanh
 from crosschip.ops.standard.arithmetic import Clip, Pow
 from crosschip.ops.standard.blocks import DepthToSpace, SpaceToDepth
+from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.indexing import (
     Gather,
     GatherElements,
@@ -18,19 +22,34 @@ from crosschip.ops.standard.indexing import (
     ScatterElements,
     ScatterND,
 )
+from crosschip.ops.standard.padding import Pad, PadMode
+from crosschip.ops.standard.pooling import AveragePool2D, MaxPool2D
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 from crosschip.ops.standard.searching import TopK
+from crosschip.ops.standard.unary import IsNaN
 
 _INDEXED = (Gather, GatherElements, GatherND, ScatterElements, ScatterND)
 _RESIZED = (ResizeCubic, ResizeLinear, ResizeNearest)
+_SIGNED = (ElementType.INT8, ElementType.INT16, ElementType.INT32, ElementType.INT64)
+_REPEATING = (PadMode.EDGE, PadMode.REPLICATE)
 
 
 def limit(operation: Operation) -> Refusal | None:
     """The rule that an operation breaks, beside those of the compiler itself."""
+    if not all(map(_is_something, [*operation.inputs, *operation.outputs])):
+        return Refusal("", "is of no elements, which ends the compiler", Rule.SHAPE)
     if isinstance(operation, _INDEXED):
         return _indices(operation)
     if isinstance(operation, _RESIZED):
-        return _sizes(operation)
+        return _sizes(operation) or _weights(operation)
+    if isinstance(operation, AveragePool2D | MaxPool2D):
+        return _windows(operation)
+    if isinstance(operation, Cast):
+        return _cast(operation)
+    if isinstance(operation, Pad) and operation.mode in _REPEATING and _is_real(operation.input):
+        return Refusal("mode", f"{operation.mode.name} leaves what the memory held before")
+    if isinstance(operation, IsNaN):
+        return Refusal("", "takes infinities for NaN", Rule.OPERATOR)
     if isinstance(operation, Softplus):
         return Refusal("", "is computed with an error of one percent", Rule.OPERATOR)
     if isinstance(operation, Clip) and _is_integer(operation.input):
@@ -47,6 +66,14 @@ def limit(operation: Operation) -> Refusal | None:
     if isinstance(operation, Pow) and operation.outputs[0].type.quantization:
         return Refusal("output", "is quantized, which comes out wrong", Rule.QUANTIZATION)
     return None
+
+
+def _is_something(operand: Operand | None) -> bool:
+    return operand is None or 0 not in (operand.type.shape or ())
+
+
+def _is_real(operand: Operand) -> bool:
+    return operand.type.element_type in FLOATS
 
 
 def _is_integer(operand: Operand) -> bool:
@@ -73,6 +100,47 @@ def _sizes(op: ResizeCubic | ResizeLinear | ResizeNearest) -> Refusal | None:
     for size, scale in zip(sizes, scales, strict=False):
         if not (size * scale).is_integer():
             return Refusal("scales", f"{scale:g} of {size} pixels is no whole number")
+    return None
+
+
+def _weights(op: ResizeCubic | ResizeLinear | ResizeNearest) -> Refusal | None:
+    """Pixels outside count all the same; a single one is in the middle, not at the beginning."""
+    if isinstance(op, ResizeNearest):
+        return None
+    if isinstance(op, ResizeCubic) and op.exclude_outside:
+        return Refusal("exclude_outside", "is passed over")
+    first = op.align_mode is AlignMode.PYTORCH_HALF_PIXEL and not op.align_corners
+    if first and _is_real(op.input) and 1 in (op.outputs[0].type.shape or ())[2:]:
+        return Refusal("align_mode", f"{op.align_mode.name} puts a single pixel in the middle")
+    return None
+
+
+def _windows(op: AveragePool2D | MaxPool2D) -> Refusal | None:
+    """Windows are others where padding is on one side only, and means where more is counted."""
+    shape, real = op.input.type.static_shape, _is_real(op.input)
+    if shape is None:
+        return Refusal("input", "must be of a known size", Rule.SHAPE)
+    averages, sides = isinstance(op, AveragePool2D), op.windows.sides(shape[2:])
+    if sides[::2] != sides[1::2] and (averages or real):
+        return Refusal("pads", f"{list(sides)} are not the same before and after the image")
+    if isinstance(op, AveragePool2D) and op.count_include_pad and real and any(sides):
+        return Refusal("count_include_pad", "of padding makes zeros")
+    if averages and any(map(gt, op.windows.padding(shape[2:]), sides)):
+        return Refusal("ceil_mode", "counts what is beyond the image")
+    return None
+
+
+def _cast(op: Cast) -> Refusal | None:
+    """256 becomes 255 as a uint8, -1 becomes false, and 2 as a uint8 becomes 1 in float32."""
+    if op.input.type.quantization is not None:
+        return None
+    made, read = op.dtype, op.input.type.element_type
+    if made is ElementType.UINT8 and read in INTEGERS:
+        return Refusal("dtype", f"{made} of {read} is clipped", Rule.ELEMENT_TYPE)
+    if made is ElementType.BOOL and read in _SIGNED:
+        return Refusal("dtype", f"{made} of what is negative is false", Rule.ELEMENT_TYPE)
+    if made is ElementType.FLOAT32 and read is ElementType.UINT8:
+        return Refusal("input", f"{read} is taken for truth values", Rule.ELEMENT_TYPE)
     return None
 
 

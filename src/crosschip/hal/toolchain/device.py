@@ -177,13 +177,15 @@ class Toolchain(Device):
         parts: list[tuple[Operation, ...]] = []
         inside: set[str] = set()
         for unit in units(model):
+            if not all(own[index[member.name]] for member in unit.operations):
+                continue
             refusal = self.limit(unit.whole, options)
-            if refusal is not None:
-                core = index[unit.whole.name]
-                answers[core] = own[core] = refusal_of(unit.whole, refusal)
-            elif all(own[index[member.name]] for member in unit.operations):
+            if refusal is None:
                 parts.append(unit.operations)
                 inside.update(member.name for member in unit.operations)
+            else:
+                core = index[unit.whole.name]
+                answers[core] = own[core] = refusal_of(unit.whole, refusal)
         for operation, answer in zip(model.operations, own, strict=True):
             if answer and operation.name not in inside:
                 unasked = self._unasked(operation, options)
