@@ -26,7 +26,7 @@ from crosschip.hal.onnx.converters import converters
 from crosschip.ops import operators
 from crosschip.runtime.catalog import describe, documentation
 from crosschip.runtime.discovery import open_device
-from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.guard.devices import GuardedDevice
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "operators"

@@ -1,8 +1,13 @@
 /* What the two parts of the driver share: the driver's side of the contract, and the operators. */
-#ifndef TINYCHIP_H
-#define TINYCHIP_H
+#ifndef CHIP_H
+#define CHIP_H
 
 #include "crosschip_hal.h"
+
+#define CHIP_DEVICE __nnadapter_device__tinychip
+#define CHIP_NAME "tinychip"
+#define CHIP_VENDOR "Tiny Semiconductors"
+#define CHIP_VERSION "1.0"
 
 #define MAX_RANK 8
 

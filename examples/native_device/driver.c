@@ -1,6 +1,6 @@
 /*
- * A driver in C, complete: a chip that computes fifteen operators in float32, with all sizes known.
- * What a vendor would write anew is in operators.c.
+ * The driver: reads the models that it is given, and runs them step by step, in float32 with all
+ * sizes known. What the chip is called is in chip.h, and what it computes in operators.c.
  */
 #include "chip.h"
 
@@ -272,14 +272,14 @@ static int execute_program(void *handle, uint32_t input_count, const crosschip_a
     return CROSSCHIP_OK;
 }
 
-const crosschip_device __nnadapter_device__tinychip = {
+const crosschip_device CHIP_DEVICE = {
     .size = sizeof(crosschip_device),
     .contract = CROSSCHIP_CONTRACT,
-    .name = "tinychip",
-    .vendor = "Tiny Semiconductors",
+    .name = CHIP_NAME,
+    .vendor = CHIP_VENDOR,
     .type = CROSSCHIP_KIND_ACCELERATOR,
     .simulated = 1,
-    .version = "1.0",
+    .version = CHIP_VERSION,
     .open_device = open_device,
     .close_device = close_device,
     .create_context = create_context,

@@ -19,7 +19,7 @@ from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.runtime.cache.key import cache_key
-from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.guard.devices import GuardedDevice
 
 DEFAULTS = [
     pytest.param(operator, slot, id=f"{name}.{slot.name}")

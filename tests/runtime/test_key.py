@@ -28,7 +28,7 @@ from crosschip.ops.standard.activation import LeakyRelu, Relu, Sigmoid
 from crosschip.ops.standard.arithmetic import Add, Sub
 from crosschip.ops.standard.quantization import Dequantize
 from crosschip.runtime.cache.key import cache_key, canonical
-from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.guard.devices import GuardedDevice
 
 PLAIN = Options()
 MATRIX = float32(2, 3)

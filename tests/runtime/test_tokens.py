@@ -18,7 +18,7 @@ from crosschip.ops.standard.activation import Relu, Tanh
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.runtime.cache.folder import Cache
 from crosschip.runtime.cache.hashing import block_digests
-from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.guard.devices import GuardedDevice
 
 Warnings = Callable[[], list[str]]
 X = {"x0": np.array([-1, 0.5], np.float32)}

@@ -20,15 +20,16 @@ _PLAIN: Mapping[str, Any] = {"pretty_exceptions_short": False, "rich_markup_mode
 
 
 class Commands(TyperGroup):
-    """Every module of the command line whose name does not start with `_`."""
+    """Every module of the command line whose name does not start with `_`; each `_` is a hyphen."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [m.name for m in iter_modules(cli.__path__) if not m.name.startswith("_")]
+        names = [m.name for m in iter_modules(cli.__path__) if not m.name.startswith("_")]
+        return [name.replace("_", "-") for name in names]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in self.list_commands(ctx):
             return None
-        module = import_module(f"{cli.__name__}.{cmd_name}")
+        module = import_module(f"{cli.__name__}.{cmd_name.replace('-', '_')}")
         if hasattr(module, "app"):
             group = TyperInfo(module.app, name=cmd_name)
             return get_group_from_info(group, suggest_commands=True, **_PLAIN)

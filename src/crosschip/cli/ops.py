@@ -15,7 +15,7 @@ from crosschip.ir.suggestion import meant
 from crosschip.ops import Operator, operators
 from crosschip.runtime.catalog import describe, documentation
 from crosschip.runtime.discovery import automatic, open_automatic, open_device
-from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.guard.devices import GuardedDevice
 
 
 def _operator_names(incomplete: str) -> list[str]:

@@ -22,6 +22,9 @@ _UNIX = "unix:"
 _LONGEST = 100
 """The most bytes of a socket's path; systems allow some more."""
 
+_LONGEST_DEVICE = 30
+_LONGEST_NAME = _LONGEST_DEVICE + len("/-0123456789ab.sock")
+
 _REMEMBERED = 1000
 """So many bytes of the list of deaths are looked at, from its end."""
 
@@ -115,10 +118,13 @@ def folder() -> Path:
         DeviceError: it cannot be made, or is somebody else's.
     """
     base = os.environ.get("XDG_RUNTIME_DIR")
-    root = Path(base) if base and Path(base).is_dir() else Path(tempfile.gettempdir())
-    found = root / ("crosschip" if base else f"crosschip-{os.geteuid()}")
-    if len(os.fsencode(found)) > _LONGEST - 40:
-        found = Path("/tmp") / f"crosschip-{os.geteuid()}"
+    everybodys = f"crosschip-{os.geteuid()}"
+    if base and Path(base).is_dir():
+        found = Path(base, "crosschip")
+    else:
+        found = Path(tempfile.gettempdir(), everybodys)
+    if len(os.fsencode(found)) > _LONGEST - _LONGEST_NAME:
+        found = Path("/tmp", everybodys)
     try:
         found.mkdir(mode=0o700, parents=True, exist_ok=True)
         state = found.lstat()
@@ -142,9 +148,10 @@ def _stem(device: str, properties: Sequence[tuple[str, str]]) -> str:
         str(Path(__file__).parent),
         sys.prefix,
         os.environ.get("CROSSCHIP_DEVICE_PATH", ""),
+        os.environ.get("PYTHONPATH", ""),
     ]
     digest = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:12]
-    return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', device)[:30]}-{digest}"
+    return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', device)[:_LONGEST_DEVICE]}-{digest}"
 
 
 def _deaths(path: Path) -> Iterator[Death]:

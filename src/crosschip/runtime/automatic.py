@@ -13,7 +13,7 @@ from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.key import Fingerprints, automatic_key
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.measuring import Choice, Trial, measure, typical_inputs
 
 SLOWEST = "reference"

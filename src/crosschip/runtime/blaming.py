@@ -6,7 +6,7 @@ from collections.abc import Sequence, Set
 
 from crosschip.hal import CompileError, Options
 from crosschip.ir import Operation
-from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.segments import Segment, part_of
 
 _ATTEMPTS = 64

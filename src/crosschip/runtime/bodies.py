@@ -8,7 +8,8 @@ from crosschip.ir import Array, Model
 from crosschip.runtime.control import RUNTIME, ControlProgram, Execute
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan
-from crosschip.runtime.guard import GuardedProgram, call
+from crosschip.runtime.guard.calls import call
+from crosschip.runtime.guard.programs import GuardedProgram
 from crosschip.runtime.programs import Abandoned, Awaited
 
 

@@ -28,7 +28,8 @@ from crosschip.runtime.cache.store import Store
 from crosschip.runtime.control import RUNTIME, program_for
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan, is_whole
-from crosschip.runtime.guard import GuardedDevice, GuardedProgram
+from crosschip.runtime.guard.devices import GuardedDevice
+from crosschip.runtime.guard.programs import GuardedProgram
 from crosschip.runtime.placement.asking import Ask, asking
 from crosschip.runtime.placement.choosing import Refusals
 from crosschip.runtime.placement.constraints import Constraints

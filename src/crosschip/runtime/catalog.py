@@ -15,7 +15,7 @@ from crosschip.ops.definition.slots import Parameter, Slot
 from crosschip.ops.definition.translation import row_of
 from crosschip.ops.faces.common import NNADAPTER_CODES, NNRT_CODES
 from crosschip.runtime.coverage import coverage, parts_of
-from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.guard.devices import GuardedDevice
 
 
 def describe(

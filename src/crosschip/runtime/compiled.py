@@ -22,7 +22,8 @@ from crosschip.passes.specialize import concrete
 from crosschip.runtime.cache.whole import remove_abandoned, write_whole
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan
-from crosschip.runtime.guard import GuardedDevice, call
+from crosschip.runtime.guard.calls import call
+from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.measuring import typical_inputs
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.places import check_places, placed

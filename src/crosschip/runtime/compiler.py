@@ -33,7 +33,7 @@ from crosschip.runtime.cache.key import Fingerprints, model_key, request_key
 from crosschip.runtime.cache.store import CacheArgument, Store, open_store
 from crosschip.runtime.compiled import CompiledModel, CompileReport
 from crosschip.runtime.configuration import Configuration, Properties, check_count
-from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.measuring import Choice
 from crosschip.runtime.opening import Devices, instances, open_devices
 from crosschip.runtime.placement.directives import Directives

@@ -9,7 +9,7 @@ from crosschip.ir import Builder, UnsupportedError
 from crosschip.ops import Operator
 from crosschip.ops.definition.examples import examples_of, model_of
 from crosschip.ops.definition.slots import Fuse
-from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.asking import asking
 from crosschip.runtime.placement.placing import Decision, place
 

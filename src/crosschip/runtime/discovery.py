@@ -17,7 +17,8 @@ from crosschip.hal import CONTRACT_VERSION, Device, Instance, Kind
 from crosschip.hal.native import device_of, libraries
 from crosschip.ir import DeviceError, InputError
 from crosschip.ir.suggestion import meant
-from crosschip.runtime.guard import GuardedDevice, call, first_line
+from crosschip.runtime.guard.calls import call, first_line
+from crosschip.runtime.guard.devices import GuardedDevice
 
 GROUP = "crosschip.devices"
 

@@ -17,7 +17,7 @@ import numpy as np
 from crosschip.hal import Buffer, Event, HostBuffer, Submission
 from crosschip.ir import Array, Operand
 from crosschip.runtime.copies import Copied, Copies
-from crosschip.runtime.guard import call
+from crosschip.runtime.guard.calls import call
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.programs import Abandoned, Awaited, SegmentProgram
 

@@ -18,7 +18,7 @@ from crosschip.runtime.discovery import (
     own_name,
     settings_of,
 )
-from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.guard.devices import GuardedDevice
 
 Devices = Literal["auto"] | str | Sequence[str | Device]
 """Names, also with commas in one text; instances; or `"auto"`."""

@@ -14,7 +14,8 @@ from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.passes.specialize import bind
 from crosschip.runtime.arrays import as_array
 from crosschip.runtime.copies import Copied, Copies
-from crosschip.runtime.guard import call, shapes_of
+from crosschip.runtime.guard.calls import call
+from crosschip.runtime.guard.programs import shapes_of
 from crosschip.runtime.shapes.ranges import check_ranges
 
 _READY = 0x101

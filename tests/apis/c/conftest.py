@@ -59,7 +59,8 @@ def compiler_of(language: str) -> tuple[str, ...]:
     if compiler == "clang" and find_spec("ziglang"):
         # It comes with Clang, and hands on an option of its own that is not used.
         unused = "-Wno-unused-command-line-argument"
-        return sys.executable, "-m", "ziglang", "cc", *own, unused
+        driver = "c++" if "c++" in own else "cc"
+        return sys.executable, "-m", "ziglang", driver, *own, unused
     pytest.skip(f"there is no {compiler}")
 
 

@@ -23,7 +23,7 @@ import crosschip
 from crosschip.importers import load
 from crosschip.ir import DeviceError, InputError, Model, UnsupportedError
 from crosschip.ops.definition.serialization import from_bytes, to_bytes
-from crosschip.runtime.guard import GuardedProgram
+from crosschip.runtime.guard.programs import GuardedProgram
 from crosschip.runtime.inputs import random_inputs
 
 HEADER = '<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]>'

@@ -183,6 +183,12 @@ class Connection:
         """End the connection; whoever waits for an answer gets none."""
         self._gone("has been let go")
 
+    def forget(self) -> None:
+        """Leave the connection to the process that this one has been forked from."""
+        self.alive = False
+        self.why = "the driver is the parent process's"
+        self._channel.close()
+
     def release(self) -> None:
         """Close the socket, once nobody reads from it any more."""
         with self._reading:

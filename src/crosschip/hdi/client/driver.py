@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import select
 import threading
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
@@ -146,6 +145,13 @@ class Driver:
                 link.connection.close()
                 _DRIVERS.pop((self.endpoint, self.name, self._patience), None)
 
+    def forget(self) -> None:
+        """Leave the process to those that it was started for, and start or find another."""
+        self._lock = threading.RLock()  # a thread that is not here may have held it
+        link, self._link = self._link, None
+        if link is not None:
+            link.connection.forget()
+
     def _connect(self) -> Link:
         client = f"{os.getpid()}"
         connection, process = connected(self.endpoint, client, self._patience)
@@ -191,9 +197,7 @@ class Driver:
         why, process = link.connection.why, self._process
         if link.connection.hangs or process is None or process.number != link.connection.process:
             return why
-        end = time.monotonic() + _FATE_SECONDS
-        while not (fate := process.fate()) and time.monotonic() < end:
-            time.sleep(0.001)
+        fate = process.fate(_FATE_SECONDS)
         told = f"the driver's process {process.number} {fate}" if fate else why
         return told + last_words(self.endpoint)
 
@@ -205,6 +209,14 @@ class Driver:
             record.pause,
         )
 
+
+def _forget_all() -> None:
+    """In a process that has been forked: the connections are the other one's."""
+    for driver in list(_DRIVERS.values()):
+        driver.forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
 
 _DRIVERS: WeakValueDictionary[tuple[Endpoint, str, Patience], Driver] = WeakValueDictionary()
 _LOCK = threading.Lock()

@@ -21,11 +21,13 @@ class Link:
     Attributes:
         connection: that.
         regions: the memory that both share.
+        forgotten: the numbers of programs that nobody has any more.
     """
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.regions = Regions(connection)
+        self.forgotten: list[int] = []
 
     def query(self, model: Model, options: Options) -> Offer:
         """The device's answer about a model."""
@@ -37,6 +39,8 @@ class Link:
 
     def prepare(self, model: Model, options: Options, saved: memory.Sealed | None) -> int:
         """The number of a program that is compiled, or loaded from what it was saved as."""
+        while self.forgotten:
+            self.discard(self.forgotten.pop())
         with _packed(model) as content:
             sent = [content.descriptor, *([] if saved is None else [saved.descriptor])]
             return self.connection.ask(

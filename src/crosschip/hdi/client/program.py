@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 import numpy as np
 
@@ -51,6 +52,8 @@ class RemoteProgram(Program):
         self._sizes = [_bytes_of(type_) for type_ in self._outputs]
         """The bytes of each output; of one of open sizes, as it was last."""
         self._prepared: tuple[Link, int] | None = None
+        self._places: list[tuple[Link, int]] = []
+        finalize(self, _forget, self._places)
         driver.attempt("compiling" if saved is None else "loading a program", self.prepare)
         driver.programs.add(self)
 
@@ -70,6 +73,7 @@ class RemoteProgram(Program):
             if prepared is None or prepared[0] is not link:
                 number = link.prepare(self.model, self.options, self.saved)
                 self._prepared = prepared = link, number
+                self._places[:] = [prepared]
             return prepared[1]
 
     def run_on(
@@ -127,6 +131,7 @@ class RemoteProgram(Program):
     def close(self) -> None:
         self._driver.programs.discard(self)
         prepared, self._prepared = self._prepared, None
+        self._places.clear()
         if prepared is not None:
             prepared[0].discard(prepared[1])
         if self.saved is not None:
@@ -188,6 +193,12 @@ class RemoteProgram(Program):
                 array = place
             made.append(array)
         return made
+
+
+def _forget(places: list[tuple[Link, int]]) -> None:
+    """A program is garbage: it is discarded when its driver is next asked for something."""
+    for link, number in places:
+        link.forgotten.append(number)
 
 
 def _bytes_of(type_: TensorType) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from mmap import mmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ class _Region(NamedTuple):
     """A piece of shared memory: all of it, as messages name it, and as it lies here."""
 
     buffer: SharedBuffer
-    mapping: mmap
+    mapping: memoryview
 
 
 class Lease(np.ndarray[Any, Any]):

@@ -6,6 +6,7 @@ import fcntl
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -49,22 +50,29 @@ class Process:
             ],
             setsid=True,
         )
-        self._status: int | None = None
+        self._fate = ""
+        self._ended = threading.Event()
+        # Whoever starts a process must see to its end, or it stays in the system's table.
+        threading.Thread(target=self._await, name=f"driver-{self.number}", daemon=True).start()
 
-    def fate(self) -> str:
-        """How it ended, in words; empty if it has not."""
-        if self._status is None:
-            try:
-                found, status = os.waitpid(self.number, os.WNOHANG)
-            except ChildProcessError:
-                return "ended"
-            if not found:
-                return ""
-            self._status = status
-        code = os.waitstatus_to_exitcode(self._status)
-        if code < 0:
-            return f"died of {signal.Signals(-code).name}"
-        return f"ended with status {code}"
+    def fate(self, seconds: float = 0.0) -> str:
+        """How it ended, in words; empty if it has not.
+
+        Args:
+            seconds: how long to wait for its end.
+        """
+        return self._fate if self._ended.wait(seconds) else ""
+
+    def _await(self) -> None:
+        try:
+            _, status = os.waitpid(self.number, 0)
+        except ChildProcessError:  # the program waits for all of its children itself
+            self._fate = "ended"
+        else:
+            code = os.waitstatus_to_exitcode(status)
+            died = f"died of {signal.Signals(-code).name}" if code < 0 else ""
+            self._fate = died or f"ended with status {code}"
+        self._ended.set()
 
 
 def connected(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,18 +29,22 @@ class Measures:
         self.failures = 0
         self.copied = 0
         self._recent: deque[tuple[float, float]] = deque(maxlen=_KEPT)
+        self._lock = threading.Lock()
 
-    def add(self, taken: float, *, failed: bool) -> None:
+    def add(self, taken: float, *, failed: bool, copied: int) -> None:
         """Count a run that has ended now.
 
         Args:
             taken: when it was taken on, on the clock of `time.monotonic`.
             failed: whether it failed.
+            copied: how many of its outputs were copied.
         """
         now = monotonic()
-        self.runs += 1
-        self.failures += failed
-        self._recent.append((now, now - taken))
+        with self._lock:
+            self.runs += 1
+            self.failures += failed
+            self.copied += copied
+            self._recent.append((now, now - taken))
 
     def rate(self) -> float:
         """Runs a second, of late."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from itertools import count
 from math import prod
-from mmap import mmap
+from weakref import finalize
 
 import numpy as np
 
-from crosschip.hdi.service.limits import Exceeded, Limits
+from crosschip.hdi.service.limits import Accounts
 from crosschip.hdi.wire import memory
 from crosschip.hdi.wire.channel import Broken
 from crosschip.hdi.wire.messages import SharedBuffer
@@ -17,65 +20,74 @@ from crosschip.ir import Array, ElementType
 _ALIGNMENT = 64
 """Elements begin at multiples of so many bytes, which is enough for every engine."""
 
+_KEPT = 4096
+"""So many tensors, whose places have been checked, are kept for the next runs."""
+
 
 class Memories:
     """Mapped memory by number; what a client says of it is checked against what there is.
 
     Args:
-        limits: how much there may be.
-
-    Attributes:
-        bytes: how much there is.
+        accounts: how much there may be.
     """
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, accounts: Accounts) -> None:
+        self._accounts = accounts
         self._mapped: dict[int, Array] = {}
         self._arrays: dict[tuple[SharedBuffer, ElementType, tuple[int, ...]], Array] = {}
-        self._count = 0
-        self.bytes = 0
+        self._numbers = count(1)
 
     def allocate(self, size: int) -> tuple[SharedBuffer, int]:
-        """New memory, with a descriptor of it that the caller closes.
+        """New memory, with a descriptor of it that the caller closes. It counts until it is gone.
 
         Raises:
             Exceeded: the client has too much already.
+            Broken: it is nothing.
             DeviceError: there is not so much.
         """
-        self._check(size)
-        descriptor = memory.allocate(size)
-        try:
-            return self._add(memory.mapped(descriptor, writable=True)), descriptor
-        except BaseException:
-            os.close(descriptor)
-            raise
+        if size <= 0:
+            raise Broken("memory of no bytes is asked for")
+        with ExitStack() as held:
+            self._accounts.mappings.take()
+            held.callback(self._accounts.mappings.give_back)
+            self._accounts.memory.take(size)
+            held.callback(self._accounts.memory.give_back, size)
+            descriptor = memory.allocate(size)
+            held.callback(os.close, descriptor)
+            whole = np.frombuffer(memory.mapped(descriptor, writable=True), np.uint8)
+            held.pop_all()
+        finalize(whole, self._gone, size).atexit = False
+        number = next(self._numbers)
+        self._mapped[number] = whole
+        return SharedBuffer(number, size, 0, size), descriptor
 
-    def take(self, descriptor: int) -> Array:
+    def take(self, descriptors: Sequence[int], held: ExitStack) -> list[Array]:
         """The bytes of memory of the client's, which nobody may be able to write to any more.
 
-        They count until `give_back`.
+        Args:
+            descriptors: of each piece of memory.
+            held: gives them back, when it is closed: as long they count.
 
         Raises:
             DeviceError: it is no such memory, or too large.
         """
-        left = self._limits.memory - self.bytes
-        taken = np.frombuffer(memory.mapped(descriptor, writable=False, most=left), np.uint8)
-        self.bytes += taken.nbytes
+        taken = []
+        for descriptor in descriptors:
+            most = self._accounts.memory.left
+            mapping = memory.mapped(descriptor, writable=False, most=most)
+            self._accounts.memory.take(len(mapping))
+            held.callback(self._accounts.memory.give_back, len(mapping))
+            taken.append(np.frombuffer(mapping, np.uint8))
         return taken
 
-    def give_back(self, size: int) -> None:
-        """Memory of so many bytes that was taken is not in use any more."""
-        self.bytes -= size
-
     def release(self, number: int) -> None:
-        """Forget memory; what lies in it stays as long as it is in use.
+        """Forget memory; what lies in it stays, and counts, as long as it is in use.
 
         Raises:
             Broken: there is none of that number.
         """
-        if number not in self._mapped:
+        if self._mapped.pop(number, None) is None:
             raise Broken(f"there is no memory {number}")
-        self.bytes -= self._mapped.pop(number).nbytes
         self._arrays.clear()
 
     def bytes_in(self, part: SharedBuffer) -> Array:
@@ -104,10 +116,15 @@ class Memories:
         found = self._arrays.get(key)
         if found is None:
             found = self._checked(part, element_type, shape)
-            if len(self._arrays) >= self._limits.mappings:
+            if len(self._arrays) >= _KEPT:
                 self._arrays.clear()
             self._arrays[key] = found
         return found
+
+    def clear(self) -> None:
+        """Forget all of it."""
+        self._mapped.clear()
+        self._arrays.clear()
 
     def _checked(
         self, part: SharedBuffer, element_type: ElementType, shape: tuple[int, ...]
@@ -120,27 +137,12 @@ class Memories:
             )
         if part.offset % _ALIGNMENT:
             raise Broken(f"offset {part.offset} is no multiple of {_ALIGNMENT}")
-        elements: Array = self.bytes_in(part).view(dtype).reshape(shape)
+        try:
+            elements: Array = self.bytes_in(part).view(dtype).reshape(shape)
+        except ValueError as error:  # without elements, but too large in other axes
+            raise Broken(f"there is no tensor of shape {list(shape)}: {error}") from None
         return elements
 
-    def clear(self) -> None:
-        """Forget all of it."""
-        self._mapped.clear()
-        self._arrays.clear()
-        self.bytes = 0
-
-    def _check(self, size: int) -> None:
-        if not 0 < size <= self._limits.memory - self.bytes:
-            raise Exceeded(
-                f"{size} bytes are asked for, and {self._limits.memory - self.bytes} are left of "
-                f"the {self._limits.memory} that a client may have"
-            )
-        if len(self._mapped) >= self._limits.mappings:
-            raise Exceeded(f"a client may share {self._limits.mappings} pieces of memory")
-
-    def _add(self, mapping: mmap) -> SharedBuffer:
-        size = len(mapping)
-        self._count += 1
-        self._mapped[self._count] = np.frombuffer(mapping, np.uint8)
-        self.bytes += size
-        return SharedBuffer(self._count, size, 0, size)
+    def _gone(self, size: int) -> None:
+        self._accounts.memory.give_back(size)
+        self._accounts.mappings.give_back()

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from crosschip.hal import Program
+from crosschip.hdi.wire import memory
 from crosschip.hdi.wire.channel import Broken
-from crosschip.ir import Array, DeviceError, Model, TensorType
+from crosschip.ir import Array, DeviceError, ElementType, Model, TensorType
 from crosschip.ir.types import PYTHONS_TYPES
+
+logger = logging.getLogger("crosschip")
 
 _SMALL = 1 << 16
 """Outputs of at most so many bytes are copied to where they belong."""
 
 
 class Prepared:
-    """A program, closed when it is discarded and its last run has ended.
+    """A program, closed when it is discarded and nobody is at it any more.
 
     Args:
         program: the device's.
         model: what it was made from.
+        held: what the client has because of it; closed with it.
 
     Attributes:
         inputs: the types of what it reads.
@@ -32,33 +38,41 @@ class Prepared:
             those of open sizes, and for small ones: to bind an engine to a place costs more than
             a copy.
         rules: the sentences that outputs behind those are about.
-        memory: the bytes of the client's memory that it takes.
     """
 
-    memory = 0
-
-    def __init__(self, program: Program, model: Model) -> None:
+    def __init__(self, program: Program, model: Model, held: ExitStack) -> None:
         self.program = program
         self.inputs = [operand.type for operand in model.inputs.values()]
         self.outputs = [operand.type for operand in model.outputs.values()]
         self.rules = tuple(program.rules)
         self.rooms = [_bytes_of(type_) for type_ in self.outputs]
         self._accepted: object = None
+        self._held = held
         self._lock = threading.Lock()
         self._uses = 1
+        self._saved: memory.Sealed | None = None
+        self._saving = threading.Lock()
 
     def enter(self) -> None:
-        """A run begins."""
+        """Somebody begins to use it."""
         with self._lock:
             self._uses += 1
 
     def leave(self) -> None:
-        """A run has ended, or the program is discarded."""
+        """Somebody does not use it any more, or it is discarded."""
         with self._lock:
             self._uses -= 1
             last = not self._uses
         if last:
-            self.program.close()
+            self._close()
+
+    def save(self) -> memory.Sealed | None:
+        """What the program is saved as, the same each time; `None` if it cannot be saved."""
+        with self._saving:
+            if self._saved is None:
+                saved = self.program.save()
+                self._saved = None if saved is None else memory.Sealed.of(saved)
+            return self._saved
 
     def check_shapes(self, shapes: Sequence[tuple[int, ...] | None]) -> None:
         """Make sure that inputs are of the shapes that the model takes.
@@ -80,6 +94,21 @@ class Prepared:
             if shape is not None and not _fits(type_, shape, sizes):
                 raise Broken(f"input {index} is {type_}, not of shape {list(shape)}")
         self._accepted = list(shapes)
+
+    def check_value(self, index: int, value: Any) -> Any:
+        """An input that is no tensor of numbers, once it is known to be of its type.
+
+        Raises:
+            Broken: it is not.
+        """
+        type_ = self.inputs[index]
+        if type_.element_type is ElementType.OBJECT:
+            return value
+        if not (isinstance(value, np.ndarray) and value.dtype == object):
+            raise Broken(f"input {index} is no array of text")
+        if not _fits(type_, value.shape, {}):
+            raise Broken(f"input {index} is {type_}, not of shape {list(value.shape)}")
+        return value
 
     def run(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> list[Any]:
         """The outputs, and those of the rules.
@@ -104,6 +133,15 @@ class Prepared:
             if not value.flags.c_contiguous:
                 made[index] = np.ascontiguousarray(value)
         return made
+
+    def _close(self) -> None:
+        try:
+            self.program.close()
+        except Exception:  # foreign code: nobody waits for this any more
+            logger.exception("a program could not be closed")
+        if self._saved is not None:
+            self._saved.close()
+        self._held.close()
 
 
 def _bytes_of(type_: TensorType) -> int | None:

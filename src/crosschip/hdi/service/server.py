@@ -8,19 +8,25 @@ import logging
 import os
 import select
 import socket
+import stat
 import struct
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
+from weakref import WeakValueDictionary
+
+import msgspec
 
 from crosschip.hal import Device
-from crosschip.hdi.service.limits import Limits
+from crosschip.hdi.service.limits import Accounts, Exceeded, Limits
 from crosschip.hdi.service.measures import Measures, resident
 from crosschip.hdi.service.queue import Queue
 from crosschip.hdi.service.session import Job, Session
 from crosschip.hdi.wire import messages
+from crosschip.hdi.wire.board import size_of
 from crosschip.hdi.wire.channel import Broken, Channel
 from crosschip.ir import DeviceError
 
@@ -28,7 +34,10 @@ logger = logging.getLogger("crosschip")
 
 _CREDENTIALS = struct.Struct("iII")
 _LOOK_SECONDS = 0.2
+_END_SECONDS = 10.0
 _BACKLOG = 64
+_ANSWERS_BYTES = 1 << 22
+"""So many bytes of answers may wait for a client to read them, if the system lets them."""
 
 
 class Service:
@@ -64,22 +73,33 @@ class Service:
         self.limits = limits or Limits()
         self.queue: Queue[Job] = Queue(workers)
         self.measures = Measures()
+        # A device need not bear two that ask at once, and one alone is to blame if it dies of it.
+        self.asking = threading.Lock()
         self._linger = linger
         self._ending = threading.Event()
         self._sessions: dict[int, Session] = {}
+        self._accounts: WeakValueDictionary[int, Accounts] = WeakValueDictionary()
         self._lock = threading.Lock()
         self._left = monotonic()
         self._owned = _owned(path)
         self._listener = _listening(path)
+        self._description = self._described()
+        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC | os.EFD_SEMAPHORE)
         self._epoll = select.epoll()
+        self._epoll.register(self._bell, select.EPOLLIN)
         self._epoll.register(self._listener, select.EPOLLIN | select.EPOLLONESHOT)
+
+    @property
+    def threads(self) -> int:
+        """How many threads there are that run: when all that may are at it, one yet reads."""
+        return self.queue.workers + 1
 
     def serve(self) -> None:
         """Answer until `stop`, or until nobody has been there for long enough."""
         faulthandler.enable()
         threads = [
-            threading.Thread(target=self._work, name=f"worker-{index}", daemon=True)
-            for index in range(self.queue.workers + 1)
+            threading.Thread(target=self._work, args=(index,), name=f"worker-{index}", daemon=True)
+            for index in range(self.threads)
         ]
         for thread in threads:
             thread.start()
@@ -87,7 +107,7 @@ class Service:
             idle = monotonic() - self._left
             if self._linger is not None and not self._sessions and idle > self._linger:
                 break
-        self._end()
+        self._end(threads)
 
     def stop(self) -> None:
         """End, once what is under way has ended."""
@@ -104,21 +124,9 @@ class Service:
         """Do what takes long in a thread of its own."""
         threading.Thread(target=work, name="preparing", daemon=True).start()
 
-    def description(self, number: int, board: int) -> messages.Description:
+    def description(self, number: int) -> messages.Description:
         """What the device is, as an answer."""
-        device = self.device
-        return messages.Description(
-            number,
-            messages.PROTOCOL,
-            device.vendor,
-            device.kind,
-            device.version,
-            device.capabilities(),
-            tuple(type(device).probe()),
-            tuple(device.operators()),
-            {mode: dict(told) for mode, told in device.modes().items()},
-            board,
-        )
+        return msgspec.structs.replace(self._description, number=number)
 
     def figures(self) -> messages.Figures:
         """The service at this moment."""
@@ -142,34 +150,73 @@ class Service:
             resident(),
         )
 
-    def _work(self) -> None:
-        """The life of a thread."""
+    def _described(self) -> messages.Description:
+        device = self.device
+        return messages.Description(
+            0,
+            messages.PROTOCOL,
+            device.vendor,
+            device.kind,
+            device.version,
+            device.capabilities(),
+            tuple(type(device).probe()),
+            tuple(device.operators()),
+            {mode: dict(told) for mode, told in device.modes().items()},
+            size_of(self.threads),
+        )
+
+    def _work(self, place: int) -> None:
+        """The life of a thread, which notes what it runs at a place on the board."""
         while not self._ending.is_set():
             for number, _ in self._epoll.poll(maxevents=1):
-                if number == self._listener.fileno():
+                if number == self._bell:
+                    with suppress(BlockingIOError):  # others have heard it
+                        os.eventfd_read(self._bell)
+                elif number == self._listener.fileno():
                     self._accept()
                 else:
                     self._receive(number)
             while (job := self.queue.take()) is not None:
                 try:
-                    job.session.run(job)
+                    job.session.run(job, place)
                 finally:
                     self.queue.end()
+                if job.request.alone:  # what came meanwhile has found nobody to run it
+                    self._wake(self.queue.workers - 1)
+
+    def _wake(self, threads: int) -> None:
+        """Have so many threads look what there is to do."""
+        if threads:
+            os.eventfd_write(self._bell, threads)
 
     def _accept(self) -> None:
         try:
             end, _ = self._listener.accept()
-        except OSError:
+        except BlockingIOError:
             end = None
+        except OSError as error:  # there are no more descriptors: those who leave make room
+            logger.warning("%s: a client cannot be let in: %s", self.name, error)
+            time.sleep(_LOOK_SECONDS)
+            end = None
+        if end is not None:
+            self._let_in(end)
         self._epoll.modify(self._listener, select.EPOLLIN | select.EPOLLONESHOT)
-        if end is None:
-            return
+
+    def _let_in(self, end: socket.socket) -> None:
         process, user = _peer(end)
         if user != os.geteuid():
             end.close()
             return
+        accounts = self._accounts.setdefault(process, Accounts(self.limits))
+        try:
+            accounts.connections.take()
+        except Exceeded as error:
+            logger.warning("%s: client %s is turned away: %s", self.name, process, error)
+            end.close()
+            return
         end.setblocking(False)
-        session = Session(self, Channel(end), process)
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _ANSWERS_BYTES)
+        session = Session(self, Channel(end), process, accounts)
         with self._lock:
             self._sessions[end.fileno()] = session
         self._epoll.register(end, select.EPOLLIN | select.EPOLLONESHOT)
@@ -191,19 +238,31 @@ class Service:
             logger.warning("%s: client %s is cut off: %s", self.name, session.process, error)
             self._drop(number, session)
             return
+        except Exception:  # nothing that comes from one client is to end the thread
+            logger.exception("%s: client %s is cut off", self.name, session.process)
+            self._drop(number, session)
+            return
         self._epoll.modify(number, select.EPOLLIN | select.EPOLLONESHOT)
 
-    def _end(self) -> None:
+    def _end(self, threads: Sequence[threading.Thread]) -> None:
+        """Let all clients go, once the runs that are under way have ended."""
         self._ending.set()
         with suppress(OSError):
             self.path.unlink()
+        self._wake(2 * self.threads)
+        end = monotonic() + _END_SECONDS
+        for thread in threads:
+            thread.join(max(0.0, end - monotonic()))
         self._listener.close()
         with self._lock:
             sessions = list(self._sessions.values())
             self._sessions.clear()
         for session in sessions:
             session.end()
-        self.device.close()
+        if not any(thread.is_alive() for thread in threads):
+            self.device.close()
+        self._epoll.close()
+        os.close(self._bell)
         os.close(self._owned)
 
 
@@ -213,7 +272,11 @@ def _owned(path: Path) -> int:
     Raises:
         DeviceError: another one does.
     """
-    descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path.with_suffix(".lock"), flags, 0o600)
+    except OSError as error:
+        raise DeviceError(f"{path}: no socket can be made there: {error.strerror}") from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -223,16 +286,18 @@ def _owned(path: Path) -> int:
 
 
 def _listening(path: Path) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
     with suppress(OSError):
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            raise DeviceError(f"{path}: something is there that is no socket")
         path.unlink()
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
     before = os.umask(0o177)
     try:
         listener.bind(str(path))
         listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
-        raise DeviceError(f"{path}: no socket can be made there: {error.strerror}") from None
+        raise DeviceError(f"{path}: no socket can be made there: {error}") from None
     finally:
         os.umask(before)
     listener.setblocking(False)

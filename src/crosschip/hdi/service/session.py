@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -12,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from crosschip.hal import CompileError, Program
-from crosschip.hdi.service.limits import Exceeded
+from crosschip.hal import CompileError, Options, Program
+from crosschip.hdi.service.limits import Accounts, Exceeded
 from crosschip.hdi.service.memories import Memories
 from crosschip.hdi.service.programs import Prepared
 from crosschip.hdi.wire import memory, messages, values
 from crosschip.hdi.wire.board import Board, size_of
 from crosschip.hdi.wire.channel import Broken, Channel, close_all
 from crosschip.hdi.wire.messages import Answer, Request, Run, SharedBuffer, Tensor
-from crosschip.ir import Array, DeviceError, Error, Model, TensorType
+from crosschip.ir import Array, DeviceError, Error, Model
 from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.ops.definition.serialization import from_bytes
 
@@ -32,6 +33,9 @@ _DESCRIPTORS: Mapping[type[Request], tuple[int, ...]] = {
     messages.Prepare: (1, 2),
 }
 """How many descriptors come along with a request; none with others."""
+
+_MOST_THREADS, _MOST_IN_FLIGHT = 1024, 4096
+"""Options beyond these, which engines would try to keep, are nobody's wish."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,32 +66,25 @@ class Session:
         service: what it is a client of.
         channel: the connection.
         process: the client's process.
+        accounts: what that has, with all its connections.
     """
 
-    def __init__(self, service: Service, channel: Channel, process: int) -> None:
+    def __init__(
+        self, service: Service, channel: Channel, process: int, accounts: Accounts
+    ) -> None:
         self.service = service
         self.channel = channel
         self.process = process
+        self.accounts = accounts
         self.name = ""
-        self.memories = Memories(service.limits)
+        self.memories = Memories(accounts)
         self.programs: dict[int, Prepared] = {}
-        self.waiting = 0
         self.runs = 0
+        self.ended = False
         self._count = 0
-        self._apart_now = 0
+        self._lock = threading.Lock()
         self._sending = threading.Lock()
         self._board: Board | None = None
-        self.ended = False
-        self._handlers: dict[type[Request], Callable[[Any], None]] = {
-            messages.Allocate: self._allocate,
-            messages.Release: self._release,
-            messages.Save: self._take_save,
-            messages.Discard: self._discard,
-            messages.Settings: self._settings,
-            messages.Ping: lambda request: self.answer(messages.Pong(request.number)),
-            messages.Watch: self._watch,
-            messages.Stop: self._stop,
-        }
 
     def receive(self) -> Job | None:
         """Take the next message; the run that it asks for, if that is what it does.
@@ -98,49 +95,66 @@ class Session:
         """
         view, descriptors = self.channel.receive()
         try:
-            request = messages.decode_request(view)
+            request = _decoded(view)
             if len(descriptors) not in _DESCRIPTORS.get(type(request), (0,)):
                 raise Broken(f"{type(request).__name__} came with {len(descriptors)} descriptors")
+            if self._board is None and not isinstance(request, messages.Hello):
+                raise Broken("the first message must be Hello")
             if isinstance(request, Run):
                 return self._taken(request)
-            if isinstance(request, messages.Hello):
-                self._hello(request)
-            elif isinstance(request, messages.Query):
+            if isinstance(request, messages.Query):
                 self._guarded(request, lambda: self._take_query(request, descriptors))
             elif isinstance(request, messages.Prepare):
                 self._guarded(request, lambda: self._take_prepare(request, descriptors))
             else:
-                self._guarded(request, lambda: self._handlers[type(request)](request))
+                self._guarded(request, lambda: _HANDLERS[type(request)](self, request))
             return None
-        except msgspec.MsgspecError as error:
-            raise Broken(f"a message is not laid out as one: {error}") from None
         finally:
             close_all(descriptors)
 
-    def run(self, job: Job) -> None:
-        """Run a program, and answer."""
-        number = job.request.number
-        assert self._board is not None, "nothing is taken on before a greeting"
-        place = self._board.enter(number)
-        fresh: list[int] = []
+    def run(self, job: Job, place: int) -> None:
+        """Run a program, and answer.
+
+        Args:
+            job: the run.
+            place: of the thread, on the board.
+        """
         try:
-            made = job.prepared.run(job.inputs, job.places)
-            outputs = tuple(self._outputs(job, made, fresh))
-        except Exception as error:  # foreign code: whatever it raises is its failure
-            self._fail(number, error)
-            self.service.measures.add(job.taken, failed=True)
-        else:
-            self.answer(messages.Ran(number, outputs), fresh)
-            self.service.measures.add(job.taken, failed=False)
+            if not self.ended:
+                self._run(job, place)
         finally:
-            close_all(fresh)
-            self._board.leave(place)
-            self.waiting -= 1
-            self.runs += 1
+            self.accounts.waiting.give_back()
             job.prepared.leave()
 
+    def _run(self, job: Job, place: int) -> None:
+        board = self._board
+        assert board is not None, "nothing is taken on before a greeting"
+        board.enter(place, job.request.number)
+        fresh: list[int] = []
+        copied = 0
+        failed = True
+        try:
+            made = job.prepared.run(job.inputs, job.places)
+            outputs = []
+            for output, copy in self._outputs(job, made, fresh):
+                outputs.append(output)
+                copied += copy
+            self.answer(messages.Ran(job.request.number, tuple(outputs)), fresh)
+            failed = False
+        except Exception as error:  # foreign code: whatever it raises is its failure
+            self._fail(job.request.number, error)
+        finally:
+            close_all(fresh)
+            board.leave(place)
+            self.runs += 1
+            self.service.measures.add(job.taken, failed=failed, copied=copied)
+
     def answer(self, answer: Answer, descriptors: Sequence[int] = ()) -> None:
-        """Send an answer; a client that does not read its answers is cut off."""
+        """Send an answer; a client that does not read its answers is cut off.
+
+        Raises:
+            DeviceError: it is larger than a message may be.
+        """
         try:
             with self._sending:
                 self.channel.send(messages.encode(answer), descriptors)
@@ -149,15 +163,18 @@ class Session:
 
     def end(self) -> None:
         """Release all that the client held; runs that are under way end first."""
-        if self.ended:
-            return
-        self.ended = True
+        with self._lock:
+            if self.ended:
+                return
+            self.ended = True
+            programs = list(self.programs.values())
+            self.programs.clear()
         with self._sending:
             self.channel.close()
-        for prepared in list(self.programs.values()):
+        for prepared in programs:
             prepared.leave()
-        self.programs.clear()
         self.memories.clear()
+        self.accounts.connections.give_back()
 
     def figures(self) -> messages.ClientStatus:
         """The client at this moment."""
@@ -165,18 +182,13 @@ class Session:
             self.name,
             self.process,
             len(self.programs),
-            self.memories.bytes,
+            self.accounts.memory.taken,
             self.runs,
-            self.waiting,
+            self.accounts.waiting.taken,
         )
-
-    def _check_greeted(self) -> None:
-        if self._board is None:
-            raise Broken("the first message must be Hello")
 
     def _guarded(self, request: Request, handle: Callable[[], None]) -> None:
         """Do what is asked for; an error that is no breach of the messages is the answer."""
-        self._check_greeted()
         try:
             handle()
         except Broken:
@@ -186,8 +198,10 @@ class Session:
 
     def _fail(self, number: int, error: Exception) -> None:
         own = isinstance(error, Error)
-        told = str(error).strip()[:_LONGEST_MESSAGE]
+        told = str(error).strip()[:_LONGEST_MESSAGE].encode(errors="replace").decode()
         operations = tuple(error.operations) if isinstance(error, CompileError) else ()
+        if sum(len(name.encode()) for name in operations) > _LONGEST_MESSAGE:
+            operations = ()  # too many to name, so they are looked for
         kind = type(error).__name__
         if own and not isinstance(error, CompileError):
             kind = DeviceError.__name__
@@ -206,11 +220,11 @@ class Session:
             )
             return
         self.name = request.client[:_LONGEST_NAME]
-        size = size_of(self.service.queue.workers)
+        size = size_of(self.service.threads)
         descriptor = memory.allocate(size)
         try:
             self._board = Board(memory.mapped(descriptor, writable=True))
-            self.answer(self.service.description(request.number, size), [descriptor])
+            self.answer(self.service.description(request.number), [descriptor])
         finally:
             os.close(descriptor)
 
@@ -226,16 +240,15 @@ class Session:
         self.answer(messages.Done(request.number))
 
     def _discard(self, request: messages.Discard) -> None:
-        prepared = self.programs.pop(request.program, None)
+        with self._lock:
+            prepared = self.programs.pop(request.program, None)
         if prepared is None:
             raise Broken(f"there is no program {request.program}")
-        self.memories.give_back(prepared.memory)
         prepared.leave()
         self.answer(messages.Done(request.number))
 
-    def _settings(self, request: messages.Settings) -> None:
-        told = self.service.device.engine_settings(request.options)
-        self.answer(messages.EngineSettings(request.number, dict(told)))
+    def _ping(self, request: messages.Ping) -> None:
+        self.answer(messages.Pong(request.number))
 
     def _watch(self, request: messages.Watch) -> None:
         self.answer(messages.Status(request.number, self.service.figures()))
@@ -244,26 +257,44 @@ class Session:
         self.answer(messages.Done(request.number))
         self.service.stop()
 
+    def _take_settings(self, request: messages.Settings) -> None:
+        _check_options(request.options)
+        self._apart(request, ExitStack(), lambda: self._settings(request))
+
     def _take_query(self, request: messages.Query, descriptors: Sequence[int]) -> None:
-        content = self.memories.take(descriptors[0])
-        self._apart(request, lambda: self._query(request, content))
+        _check_options(request.options)
+        with ExitStack() as taking:
+            (content,) = self.memories.take(descriptors, taking)
+            held = taking.pop_all()
+        self._apart(request, held, lambda: self._query(request, content, held))
 
     def _take_prepare(self, request: messages.Prepare, descriptors: Sequence[int]) -> None:
-        if len(self.programs) >= self.service.limits.programs:
-            raise Exceeded(f"a client may have {self.service.limits.programs} programs")
-        content, *saved = [self.memories.take(descriptor) for descriptor in descriptors]
-        self._apart(request, lambda: self._prepare(request, content, *saved))
+        _check_options(request.options)
+        with ExitStack() as taking:
+            self.accounts.programs.take()
+            taking.callback(self.accounts.programs.give_back)
+            contents = self.memories.take(descriptors, taking)
+            held = taking.pop_all()
+        self._apart(request, held, lambda: self._prepare(request, contents, held))
 
     def _take_save(self, request: messages.Save) -> None:
         prepared = self._program(request.program)
-        self._apart(request, lambda: self._save(request, prepared))
+        with ExitStack() as taking:
+            prepared.enter()
+            taking.callback(prepared.leave)
+            held = taking.pop_all()
+        self._apart(request, held, lambda: self._save(request, prepared, held))
 
-    def _apart(self, request: Request, work: Callable[[], None]) -> None:
-        """Do what takes long in a thread of its own."""
-        if self._apart_now >= self.service.limits.preparing:
-            raise Exceeded(f"a client may have {self._apart_now} models prepared at once")
-        self._apart_now += 1
-        self.service.apart(lambda: self._ended(request, work))
+    def _apart(self, request: Request, held: ExitStack, work: Callable[[], None]) -> None:
+        """Do what takes long in a thread of its own, and close what is held if there is none."""
+        with held:
+            self.accounts.preparing.take()
+            try:
+                self.service.apart(lambda: self._ended(request, work))
+            except BaseException:
+                self.accounts.preparing.give_back()
+                raise
+            held.pop_all()
 
     def _ended(self, request: Request, work: Callable[[], None]) -> None:
         try:
@@ -271,59 +302,59 @@ class Session:
         except Broken:
             self.channel.cut_off()
         finally:
-            self._apart_now -= 1
+            self.accounts.preparing.give_back()
 
-    def _query(self, request: messages.Query, content: Array) -> None:
-        try:
+    def _settings(self, request: messages.Settings) -> None:
+        told = self.service.device.engine_settings(request.options)
+        self.answer(messages.EngineSettings(request.number, dict(told)))
+
+    def _query(self, request: messages.Query, content: Array, held: ExitStack) -> None:
+        with held, self.service.asking:
             offer = self.service.device.query(_model(content), request.options)
-        finally:
-            self.memories.give_back(content.nbytes)
         written = messages.encode_offer(offer)
-        self._answer_with(written, messages.Answers(request.number, len(written)))
+        with memory.Sealed.of(written) as sealed:
+            self.answer(messages.Answers(request.number, len(written)), [sealed.descriptor])
 
     def _prepare(
-        self, request: messages.Prepare, content: Array, saved: Array | None = None
+        self, request: messages.Prepare, contents: Sequence[Array], held: ExitStack
     ) -> None:
-        used = content.nbytes + (0 if saved is None else saved.nbytes)
-        try:
-            prepared = self._made(request, content, saved)
-        except BaseException:
-            self.memories.give_back(used)
-            raise
-        prepared.memory = used
-        with self._sending:
-            if not self.ended:
+        with held:
+            prepared = self._made(request, held, *contents)
+        with self._lock:
+            late = self.ended
+            if not late:
                 self._count += 1
                 number = self._count
                 self.programs[number] = prepared
-        if self.ended:
+        if late:
             prepared.leave()
         else:
             self.answer(messages.Prepared(request.number, number))
 
-    def _made(self, request: messages.Prepare, content: Array, saved: Array | None) -> Prepared:
+    def _made(
+        self,
+        request: messages.Prepare,
+        held: ExitStack,
+        content: Array,
+        saved: Array | None = None,
+    ) -> Prepared:
         model, device = _model(content), self.service.device
-        if saved is None:
-            program = device.compile(model, request.options)
-        else:
-            program = device.load(saved.tobytes(), model, request.options)
+        with self.service.asking:
+            if saved is None:
+                program = device.compile(model, request.options)
+            else:
+                program = device.load(saved.tobytes(), model, request.options)
         if not isinstance(program, Program):
             raise DeviceError(f"returned an object of type {type(program).__name__}, not a Program")
-        return Prepared(program, model)
+        return Prepared(program, model, held.pop_all())
 
-    def _save(self, request: messages.Save, prepared: Prepared) -> None:
-        saved = prepared.program.save()
-        if saved is None:
-            self.answer(messages.Saved(request.number, None))
-            return
-        self._answer_with(saved, messages.Saved(request.number, len(saved)))
-
-    def _answer_with(self, content: bytes, answer: Answer) -> None:
-        sealed = memory.Sealed.of(content)
-        try:
-            self.answer(answer, [sealed.descriptor])
-        finally:
-            sealed.close()
+    def _save(self, request: messages.Save, prepared: Prepared, held: ExitStack) -> None:
+        with held:
+            saved = prepared.save()
+            if saved is None:
+                self.answer(messages.Saved(request.number, None))
+            else:
+                self.answer(messages.Saved(request.number, saved.size), [saved.descriptor])
 
     def _program(self, number: int) -> Prepared:
         prepared = self.programs.get(number)
@@ -333,41 +364,51 @@ class Session:
 
     def _taken(self, request: Run) -> Job | None:
         """A run that is taken on, once all that it names has been found."""
-        self._check_greeted()
-        if self.waiting >= self.service.limits.waiting:
-            self._fail(request.number, Exceeded(f"{self.waiting} runs of this client wait already"))
-            return None
         prepared = self._program(request.program)
         prepared.check_shapes([tensor.shape for tensor in request.inputs])
         if len(request.outputs) != len(prepared.outputs):
             raise Broken(f"{len(request.outputs)} places came for {len(prepared.outputs)} outputs")
         inputs = [
-            self._value(type_, tensor)
-            for type_, tensor in zip(prepared.inputs, request.inputs, strict=True)
+            self._value(prepared, index, tensor) for index, tensor in enumerate(request.inputs)
         ]
         places = [
             self._place(prepared, index, buffer) for index, buffer in enumerate(request.outputs)
         ]
+        try:
+            self.accounts.waiting.take()
+        except Exceeded as error:
+            self._fail(request.number, error)
+            return None
         prepared.enter()
-        self.waiting += 1
         return Job(self, request, prepared, inputs, places, monotonic())
 
-    def _value(self, type_: TensorType, tensor: Tensor) -> Any:
-        if tensor.shape is None:
-            return values.from_bytes(self.memories.bytes_in(tensor.data).tobytes())
-        return self.memories.array(tensor.data, type_.element_type, tensor.shape)
+    def _value(self, prepared: Prepared, index: int, tensor: Tensor) -> Any:
+        if tensor.shape is not None:
+            element_type = prepared.inputs[index].element_type
+            return self.memories.array(tensor.data, element_type, tensor.shape)
+        written = self.memories.bytes_in(tensor.data).tobytes()
+        try:
+            value = values.from_bytes(written)
+        except DeviceError as error:
+            raise Broken(f"input {index}: {error}") from None
+        return prepared.check_value(index, value)
 
     def _place(self, prepared: Prepared, index: int, buffer: SharedBuffer | None) -> Array | None:
         """Memory that an output is to be written to; `None` if it is copied there in the end."""
+        if buffer is None:
+            return None
+        self.memories.bytes_in(buffer)
         size = prepared.rooms[index]
-        if size is None or buffer is None or size > buffer.dataSize:
+        if size is None or size > buffer.dataSize:
             return None
         type_ = prepared.outputs[index]
         part = SharedBuffer(buffer.fd, buffer.bufferSize, buffer.offset, size)
         return self.memories.array(part, type_.element_type, type_.static_shape or ())
 
-    def _outputs(self, job: Job, made: Sequence[Any], fresh: list[int]) -> Iterator[Tensor]:
-        """Where the outputs are, once they are where the client reads them.
+    def _outputs(
+        self, job: Job, made: Sequence[Any], fresh: list[int]
+    ) -> Iterator[tuple[Tensor, bool]]:
+        """Where the outputs are, once they are where the client reads them; and if by a copy.
 
         Args:
             job: the run.
@@ -381,11 +422,12 @@ class Session:
                 value, shape = np.frombuffer(written, np.uint8), None
             else:
                 shape = value.shape
-            if place is not None and value is place and room is not None:
+            in_place = place is not None and value is place
+            if in_place and room is not None:
                 data = SharedBuffer(room.fd, room.bufferSize, room.offset, value.nbytes)
             else:
                 data = self._filled(value, room, fresh)
-            yield Tensor(shape, data)
+            yield Tensor(shape, data), not in_place
         for rule, kept in zip(job.prepared.rules, made[len(job.prepared.outputs) :], strict=True):
             if not np.all(kept):
                 raise DeviceError(rule)
@@ -398,7 +440,6 @@ class Session:
         part = SharedBuffer(room.fd, room.bufferSize, room.offset, value.nbytes)
         target = self.memories.bytes_in(part)
         target[:] = value.reshape(-1).view(np.uint8)
-        self.service.measures.copied += 1
         return part
 
 
@@ -407,3 +448,36 @@ _LONGEST_MESSAGE, _LONGEST_NAME = 8000, 100
 
 def _model(content: Array) -> Model:
     return from_bytes(content.data, "the model")
+
+
+def _decoded(view: memoryview) -> Request:
+    try:
+        request: Request = messages.decode_request(view)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise Broken(f"a message is not laid out as one: {error}") from None
+    return request
+
+
+def _check_options(options: Options) -> None:
+    """Make sure that nobody asks an engine for what it cannot but fail of.
+
+    Raises:
+        Broken: somebody does.
+    """
+    if options.threads is not None and not 0 < options.threads <= _MOST_THREADS:
+        raise Broken(f"{options.threads} threads are asked for")
+    if not 0 < options.in_flight <= _MOST_IN_FLIGHT:
+        raise Broken(f"{options.in_flight} runs at once are asked for")
+
+
+_HANDLERS: Mapping[type[Request], Callable[[Session, Any], None]] = {
+    messages.Hello: Session._hello,
+    messages.Allocate: Session._allocate,
+    messages.Release: Session._release,
+    messages.Save: Session._take_save,
+    messages.Discard: Session._discard,
+    messages.Settings: Session._take_settings,
+    messages.Ping: Session._ping,
+    messages.Watch: Session._watch,
+    messages.Stop: Session._stop,
+}

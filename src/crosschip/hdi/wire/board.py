@@ -6,41 +6,34 @@ were under way, and no others that only waited.
 
 from __future__ import annotations
 
-from mmap import mmap
-
 import numpy as np
 
 NUMBERS = np.dtype(np.uint64)
 
 
-def size_of(workers: int) -> int:
-    """The bytes of the board of a service that works on so many things at once."""
-    return workers * NUMBERS.itemsize
+def size_of(places: int) -> int:
+    """The bytes of a board with so many places."""
+    return places * NUMBERS.itemsize
 
 
 class Board:
-    """The numbers of a client's requests that are under way; 0 where there is none.
+    """The numbers of a client's runs that are under way, each in the place of the thread at it.
 
     Args:
         memory: of the size that `size_of` says, at least.
     """
 
-    def __init__(self, memory: mmap) -> None:
+    def __init__(self, memory: memoryview) -> None:
         self._numbers = np.frombuffer(memory, NUMBERS, len(memory) // NUMBERS.itemsize)
 
-    def enter(self, number: int) -> int:
-        """Note a request; the place where it stands, and -1 if there is none."""
-        for place, other in enumerate(self._numbers):
-            if not other:
-                self._numbers[place] = number
-                return place
-        return -1
+    def enter(self, place: int, number: int) -> None:
+        """A run begins."""
+        self._numbers[place] = number
 
     def leave(self, place: int) -> None:
-        """The request at a place has ended."""
-        if place >= 0:
-            self._numbers[place] = 0
+        """The run at a place has ended."""
+        self._numbers[place] = 0
 
     def running(self) -> frozenset[int]:
-        """The requests that are noted."""
+        """The runs that are noted."""
         return frozenset(int(number) for number in self._numbers if number)

@@ -13,10 +13,11 @@ from crosschip.ir import DeviceError
 LIMIT = 1 << 16
 """The most bytes of a message; what is larger goes into shared memory."""
 
-DESCRIPTORS = 32
-"""The most descriptors that come along with a message."""
+DESCRIPTORS = 253
+"""The most descriptors that come along with a message: as many as Linux lets through."""
 
 _CUT_OFF = int(socket.MSG_TRUNC | socket.MSG_CTRUNC)
+_FLAGS = int(socket.MSG_CMSG_CLOEXEC)
 _SPACE = socket.CMSG_SPACE(DESCRIPTORS * array.array("i").itemsize)
 
 
@@ -47,6 +48,11 @@ class Channel:
                 f"a message has {len(message)} bytes, and may have {LIMIT}: too many inputs or "
                 "outputs, or too long names"
             )
+        if len(descriptors) > DESCRIPTORS:
+            raise DeviceError(
+                f"{len(descriptors)} pieces of memory are sent at once, and {DESCRIPTORS} may be: "
+                "too many outputs whose sizes were not known"
+            )
         if descriptors:
             socket.send_fds(self.end, [message], list(descriptors))
         else:
@@ -60,7 +66,7 @@ class Channel:
             Broken: it is too large, or too many descriptors came along.
             OSError: the connection failed, or nothing came in the time that the socket allows.
         """
-        size, came, flags, _ = self.end.recvmsg_into([self._view], _SPACE)
+        size, came, flags, _ = self.end.recvmsg_into([self._view], _SPACE, _FLAGS)
         descriptors = _descriptors(came) if came else []
         if flags & _CUT_OFF:
             close_all(descriptors)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import mmap
 import os
 import stat
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from weakref import finalize
 
 from crosschip.hdi.wire.channel import close_all
 from crosschip.ir import DeviceError
@@ -95,7 +97,7 @@ class Sealed(Closing):
     def read(self) -> bytes:
         """A copy of the bytes that count."""
         with mapped(self.descriptor, writable=False) as mapping:
-            return mapping[: self.size]
+            return bytes(mapping[: self.size])
 
     def close(self) -> None:
         """Forget the memory; those who have mapped it keep it."""
@@ -114,8 +116,10 @@ def read(descriptors: Sequence[int], size: int) -> bytes:
         return sealed.read()
 
 
-def mapped(descriptor: int, *, writable: bool, most: int | None = None) -> mmap.mmap:
+def mapped(descriptor: int, *, writable: bool, most: int | None = None) -> memoryview:
     """Shared memory that somebody else may have made, once it is safe to use.
+
+    It is there as long as anything is in it, and holds no descriptor meanwhile.
 
     Args:
         descriptor: of it; stays the caller's to close.
@@ -139,11 +143,32 @@ def mapped(descriptor: int, *, writable: bool, most: int | None = None) -> mmap.
         )
     if not state.st_size or (most is not None and state.st_size > most):
         raise DeviceError(f"shared memory has {state.st_size} bytes, and at most {most} are left")
-    access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
-    try:
-        return mmap.mmap(descriptor, state.st_size, access=access)
-    except (OSError, ValueError) as error:
-        raise DeviceError(f"shared memory cannot be mapped: {error}") from None
+    return _mapping(descriptor, state.st_size, writable=writable)
+
+
+def _mapping(descriptor: int, size: int, *, writable: bool) -> memoryview:
+    """What lies in memory. Python's own mapping would hold a descriptor as long as it is there."""
+    # Linux before 6.7 maps what is sealed against writing only as if it were nobody else's.
+    access, flags = mmap.PROT_READ, mmap.MAP_PRIVATE
+    if writable:
+        access, flags = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED
+    address = _map(None, size, access, flags, descriptor, 0)
+    if address in (None, _FAILED):
+        raise DeviceError(f"shared memory cannot be mapped: {os.strerror(ctypes.get_errno())}")
+    elements = (ctypes.c_uint8 * size).from_address(address)
+    finalize(elements, _unmap, address, size).atexit = False
+    view = memoryview(elements).cast("B")
+    return view if writable else view.toreadonly()
+
+
+_C = ctypes.CDLL(None, use_errno=True)
+_map, _unmap = _C.mmap, _C.munmap
+_map.restype = ctypes.c_void_p
+_map.argtypes = (
+    ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long
+)  # fmt: skip
+_unmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+_FAILED = ctypes.c_void_p(-1).value
 
 
 @lru_cache(maxsize=1024)

@@ -7,13 +7,21 @@ of the driver contract, version 1. What is large lies in memory that both share 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import msgspec
 
 from crosschip.hal import Capabilities, Instance, Kind, Offer, Options, Performance
+from crosschip.ir.types import MAX_RANK
 
 PROTOCOL = 1
 """The version of the messages."""
+
+Unsigned = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""Sizes and numbers of things: as large as a signed integer of 64 bits may be."""
+
+Shape = Annotated[tuple[Unsigned, ...], msgspec.Meta(max_length=MAX_RANK)]
+Priority = Annotated[int, msgspec.Meta(ge=0, le=3)]
 
 
 class SharedBuffer(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
@@ -26,10 +34,10 @@ class SharedBuffer(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_
         dataSize: how many bytes it has.
     """
 
-    fd: int
-    bufferSize: int
-    offset: int
-    dataSize: int
+    fd: Unsigned
+    bufferSize: Unsigned
+    offset: Unsigned
+    dataSize: Unsigned
 
 
 class Tensor(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
@@ -40,7 +48,7 @@ class Tensor(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields
         data: where they are.
     """
 
-    shape: tuple[int, ...] | None
+    shape: Shape | None
     data: SharedBuffer
 
 
@@ -51,7 +59,7 @@ class Request(msgspec.Struct, array_like=True, frozen=True, tag=True, forbid_unk
         number: what the answer is known by.
     """
 
-    number: int
+    number: Unsigned
 
 
 class Hello(Request, frozen=True):
@@ -69,13 +77,13 @@ class Hello(Request, frozen=True):
 class Allocate(Request, frozen=True):
     """Memory to read and write, of which a descriptor comes with the answer, a `SharedBuffer`."""
 
-    size: int
+    size: Unsigned
 
 
 class Release(Request, frozen=True):
     """Memory is not used any more. Answered by `Done`."""
 
-    fd: int
+    fd: Unsigned
 
 
 class Query(Request, frozen=True):
@@ -104,13 +112,13 @@ class Prepare(Request, frozen=True):
 class Save(Request, frozen=True):
     """The bytes from which a program is loaded. Answered by `Saved`, a descriptor beside it."""
 
-    program: int
+    program: Unsigned
 
 
 class Discard(Request, frozen=True):
-    """A program is not used any more. Answered by `Done` once its runs have ended."""
+    """A program is not used any more; it is there until its runs have ended. Answered by `Done`."""
 
-    program: int
+    program: Unsigned
 
 
 class Run(Request, frozen=True):
@@ -125,10 +133,10 @@ class Run(Request, frozen=True):
         alone: whether nothing else is to run meanwhile, so that a fault is this run's.
     """
 
-    program: int
+    program: Unsigned
     inputs: tuple[Tensor, ...]
     outputs: tuple[SharedBuffer | None, ...]
-    priority: int = 0
+    priority: Priority = 0
     alone: bool = False
 
 

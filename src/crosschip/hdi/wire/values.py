@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -14,8 +14,15 @@ _ARRAY, _TEXTS = 1, 2
 
 
 def to_bytes(value: Any) -> bytes:
-    """A value that crosses: an array of numbers or text, a list, a dictionary, a number, `None`."""
-    return _ENCODER.encode(value)
+    """A value that crosses: an array of numbers or text, a list, a dictionary, a number, `None`.
+
+    Raises:
+        DeviceError: it is something else, or nested too deeply.
+    """
+    try:
+        return _ENCODER.encode(value)
+    except (msgspec.MsgspecError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
+        raise DeviceError(f"a value cannot go to another process: {error}") from None
 
 
 def from_bytes(written: bytes | memoryview) -> Any:
@@ -26,7 +33,7 @@ def from_bytes(written: bytes | memoryview) -> Any:
     """
     try:
         return _DECODER.decode(written)
-    except (msgspec.MsgspecError, ValueError, TypeError, LookupError) as error:
+    except _NO_VALUE as error:
         raise DeviceError(f"a value is not laid out as one: {error}") from None
 
 
@@ -40,7 +47,7 @@ def _encode(value: Any) -> Any:
         return msgspec.msgpack.Ext(_ARRAY, _ENCODER.encode([about, elements]))
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(f"no value of type {type(value).__name__} goes to another process")
+    raise TypeError(f"it is of type {type(value).__name__}")
 
 
 def _decode(code: int, data: memoryview) -> Any:
@@ -55,7 +62,11 @@ def _decode(code: int, data: memoryview) -> Any:
     return np.frombuffer(bytearray(elements), ElementType(element_type).dtype).reshape(shape)
 
 
+_NO_VALUE = (
+    msgspec.MsgspecError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError
+)  # fmt: skip
+_Shape = tuple[Annotated[int, msgspec.Meta(ge=0)], ...]
 _ENCODER = msgspec.msgpack.Encoder(enc_hook=_encode)
 _DECODER = msgspec.msgpack.Decoder(ext_hook=_decode)
-_TEXTS_DECODER = msgspec.msgpack.Decoder(tuple[tuple[int, ...], list[str]])
-_ARRAY_DECODER = msgspec.msgpack.Decoder(tuple[tuple[str, tuple[int, ...]], bytes])
+_TEXTS_DECODER = msgspec.msgpack.Decoder(tuple[_Shape, list[str]])
+_ARRAY_DECODER = msgspec.msgpack.Decoder(tuple[tuple[str, _Shape], bytes])

@@ -15,7 +15,7 @@ from crosschip.ir import Array, ControlFlow, Extension, Model, Operand, Operatio
 from crosschip.ir.bodies import every_operation
 from crosschip.runtime.cache.entry import FORMAT_VERSION
 from crosschip.runtime.cache.hashing import block_digests
-from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.guard.devices import GuardedDevice
 
 
 class Fingerprints:

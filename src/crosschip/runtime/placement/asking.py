@@ -15,7 +15,7 @@ from crosschip.ir.budget import spend
 from crosschip.ir.types import ALL_TYPES
 from crosschip.ops import Operator
 from crosschip.ops.standard.conversion import Assign
-from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.sampling import Sampling
 from crosschip.runtime.shapes.policy import is_fixed_for
 

@@ -18,7 +18,8 @@ import numpy as np
 from crosschip.hal import Buffer, HostBuffer, Profiler, Program
 from crosschip.ir import Array, ControlFlow, DeviceError, Operand
 from crosschip.runtime.control import ControlProgram, Execute, program_for
-from crosschip.runtime.guard import GuardedProgram, call
+from crosschip.runtime.guard.calls import call
+from crosschip.runtime.guard.programs import GuardedProgram
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.profiling.profile import Profile

@@ -16,7 +16,7 @@ from crosschip.hal import Options
 from crosschip.ir import DeviceError, Error, ModelError, UnsupportedError
 from crosschip.ops.definition.serialization import many_from_bytes, many_to_bytes
 from crosschip.runtime.cache.container import Container, assemble
-from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.plain import from_plain, to_plain

@@ -15,7 +15,7 @@ from crosschip.runtime.cache.container import Container
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.saving.form import Header, Identity, check_fit, read_header
 from crosschip.runtime.saving.loading import load_file
 

@@ -22,7 +22,7 @@ from crosschip.runtime.cache.secret import secret
 from crosschip.runtime.cache.store import check_token
 from crosschip.runtime.compiled import CompiledModel, CompileReport
 from crosschip.runtime.discovery import open_device
-from crosschip.runtime.guard import GuardedDevice
+from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.saving.form import (

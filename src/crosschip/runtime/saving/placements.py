@@ -9,7 +9,8 @@ from crosschip.hal import YES, Support
 from crosschip.ir import Model, Operand, Operation
 from crosschip.ir.bodies import every_constant
 from crosschip.runtime.control import RUNTIME, ControlProgram
-from crosschip.runtime.guard import GuardedDevice, GuardedProgram
+from crosschip.runtime.guard.devices import GuardedDevice
+from crosschip.runtime.guard.programs import GuardedProgram
 from crosschip.runtime.measuring import Choice
 from crosschip.runtime.placement.asking import Answers, model_of_parts
 from crosschip.runtime.placement.choosing import Assignment

@@ -14,7 +14,8 @@ from crosschip.ir import Array, Dim, Model
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan
-from crosschip.runtime.guard import bytes_of, call, shapes_of
+from crosschip.runtime.guard.calls import call
+from crosschip.runtime.guard.programs import bytes_of, shapes_of
 from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.shapes.fixing import Fixed, fixed
 from crosschip.runtime.shapes.padding import Padding, Shapes

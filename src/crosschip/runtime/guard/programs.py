@@ -1,243 +1,39 @@
-"""The one guard around foreign code: every call into a device or its programs goes through here.
-
-Whatever a device raises becomes a `DeviceError` that begins with the device's name, and whatever it
-returns is checked before anybody relies on it. Three pass: `KeyboardInterrupt`, since it is the
-user's, `ModelFileError`, since weights that cannot be read any more are no device's failure, and
-`Abandoned`, which only programs of the runtime's own raise.
-"""
+"""Programs as the runtime uses them."""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 
 from crosschip.hal import (
     Buffer,
-    Capabilities,
-    CompileError,
     Device,
-    DeviceLost,
     Event,
-    Kind,
-    Offer,
-    Options,
-    Performance,
     Program,
-    Rule,
     Submission,
-    Support,
 )
 from crosschip.ir import (
     Array,
     DeviceError,
     Dim,
     ElementType,
-    Error,
     Model,
-    ModelFileError,
-    Operation,
     TensorType,
 )
-from crosschip.ir.closing import Closing
 from crosschip.ir.dimension import name_of
 from crosschip.ir.types import OBJECTS, PYTHONS_TYPES
 from crosschip.runtime.copies import Copied, Copies
-from crosschip.runtime.programs import Abandoned, SegmentProgram
+from crosschip.runtime.guard.calls import call, failure, kind_of
+from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.shapes.policy import Way
 from crosschip.runtime.statistics import SegmentStatistics
 
-T = TypeVar("T")
-
 logger = logging.getLogger("crosschip")
-
-
-def first_line(error: BaseException) -> str:
-    """The text of an exception of foreign code, short enough for a message of ours."""
-    try:
-        lines = str(error).strip().splitlines()
-    except Exception:  # even telling what went wrong is foreign code
-        lines = []
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-
-
-def failure(name: str, doing: str, error: BaseException) -> DeviceError:
-    """The error to raise for what foreign code raised.
-
-    Args:
-        name: the device's.
-        doing: what it was asked for, as in `running`.
-        error: what it raised.
-    """
-    own = isinstance(error, Error)
-    told = first_line(error).removeprefix(f"{type(error).__name__}: ") if own else first_line(error)
-    if not own:
-        told = f"failed while {doing}: {told}"
-    if isinstance(error, CompileError):
-        named = CompileError(_signed(name, told))
-        named.operations = error.operations
-        return named
-    if isinstance(error, DeviceLost):
-        return DeviceLost(_signed(name, told), error.seconds, name)
-    return DeviceError(_signed(name, told))
-
-
-def _signed(name: str, told: str) -> str:
-    return told if told.startswith((f"{name} ", f"{name}:")) else f"{name}: {told}"
-
-
-def call(name: str, doing: str, function: Callable[..., T], *arguments: Any) -> T:
-    """The result of a device's function.
-
-    Raises:
-        DeviceError: it raised something.
-        ModelFileError: a file of the model has changed.
-    """
-    try:
-        return function(*arguments)
-    except (KeyboardInterrupt, ModelFileError, Abandoned):
-        raise
-    except BaseException as error:  # foreign code: whatever it raises is its failure
-        raise failure(name, doing, error) from error
-
-
-class GuardedDevice(Closing):
-    """A device as the runtime uses it.
-
-    Attributes:
-        name: what the device is called, here and in every message.
-        device: the device itself.
-        version, vendor, kind, capabilities, properties: what it says of itself, asked for once.
-
-    Raises:
-        DeviceError: it does not say what it is in the types that the contract asks for.
-    """
-
-    def __init__(self, device: Device, name: str) -> None:
-        self.name = name
-        self.device = device
-        self.version = self._text("version")
-        self.vendor = self._text("vendor")
-        self.kind = self._checked("telling its kind", Kind, lambda: device.kind)
-        self.capabilities = self._checked(
-            "telling its capabilities", Capabilities, lambda: device.capabilities()
-        )
-        self.properties: Mapping[str, str] = dict(
-            self._checked("telling its properties", dict, lambda: device.properties)
-        )
-
-    def query(self, model: Model, options: Options) -> Offer:
-        """The device's answer about every operation; where it is no answer, the device declines."""
-        try:
-            return self._offer(model, options)
-        except DeviceError as error:
-            if type(self.device).query is Device.query:
-                return Offer([self._answer(operation, options) for operation in model.operations])
-            return Offer([_silent(operation, error) for operation in model.operations])
-
-    def compile(self, model: Model, options: Options) -> GuardedProgram:
-        """Compile.
-
-        Raises:
-            CompileError: the device failed.
-        """
-        try:
-            program = call(self.name, "compiling", self.device.compile, model, options)
-            return self._program("compiling", program, model)
-        except CompileError:
-            raise
-        except DeviceError as error:
-            raise CompileError(str(error)) from error.__cause__
-
-    def load(self, saved: bytes, model: Model, options: Options) -> GuardedProgram:
-        """Load a saved program.
-
-        Raises:
-            DeviceError: the device failed.
-        """
-        doing = "loading a saved program"
-        return self._program(
-            doing, call(self.name, doing, self.device.load, saved, model, options), model
-        )
-
-    def operators(self) -> Collection[str]:
-        """The operators that it runs in some form; none if it fails to say."""
-        try:
-            return frozenset(call(self.name, "listing operators", self.device.operators))
-        except (DeviceError, TypeError):
-            return frozenset()
-
-    def modes(self) -> Mapping[Performance, Mapping[str, str]]:
-        """The engine's settings that performance modes stand for; none if it fails to say."""
-        return self._told(self.device.modes)
-
-    def engine_settings(self, options: Options) -> Mapping[str, str]:
-        """The settings that the engine gets for these options; none if it fails to say."""
-        return self._told(self.device.engine_settings, options)
-
-    def close(self) -> None:
-        """Close the device; if it fails to, that is a warning."""
-        try:
-            call(self.name, "closing", self.device.close)
-        except DeviceError as error:
-            logger.warning("%s", error)
-
-    def _told(self, tell: Callable[..., Mapping[Any, Any]], *arguments: Options) -> dict[Any, Any]:
-        try:
-            return dict(call(self.name, "telling its settings", tell, *arguments))
-        except (DeviceError, TypeError, ValueError) as error:
-            logger.warning("%s", error)
-            return {}
-
-    def _offer(self, model: Model, options: Options) -> Offer:
-        offer = call(self.name, "answering", self.device.query, model, options)
-        count = len(model.operations)
-        if not isinstance(offer, Offer):
-            self._broke(f"answered with {_kind_of(offer)}, not with an Offer")
-        answers, groups = (
-            call(self.name, "answering", tuple, part) for part in (offer.answers, offer.groups)
-        )
-        if len(answers) != count:
-            self._broke(f"gave {len(answers)} answers about {count} operations")
-        for answer in answers:
-            if not isinstance(answer, Support):
-                self._broke(f"answered with {_kind_of(answer)}, not with Support")
-        call(self.name, "answering", _check_groups, groups, count)
-        return Offer(answers, groups)
-
-    def _answer(self, operation: Operation, options: Options) -> Support:
-        """The answer about one operation, where one about another broke off all of them."""
-        try:
-            answer = call(self.name, "answering", self.device.supports, operation, options)
-            if not isinstance(answer, Support):
-                self._broke(f"answered with {_kind_of(answer)}, not with Support")
-            return answer
-        except DeviceError as error:
-            return _silent(operation, error)
-
-    def _program(self, doing: str, program: object, model: Model) -> GuardedProgram:
-        if not isinstance(program, Program):
-            self._broke(f"returned {_kind_of(program)} while {doing}, not a Program")
-        alignment = self.capabilities.alignment
-        return GuardedProgram(self.name, self.device, program, model, alignment)
-
-    def _text(self, attribute: str) -> str:
-        return self._checked(
-            f"telling its {attribute}", str, lambda: getattr(self.device, attribute)
-        )
-
-    def _checked(self, doing: str, kind: type[T], ask: Callable[[], object]) -> T:
-        found = call(self.name, doing, ask)
-        if not isinstance(found, kind):
-            self._broke(f"answered with {_kind_of(found)} while {doing}, not with {kind.__name__}")
-        return found
-
-    def _broke(self, how: str) -> NoReturn:
-        raise DeviceError(f"{self.name}: {how}; the device breaks the driver contract")
 
 
 class GuardedProgram(SegmentProgram):
@@ -320,14 +116,14 @@ class GuardedProgram(SegmentProgram):
     ) -> Submission:
         taken = call(self.name, "taking on a run", self.program.submit, inputs, outputs, after)
         if not isinstance(taken, Submission):
-            raise self._misfit(f"returned {_kind_of(taken)} where a Submission belongs")
+            raise self._misfit(f"returned {kind_of(taken)} where a Submission belongs")
         made: list[Buffer] = call(self.name, "taking on a run", list, taken.outputs)
         wanted = len(self._outputs) + len(self._rules)
         if len(made) != wanted:
             raise self._misfit(f"returned {len(made)} outputs where {wanted} belong")
         for (name, operand), buffer in zip(self._outputs, made, strict=False):
             if not isinstance(buffer, Buffer):
-                raise self._misfit(f"returned {_kind_of(buffer)} for {name!r}, not a Buffer")
+                raise self._misfit(f"returned {kind_of(buffer)} for {name!r}, not a Buffer")
             dtype, shape = call(self.name, "describing a buffer", _described, buffer)
             self._check_type(name, operand.type, dtype, shape, {})
         self._runs += 1
@@ -361,7 +157,7 @@ class GuardedProgram(SegmentProgram):
         """
         saved = call(self.name, "saving a program", self.program.save)
         if saved is not None and not isinstance(saved, bytes | bytearray | memoryview):
-            raise self._misfit(f"saved a program as {_kind_of(saved)}, not as bytes")
+            raise self._misfit(f"saved a program as {kind_of(saved)}, not as bytes")
         return saved
 
     def close(self) -> None:
@@ -403,7 +199,7 @@ class GuardedProgram(SegmentProgram):
             else:
                 shapes = [array.shape for array in made], [array.shape for array in inputs]
         except (TypeError, IndexError, AttributeError, KeyError):
-            raise self._misfit(f"returned {_kind_of(made)} where outputs belong") from None
+            raise self._misfit(f"returned {kind_of(made)} where outputs belong") from None
         accepted = self._accepted
         if shapes != accepted[0]:
             self._check_shapes(inputs, made)
@@ -425,9 +221,9 @@ class GuardedProgram(SegmentProgram):
         if self._types[index].element_type is ElementType.OBJECT:
             if isinstance(array, OBJECTS):
                 return cast(Array, array)
-            raise self._misfit(f"returned {_kind_of(array)} for {name!r}, not a list, dict or None")
+            raise self._misfit(f"returned {kind_of(array)} for {name!r}, not a list, dict or None")
         if not isinstance(array, np.ndarray):
-            raise self._misfit(f"returned {_kind_of(array)} for {name!r}, not an array")
+            raise self._misfit(f"returned {kind_of(array)} for {name!r}, not an array")
         if array.dtype != dtype:
             declared = self._types[index]
             raise self._misfit(
@@ -504,21 +300,6 @@ def _sizes(types: Sequence[TensorType], shapes: Sequence[tuple[int, ...]]) -> di
 
 def _may_be(declared: Dim, size: int) -> bool:
     return not isinstance(declared, int) or declared == size
-
-
-def _silent(operation: Operation, error: DeviceError) -> Support:
-    """The answer about an operation that the device fails to give."""
-    return Support.no(operation, "", str(error), Rule.FAILURE)
-
-
-def _check_groups(groups: Sequence[Any], count: int) -> None:
-    members = [index for group in groups for index in group.operations]
-    if len(set(members)) < len(members) or not all(0 <= index < count for index in members):
-        raise ValueError("its groups are not disjoint sets of the model's operations")
-
-
-def _kind_of(value: object) -> str:
-    return "None" if value is None else f"an object of type {type(value).__name__}"
 
 
 def bytes_of(type_: TensorType) -> int:

@@ -1,0 +1,7 @@
+"""The one guard around foreign code: every call into a device or its programs goes through here.
+
+Whatever a device raises becomes a `DeviceError` that begins with the device's name, and whatever it
+returns is checked before anybody relies on it. Three pass: `KeyboardInterrupt`, since it is the
+user's, `ModelFileError`, since weights that cannot be read any more are no device's failure, and
+`Abandoned`, which only programs of the runtime's own raise.
+"""

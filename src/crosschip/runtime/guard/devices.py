@@ -1,0 +1,178 @@
+"""Devices as the runtime uses them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NoReturn, TypeVar
+
+from crosschip.hal import (
+    Capabilities,
+    CompileError,
+    Device,
+    Kind,
+    Offer,
+    Options,
+    Performance,
+    Program,
+    Rule,
+    Support,
+)
+from crosschip.ir import (
+    DeviceError,
+    Model,
+    Operation,
+)
+from crosschip.ir.closing import Closing
+from crosschip.runtime.guard.calls import call, kind_of
+from crosschip.runtime.guard.programs import GuardedProgram
+
+T = TypeVar("T")
+
+logger = logging.getLogger("crosschip")
+
+
+class GuardedDevice(Closing):
+    """A device as the runtime uses it.
+
+    Attributes:
+        name: what the device is called, here and in every message.
+        device: the device itself.
+        version, vendor, kind, capabilities, properties: what it says of itself, asked for once.
+
+    Raises:
+        DeviceError: it does not say what it is in the types that the contract asks for.
+    """
+
+    def __init__(self, device: Device, name: str) -> None:
+        self.name = name
+        self.device = device
+        self.version = self._text("version")
+        self.vendor = self._text("vendor")
+        self.kind = self._checked("telling its kind", Kind, lambda: device.kind)
+        self.capabilities = self._checked(
+            "telling its capabilities", Capabilities, lambda: device.capabilities()
+        )
+        self.properties: Mapping[str, str] = dict(
+            self._checked("telling its properties", dict, lambda: device.properties)
+        )
+
+    def query(self, model: Model, options: Options) -> Offer:
+        """The device's answer about every operation; where it is no answer, the device declines."""
+        try:
+            return self._offer(model, options)
+        except DeviceError as error:
+            if type(self.device).query is Device.query:
+                return Offer([self._answer(operation, options) for operation in model.operations])
+            return Offer([_silent(operation, error) for operation in model.operations])
+
+    def compile(self, model: Model, options: Options) -> GuardedProgram:
+        """Compile.
+
+        Raises:
+            CompileError: the device failed.
+        """
+        try:
+            program = call(self.name, "compiling", self.device.compile, model, options)
+            return self._program("compiling", program, model)
+        except CompileError:
+            raise
+        except DeviceError as error:
+            raise CompileError(str(error)) from error.__cause__
+
+    def load(self, saved: bytes, model: Model, options: Options) -> GuardedProgram:
+        """Load a saved program.
+
+        Raises:
+            DeviceError: the device failed.
+        """
+        doing = "loading a saved program"
+        return self._program(
+            doing, call(self.name, doing, self.device.load, saved, model, options), model
+        )
+
+    def operators(self) -> Collection[str]:
+        """The operators that it runs in some form; none if it fails to say."""
+        try:
+            return frozenset(call(self.name, "listing operators", self.device.operators))
+        except (DeviceError, TypeError):
+            return frozenset()
+
+    def modes(self) -> Mapping[Performance, Mapping[str, str]]:
+        """The engine's settings that performance modes stand for; none if it fails to say."""
+        return self._told(self.device.modes)
+
+    def engine_settings(self, options: Options) -> Mapping[str, str]:
+        """The settings that the engine gets for these options; none if it fails to say."""
+        return self._told(self.device.engine_settings, options)
+
+    def close(self) -> None:
+        """Close the device; if it fails to, that is a warning."""
+        try:
+            call(self.name, "closing", self.device.close)
+        except DeviceError as error:
+            logger.warning("%s", error)
+
+    def _told(self, tell: Callable[..., Mapping[Any, Any]], *arguments: Options) -> dict[Any, Any]:
+        try:
+            return dict(call(self.name, "telling its settings", tell, *arguments))
+        except (DeviceError, TypeError, ValueError) as error:
+            logger.warning("%s", error)
+            return {}
+
+    def _offer(self, model: Model, options: Options) -> Offer:
+        offer = call(self.name, "answering", self.device.query, model, options)
+        count = len(model.operations)
+        if not isinstance(offer, Offer):
+            self._broke(f"answered with {kind_of(offer)}, not with an Offer")
+        answers, groups = (
+            call(self.name, "answering", tuple, part) for part in (offer.answers, offer.groups)
+        )
+        if len(answers) != count:
+            self._broke(f"gave {len(answers)} answers about {count} operations")
+        for answer in answers:
+            if not isinstance(answer, Support):
+                self._broke(f"answered with {kind_of(answer)}, not with Support")
+        call(self.name, "answering", _check_groups, groups, count)
+        return Offer(answers, groups)
+
+    def _answer(self, operation: Operation, options: Options) -> Support:
+        """The answer about one operation, where one about another broke off all of them."""
+        try:
+            answer = call(self.name, "answering", self.device.supports, operation, options)
+            if not isinstance(answer, Support):
+                self._broke(f"answered with {kind_of(answer)}, not with Support")
+            return answer
+        except DeviceError as error:
+            return _silent(operation, error)
+
+    def _program(self, doing: str, program: object, model: Model) -> GuardedProgram:
+        if not isinstance(program, Program):
+            self._broke(f"returned {kind_of(program)} while {doing}, not a Program")
+        alignment = self.capabilities.alignment
+        return GuardedProgram(self.name, self.device, program, model, alignment)
+
+    def _text(self, attribute: str) -> str:
+        return self._checked(
+            f"telling its {attribute}", str, lambda: getattr(self.device, attribute)
+        )
+
+    def _checked(self, doing: str, kind: type[T], ask: Callable[[], object]) -> T:
+        found = call(self.name, doing, ask)
+        if not isinstance(found, kind):
+            self._broke(f"answered with {kind_of(found)} while {doing}, not with {kind.__name__}")
+        return found
+
+    def _broke(self, how: str) -> NoReturn:
+        raise DeviceError(f"{self.name}: {how}; the device breaks the driver contract")
+
+
+def _silent(operation: Operation, error: DeviceError) -> Support:
+    """The answer about an operation that the device fails to give."""
+    return Support.no(operation, "", str(error), Rule.FAILURE)
+
+
+def _check_groups(groups: Sequence[Any], count: int) -> None:
+    members = [index for group in groups for index in group.operations]
+    if len(set(members)) < len(members) or not all(0 <= index < count for index in members):
+        raise ValueError("its groups are not disjoint sets of the model's operations")
