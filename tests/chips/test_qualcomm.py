@@ -29,7 +29,7 @@ from crosschip.ir import (
 from crosschip.ops import Operator
 from crosschip.ops.numerics.resampling import AlignMode
 from crosschip.ops.standard.activation import HardSigmoid, Softmax
-from crosschip.ops.standard.arithmetic import Mul
+from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.blocks import DepthToSpace
 from crosschip.ops.standard.comparison import Equal, GreaterEqual, LessEqual
 from crosschip.ops.standard.conversion import Cast
@@ -138,9 +138,16 @@ def real(*shape: int) -> TensorType:
     return TensorType(ElementType.FLOAT32, shape)
 
 
-POOLED = {"kernel_shape": (2, 2), "strides": (2, 2)}
 REFUSED = {
-    "mean of counted padding is zero": (
+    "means of padding on all sides": (
+        one(AveragePool2D, real(1, 1, 6, 7), kernel_shape=(2, 2), strides=(2, 2), pads=4 * (1,)),
+        r"AVERAGE_POOL_2D.pads: \[1, 1, 1, 1\], where means come out wrong",
+    ),
+    "means of padding on one side": (
+        one(AveragePool2D, real(1, 1, 5, 6), kernel_shape=(2, 2), pads=(0, 0, 0, 1)),
+        r"AVERAGE_POOL_2D.pads: \[0, 0, 0, 1\], where means come out wrong",
+    ),
+    "means of padding that counts": (
         one(
             AveragePool2D,
             real(1, 1, 4, 4),
@@ -148,33 +155,49 @@ REFUSED = {
             pads=4 * (1,),
             count_include_pad=True,
         ),
-        "AVERAGE_POOL_2D.count_include_pad: of padding makes zeros",
+        r"AVERAGE_POOL_2D.pads: \[1, 1, 1, 1\], where means come out wrong",
     ),
-    "mean counts what is beyond the image": (
-        one(AveragePool2D, real(1, 1, 5, 4), **POOLED, ceil_mode=True),
-        "AVERAGE_POOL_2D.ceil_mode: counts what is beyond the image",
-    ),
-    "means of padding on one side": (
-        one(AveragePool2D, real(1, 1, 5, 6), kernel_shape=(2, 2), pads=(0, 0, 0, 1)),
-        r"AVERAGE_POOL_2D.pads: \[0, 0, 0, 1\] are not the same before and after the image",
-    ),
-    "quantized means of padding on one side": (
+    "quantized means of padding": (
         one(
             AveragePool2D,
             TensorType(ElementType.INT8, (1, 1, 4, 4), Quantization((0.05,), (3,))),
             kernel_shape=(3, 3),
-            pads=(1, 0, 1, 0),
+            pads=4 * (2,),
             quantization=Quantization((0.05,), (3,)),
         ),
-        r"AVERAGE_POOL_2D.pads: \[1, 0, 1, 0\] are not the same before and after the image",
+        r"AVERAGE_POOL_2D.pads: \[2, 2, 2, 2\], where means come out wrong",
+    ),
+    "means of what is beyond the image": (
+        one(
+            AveragePool2D,
+            real(1, 1, 5, 4),
+            kernel_shape=(2, 2),
+            strides=(2, 2),
+            ceil_mode=True,
+        ),
+        "AVERAGE_POOL_2D.ceil_mode: counts what is beyond the image",
     ),
     "maxima of padding on one side": (
         one(MaxPool2D, real(1, 1, 6, 7), kernel_shape=(3, 2), strides=(2, 2), pads=(0, 0, 1, 0)),
         r"MAX_POOL_2D.pads: \[0, 0, 1, 0\] are not the same before and after the image",
     ),
+    "maxima of even windows with padding": (
+        one(MaxPool2D, real(1, 1, 9, 8), kernel_shape=(2, 2), strides=(2, 2), pads=4 * (1,)),
+        r"MAX_POOL_2D.pads: \[1, 1, 1, 1\] with an even window of 2",
+    ),
     "repeated edges": (
         one(Pad, real(4), pads=(1, 0), mode=PadMode.EDGE),
         "PAD.mode: EDGE leaves what the memory held before",
+    ),
+    "quantized edges": (
+        one(
+            Pad,
+            TensorType(ElementType.INT8, (4,), Quantization((0.05,), (3,))),
+            pads=(1, 0),
+            mode=PadMode.REFLECT,
+            quantization=Quantization((0.1,)),
+        ),
+        "PAD.output: must be quantized like the input",
     ),
     "a single pixel": (
         one(ResizeLinear, real(1, 1, 4, 5), shape=(4, 1), align_mode=AlignMode.PYTORCH_HALF_PIXEL),
@@ -230,6 +253,17 @@ def test_there_are_no_infinities_and_no_nan(device: QualcommDevice) -> None:
     assert "takes infinities for NaN" in device.query(model, Options()).answers[0].reason
     (told,), _ = outputs(device, model, x)
     assert told.tolist() == [True, True, True], "it is mended: drop the limit"
+
+
+def test_integers_do_not_wrap_around(device: QualcommDevice) -> None:
+    for type_, element, sums in (
+        (ElementType.INT32, 2**30, 2**31 - 1),
+        (ElementType.INT64, 2**40, 0),
+    ):
+        one_element = TensorType(type_, (1,))
+        x = np.array([element], type_.dtype)
+        (wrong,), _ = outputs(device, one(Add, one_element, one_element), x, x)
+        assert wrong.tolist() == [sums], "they do: drop the paragraph in docs/qualcomm.md"
 
 
 def test_tensors_of_no_elements_end_the_compiler(device: QualcommDevice) -> None:

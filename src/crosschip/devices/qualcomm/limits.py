@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operator import gt
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from crosschip.ops.standard.unary import IsNaN
 
 _INDEXED = (Gather, GatherElements, GatherND, ScatterElements, ScatterND)
 _RESIZED = (ResizeCubic, ResizeLinear, ResizeNearest)
-_SIGNED = (ElementType.INT8, ElementType.INT16, ElementType.INT32, ElementType.INT64)
 _REPEATING = (PadMode.EDGE, PadMode.REPLICATE)
 
 
@@ -46,8 +45,8 @@ def limit(operation: Operation) -> Refusal | None:
         return _windows(operation)
     if isinstance(operation, Cast):
         return _cast(operation)
-    if isinstance(operation, Pad) and operation.mode in _REPEATING and _is_real(operation.input):
-        return Refusal("mode", f"{operation.mode.name} leaves what the memory held before")
+    if isinstance(operation, Pad):
+        return _padding(operation)
     if isinstance(operation, IsNaN):
         return Refusal("", "takes infinities for NaN", Rule.OPERATOR)
     if isinstance(operation, Softplus):
@@ -116,29 +115,48 @@ def _weights(op: ResizeCubic | ResizeLinear | ResizeNearest) -> Refusal | None:
 
 
 def _windows(op: AveragePool2D | MaxPool2D) -> Refusal | None:
-    """Windows are others where padding is on one side only, and means where more is counted."""
-    shape, real = op.input.type.static_shape, _is_real(op.input)
+    """Around the image some windows read what is neither it nor padding, in some sizes."""
+    shape = op.input.type.static_shape
     if shape is None:
         return Refusal("input", "must be of a known size", Rule.SHAPE)
-    averages, sides = isinstance(op, AveragePool2D), op.windows.sides(shape[2:])
-    if sides[::2] != sides[1::2] and (averages or real):
-        return Refusal("pads", f"{list(sides)} are not the same before and after the image")
-    if isinstance(op, AveragePool2D) and op.count_include_pad and real and any(sides):
-        return Refusal("count_include_pad", "of padding makes zeros")
-    if averages and any(map(gt, op.windows.padding(shape[2:]), sides)):
-        return Refusal("ceil_mode", "counts what is beyond the image")
+    windows, image = op.windows, shape[2:]
+    sides = windows.sides(image)
+    if windows.static_counts(image) != replace(windows, inside=False).static_counts(image):
+        return Refusal("inside", "is passed over")
+    if isinstance(op, AveragePool2D):
+        if any(sides):
+            return Refusal("pads", f"{list(sides)}, where means come out wrong")
+        if any(windows.padding(image)):
+            return Refusal("ceil_mode", "counts what is beyond the image")
+    elif _is_real(op.input):
+        if sides[::2] != sides[1::2]:
+            return Refusal("pads", f"{list(sides)} are not the same before and after the image")
+        for size, stride, pad in zip(op.kernel_shape, op.strides, sides[::2], strict=True):
+            if pad and stride > 1 and size % 2 == 0:
+                return Refusal("pads", f"{list(sides)} with an even window of {size}")
     return None
+
+
+def _padding(op: Pad) -> Refusal | None:
+    """[1] with its edge before it is [0, 1], or with whatever else the memory held before."""
+    if op.mode in (PadMode.NONE, PadMode.CONSTANT):
+        return None
+    if op.mode in _REPEATING and _is_real(op.input):
+        return Refusal("mode", f"{op.mode.name} leaves what the memory held before")
+    return _moved(op)
 
 
 def _cast(op: Cast) -> Refusal | None:
     """256 becomes 255 as a uint8, -1 becomes false, and 2 as a uint8 becomes 1 in float32."""
-    if op.input.type.quantization is not None:
-        return None
     made, read = op.dtype, op.input.type.element_type
+    if op.input.type.quantization is not None:
+        detail = f"is quantized, and a step off is too far for {made}"
+        return Refusal("input", detail, Rule.QUANTIZATION) if made not in FLOATS else None
     if made is ElementType.UINT8 and read in INTEGERS:
         return Refusal("dtype", f"{made} of {read} is clipped", Rule.ELEMENT_TYPE)
-    if made is ElementType.BOOL and read in _SIGNED:
-        return Refusal("dtype", f"{made} of what is negative is false", Rule.ELEMENT_TYPE)
+    if made is ElementType.BOOL and read in INTEGERS and read is not ElementType.UINT8:
+        detail = f"{made} is false for {read} whose first bit is set"
+        return Refusal("dtype", detail, Rule.ELEMENT_TYPE)
     if made is ElementType.FLOAT32 and read is ElementType.UINT8:
         return Refusal("input", f"{read} is taken for truth values", Rule.ELEMENT_TYPE)
     return None
@@ -165,7 +183,7 @@ def _probabilities(op: Softmax) -> Refusal | None:
     return Refusal("output", detail, Rule.QUANTIZATION)
 
 
-def _moved(op: DepthToSpace | SpaceToDepth) -> Refusal | None:
+def _moved(op: DepthToSpace | SpaceToDepth | Pad) -> Refusal | None:
     """Integers are moved as they are, even where the result is quantized otherwise."""
     if op.input.type.quantization == op.outputs[0].type.quantization:
         return None
