@@ -87,5 +87,5 @@ $(VENV)/installed-quick: pyproject.toml | $(VENV)/python
 
 $(VENV)/installed-test: $(VENV)/installed-demo
 	@echo "== installing what the tests need"
-	$(PIP) install --editable ".[native,xla]" --group test
+	$(PIP) install --editable ".[metrics,native,opdef,xla]" --group test
 	@touch $@

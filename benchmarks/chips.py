@@ -16,7 +16,6 @@ import os
 import tempfile
 from dataclasses import dataclass
 from itertools import product
-from math import prod
 from pathlib import Path
 from typing import Annotated
 
@@ -26,10 +25,9 @@ import crosschip
 from benchmarks.models import ROOT
 from benchmarks.samples import NETWORKS, example, file_of, in_float16, in_float32, quantized, same
 from benchmarks.subject import Column, Row
-from crosschip.ir import Array, Model, Operation
-from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
-from crosschip.ops.standard.matrix import FullyConnected, MatMul
+from crosschip.ir import Array, Model
 from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.placement.work import multiply_adds
 
 FLOAT16, INT8 = "float16", "int8"
 LIMIT = 1e-2
@@ -108,23 +106,6 @@ def run(network: str, chip: str, precision: str) -> Chip:
         _error(elsewhere, expected),
         same(network, elsewhere, expected),
     )
-
-
-def multiply_adds(operation: Operation) -> int:
-    """The multiplications, each with an addition, of a convolution or matrix product."""
-    made = prod(operation.outputs[0].type.static_shape or ())
-    match operation:
-        case Conv2D():
-            return made * prod((operation.filter.type.static_shape or ())[1:])
-        case Conv2DTranspose():
-            read = prod(operation.input.type.static_shape or ())
-            return read * prod((operation.filter.type.static_shape or ())[1:])
-        case FullyConnected():
-            return made * (operation.weight.type.static_shape or (0,))[-1]
-        case MatMul():
-            shape = operation.x.type.static_shape or (0,)
-            return made * shape[-2 if operation.transpose_x else -1]
-    return 0
 
 
 def _share(placement: Placement, chip: str) -> float:

@@ -20,9 +20,9 @@ from benchmarks.subject import Column, Row
 from benchmarks.synthetic import GRAPHS, write_onnx
 from crosschip.bench.timing import Timing, interleave
 from crosschip.hal import YES, Kind, Offer, Support
+from crosschip.hal.decomposing import Ask
 from crosschip.ir import Model
 from crosschip.passes import simplify
-from crosschip.runtime.placement.asking import Ask
 from crosschip.runtime.placement.directives import Directives
 from crosschip.runtime.placement.placing import Placement, place
 from crosschip.runtime.placement.sources import sources_of

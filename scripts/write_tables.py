@@ -23,6 +23,7 @@ from crosschip import cli
 from crosschip.cli._compiling import Compilation
 from crosschip.hal import Performance
 from crosschip.hal.onnx.converters import converters
+from crosschip.hdi.v1_0.rows import V1_0
 from crosschip.ops import operators
 from crosschip.runtime.catalog import describe, documentation
 from crosschip.runtime.discovery import open_device
@@ -55,9 +56,11 @@ def main() -> int:
     devices = [open_device(report.name) for report in crosschip.list_devices() if report.available]
     described = [describe(operator, devices) for operator in operators().values()]
     readme, chips = ROOT / "README.md", ROOT / "docs" / "chips.md"
+    hdi = ROOT / "docs" / "hdi.md"
     pages = {
         readme: _filled(readme.read_text("utf-8"), "devices", _device_table(devices, described)),
         chips: _filled(chips.read_text("utf-8"), "lines", _line_table(described)),
+        hdi: _filled(hdi.read_text("utf-8"), "nodes", _node_table()),
         ROOT / "docs" / "operators.md": _index(described),
         ROOT / "docs" / "command-line.md": _command_line(),
         OPTIONS: _filled(OPTIONS.read_text("utf-8"), "modes", _mode_table(devices)),
@@ -179,12 +182,35 @@ def _elsewhere(op: Description) -> str:
         parameters = [f"{name} → {slot or '*'}" for name, slot in face["parameters"].items()]
         operands = ", ".join([*face["inputs"], *parameters])
         rows.append(("NNRt", face["name"], face["code"], operands, face["translation"]))
-    rows += [("HDI V1_0", name, code, "", "") for name, code in op["faces"]["hdi"].items()]
+    for face in op["faces"]["hdi"]:
+        attributes = [f"{name} → {slot or '*'}" for name, slot in face["attributes"].items()]
+        operands = ", ".join([*(slot or "*" for slot in face["inputs"]), *attributes])
+        system = f"HDI {face['since']}"
+        rows.append((system, face["name"], face["code"], operands, face["translation"]))
     rows += [("ONNX", name, "", "", "") for name in op["onnx"]]
     if not rows:
         return "Nowhere under a name of its own.\n"
     cells = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
     return _table(("system", "name", "code", "operands", "translated"), cells)
+
+
+def _node_table() -> str:
+    """The nodes of the driver interface, each with the operators that it stands for."""
+    rows = []
+    for node_type, entries in sorted(V1_0.rows.items()):
+        for entry in entries:
+            slots = [rule.slot or "*" for rule in entry.row.operands]
+            told = zip(entry.attributes, slots[entry.inputs :], strict=True)
+            operator = entry.row.operator.type
+            row = (
+                f"`{V1_0.node_types(node_type).name.removeprefix('NODE_TYPE_')}` {node_type}",
+                f"[`{operator}`](operators/{operator.lower()}.md)",
+                ", ".join(slots[: entry.inputs]),
+                ", ".join(f"{name} → {slot}" for name, slot in told),
+                entry.row.text.replace("|", "\\|"),
+            )
+            rows.append(row)
+    return _table(("node", "operator", "inputs", "attributes", "translated"), rows)
 
 
 def _mode_table(devices: Sequence[GuardedDevice]) -> str:

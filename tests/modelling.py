@@ -24,6 +24,7 @@ from crosschip.hal import (
     Rule,
     Support,
 )
+from crosschip.hal.decomposing import Ask
 from crosschip.ir import (
     Array,
     Builder,
@@ -35,7 +36,6 @@ from crosschip.ir import (
     TensorType,
 )
 from crosschip.ops import Operator
-from crosschip.runtime.placement.asking import Ask
 
 ROOT = Path(__file__).parents[1]
 

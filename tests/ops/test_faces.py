@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+from crosschip.hdi.v1_0.types import NodeType
 from crosschip.ops import examples_of, faces_of, operators
-from crosschip.ops.definition.faces import NodeType
 from crosschip.ops.definition.translation import row_of
-from crosschip.ops.faces.common import NNADAPTER_CODES, NNRT_CODES
+from crosschip.ops.faces.common import HDI_CODES, NNADAPTER_CODES, NNRT_CODES
 
 # In the order of their codes, from 0: nnadapter.h of Paddle Lite.
 NNADAPTER = """
@@ -58,7 +58,13 @@ def test_nnrt() -> None:
 
 
 def test_the_driver_interface() -> None:
-    assert {node for op in operators().values() for node in faces_of(op).hdi} == set(NodeType)
+    faces = [(op, face) for op in operators().values() for face in faces_of(op).hdi]
+    named = {f"NODE_TYPE_{face.name}": face.code for _, face in faces if face.since == (1, 0)}
+    assert named == {node.name: node.value for node in NodeType if node}
+    for op, face in faces:
+        slots = {slot.name for slot in op.slots} | {"fuse_code"}
+        row = row_of(op, face.operands, face.given, HDI_CODES)
+        assert {rule.slot for rule in (*row.operands, *row.given)} - {""} <= slots, face
 
 
 def test_an_onnx_operator_that_several_stand_for_is_a_case_of_each() -> None:

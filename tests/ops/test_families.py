@@ -48,7 +48,7 @@ def test_importing_operators_imports_no_examples_and_no_faces() -> None:
 @pytest.mark.parametrize("room", [examples, faces], ids=["examples", "faces"])
 def test_every_family_has_a_file_in_every_room(room: ModuleType) -> None:
     found = {module.name for module in iter_modules(room.__path__)}
-    machinery = {"channels_last", "common", "rules"} if room is faces else {"common"}
+    machinery = {"channels_last", "common", "nodes", "rules"} if room is faces else {"common"}
     assert found == FAMILIES | machinery
 
 

@@ -12,6 +12,7 @@ from tests.modelling import asks, chain, close, float32, model_of, outputs_of
 from tests.random_models import Example, examples
 
 from crosschip.hal import YES, Group, Offer, Rule, Support
+from crosschip.hal.decomposing import Ask
 from crosschip.ir import (
     Array,
     Builder,
@@ -33,7 +34,6 @@ from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.layout import Flatten
 from crosschip.ops.standard.matrix import FullyConnected
 from crosschip.ops.standard.normalization import BatchNormalization
-from crosschip.runtime.placement.asking import Ask
 from crosschip.runtime.placement.placing import Placement, place
 
 

@@ -34,6 +34,12 @@ class Failure(Exception):
         self.code = code
 
 
+def check(code: IntEnum) -> None:
+    """`Error` with the text of the last failure if a function's code is not that of success, 0."""
+    if code:
+        raise Error(f"{last_error()} ({code.name})")
+
+
 class Handle:
     """A program's hold on an object: to be handed back, and looked into by no one."""
 

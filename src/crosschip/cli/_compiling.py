@@ -15,6 +15,8 @@ from crosschip.cli import _compiled, _options
 from crosschip.cli._show import doing
 from crosschip.ir import Model
 from crosschip.runtime.compiled import CompiledModel
+from crosschip.runtime.lacking import lacking
+from crosschip.runtime.placement.missing import Missing
 from crosschip.runtime.placement.placing import Placement
 
 _Command = TypeVar("_Command", bound=Callable[..., None])
@@ -113,6 +115,13 @@ class Compilation(Engines):
         """The placement of a model: the device that would run each part."""
         with doing(f"asking {self.devices}"):
             return crosschip.explain(model, self.devices, **self._arguments())
+
+    def missing(self, models: Sequence[Model], device: str) -> list[Missing]:
+        """What a device lacks for models, in the order in which to add it."""
+        shapes = _options.shapes(self.shape)
+        given = {**_options.given_shapes(self.input), **shapes}
+        with doing(f"asking {device}"):
+            return lacking(models, device, given, self.configuration())
 
     def _arguments(self) -> dict[str, Any]:
         shapes = _options.shapes(self.shape)

@@ -1,27 +1,66 @@
 """`crosschip devices`."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import crosschip
 from crosschip.cli._options import Json
 from crosschip.cli._show import document, table
+from crosschip.ir import DeviceError
 from crosschip.runtime.discovery import DeviceReport
+
+if TYPE_CHECKING:
+    from crosschip.hdi.client.watching import DriverReport
+
+_Drivers = Mapping[str, Sequence["DriverReport"]]
 
 
 def command(as_json: Json = False) -> None:
-    """List the devices: which are available, why others are not, and their properties."""
+    """List the devices: which are available, why others are not, and their properties.
+
+    Under a device are its drivers in processes of their own: those that run or have died of late.
+    """
     found = crosschip.list_devices()
+    drivers = _drivers([device.name for device in found])
     if as_json:
-        document([asdict(device) for device in found])
+        document([{**asdict(d), "drivers": [r.document() for r in drivers[d.name]]} for d in found])
         return
-    table(
-        "Devices",
-        ("name", "vendor", "kind", "version", "available"),
-        [(d.name, d.vendor, d.kind, d.version, _available(d)) for d in found],
-    )
+    table("Devices", ("name", "vendor", "kind", "version", "available"), _rows(found, drivers))
     settings = [(f"{d.name}.{name}", what) for d in found for name, what in d.properties.items()]
     if settings:
         table("Properties, for --property", ("name", "what it does"), settings)
+
+
+def _drivers(names: Sequence[str]) -> _Drivers:
+    """The drivers of each device; one of an instance that is not listed is its device's."""
+    from crosschip.hdi.endpoint import folder
+
+    found: dict[str, list[DriverReport]] = {name: [] for name in names}
+    with suppress(DeviceError):  # there can be no folder for them, so there are none
+        if any(folder().iterdir()):
+            from crosschip.hdi.client.watching import look
+
+            for report in look():
+                known = report.device if report.device in found else report.device.partition(":")[0]
+                found.get(known, []).append(report)
+    return found
+
+
+def _rows(found: Sequence[DeviceReport], drivers: _Drivers) -> Iterator[Sequence[str]]:
+    for d in found:
+        yield d.name, d.vendor, d.kind, d.version, _available(d)
+        yield from map(_driver_row, drivers[d.name])
+
+
+def _driver_row(driver: DriverReport) -> Sequence[str]:
+    from crosschip.cli._drivers import summary
+
+    version = driver.figures.version if driver.figures else ""
+    return f"  {driver.device}@driver", "", "driver", version, summary(driver)
 
 
 def _available(device: DeviceReport) -> str:

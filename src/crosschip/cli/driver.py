@@ -1,5 +1,7 @@
 """`crosschip driver`."""
 
+from __future__ import annotations
+
 import os
 import signal
 from pathlib import Path
@@ -8,14 +10,23 @@ from typing import Annotated
 import typer
 
 from crosschip.cli import _options
+from crosschip.cli._show import console, document, doing
 
 app = typer.Typer(help="Drivers in processes of their own.", no_args_is_help=True)
+
+Sockets = Annotated[
+    list[Path] | None,
+    typer.Option("--socket", help="The socket of a driver that was started elsewhere."),
+]
 
 
 @app.command()
 def serve(
     device: Annotated[str, typer.Argument(help="The device that the driver runs.")],
-    socket: Annotated[Path, typer.Option(help="The path of the Unix socket to answer on.")],
+    socket: Annotated[
+        Path | None,
+        typer.Option(help="The path of the Unix socket; where DEVICE@driver looks if left out."),
+    ] = None,
     workers: Annotated[
         int | None, typer.Option(help="How many runs are under way at once.", min=1)
     ] = None,
@@ -29,17 +40,136 @@ def serve(
     programs: Annotated[
         int, typer.Option(help="The most programs that one client may have prepared.", min=1)
     ] = 1024,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=65535, help="A port of 127.0.0.1 for Prometheus to read; 0 for any."
+        ),
+    ] = None,
     properties: _options.Properties = None,
 ) -> None:
     """Run a device as a service for other processes of the same user, until it is stopped."""
+    from crosschip.hdi.endpoint import Endpoint
     from crosschip.hdi.service.limits import Limits
+    from crosschip.hdi.service.metrics import published, require
     from crosschip.hdi.service.server import Service
     from crosschip.runtime.discovery import open_device
 
     given = _options.properties(properties).get(device.partition(":")[0], {})
+    path = socket or Endpoint.of(device, "driver", given).path
+    if metrics_port is not None:
+        require()
     opened = open_device(device, given)
     limits = Limits(programs=programs) if memory is None else Limits(memory, programs)
     at_once = workers or opened.capabilities.concurrency or os.cpu_count() or 1
-    service = Service(opened.device, device, socket, at_once, limits, linger)
+    service = Service(opened.device, device, path, at_once, limits, linger)
     signal.signal(signal.SIGTERM, lambda *_: service.stop())
-    service.serve()
+    with service, published(service, metrics_port) as address:
+        if address:
+            print(f"metrics: {address}", flush=True)
+        service.serve()
+
+
+@app.command("list")
+def list_(socket: Sockets = None, as_json: _options.Json = False) -> None:
+    """List the drivers that run, and those that died in the last day, with the reason."""
+    from crosschip.cli._drivers import show
+    from crosschip.hdi.client.watching import look
+
+    reports = look(socket)
+    if as_json:
+        document([report.document() for report in reports])
+    elif not reports:
+        console.print("no driver runs, and none has died of late")
+    else:
+        show("Drivers", reports)
+
+
+@app.command()
+def top(
+    socket: Sockets = None,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 1.0,
+    count: Annotated[
+        int | None, typer.Option(min=1, help="How often to look; until Ctrl-C if left out.")
+    ] = None,
+    as_json: _options.Json = False,
+) -> None:
+    """Watch the drivers and their clients at work, until Ctrl-C; with --json, look once."""
+    from crosschip.cli._drivers import watch
+    from crosschip.hdi.client.watching import Watcher
+
+    with Watcher(socket) as watcher:
+        if as_json:
+            document([report.document() for report in watcher.look()])
+        else:
+            watch(watcher, interval, count)
+
+
+@app.command()
+def stop(
+    context: typer.Context,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Devices, or paths of drivers' sockets.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Stop all that crosschip started.")] = False,
+    patience: Annotated[
+        float,
+        typer.Option(min=0, help="Seconds after which one that is still there is killed."),
+    ] = 10.0,
+    as_json: _options.Json = False,
+) -> None:
+    """End drivers, once what they are at has ended. Whoever uses one goes on with a new one."""
+    from crosschip.hdi.client.stopping import stop as end
+    from crosschip.hdi.client.watching import running
+
+    if bool(names) == every:
+        raise typer.BadParameter("name drivers, or give --all", ctx=context)
+    stopped = []
+    for path, owner in running(names or ()).items():
+        with doing(f"stopping {owner.device}"):
+            ended = end(path, patience)
+        about = {"device": owner.device, "socket": str(path), "process": owner.process}
+        stopped.append({**about, "killed": not ended})
+    if as_json:
+        document(stopped)
+        return
+    for each in stopped:
+        how = "killed, as it did not end by itself" if each["killed"] else "ended"
+        console.print(f"{each['device']}, process {each['process']}: {how}", highlight=False)
+    if not stopped:
+        console.print("no driver runs")
+
+
+@app.command()
+def replay(
+    file: Annotated[Path, typer.Argument(help="A run that was quarantined.")],
+    device: Annotated[
+        str | None, typer.Option(help="The device to run it on; the one it killed if left out.")
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option(min=1, help="Seconds after which the run counts as hanging.")
+    ] = 60.0,
+    properties: _options.Properties = None,
+    as_json: _options.Json = False,
+) -> None:
+    """Run once more what killed a driver, in a fresh driver that nobody else uses.
+
+    The exit status is 1 if it dies of it again, or fails. With another device, its properties are
+    those of --property; else these come before those that the run was kept with.
+    """
+    from crosschip.cli import _replays
+    from crosschip.hdi.client.kept import Kept
+    from crosschip.hdi.client.replaying import Outcome, replay
+
+    run = Kept.read(file)
+    name = (device or run.device).partition("@")[0]
+    given = _options.properties(properties).get(name.partition(":")[0], {})
+    settings = given if device else {**run.properties, **given}
+    with doing(f"running {run.model.name} on {name}"):
+        outcome = replay(run, name, settings, timeout)
+    if as_json:
+        document({"file": str(file), "device": name, **_replays.document_of(run, outcome)})
+    else:
+        _replays.show(run, name, outcome)
+    if outcome.outcome is not Outcome.RAN:
+        raise typer.Exit(1)

@@ -1,7 +1,7 @@
 """`crosschip explain`."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +12,7 @@ from crosschip.cli import _options
 from crosschip.cli._compiling import Compilation, takes
 from crosschip.cli._show import console, document, table
 from crosschip.drawing import to_dot, to_svg
-from crosschip.ir import InputError
+from crosschip.ir import InputError, Model
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.placement.subgraphs import subgraph_operators, subgraph_text
@@ -20,8 +20,16 @@ from crosschip.runtime.placement.subgraphs import subgraph_operators, subgraph_t
 
 @takes(Compilation)
 def command(
-    model: _options.ModelPath,
+    models: Annotated[list[Path], typer.Argument(metavar="MODEL", help=_options.MODEL_HELP)],
     compilation: Compilation,
+    missing: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DEVICE",
+            help="Say which operators a device lacks for the models, and in which order to add "
+            "them; several models may be given.",
+        ),
+    ] = None,
     subgraphs: Annotated[
         bool,
         typer.Option(
@@ -37,9 +45,14 @@ def command(
 
     The exit status is 1 if no device runs some operation.
     """
+    if missing is not None:
+        _print_missing([compilation.load(model) for model in models], compilation, missing, as_json)
+        return
+    if len(models) > 1:
+        raise typer.BadParameter("is one, unless --missing is asked for", param_hint="MODEL")
     if svg and svg.suffix.lower() != ".svg":
         raise typer.BadParameter(f"{svg}: what is written is SVG; name it .svg", param_hint="--svg")
-    placement = compilation.explain(compilation.load(model))
+    placement = compilation.explain(compilation.load(models[0]))
     groups = placement.clusters()
     if dot:
         _write(dot, to_dot(placement.model, groups))
@@ -52,6 +65,34 @@ def command(
     else:
         _print(placement)
     placement.check()
+
+
+def _print_missing(
+    models: Sequence[Model], compilation: Compilation, device: str, as_json: bool
+) -> None:
+    steps = compilation.missing(models, device)
+    if as_json:
+        document([asdict(step) for step in steps])
+        return
+    table(
+        f"What {device} lacks, in the order in which to add it",
+        ("operator", "operations", "multiply-adds", "operations then", "segments", "why not"),
+        [
+            (
+                step.operator or "as it is",
+                step.operations or "",
+                f"{step.share:.1%}",
+                f"{step.taken:.1%}",
+                step.segments,
+                "\n".join(step.reasons[:_REASONS]),
+            )
+            for step in steps
+        ],
+        numbers="operations,multiply-adds,operations then,segments",
+    )
+
+
+_REASONS = 3
 
 
 def _report(placement: Placement) -> dict[str, object]:

@@ -123,7 +123,10 @@ def _elsewhere(op: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "NNAdapter", f"{op['name']} ({face['code']}) {face['translation']}".rstrip()
     for face in faces["nnrt"]:
         yield "NNRt", f"{face['name']} ({face['code']}) {face['translation']}".rstrip()
-    for node, code in faces["hdi"].items():
-        yield "HDI", f"{node} ({code})"
+    for face in faces["hdi"]:
+        yield (
+            f"HDI {face['since']}",
+            f"{face['name']} ({face['code']}) {face['translation']}".rstrip(),
+        )
     for name in op["onnx"]:
         yield "ONNX", name

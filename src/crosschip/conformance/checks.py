@@ -241,7 +241,7 @@ def one_thread(device: Device, options: Options) -> None:
 def unknown_property(device: Device, options: Options) -> None:
     """A property that the device does not know is refused."""
     try:
-        type(device)({"no such property": "1"}).close()
+        device.another({"no such property": "1"}).close()
     except DeviceError:
         return
     raise Failed("the property 'no such property' is not refused")
@@ -318,8 +318,7 @@ def outputs_are_the_callers(device: Device, options: Options) -> None:
 
 def _another(device: Device) -> Device:
     """A second instance for the same chip, with the same settings."""
-    which = (device.instance,) if device.instance else ()
-    return type(device)(device.properties, *which)
+    return device.another(device.properties)
 
 
 Build = Callable[[Builder, Operand, Callable[[Operand], Operand]], list[Operand]]

@@ -66,10 +66,10 @@ def _types(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
     for element_type in sorted(first.types, key=lambda t: t.code):
         if element_type is not own:
             changed = {name: retyped(s, element_type) for name, s in leading.items()}
-            yield Variation(str(element_type), _with(arguments, changed))
+            yield Variation(str(element_type), replaced(arguments, changed))
             if element_type in (ElementType.FLOAT16, ElementType.INT32):
                 words = f"{element_type}-dynamic"
-                yield Variation(words, _with(arguments, changed), named=True)
+                yield Variation(words, replaced(arguments, changed), named=True)
 
 
 QUANTIZATIONS: dict[str, tuple[ElementType, Quantization, Quantization | None]] = {
@@ -104,7 +104,7 @@ def leading_quantized(operator: type[Operator], arguments: Example, words: str) 
     changed = {name: as_integers(s, element_type, scales) for name, s in leading.items()}
     if not changed or not all(changed.values()):
         return None
-    varied = dict(_with(arguments, {n: s for n, s in changed.items() if s is not None}))
+    varied = dict(replaced(arguments, {n: s for n, s in changed.items() if s is not None}))
     return {**varied, "quantization": output} if output else varied
 
 
@@ -118,7 +118,7 @@ def _sizes(arguments: Example) -> Iterator[Variation]:
             for size in sorted({0, 1, 7, own + 1} - {own}):
                 sizes = (*shape[:axis], size, *shape[axis + 1 :])
                 resized = replace(sample, type=replace(sample.type, shape=sizes))
-                yield Variation(f"{name}.{axis}={size}", _with(arguments, {name: resized}))
+                yield Variation(f"{name}.{axis}={size}", replaced(arguments, {name: resized}))
 
 
 def _resized(arguments: Example) -> Iterator[Example]:
@@ -132,7 +132,7 @@ def _resized(arguments: Example) -> Iterator[Example]:
                 sizes = (*shape[:axis], size, *shape[axis + 1 :])
                 other = replace(sample, type=replace(sample.type, shape=sizes))
                 slot = name.partition(".")[0]
-                yield {slot: _with(arguments, {name: other})[slot]}
+                yield {slot: replaced(arguments, {name: other})[slot]}
 
 
 def _parameters(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
@@ -167,14 +167,14 @@ def _data(arguments: Example) -> Iterator[Variation]:
         if sample.value is None:
             if sample.type.element_type in FLOATS:
                 salted = replace(Draw.of(sample), specials=(np.nan,))
-                yield Variation(f"{name}-nan", _with(arguments, {name: salted}))
+                yield Variation(f"{name}-nan", replaced(arguments, {name: salted}))
         elif sample.value.size and sample.type.quantization is None:
             for words, number in _OTHERS.get(sample.type.element_type, ()):
                 value = sample.value.copy()
                 value.reshape(-1)[-1] = number
                 if not np.array_equal(value, sample.value):
                     changed = replace(sample, value=value)
-                    yield Variation(f"{name}-{words}", _with(arguments, {name: changed}))
+                    yield Variation(f"{name}-{words}", replaced(arguments, {name: changed}))
 
 
 _OTHERS: dict[ElementType, Sequence[tuple[str, int]]] = {
@@ -255,7 +255,7 @@ def as_integers(sample: Sample, element_type: ElementType, scales: Quantization)
     return Sample(TensorType(element_type, sample.type.shape, scales), low, high)
 
 
-def _with(arguments: Example, changed: Mapping[str, Sample]) -> Example:
+def replaced(arguments: Example, changed: Mapping[str, Sample]) -> Example:
     """The example with other samples, by input name."""
     varied = dict(arguments)
     for name, sample in changed.items():

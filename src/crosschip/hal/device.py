@@ -89,6 +89,15 @@ class Device(Closing, ABC):
                 f"{meant(unknown[0], self.known_properties())}; it knows: {known}"
             )
 
+    def another(self, properties: Mapping[str, str]) -> Device:
+        """A second instance for the same chip, with these settings.
+
+        Raises:
+            DeviceError: it does not know one of the settings.
+        """
+        which = (self.instance,) if self.instance else ()
+        return type(self)(properties, *which)
+
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         if cls.query is Device.query and cls.supports is Device.supports:

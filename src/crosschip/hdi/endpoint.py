@@ -25,7 +25,7 @@ _LONGEST = 100
 _LONGEST_DEVICE = 30
 _LONGEST_NAME = _LONGEST_DEVICE + len("/-0123456789ab.sock")
 
-_REMEMBERED = 1000
+_REMEMBERED = 100_000
 """So many bytes of the list of deaths are looked at, from its end."""
 
 
@@ -93,8 +93,8 @@ class Endpoint:
         return self.path.with_suffix(".log")
 
     def deaths(self) -> Sequence[Death]:
-        """How its processes have come to their ends of late."""
-        return list(_deaths(self.path.with_suffix(".deaths")))
+        """How its processes have come to their ends of late; see `deaths_at`."""
+        return deaths_at(self.path)
 
     def remember(self, death: Death) -> None:
         """Note a death for whoever wants to know."""
@@ -109,6 +109,19 @@ class Endpoint:
 def death_of(process: int, reason: str) -> Death:
     """A death that has just been noticed."""
     return Death(time.time(), process, reason)
+
+
+def deaths_at(path: Path) -> Sequence[Death]:
+    """How processes that served at a socket have come to their ends of late, the latest last.
+
+    Each client notes a death. Who has started the process knows the most of it, and says the most.
+    """
+    found: dict[int, Death] = {}
+    for death in _deaths(path.with_suffix(".deaths")):
+        known = found.get(death.process)
+        if known is None or len(known.reason) < len(death.reason):
+            found[death.process] = death
+    return sorted(found.values(), key=lambda death: death.time)
 
 
 def folder() -> Path:
@@ -157,10 +170,11 @@ def _stem(device: str, properties: Sequence[tuple[str, str]]) -> str:
 def _deaths(path: Path) -> Iterator[Death]:
     try:
         with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _REMEMBERED * 100))
+            file.seek(max(0, path.stat().st_size - _REMEMBERED))
             lines = file.read().decode(errors="replace").splitlines()
     except OSError:
         return
     for line in lines:
         with suppress(ValueError, TypeError):
-            yield Death(*json.loads(line))
+            moment, process, reason = json.loads(line)
+            yield Death(float(moment), int(process), str(reason))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from crosschip.hal import YES, CompileError, Offer, Options, Rule, Sizes, Support
+from crosschip.hal.decomposing import Ask
 from crosschip.ir import (
     Budget,
     BudgetError,
@@ -30,7 +31,7 @@ from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan, is_whole
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.guard.programs import GuardedProgram
-from crosschip.runtime.placement.asking import Ask, asking
+from crosschip.runtime.placement.asking import asking
 from crosschip.runtime.placement.choosing import Refusals
 from crosschip.runtime.placement.constraints import Constraints
 from crosschip.runtime.placement.placing import Placement, place

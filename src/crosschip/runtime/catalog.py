@@ -10,10 +10,10 @@ from typing import Any
 
 from crosschip.hal import Options
 from crosschip.ops import Operator, faces_of
-from crosschip.ops.definition.faces import NNAdapter, NNRt
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt
 from crosschip.ops.definition.slots import Parameter, Slot
 from crosschip.ops.definition.translation import row_of
-from crosschip.ops.faces.common import NNADAPTER_CODES, NNRT_CODES
+from crosschip.ops.faces.common import HDI_CODES, NNADAPTER_CODES, NNRT_CODES
 from crosschip.runtime.coverage import coverage, parts_of
 from crosschip.runtime.guard.devices import GuardedDevice
 
@@ -35,12 +35,12 @@ def describe(
         "summary": " ".join(documentation(operator).split("\n\n")[0].split()),
         "nnadapter": operator.type if faces.nnadapter else None,
         "nnrt": [face.name for face in faces.nnrt],
-        "hdi": [node_type.name for node_type in faces.hdi],
+        "hdi": list(dict.fromkeys(face.name for face in faces.hdi)),
         "onnx": list(faces.onnx),
         "faces": {
             "nnadapter": faces.nnadapter and _row(operator, faces.nnadapter),
             "nnrt": [_nnrt(operator, face) for face in faces.nnrt],
-            "hdi": {node_type.name: node_type.value for node_type in faces.hdi},
+            "hdi": [_hdi(operator, face) for face in faces.hdi],
         },
         "slots": [_slot(slot) for slot in operator.slots],
         "core": operator.core,
@@ -76,6 +76,19 @@ def _nnrt(operator: type[Operator], face: NNRt) -> dict[str, Any]:
         "name": face.name,
         "inputs": slots[: len(face.inputs)],
         "parameters": dict(zip(face.parameters, slots[len(face.inputs) :], strict=True)),
+        "translation": row.text,
+    }
+
+
+def _hdi(operator: type[Operator], face: HDI) -> dict[str, Any]:
+    row = row_of(operator, face.operands, face.given, HDI_CODES)
+    slots = [rule.slot for rule in row.operands]
+    return {
+        "code": face.code,
+        "name": face.name,
+        "since": "V{}_{}".format(*face.since),
+        "inputs": slots[: len(face.inputs)],
+        "attributes": dict(zip(face.attributes, slots[len(face.inputs) :], strict=True)),
         "translation": row.text,
     }
 

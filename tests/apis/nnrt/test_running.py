@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import resource
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from crosschip.apis.nnrt import (
     OH_NNExecutor,
     set_conformance,
 )
+from crosschip.apis.results import last_error
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -197,6 +199,30 @@ def test_a_tensor_is_in_a_file_of_the_program(tmp_path: Path) -> None:
     assert nnrt.OH_NNTensor_CreateWithSize(device(), desc, 23) is None
     done(nnrt.OH_NNTensor_Destroy(made))
     wrong(nnrt.OH_NNTensor_Destroy(made), Code.OH_NN_INVALID_PARAMETER)
+
+
+def test_memory_that_there_is_not() -> None:
+    """Files and memory that a process may not have more of are a null handle, and leave nothing."""
+    desc = described("float32", (4,))
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = len(os.listdir("/proc/self/fd"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used, limits[1]))
+    try:
+        made = [nnrt.OH_NNTensor_Create(device(), desc) for _ in range(8)]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert made[-1] is None
+    assert "OH_NNTensor_Create: no memory for 16 bytes: Too many open files" in last_error()
+    for tensor_ in made:
+        if tensor_ is not None:
+            done(nnrt.OH_NNTensor_Destroy(tensor_))
+    read, write = os.pipe()
+    before = os.listdir("/proc/self/fd")
+    assert nnrt.OH_NNTensor_CreateWithFd(device(), desc, read, 32, 8) is None
+    assert "the file does not hold 32 bytes" in last_error()
+    assert os.listdir("/proc/self/fd") == before
+    os.close(read)
+    os.close(write)
 
 
 def test_settings_reach_the_device() -> None:

@@ -22,10 +22,11 @@ from crosschip.apis.nnadapter.model import (
 from crosschip.apis.nnadapter.operands import operand_type
 from crosschip.apis.nnadapter.signature import with_shapes
 from crosschip.apis.nnadapter.types import NNAdapterOperandType
-from crosschip.apis.writing import Writer, check
+from crosschip.apis.results import check
 from crosschip.ir import Array, Error, Model, Operand
 from crosschip.ops import Operator
 from crosschip.ops.definition.translation import Expressed, Row, outward
+from crosschip.ops.definition.writing import Writer
 
 T = TypeVar("T")
 

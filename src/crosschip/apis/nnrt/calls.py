@@ -37,10 +37,11 @@ from crosschip.apis.nnrt.model import (
 from crosschip.apis.nnrt.results import last_error
 from crosschip.apis.nnrt.rows import Entry, expressed, uses
 from crosschip.apis.nnrt.types import OH_NN_QuantParam, OH_NN_Tensor
-from crosschip.apis.writing import Writer, check
+from crosschip.apis.results import check
 from crosschip.ir import Array, Error, Model, Operand, Operation, UnsupportedError
 from crosschip.ops import Operator
 from crosschip.ops.definition.translation import Expressed
+from crosschip.ops.definition.writing import Writer
 from crosschip.ops.standard.conversion import Assign, Cast
 from crosschip.ops.standard.layout import Transpose
 

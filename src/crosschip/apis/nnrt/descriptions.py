@@ -21,6 +21,7 @@ from crosschip.apis.nnrt.results import (
 )
 from crosschip.apis.nnrt.types import OH_NN_QuantParam, OH_NN_Tensor
 from crosschip.ir import ElementType, TensorType, UnsupportedError
+from crosschip.ops.faces.common import quantized_axis
 
 BITS = 8
 """How many bits quantized integers have."""
@@ -92,15 +93,6 @@ def element_type(data_type: OH_NN_DataType) -> ElementType:
     if name == "unknown":
         raise invalid("the data type is not known")
     return ElementType(name)
-
-
-def quantized_axis(shape: Sequence[int], count: int) -> int | None:
-    """The axis that several scales run along: the first or the last; `None` if neither can be.
-
-    NNRt's quantization parameters do not say it.
-    """
-    places = (0, len(shape) - 1) if shape else ()
-    return next((place for place in places if shape[place] == count), None)
 
 
 def described(type_: TensorType) -> OH_NN_Tensor:

@@ -16,7 +16,6 @@ from crosschip.apis.nnrt.descriptions import (
     NN_TensorDesc,
     element_type,
     member,
-    quantized_axis,
 )
 from crosschip.apis.nnrt.device import name_of
 from crosschip.apis.nnrt.enumerations import OH_NN_DataType, OH_NN_OperationType, OH_NN_TensorType
@@ -36,6 +35,7 @@ from crosschip.apis.nnrt.rows import parameter_types, rows
 from crosschip.apis.nnrt.types import OH_NN_Tensor
 from crosschip.ir import Quantization
 from crosschip.ops.definition.translation import Several
+from crosschip.ops.faces.common import quantized_axis
 from crosschip.runtime.compiler import explain
 
 _MOST = 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import tempfile
@@ -30,7 +31,7 @@ class NN_Tensor(Handle):
 
     Attributes:
         desc: its description.
-        descriptor: the file that its memory is.
+        descriptor: the file that its memory is, which is the tensor's own.
         size: how many bytes of that it may use.
         offset: where in the file its elements begin.
         memory: the bytes from there on.
@@ -42,7 +43,13 @@ class NN_Tensor(Handle):
         self.descriptor = descriptor
         self.size = size
         self.offset = offset
-        self.memory = memoryview(mmap.mmap(descriptor, size))[offset:]
+        try:
+            self.memory = memoryview(mmap.mmap(descriptor, size))[offset:]
+        except (OSError, ValueError) as error:
+            os.close(descriptor)
+            if getattr(error, "errno", None) == errno.ENOMEM:
+                raise Failure(Code.OH_NN_MEMORY_ERROR, f"no memory for {size} bytes") from None
+            raise invalid(f"the file does not hold {size} bytes: {error}") from None
 
     def destroy(self) -> None:
         super().destroy()
@@ -144,11 +151,19 @@ def _checked(deviceID: int, tensorDesc: NN_TensorDesc) -> NN_TensorDesc:
 
 
 def _file(size: int) -> int:
-    """A file in memory, or a temporary one where there are none."""
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("nnrt")
-    else:
-        with tempfile.TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
-    os.ftruncate(descriptor, size)
+    """A file in memory, or a temporary one where there are none.
+
+    Raises:
+        Failure: there is no more memory, or there are no more files.
+    """
+    try:
+        if hasattr(os, "memfd_create"):
+            descriptor = os.memfd_create("nnrt")
+        else:
+            with tempfile.TemporaryFile() as file:
+                descriptor = os.dup(file.fileno())
+        os.ftruncate(descriptor, size)
+    except OSError as error:
+        told = f"no memory for {size} bytes: {error.strerror}"
+        raise Failure(Code.OH_NN_MEMORY_ERROR, told) from None
     return descriptor

@@ -74,6 +74,7 @@ class Connection:
         path: of the socket.
         name: what the client calls itself.
         patience: how long it is waited for.
+        watches: whether it is only to ask how the service is, or to end it.
 
     Attributes:
         process: the service's process.
@@ -88,7 +89,7 @@ class Connection:
         DeviceError: it speaks another version of the messages.
     """
 
-    def __init__(self, path: Path, name: str, patience: Patience) -> None:
+    def __init__(self, path: Path, name: str, patience: Patience, *, watches: bool = False) -> None:
         end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
         # The socket's own limit: Python's would ask whether there is something before each message.
         end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _LOOK)
@@ -118,10 +119,13 @@ class Connection:
         self._board: Board | None = None
         try:
             description, (descriptor,) = self.ask_for(
-                messages.Description, lambda n: messages.Hello(n, messages.PROTOCOL, name)
+                messages.Description, lambda n: messages.Hello(n, messages.PROTOCOL, name, watches)
             )
-        except ValueError:
-            raise self._gone("did not greet as a service does") from None
+        except BaseException as error:
+            end.close()
+            if isinstance(error, ValueError):
+                raise self._gone("did not greet as a service does") from None
+            raise
         self.description = description
         try:
             self._board = Board(memory.mapped(descriptor, writable=True))

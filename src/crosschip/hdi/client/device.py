@@ -38,6 +38,7 @@ class RemoteDevice(Device):
         super().__init__()
         self.properties = dict(properties or {})
         self.name = f"{device}@{where}"
+        self._place = device, where
         own = {name: text for name, text in self.properties.items() if name not in SETTINGS}
         patience = Patience.of(self.properties)
         endpoint = Endpoint.of(device, where, own)
@@ -49,6 +50,9 @@ class RemoteDevice(Device):
             raise
         self.vendor = self._about.vendor  # type: ignore[misc]  # the driver says it, not the class
         self.kind = self._about.kind  # type: ignore[misc]  # the driver says it, not the class
+
+    def another(self, properties: Mapping[str, str]) -> Device:
+        return RemoteDevice(*self._place, properties)
 
     @property
     def version(self) -> str:

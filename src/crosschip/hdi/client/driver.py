@@ -54,7 +54,7 @@ class Driver:
         self.endpoint = endpoint
         self.name = name
         self.programs: WeakSet[RemoteProgram] = WeakSet()
-        self.quarantine = Quarantine(name)
+        self.quarantine = Quarantine(endpoint)
         self.restarts = 0
         self.record = Record(policy)
         self._patience = patience

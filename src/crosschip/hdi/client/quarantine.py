@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import io
-import json
 import time
-import zipfile
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
+from crosschip.hdi.client.kept import Kept
+from crosschip.hdi.endpoint import Endpoint
 from crosschip.hdi.wire import values
 from crosschip.ir import Array, DeviceError
-from crosschip.ops.definition.serialization import to_bytes
 
 if TYPE_CHECKING:
     from crosschip.hdi.client.program import RemoteProgram
@@ -26,11 +21,11 @@ class Quarantine:
     """The runs that a driver is not asked for any more; false while there are none.
 
     Args:
-        name: the driver's.
+        endpoint: the driver's.
     """
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
         self._reasons: dict[str, str] = {}
 
     def __bool__(self) -> bool:
@@ -48,15 +43,20 @@ class Quarantine:
 
     def add(self, program: RemoteProgram, inputs: Sequence[Array], why: str) -> DeviceError:
         """Keep a run from the driver from now on; the error that says so."""
+        digest = _digest(program, inputs)
+        properties = dict(self._endpoint.properties)
+        run = Kept(self._endpoint.device, properties, why, program.options, program.model, inputs)
         try:
-            where = f"it is kept in {_saved(self._name, program, inputs, why)}; "
+            path = _place(digest)
+            run.write(path)
+            where = f"it is kept in {path}; "
         except OSError as error:
             where = f"it could not be kept ({error.strerror}); "
         reason = (
             f"this run has killed the driver twice, and is not tried again; {where}"
             f"`crosschip driver replay FILE` runs it once more. Last: {why}"
         )
-        self._reasons[_digest(program, inputs)] = reason
+        self._reasons[digest] = reason
         return DeviceError(reason)
 
 
@@ -67,21 +67,10 @@ def _digest(program: RemoteProgram, inputs: Sequence[Array]) -> str:
     return digest.hexdigest()
 
 
-def _saved(name: str, program: RemoteProgram, inputs: Sequence[Any], why: str) -> Path:
+def _place(digest: str) -> Path:
+    """The path of a new file in the folder of such runs."""
     from platformdirs import user_cache_path
 
     folder = user_cache_path("crosschip") / "quarantine"
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{_digest(program, inputs)[:8]}.zip"
-    about = {"device": name, "reason": why, "options": asdict(program.options)}
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr("about.json", json.dumps(about, default=lambda value: value.value))
-        file.writestr("model.chipm", to_bytes(program.model))
-        for index, value in enumerate(inputs):
-            if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-                content = io.BytesIO()
-                np.save(content, value, allow_pickle=False)
-                file.writestr(f"input{index}.npy", content.getvalue())
-            else:
-                file.writestr(f"input{index}.value", values.to_bytes(value))
-    return path
+    return folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{digest[:8]}.zip"

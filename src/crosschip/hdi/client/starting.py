@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import sys
@@ -14,11 +13,13 @@ from contextlib import suppress
 from crosschip.hdi.client.connection import Connection, Died
 from crosschip.hdi.client.patience import Patience
 from crosschip.hdi.endpoint import Endpoint
+from crosschip.hdi.ownership import owned
 from crosschip.ir import DeviceError
 
 _LOOK_SECONDS = 0.004
 _START_SECONDS = 120.0
-_LAST_WORDS = 1000
+_LAST_WORDS, _LOOKED_THROUGH = 1000, 100_000
+_FATAL = "Fatal Python error"
 _LINGER_SECONDS = 3.0
 
 
@@ -110,9 +111,9 @@ def connected(
                 f"{endpoint.path}: no driver serves there; start one with `crosschip driver serve "
                 f"{endpoint.device} --socket {endpoint.path}`"
             )
-        if process is not None and (fate := process.fate()) and not _served(endpoint):
+        if process is not None and (fate := process.fate()) and not owned(endpoint.path):
             raise DeviceError(f"the driver {fate} as it started{last_words(endpoint)}")
-        if process is None and not _served(endpoint):
+        if process is None and not owned(endpoint.path):
             process = _started(endpoint)
         if time.monotonic() > end:
             raise DeviceError(
@@ -124,9 +125,12 @@ def connected(
 def last_words(endpoint: Endpoint) -> str:
     """The end of what a driver wrote, as the end of a sentence; empty if it wrote nothing."""
     try:
-        written = endpoint.words.read_bytes()[-_LAST_WORDS:].decode(errors="replace")
+        written = endpoint.words.read_bytes()[-_LOOKED_THROUGH:].decode(errors="replace")
     except OSError:
         return ""
+    # Python tells first what it was at when it had to end.
+    _, fatal, where = written.rpartition(_FATAL)
+    written = f"{fatal}{where[:_LAST_WORDS]}" if fatal else written[-_LAST_WORDS:]
     words = "".join(c for c in " ".join(written.split()) if c.isprintable())
     return f"; its last words: {words}" if words else ""
 
@@ -149,18 +153,3 @@ def _started(endpoint: Endpoint) -> Process:
         return Process([*arguments, *linger, *settings], endpoint)
     except OSError as error:
         raise DeviceError(f"{sys.executable} does not start: {error.strerror}") from None
-
-
-def _served(endpoint: Endpoint) -> bool:
-    """Tell whether a process serves there, or is about to."""
-    try:
-        descriptor = os.open(endpoint.path.with_suffix(".lock"), os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False

@@ -56,7 +56,7 @@ class Memories:
             held.callback(os.close, descriptor)
             whole = np.frombuffer(memory.mapped(descriptor, writable=True), np.uint8)
             held.pop_all()
-        finalize(whole, self._gone, size).atexit = False
+        finalize(whole, _gone, self._accounts, size).atexit = False
         number = next(self._numbers)
         self._mapped[number] = whole
         return SharedBuffer(number, size, 0, size), descriptor
@@ -143,6 +143,7 @@ class Memories:
             raise Broken(f"there is no tensor of shape {list(shape)}: {error}") from None
         return elements
 
-    def _gone(self, size: int) -> None:
-        self._accounts.memory.give_back(size)
-        self._accounts.mappings.give_back()
+
+def _gone(accounts: Accounts, size: int) -> None:
+    accounts.memory.give_back(size)
+    accounts.mappings.give_back()

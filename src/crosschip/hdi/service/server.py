@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import faulthandler
-import fcntl
 import logging
 import os
 import select
@@ -12,7 +11,7 @@ import stat
 import struct
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
@@ -21,6 +20,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from crosschip.hal import Device
+from crosschip.hdi.ownership import disown, own
 from crosschip.hdi.service.limits import Accounts, Exceeded, Limits
 from crosschip.hdi.service.measures import Measures, resident
 from crosschip.hdi.service.queue import Queue
@@ -29,6 +29,7 @@ from crosschip.hdi.wire import messages
 from crosschip.hdi.wire.board import size_of
 from crosschip.hdi.wire.channel import Broken, Channel
 from crosschip.ir import DeviceError
+from crosschip.ir.closing import Closing
 
 logger = logging.getLogger("crosschip")
 
@@ -40,7 +41,7 @@ _ANSWERS_BYTES = 1 << 22
 """So many bytes of answers may wait for a client to read them, if the system lets them."""
 
 
-class Service:
+class Service(Closing):
     """A device that answers on a socket. Only processes of the same user are let in.
 
     The threads that read are those that run: who takes a run from the socket runs it, if no more
@@ -81,9 +82,15 @@ class Service:
         self._accounts: WeakValueDictionary[int, Accounts] = WeakValueDictionary()
         self._lock = threading.Lock()
         self._left = monotonic()
-        self._owned = _owned(path)
-        self._listener = _listening(path)
+        self._closed = False
+        self._threads: list[threading.Thread] = []
         self._description = self._described()
+        self._owned = own(path, name)
+        try:
+            self._listener = _listening(path)
+        except BaseException:
+            disown(path, self._owned)
+            raise
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC | os.EFD_SEMAPHORE)
         self._epoll = select.epoll()
         self._epoll.register(self._bell, select.EPOLLIN)
@@ -96,28 +103,39 @@ class Service:
 
     def serve(self) -> None:
         """Answer until `stop`, or until nobody has been there for long enough."""
-        faulthandler.enable()
-        threads = [
-            threading.Thread(target=self._work, args=(index,), name=f"worker-{index}", daemon=True)
-            for index in range(self.threads)
-        ]
-        for thread in threads:
-            thread.start()
-        while not self._ending.wait(_LOOK_SECONDS):
-            idle = monotonic() - self._left
-            if self._linger is not None and not self._sessions and idle > self._linger:
-                break
-        self._end(threads)
+        faulthandler.enable(all_threads=False)
+        try:
+            for index in range(self.threads):
+                worker = threading.Thread(
+                    target=self._work, args=(index,), name=f"worker-{index}", daemon=True
+                )
+                worker.start()
+                self._threads.append(worker)
+            while not self._ending.wait(_LOOK_SECONDS) and not self._left_alone():
+                pass
+        finally:  # an interruption ends it, too
+            self.close()
 
     def stop(self) -> None:
         """End, once what is under way has ended."""
         self._ending.set()
 
+    def _left_alone(self) -> bool:
+        """Tell whether there has been no client for long enough; who only watches is none."""
+        if self._linger is None or any(not session.watches for session in self._present()):
+            return False
+        return monotonic() - self._left > self._linger
+
+    def _present(self) -> list[Session]:
+        with self._lock:
+            return list(self._sessions.values())
+
     def _drop(self, number: int, session: Session) -> None:
         """Let a client go, with all that it held; only the thread that reads from it does so."""
         with self._lock:
             self._sessions.pop(number, None)
-            self._left = monotonic()
+            if not session.watches:
+                self._left = monotonic()
         session.end()
 
     def apart(self, work: Callable[[], None]) -> None:
@@ -131,23 +149,40 @@ class Service:
     def figures(self) -> messages.Figures:
         """The service at this moment."""
         measures, queue = self.measures, self.queue
-        with self._lock:
-            sessions = list(self._sessions.values())
         return messages.Figures(
             self.name,
             self.device.version,
             os.getpid(),
             "busy" if queue.running >= queue.workers else "available",
             monotonic() - measures.begin,
-            tuple(session.figures() for session in sessions),
+            self._clients(),
             queue.waiting,
             queue.running,
             queue.workers,
             measures.runs,
             measures.failures,
+            measures.copied,
             measures.rate(),
             measures.latency(),
             resident(),
+        )
+
+    def _clients(self) -> tuple[messages.ClientStatus, ...]:
+        """The processes that are connected, each with all its connections."""
+        sessions: dict[int, list[Session]] = {}
+        for session in self._present():
+            if session.is_client:
+                sessions.setdefault(session.process, []).append(session)
+        return tuple(
+            messages.ClientStatus(
+                each[0].name,
+                process,
+                sum(len(session.programs) for session in each),
+                each[0].accounts.memory.taken,
+                sum(session.runs for session in each),
+                each[0].accounts.waiting.taken,
+            )
+            for process, each in sessions.items()
         )
 
     def _described(self) -> messages.Description:
@@ -244,14 +279,17 @@ class Service:
             return
         self._epoll.modify(number, select.EPOLLIN | select.EPOLLONESHOT)
 
-    def _end(self, threads: Sequence[threading.Thread]) -> None:
+    def close(self) -> None:
         """Let all clients go, once the runs that are under way have ended."""
+        if self._closed:
+            return
+        self._closed = True
         self._ending.set()
         with suppress(OSError):
-            self.path.unlink()
+            self.path.unlink()  # from now on, whoever comes waits for the next one
         self._wake(2 * self.threads)
         end = monotonic() + _END_SECONDS
-        for thread in threads:
+        for thread in self._threads:
             thread.join(max(0.0, end - monotonic()))
         self._listener.close()
         with self._lock:
@@ -259,30 +297,11 @@ class Service:
             self._sessions.clear()
         for session in sessions:
             session.end()
-        if not any(thread.is_alive() for thread in threads):
+        if not any(thread.is_alive() for thread in self._threads):
             self.device.close()
         self._epoll.close()
         os.close(self._bell)
-        os.close(self._owned)
-
-
-def _owned(path: Path) -> int:
-    """A descriptor that makes this process the only one to serve at a path.
-
-    Raises:
-        DeviceError: another one does.
-    """
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-    try:
-        descriptor = os.open(path.with_suffix(".lock"), flags, 0o600)
-    except OSError as error:
-        raise DeviceError(f"{path}: no socket can be made there: {error.strerror}") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise DeviceError(f"{path}: a driver serves there already; connect to it") from None
-    return descriptor
+        disown(self.path, self._owned)
 
 
 def _listening(path: Path) -> socket.socket:

@@ -77,6 +77,7 @@ class Session:
         self.process = process
         self.accounts = accounts
         self.name = ""
+        self.watches = False
         self.memories = Memories(accounts)
         self.programs: dict[int, Prepared] = {}
         self.runs = 0
@@ -100,6 +101,8 @@ class Session:
                 raise Broken(f"{type(request).__name__} came with {len(descriptors)} descriptors")
             if self._board is None and not isinstance(request, messages.Hello):
                 raise Broken("the first message must be Hello")
+            if self.watches and not isinstance(request, _OF_WATCHERS):
+                raise Broken(f"{type(request).__name__} came from one who only watches")
             if isinstance(request, Run):
                 return self._taken(request)
             if isinstance(request, messages.Query):
@@ -149,6 +152,11 @@ class Session:
             self.runs += 1
             self.service.measures.add(job.taken, failed=failed, copied=copied)
 
+    @property
+    def is_client(self) -> bool:
+        """Whether it has greeted, and may ask for more than how the service is."""
+        return self._board is not None and not self.watches
+
     def answer(self, answer: Answer, descriptors: Sequence[int] = ()) -> None:
         """Send an answer; a client that does not read its answers is cut off.
 
@@ -175,17 +183,6 @@ class Session:
             prepared.leave()
         self.memories.clear()
         self.accounts.connections.give_back()
-
-    def figures(self) -> messages.ClientStatus:
-        """The client at this moment."""
-        return messages.ClientStatus(
-            self.name,
-            self.process,
-            len(self.programs),
-            self.accounts.memory.taken,
-            self.runs,
-            self.accounts.waiting.taken,
-        )
 
     def _guarded(self, request: Request, handle: Callable[[], None]) -> None:
         """Do what is asked for; an error that is no breach of the messages is the answer."""
@@ -220,6 +217,7 @@ class Session:
             )
             return
         self.name = request.client[:_LONGEST_NAME]
+        self.watches = request.watches
         size = size_of(self.service.threads)
         descriptor = memory.allocate(size)
         try:
@@ -287,14 +285,12 @@ class Session:
 
     def _apart(self, request: Request, held: ExitStack, work: Callable[[], None]) -> None:
         """Do what takes long in a thread of its own, and close what is held if there is none."""
-        with held:
+        with ExitStack() as unless_it_starts:
+            unless_it_starts.push(held)
             self.accounts.preparing.take()
-            try:
-                self.service.apart(lambda: self._ended(request, work))
-            except BaseException:
-                self.accounts.preparing.give_back()
-                raise
-            held.pop_all()
+            unless_it_starts.callback(self.accounts.preparing.give_back)
+            self.service.apart(lambda: self._ended(request, work))
+            unless_it_starts.pop_all()
 
     def _ended(self, request: Request, work: Callable[[], None]) -> None:
         try:
@@ -444,6 +440,7 @@ class Session:
 
 
 _LONGEST_MESSAGE, _LONGEST_NAME = 8000, 100
+_OF_WATCHERS = messages.Watch, messages.Ping, messages.Stop
 
 
 def _model(content: Array) -> Model:

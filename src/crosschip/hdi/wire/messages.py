@@ -68,10 +68,13 @@ class Hello(Request, frozen=True):
     Attributes:
         protocol: the version of the messages that the client speaks.
         client: what it calls itself.
+        watches: whether it will only ask how the service is, or end it: the service does not stay
+            for it, and does not count it among its clients.
     """
 
     protocol: int
     client: str
+    watches: bool = False
 
 
 class Allocate(Request, frozen=True):
@@ -284,6 +287,7 @@ class Figures(msgspec.Struct, frozen=True):
         workers: how many may be.
         runs: how many have ended.
         failures: how many of these failed.
+        copied: how many of their outputs were copied into memory of a client's.
         rate: runs that ended in the last seconds, a second.
         latency: seconds from taking on to the end, by percentile (`50`, `90`, `99`); of late.
         memory: how many bytes the process takes.
@@ -300,6 +304,7 @@ class Figures(msgspec.Struct, frozen=True):
     workers: int
     runs: int
     failures: int
+    copied: int
     rate: float
     latency: Mapping[str, float]
     memory: int

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from crosschip.ops.definition.families import import_family
@@ -63,57 +62,31 @@ class NNRt:
         return (*self.inputs, *self.parameters.values())
 
 
-class NodeType(IntEnum):
-    """The node types of NNRt's driver interface (HDI V1_0)."""
+@dataclass(frozen=True, slots=True)
+class HDI:
+    """A node of NNRt's driver interface that is this operator, or a case of it.
 
-    ACTIVATION = 2
-    ADD_FUSION = 5
-    ARGMAX_FUSION = 11
-    AVGPOOL_FUSION = 17
-    BATCH_TO_SPACE_ND = 22
-    BIAS_ADD = 23
-    CAST = 28
-    CONCAT = 31
-    CONV2D_FUSION = 35
-    CONV2D_TRANSPOSE_FUSION = 36
-    DIV_FUSION = 47
-    ELTWISE = 52
-    EXPAND_DIMS = 56
-    FILL = 66
-    FULL_CONNECTION = 67
-    FUSED_BATCH_NORM = 68
-    GATHER = 69
-    LAYER_NORM_FUSION = 75
-    LESS_EQUAL = 78
-    MATMUL_FUSION = 89
-    MAXIMUM = 90
-    MAX_POOL_FUSION = 92
-    MUL_FUSION = 99
-    ONE_HOT = 105
-    PAD_FUSION = 107
-    POW_FUSION = 110
-    PRELU_FUSION = 112
-    QUANT_DTYPE_CAST = 113
-    REDUCE_FUSION = 118
-    RESHAPE = 119
-    RESIZE = 120
-    RSQRT = 126
-    SCALE_FUSION = 127
-    SHAPE = 130
-    SLICE_FUSION = 135
-    SOFTMAX = 138
-    SPACE_TO_BATCH_ND = 141
-    SPLIT = 145
-    SQRT = 146
-    SQUEEZE = 147
-    SQUARED_DIFFERENCE = 149
-    STACK = 150
-    STRIDED_SLICE = 151
-    SUB_FUSION = 152
-    TILE_FUSION = 160
-    TOPK_FUSION = 161
-    TRANSPOSE = 162
-    UNSQUEEZE = 165
+    Attributes:
+        code: its `NodeType`.
+        name: what follows `NODE_TYPE_` there.
+        inputs: its input tensors in order: the slot that each fills as it is, or the rule for it.
+        attributes: the same for each field of its attributes; where one reads what another has
+            filled, it comes after that. Those that are not here mean nothing to the operator.
+        given: the rules for what neither tells.
+        since: the version of the interface that has it, as `(major, minor)`.
+    """
+
+    code: int
+    name: str
+    inputs: tuple[str | Rule, ...] = ("input",)
+    attributes: Mapping[str, str | Rule] = field(default_factory=dict)
+    given: tuple[Rule, ...] = ()
+    since: tuple[int, int] = (1, 0)
+
+    @property
+    def operands(self) -> tuple[str | Rule, ...]:
+        """The inputs, then the attributes."""
+        return (*self.inputs, *self.attributes.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +96,13 @@ class Faces:
     Attributes:
         nnadapter: its NNAdapter operator, if there is one.
         nnrt: its NNRt operators.
-        hdi: the node types of NNRt's driver interface that carry it.
+        hdi: the nodes of NNRt's driver interface that are this one, or a case of it.
         onnx: the ONNX operators of the standard domain that are this one, or a case of it.
     """
 
     nnadapter: NNAdapter | None = None
     nnrt: tuple[NNRt, ...] = ()
-    hdi: tuple[NodeType, ...] = ()
+    hdi: tuple[HDI, ...] = ()
     onnx: tuple[str, ...] = ()
 
 
@@ -141,7 +114,7 @@ def faces(
     *,
     nnadapter: NNAdapter | None = None,
     nnrt: Sequence[NNRt] = (),
-    hdi: Sequence[NodeType] = (),
+    hdi: Sequence[HDI] = (),
     onnx: Sequence[str] = (),
 ) -> None:
     """Register the names of an operator in other systems; see `Faces`."""

@@ -42,6 +42,7 @@ class Inward:
         builder: what standard operations are appended to.
         operator: the standard operator.
         declared: the types that the outputs are declared with; shapes may be missing.
+        channels_last: whether the other system stores these images with their channels last.
         slots: what has been found for the slots so far.
         finishing: what is done to the operands that the standard operation makes, in order.
     """
@@ -49,6 +50,7 @@ class Inward:
     builder: Builder
     operator: type[Operator]
     declared: Sequence[TensorType]
+    channels_last: bool = True
     slots: dict[str, object] = field(default_factory=dict)
     finishing: list[Finish] = field(default_factory=list)
 
@@ -62,12 +64,14 @@ class Outward:
         before: what standard operations are appended to that make what it reads.
         after: what standard operations are appended to that must follow it.
         outputs: the operands that the other operator makes.
+        channels_last: whether the other system stores these images with their channels last.
     """
 
     operation: Operator
     before: Builder
     after: Builder
     outputs: list[Operand]
+    channels_last: bool = True
 
     def follow(
         self, output: int, type_: TensorType, operator: type[Operator], *arguments: object
@@ -326,6 +330,7 @@ def inward(
     values: Sequence[Operand | None],
     declared: Sequence[TensorType],
     name: str,
+    channels_last: bool = True,
 ) -> tuple[Operand, ...]:
     """Build what a use of another system's operator computes.
 
@@ -336,6 +341,7 @@ def inward(
             end are left out.
         declared: the types that the outputs are declared with; shapes may be missing.
         name: what the operation is called.
+        channels_last: whether its images are stored with their channels last.
 
     Returns:
         The operands that the other operator makes.
@@ -343,7 +349,7 @@ def inward(
     Raises:
         ModelError: there are too many operands, or they break a rule of the operator.
     """
-    use = Inward(builder, row.operator, declared)
+    use = Inward(builder, row.operator, declared, channels_last)
     try:
         for rule, own in _distributed(row.operands, values):
             if isinstance(rule, Several):
@@ -366,18 +372,19 @@ def inward(
     return made
 
 
-def outward(row: Row, operation: Operator) -> Expressed:
+def outward(row: Row, operation: Operator, channels_last: bool = True) -> Expressed:
     """Express an operation by another system's operator.
 
     Args:
         row: the other operator.
         operation: the operation.
+        channels_last: whether to store images with their channels last.
 
     Raises:
         UnsupportedError: it cannot be expressed; the message names the slot.
     """
     before, after = (Builder(prefix=f"{operation.name}.{place}.") for place in ("in", "out"))
-    use = Outward(operation, before, after, list(operation.outputs))
+    use = Outward(operation, before, after, list(operation.outputs), channels_last)
     told = {rule.slot for rule in (*row.operands, *row.given)}
     for slot, _ in operation.filled():
         if slot.name not in told:
@@ -398,10 +405,23 @@ def outward(row: Row, operation: Operator) -> Expressed:
     )
 
 
-def refusal(use: Outward, slot: str, why: str) -> UnsupportedError:
+class InexpressibleError(UnsupportedError):
+    """A use of an operator that another system's operator cannot say.
+
+    Attributes:
+        slot: the slot at fault.
+        why: the rest of the sentence.
+    """
+
+    def __init__(self, operation: Operation, slot: str, why: str) -> None:
+        super().__init__(f"{operation.name!r}: {operation.type}.{slot}: {why}")
+        self.slot = slot
+        self.why = why
+
+
+def refusal(use: Outward, slot: str, why: str) -> InexpressibleError:
     """The error of an operation that another system has no operand for."""
-    operation = use.operation
-    return UnsupportedError(f"{operation.name!r}: {operation.type}.{slot}: {why}")
+    return InexpressibleError(use.operation, slot, why)
 
 
 def value_of(slot: Parameter[Any], operand: Operand | None) -> Array | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from crosschip.ir import Operand
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+import numpy as np
+
+from crosschip.ir import Operand, constant
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal
 from crosschip.ops.faces.channels_last import ChannelsLast, ChannelsLastOutput
+from crosschip.ops.faces.nodes import activation
 from crosschip.ops.faces.rules import Fixed, filled, rank_of
 from crosschip.ops.standard.activation import (
     Celu,
@@ -59,7 +62,7 @@ class Slope(Rule):
     slot = "slope"
 
     def inward(self, operand: Operand | None, use: Inward) -> None:
-        if operand is not None and rank_of(operand, self.slot) == 1:
+        if operand is not None and rank_of(operand, self.slot) == 1 and use.channels_last:
             rank = rank_of(filled(use, "input"), "input")
             operand = use.builder.add(Reshape, operand, (*(1,) * (rank - 1), -1))
         Passed(self.slot).inward(operand, use)
@@ -70,7 +73,8 @@ class Slope(Rule):
         if _by_channel(use):
             return operand
         *leading, size = operand.type.shape or (None,)
-        if size is None or any(one != 1 for one in leading):
+        last = use.channels_last or size == 1
+        if size is None or not last or any(one != 1 for one in leading):
             raise refusal(use, self.slot, "must run along one axis there")
         return use.before.add(Reshape, operand, (-1,))
 
@@ -87,11 +91,27 @@ class SlopedOutput(Rule):
         return ChannelsLastOutput().outward(use) if _by_channel(use) else None
 
 
+class OneSlope(Rule):
+    """A flag that there is one slope for all channels, which the slopes tell, too."""
+
+    slot = ""
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        return
+
+    def outward(self, use: Outward) -> Operand | None:
+        slope = use.operation.operand("slope")
+        one = slope is not None and slope.type.shape is not None and set(slope.type.shape) <= {1}
+        return constant(np.array(one), f"{use.operation.name}.channel_shared")
+
+
+_SIXTH = (Fixed("alpha", 1 / 6), Fixed("beta", 0.5))
+
 faces(
     Relu,
     nnadapter=NNAdapter(65),
     nnrt=(NNRt(47, "RELU"),),
-    hdi=(NodeType.ACTIVATION,),
+    hdi=(activation(1, "RELU"),),
     onnx=("Relu",),
 )
 
@@ -99,14 +119,14 @@ faces(
     Relu6,
     nnadapter=NNAdapter(66),
     nnrt=(NNRt(48, "RELU6"),),
-    hdi=(NodeType.ACTIVATION,),
+    hdi=(activation(3, "RELU6"),),
 )
 
 faces(
     LeakyRelu,
     nnadapter=NNAdapter(40),
     nnrt=(NNRt(74, "LEAKY_RELU", parameters={"NEGATIVE_SLOPE": "alpha"}),),
-    hdi=(NodeType.ACTIVATION,),
+    hdi=(activation(5, "LEAKY_RELU", {"alpha": "alpha"}),),
     onnx=("LeakyRelu",),
 )
 
@@ -114,7 +134,13 @@ faces(
     PRelu,
     nnadapter=NNAdapter(59),
     nnrt=(NNRt(46, "PRELU", (SlopedInput(), Slope()), given=(SlopedOutput(),)),),
-    hdi=(NodeType.PRELU_FUSION,),
+    hdi=(
+        HDI(
+            *(112, "PRELU_FUSION", (SlopedInput(), Slope())),
+            {"channelShared": OneSlope()},
+            (SlopedOutput(),),
+        ),
+    ),
     onnx=("PRelu",),
 )
 
@@ -122,7 +148,7 @@ faces(
     Sigmoid,
     nnadapter=NNAdapter(74),
     nnrt=(NNRt(28, "SIGMOID"),),
-    hdi=(NodeType.ACTIVATION,),
+    hdi=(activation(2, "SIGMOID"),),
     onnx=("Sigmoid",),
 )
 
@@ -130,15 +156,15 @@ faces(
     Tanh,
     nnadapter=NNAdapter(86),
     nnrt=(NNRt(39, "TANH"),),
-    hdi=(NodeType.ACTIVATION,),
+    hdi=(activation(10, "TANH"),),
     onnx=("Tanh",),
 )
 
 faces(
     HardSigmoid,
     nnadapter=NNAdapter(36),
-    nnrt=(NNRt(107, "HARD_SIGMOID", given=(Fixed("alpha", 1 / 6), Fixed("beta", 0.5))),),
-    hdi=(NodeType.ACTIVATION,),
+    nnrt=(NNRt(107, "HARD_SIGMOID", given=_SIXTH),),
+    hdi=(activation(13, "HSIGMOID", given=_SIXTH),),
     onnx=("HardSigmoid",),
 )
 
@@ -146,7 +172,7 @@ faces(
     HardSwish,
     nnadapter=NNAdapter(37),
     nnrt=(NNRt(17, "HSWISH"),),
-    hdi=(NodeType.ACTIVATION,),
+    hdi=(activation(12, "HSWISH"),),
     onnx=("HardSwish",),
 )
 
@@ -154,19 +180,18 @@ faces(
     Swish,
     nnadapter=NNAdapter(85),
     nnrt=(NNRt(105, "SWISH"),),
-    hdi=(NodeType.ACTIVATION,),
+    hdi=(activation(18, "SWISH"),),
     onnx=("Swish",),
 )
 
 faces(
     Softsign,
-    hdi=(NodeType.ACTIVATION,),
+    hdi=(activation(8, "SOFTSIGN"),),
     onnx=("Softsign",),
 )
 
 faces(
     ThresholdedRelu,
-    hdi=(NodeType.ACTIVATION,),
     onnx=("ThresholdedRelu",),
 )
 
@@ -179,7 +204,7 @@ faces(
     Softmax,
     nnadapter=NNAdapter(77),
     nnrt=(NNRt(30, "SOFTMAX", parameters={"AXIS": Passed("axis", default=-1)}),),
-    hdi=(NodeType.SOFTMAX,),
+    hdi=(HDI(138, "SOFTMAX", attributes={"axis": "axis"}),),
     onnx=("Softmax",),
 )
 
@@ -194,14 +219,14 @@ faces(
     Gelu,
     nnadapter=NNAdapter(31),
     nnrt=(NNRt(56, "GELU", parameters={"APPROXIMATE": "approximate"}),),
-    hdi=(NodeType.ACTIVATION,),
+    hdi=(activation(19, "GELU", {"approximate": "approximate"}),),
     onnx=("Gelu",),
 )
 
 faces(
     Softplus,
     nnadapter=NNAdapter(78, ("input", "beta", "threshold")),
-    hdi=(NodeType.ACTIVATION,),
+    hdi=(activation(9, "SOFTPLUS"),),
     onnx=("Softplus",),
 )
 
@@ -212,13 +237,13 @@ faces(
 
 faces(
     Elu,
-    hdi=(NodeType.ACTIVATION,),
+    hdi=(activation(4, "ELU", {"alpha": "alpha"}),),
     onnx=("Elu",),
 )
 
 faces(
     Selu,
-    hdi=(NodeType.ACTIVATION,),
+    hdi=(activation(11, "SELU"),),
     onnx=("Selu",),
 )
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from crosschip.ir import ElementType, ModelError, Operand, constant
 from crosschip.ops.definition import quantized
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal
+from crosschip.ops.faces.nodes import Activated, activation
 from crosschip.ops.faces.rules import (
     Case,
+    ChannelAxis,
     Combined,
-    LastAxis,
+    Fixed,
     Promoted,
     shape_known,
 )
@@ -84,11 +87,17 @@ def bounded(number: float, element_type: ElementType) -> int:
 
 
 _PAIR = ("input0", Promoted("input1", "input0"))
+_ACTIVATED: Mapping[str, str | Rule] = {"activationType": Activated()}
 
 
 def _eltwise(told: str, mode: int) -> NNRt:
     written = np.array([mode], np.int8)
     return NNRt(12, "ELTWISE", _PAIR, {"MODE": Case("MODE", told, mode.__eq__, written)})
+
+
+def _eltwise_node(told: str, mode: int) -> HDI:
+    case = Case("mode", told, mode.__eq__, np.array(mode))
+    return HDI(52, "ELTWISE", _PAIR, {"mode": case})
 
 
 class ScaleBias(Rule):
@@ -111,6 +120,9 @@ class ScaleBias(Rule):
         return constant(zeros, f"{use.operation.name}.bias")
 
 
+_SCALED = Combined("input0", Mul, 1, "the base is multiplied by SCALE")
+_SHIFTED = Combined("input0", Add, 0, "SHIFT is added to the base")
+
 faces(
     Add,
     nnadapter=NNAdapter(3),
@@ -118,7 +130,7 @@ faces(
         NNRt(1, "ADD", _PAIR, {"ACTIVATIONTYPE": "fuse_code"}),
         _eltwise("1", 1),
     ),
-    hdi=(NodeType.ADD_FUSION, NodeType.ELTWISE),
+    hdi=(HDI(5, "ADD_FUSION", _PAIR, _ACTIVATED), _eltwise_node("1 SUM", 1)),
     onnx=("Add",),
 )
 
@@ -126,7 +138,7 @@ faces(
     Sub,
     nnadapter=NNAdapter(83),
     nnrt=(NNRt(38, "SUB", _PAIR, {"ACTIVATIONTYPE": "fuse_code"}),),
-    hdi=(NodeType.SUB_FUSION,),
+    hdi=(HDI(152, "SUB_FUSION", _PAIR, _ACTIVATED),),
     onnx=("Sub",),
 )
 
@@ -137,7 +149,7 @@ faces(
         NNRt(22, "MUL", _PAIR, {"ACTIVATION_TYPE": "fuse_code"}),
         _eltwise("0", 0),
     ),
-    hdi=(NodeType.MUL_FUSION, NodeType.ELTWISE),
+    hdi=(HDI(99, "MUL_FUSION", _PAIR, _ACTIVATED), _eltwise_node("0 PROD", 0)),
     onnx=("Mul",),
 )
 
@@ -145,7 +157,7 @@ faces(
     Div,
     nnadapter=NNAdapter(20),
     nnrt=(NNRt(11, "DIV", _PAIR, {"ACTIVATIONTYPE": "fuse_code"}),),
-    hdi=(NodeType.DIV_FUSION,),
+    hdi=(HDI(47, "DIV_FUSION", _PAIR, _ACTIVATED),),
     onnx=("Div",),
 )
 
@@ -155,13 +167,10 @@ faces(
     nnrt=(
         NNRt(
             *(25, "POW", _PAIR),
-            {
-                "SCALE": Combined("input0", Mul, 1, "the base is multiplied by SCALE"),
-                "SHIFT": Combined("input0", Add, 0, "SHIFT is added to the base"),
-            },
+            {"SCALE": _SCALED, "SHIFT": _SHIFTED},
         ),
     ),
-    hdi=(NodeType.POW_FUSION,),
+    hdi=(HDI(110, "POW_FUSION", _PAIR, {"scale": _SCALED, "shift": _SHIFTED}),),
     onnx=("Pow",),
 )
 
@@ -172,7 +181,7 @@ faces(
         NNRt(20, "MAXIMUM", _PAIR),
         _eltwise("2", 2),
     ),
-    hdi=(NodeType.MAXIMUM, NodeType.ELTWISE),
+    hdi=(HDI(90, "MAXIMUM", _PAIR), _eltwise_node("2 MAXIMUM", 2)),
     onnx=("Max",),
 )
 
@@ -186,7 +195,7 @@ faces(
 faces(
     SquaredDifference,
     nnrt=(NNRt(34, "SQUARED_DIFFERENCE", _PAIR),),
-    hdi=(NodeType.SQUARED_DIFFERENCE,),
+    hdi=(HDI(149, "SQUARED_DIFFERENCE", _PAIR),),
 )
 
 faces(
@@ -199,14 +208,18 @@ faces(
     Clip,
     nnadapter=NNAdapter(12, ("input", Bound("min"), Bound("max"))),
     nnrt=(NNRt(76, "CLIP", parameters={"MIN": "min", "MAX": "max"}),),
-    hdi=(NodeType.ACTIVATION,),
+    hdi=(
+        activation(16, "HARD_TANH", {"minVal": "min", "maxVal": "max"}),
+        activation(7, "RELU1", given=(Fixed("min", 0.0), Fixed("max", 1.0))),
+        activation(14, "THRESHOLDRELU", {"maxVal": "max"}, (Fixed("min", 0.0),)),
+    ),
     onnx=("Clip",),
 )
 
 faces(
     BiasAdd,
-    nnrt=(NNRt(5, "BIAS_ADD", ("input", "bias"), given=(LastAxis(),)),),
-    hdi=(NodeType.BIAS_ADD,),
+    nnrt=(NNRt(5, "BIAS_ADD", ("input", "bias"), given=(ChannelAxis(),)),),
+    hdi=(HDI(23, "BIAS_ADD", ("input", "bias"), given=(ChannelAxis(),)),),
 )
 
 faces(
@@ -217,7 +230,12 @@ faces(
             {"AXIS": "axis", "ACTIVATIONTYPE": "fuse_code"},
         ),
     ),
-    hdi=(NodeType.SCALE_FUSION,),
+    hdi=(
+        HDI(
+            *(127, "SCALE_FUSION", ("input", "scale", ScaleBias())),
+            {"axis": "axis", **_ACTIVATED},
+        ),
+    ),
 )
 
 faces(

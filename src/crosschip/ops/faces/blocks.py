@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.faces.channels_last import ChannelsLast, ChannelsLastOutput
 from crosschip.ops.faces.rules import Pairs
 from crosschip.ops.standard.blocks import (
@@ -55,7 +55,13 @@ faces(
             given=(ChannelsLastOutput(),),
         ),
     ),
-    hdi=(NodeType.BATCH_TO_SPACE_ND,),
+    hdi=(
+        HDI(
+            *(22, "BATCH_TO_SPACE_ND", (ChannelsLast("input"),)),
+            {"blockShape": "block_shape", "crops": Pairs("crops")},
+            (ChannelsLastOutput(),),
+        ),
+    ),
 )
 
 faces(
@@ -66,5 +72,11 @@ faces(
             parameters={"BLOCK_SHAPE": "block_shape", "PADDINGS": Pairs("pads")},
         ),
     ),
-    hdi=(NodeType.SPACE_TO_BATCH_ND,),
+    hdi=(
+        HDI(
+            *(141, "SPACE_TO_BATCH_ND", (ChannelsLast("input"),)),
+            {"blockShape": "block_shape", "paddings": Pairs("pads")},
+            (ChannelsLastOutput(),),
+        ),
+    ),
 )

@@ -1,4 +1,7 @@
-"""Channels that NNRt stores last; models here have them on axis 1."""
+"""Channels that NNRt stores last; models here have them on axis 1.
+
+Where a use says that its images have their channels on axis 1 too, nothing is done to them.
+"""
 
 from __future__ import annotations
 
@@ -49,18 +52,22 @@ class ChannelsLast(Rule):
 
     Args:
         slot: the slot.
+        always: whether they are so whatever the order of images is.
     """
 
     slot: str
+    always: bool = False
 
     @property
     def text(self) -> str:
         return f"the channels of `{self.slot}` are its last axis"
 
     def inward(self, operand: Operand | None, use: Inward) -> None:
-        if operand is not None:
+        if operand is not None and (self.always or use.channels_last):
             axes = first_order(rank_of(operand, self.slot))
-            use.slots[self.slot] = transposed(use.builder, operand, axes)
+            operand = transposed(use.builder, operand, axes)
+        if operand is not None:
+            use.slots[self.slot] = operand
 
     def outward(self, use: Outward) -> Operand | None:
         operand = use.operation.operand(self.slot)
@@ -68,6 +75,8 @@ class ChannelsLast(Rule):
             raise refusal(use, self.slot, "cannot be left out there")
         if operand.type.shape is None:
             raise refusal(use, self.slot, "must have a known number of axes there")
+        if not (self.always or use.channels_last):
+            return operand
         return transposed(use.before, operand, last_order(len(operand.type.shape)))
 
 
@@ -78,6 +87,8 @@ class ChannelsLastOutput(Rule):
     text = "the channels of the output are its last axis"
 
     def inward(self, operand: Operand | None, use: Inward) -> None:
+        if not use.channels_last:
+            return
         first, *rest = use.declared
         use.declared = [permuted(first, first_order(len(first.shape or ()))), *rest]
 
@@ -92,7 +103,7 @@ class ChannelsLastOutput(Rule):
         if type_.shape is None:
             raise refusal(use, "output", "must have a known number of axes there")
         rank = len(type_.shape)
-        if rank > 2:
+        if rank > 2 and use.channels_last:
             stored = permuted(type_, last_order(rank))
             use.follow(0, stored, Transpose, first_order(rank))
         return None

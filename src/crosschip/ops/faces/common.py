@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from crosschip.ir import ElementType
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.numerics.bilinear import Kernel
-from crosschip.ops.numerics.resampling import AlignMode
+from crosschip.ops.numerics.resampling import AlignMode, Rounding
 from crosschip.ops.standard.padding import PadMode
 
 Numbers = Mapping[int, int]
@@ -25,17 +25,34 @@ _NNRT_TYPES = (
     *(ElementType.FLOAT16, ElementType.FLOAT32, ElementType.FLOAT64),
 )
 _DRIVERS_NUMBERS = (30, 32, 33, 34, 35, 37, 38, 39, 40, 42, 43, 44)
+_DRIVERS_TYPES = {
+    number: type_.code for number, type_ in zip(_DRIVERS_NUMBERS, _NNRT_TYPES, strict=True)
+}
 
 NNRT_CODES: Codes = {
     Fuse: {0: Fuse.NONE, 1: Fuse.RELU, 2: Fuse.RELU6},
     PadMode: {0: PadMode.CONSTANT, 1: PadMode.REFLECT, 2: PadMode.SYMMETRIC},
     ElementType: {
         **{number: type_.code for number, type_ in enumerate(_NNRT_TYPES, 1)},
-        **{number: type_.code for number, type_ in zip(_DRIVERS_NUMBERS, _NNRT_TYPES, strict=True)},
+        **_DRIVERS_TYPES,
     },
 }
 """OH_NN_FuseType, the modes of PAD, and OH_NN_DataType with the numbers that drivers have for the
 same types."""
+
+HDI_CODES: Codes = {
+    AutoPad: {0: AutoPad.NONE, 1: AutoPad.SAME, 2: AutoPad.VALID},
+    PadMode: NNRT_CODES[PadMode],
+    Rounding: {
+        0: Rounding.UP_AT_HALF,
+        1: Rounding.DOWN_AT_HALF,
+        2: Rounding.UP_AT_HALF,
+        3: Rounding.DOWN,
+        4: Rounding.UP,
+    },
+    ElementType: _DRIVERS_TYPES,
+}
+"""PadMode, PaddingMode, NearestMode and DataType of NNRt's driver interface."""
 
 NNADAPTER_CODES: Codes = {
     AutoPad: {0: AutoPad.NONE, 1: AutoPad.SAME, 2: AutoPad.VALID},
@@ -47,3 +64,12 @@ NNADAPTER_CODES: Codes = {
 }
 """NNAdapterAutoPadCode, NNAdapterFuseCode, NNAdapterInterpolateModeCode, NNAdapterPadModeCode, the
 `align_mode` of RESIZE_LINEAR, and NNAdapterOperandPrecisionCode without its quantized types."""
+
+
+def quantized_axis(shape: Sequence[int], count: int) -> int | None:
+    """The axis that several scales run along: the first or the last; `None` if neither can be.
+
+    NNRt's quantization parameters do not say it.
+    """
+    places = (0, len(shape) - 1) if shape else ()
+    return next((place for place in places if shape[place] == count), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.faces.rules import PlainOutput, Promoted
 from crosschip.ops.standard.comparison import (
     Equal,
@@ -40,7 +40,7 @@ faces(
     LessEqual,
     nnadapter=NNAdapter(42),
     nnrt=(NNRt(18, "LESS_EQUAL", _PAIR, given=_PLAIN),),
-    hdi=(NodeType.LESS_EQUAL,),
+    hdi=(HDI(78, "LESS_EQUAL", _PAIR, given=_PLAIN),),
     onnx=("LessOrEqual",),
 )
 

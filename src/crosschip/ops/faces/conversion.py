@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crosschip.ir import Operand
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
-from crosschip.ops.definition.translation import Inward, Outward, Rule, refusal
-from crosschip.ops.faces.rules import Told, TypeNumber
+import numpy as np
+
+from crosschip.ir import ElementType, Operand
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
+from crosschip.ops.definition.translation import Inward, Outward, Rule, TypeOfOutput, refusal
+from crosschip.ops.faces.common import HDI_CODES
+from crosschip.ops.faces.nodes import activation
+from crosschip.ops.faces.rules import Told, TypeNumber, type_number
 from crosschip.ops.standard.conversion import Assign, BitCast, Cast
 
 
@@ -31,10 +35,22 @@ class OfPlain(Rule):
         return operand
 
 
+class WrittenType(Rule):
+    """The number of the element type, which the output tells, too."""
+
+    slot = ""
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        return
+
+    def outward(self, use: Outward) -> Operand | None:
+        return type_number(use, use.outputs[0].type, HDI_CODES[ElementType], np.int32)
+
+
 faces(
     Assign,
     nnadapter=NNAdapter(7),
-    hdi=(NodeType.ACTIVATION,),
+    hdi=(activation(15, "LINEAR"), activation(0, "NO_ACTIVATION")),
     onnx=("Identity",),
 )
 
@@ -48,7 +64,13 @@ faces(
             parameters={"SRC_T": TypeNumber(output=False), "DST_T": "dtype", "AXIS": Told()},
         ),
     ),
-    hdi=(NodeType.CAST, NodeType.QUANT_DTYPE_CAST),
+    hdi=(
+        HDI(28, "CAST", ("input", WrittenType()), given=(TypeOfOutput("dtype"),)),
+        HDI(
+            *(113, "QUANT_DTYPE_CAST", (OfPlain(),)),
+            attributes={"srcT": TypeNumber(False, HDI_CODES[ElementType]), "dstT": "dtype"},
+        ),
+    ),
     onnx=("Cast", "CastLike"),
 )
 

@@ -7,10 +7,20 @@ from collections.abc import Mapping
 import numpy as np
 
 from crosschip.ir import Array, ModelError, Operand, constant
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal
 from crosschip.ops.faces.channels_last import ChannelsLast, ChannelsLastOutput, transposed
-from crosschip.ops.faces.rules import Padding, PaddingMode, ProductBias, filled, number, value_in
+from crosschip.ops.faces.nodes import Activated, Sides
+from crosschip.ops.faces.rules import (
+    Padding,
+    PaddingMode,
+    ProductBias,
+    filled,
+    number,
+    numbers,
+    shape_known,
+    value_in,
+)
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
 
 
@@ -85,6 +95,61 @@ class TurnedFilter(Rule):
         return None
 
 
+class KernelSize(Rule):
+    """The size of a filter's windows, which the filter tells, too.
+
+    Args:
+        places: where it is in the shape of the filter that has been found.
+    """
+
+    slot = ""
+
+    def __init__(self, places: tuple[int, int]) -> None:
+        self._places = places
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        shape = filled(use, "filter").type.shape
+        if operand is None or shape is None:
+            return
+        told = numbers(operand, "kernelSize").tolist()
+        found = [shape[place] for place in self._places] if len(shape) == 4 else told
+        if len(told) != 2 or any(
+            isinstance(a, int) and a != b for a, b in zip(found, told, strict=True)
+        ):
+            raise ModelError(f"filter: its windows are {found}, but kernelSize is {told}")
+
+    def outward(self, use: Outward) -> Operand | None:
+        filter = use.operation.operand("filter")
+        sizes = None if filter is None else shape_known((filter.type.shape or (None,))[2:])
+        return constant(np.array(sizes), "kernelSize") if sizes else None
+
+
+class Channels(Rule):
+    """The number of channels of the input or the output, which the filter tells, too.
+
+    Args:
+        place: where it is in the shape of the operation's filter.
+        grouped: whether it is that of one group there.
+    """
+
+    slot = ""
+
+    def __init__(self, place: int, *, grouped: bool = False) -> None:
+        self._place = place
+        self._grouped = grouped
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        return  # some write the number of a group, some that of all
+
+    def outward(self, use: Outward) -> Operand | None:
+        filter = use.operation.operand("filter")
+        size = ((filter.type.shape if filter else None) or (None,) * 2)[self._place]
+        if not isinstance(size, int):
+            return None
+        count = int(value_in(use, "group").item()) if self._grouped else 1
+        return constant(np.array(size * count), "channels")
+
+
 def _constant(operand: Operand) -> Array | None:
     """The elements of a constant with one scale at most."""
     scales = operand.type.quantization
@@ -100,7 +165,16 @@ _PARAMETERS: Mapping[str, str | Rule] = {
     "PAD_MODE": PaddingMode(),
     "ACTIVATION_TYPE": "fuse_code",
 }
-_INPUTS = (ChannelsLast("input"), ChannelsLast("filter"), ProductBias("filter"))
+_ATTRIBUTES: Mapping[str, str | Rule] = {
+    "stride": "strides",
+    "dilation": "dilations",
+    "padMode": "auto_pad",
+    "padList": Sides(),
+    "group": "group",
+    "activationType": Activated(),
+}
+_INPUTS = (ChannelsLast("input"), ChannelsLast("filter", always=True), ProductBias("filter"))
+_TRANSPOSED_INPUTS = (ChannelsLast("input"), TransposedFilter(), ProductBias("filter"))
 _OUTPUT = ChannelsLastOutput()
 
 
@@ -123,7 +197,18 @@ faces(
             given=(ChannelwiseGroups(), _OUTPUT),
         ),
     ),
-    hdi=(NodeType.CONV2D_FUSION,),
+    hdi=(
+        HDI(
+            *(35, "CONV2D_FUSION", _INPUTS),
+            {
+                **_ATTRIBUTES,
+                "kernelSize": KernelSize((2, 3)),
+                "inChannel": Channels(1, grouped=True),
+                "outChannel": Channels(0),
+            },
+            (_OUTPUT,),
+        ),
+    ),
     onnx=("Conv", "ConvInteger", "QLinearConv"),
 )
 
@@ -134,16 +219,24 @@ faces(
         NNRt(
             9,
             "CONV2D_TRANSPOSE",
-            inputs=(
-                ChannelsLast("input"),
-                TransposedFilter(),
-                ProductBias("filter"),
-            ),
+            inputs=_TRANSPOSED_INPUTS,
             parameters={**_PARAMETERS, "OUTPUT_PADDINGS": "output_padding", "GROUP": "group"},
             given=(TurnedFilter(), _OUTPUT),
         ),
     ),
-    hdi=(NodeType.CONV2D_TRANSPOSE_FUSION,),
+    hdi=(
+        HDI(
+            *(36, "CONV2D_TRANSPOSE_FUSION", _TRANSPOSED_INPUTS),
+            {
+                **_ATTRIBUTES,
+                "outputPaddings": "output_padding",
+                "kernelSize": KernelSize((1, 2)),
+                "inChannel": Channels(0),
+                "outChannel": Channels(1, grouped=True),
+            },
+            (TurnedFilter(), _OUTPUT),
+        ),
+    ),
     onnx=("ConvTranspose",),
 )
 

@@ -5,29 +5,35 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import ElementType, ModelError, Operand, constant
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import Inward, Outward, Rule, TypeOfOutput, refusal
-from crosschip.ops.faces.common import NNRT_CODES
+from crosschip.ops.faces.common import NNRT_CODES, Numbers
 from crosschip.ops.faces.rules import filled, number, type_number
 from crosschip.ops.standard.creation import Fill, FillLike, OneHot, Range, Rank, ShapeOf
 
 
 class Unwritten(Rule):
-    """The number of the element type of a value; the value is read with it."""
+    """The number of the element type of a value; the value is read with it.
+
+    Args:
+        codes: the numbers of element types.
+    """
 
     slot = ""
     text = "VALUE is float32 and becomes DATA_TYPE"
 
+    def __init__(self, codes: Numbers = NNRT_CODES[ElementType]) -> None:
+        self._codes = codes
+
     def inward(self, operand: Operand | None, use: Inward) -> None:
-        codes = NNRT_CODES[ElementType]
         declared = use.declared[0].element_type.code
-        code = declared if operand is None else codes.get(int(number(operand, "DATA_TYPE")))
+        code = declared if operand is None else self._codes.get(int(number(operand, "DATA_TYPE")))
         if code is None:
             raise ModelError("DATA_TYPE: there is no such type")
         use.slots["dtype"] = code
 
     def outward(self, use: Outward) -> Operand | None:
-        return type_number(use, use.outputs[0].type)
+        return type_number(use, use.outputs[0].type, self._codes)
 
 
 class TypedValue(Rule):
@@ -99,7 +105,7 @@ faces(
     ShapeOf,
     nnadapter=NNAdapter(73),
     nnrt=(NNRt(27, "SHAPE", given=(TypeOfOutput("dtype"),)),),
-    hdi=(NodeType.SHAPE,),
+    hdi=(HDI(130, "SHAPE", given=(TypeOfOutput("dtype"),)),),
     onnx=("Shape",),
 )
 
@@ -118,7 +124,7 @@ faces(
             parameters={"DATA_TYPE": Unwritten(), "VALUE": TypedValue()},
         ),
     ),
-    hdi=(NodeType.FILL,),
+    hdi=(HDI(66, "FILL", ("value", "shape")),),
     onnx=("ConstantOfShape",),
 )
 
@@ -147,6 +153,11 @@ faces(
             parameters={"AXIS": "axis"},
         ),
     ),
-    hdi=(NodeType.ONE_HOT,),
+    hdi=(
+        HDI(
+            *(105, "ONE_HOT", ("indices", "depth", "on_value", "off_value")),
+            attributes={"axis": "axis"},
+        ),
+    ),
     onnx=("OneHot",),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import ModelError, Operand, constant
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import Inward, Outward, Rule, refusal
 from crosschip.ops.faces.rules import Fixed, filled
 from crosschip.ops.standard.creation import Fill
@@ -78,6 +78,6 @@ faces(
     Gather,
     nnadapter=NNAdapter(30),
     nnrt=(NNRt(16, "GATHER", ("input", "indices", "axis")),),
-    hdi=(NodeType.GATHER,),
+    hdi=(HDI(69, "GATHER", ("input", "indices", "axis")),),
     onnx=("Gather",),
 )

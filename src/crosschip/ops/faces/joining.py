@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import ModelError, Operand, constant
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule
 from crosschip.ops.faces.rules import filled, number
 from crosschip.ops.standard.joining import Concat, Meshgrid, Split, Stack, Unstack
@@ -52,7 +52,7 @@ faces(
     Concat,
     nnadapter=NNAdapter(13),
     nnrt=(NNRt(7, "CONCAT", ("parts",), {"AXIS": Passed("axis", default=0)}),),
-    hdi=(NodeType.CONCAT,),
+    hdi=(HDI(31, "CONCAT", ("parts",), {"axis": "axis"}),),
     onnx=("Concat",),
 )
 
@@ -60,7 +60,7 @@ faces(
     Stack,
     nnadapter=NNAdapter(82),
     nnrt=(NNRt(36, "STACK", ("parts",), {"AXIS": "axis"}),),
-    hdi=(NodeType.STACK,),
+    hdi=(HDI(150, "STACK", ("parts",), {"axis": "axis"}),),
 )
 
 faces(
@@ -76,7 +76,12 @@ faces(
             },
         ),
     ),
-    hdi=(NodeType.SPLIT,),
+    hdi=(
+        HDI(
+            *(145, "SPLIT"),
+            attributes={"axis": "axis", "sizeSplits": "split", "outputNum": EqualPieces()},
+        ),
+    ),
     onnx=("Split",),
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import ModelError, Operand, constant
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import Inward, Outward, Rule, refusal
 from crosschip.ops.faces.rules import OneAxis, Told, filled, number, rank_of, value_in
 from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
@@ -49,7 +49,7 @@ faces(
     Reshape,
     nnadapter=NNAdapter(67, ("input", "shape")),
     nnrt=(NNRt(45, "RESHAPE", ("input", "shape")),),
-    hdi=(NodeType.RESHAPE,),
+    hdi=(HDI(119, "RESHAPE", ("input", "shape")),),
     onnx=("Reshape",),
 )
 
@@ -57,7 +57,7 @@ faces(
     Transpose,
     nnadapter=NNAdapter(89),
     nnrt=(NNRt(41, "TRANSPOSE", ("input", "perm")),),
-    hdi=(NodeType.TRANSPOSE,),
+    hdi=(HDI(162, "TRANSPOSE", ("input", "perm")),),
     onnx=("Transpose",),
 )
 
@@ -65,7 +65,7 @@ faces(
     Squeeze,
     nnadapter=NNAdapter(81),
     nnrt=(NNRt(35, "SQUEEZE", parameters={"AXIS": "axes"}),),
-    hdi=(NodeType.SQUEEZE,),
+    hdi=(HDI(147, "SQUEEZE", attributes={"axis": "axes"}),),
     onnx=("Squeeze",),
 )
 
@@ -76,7 +76,10 @@ faces(
         NNRt(13, "EXPAND_DIMS", ("input", OneAxis())),
         NNRt(55, "UNSQUEEZE", parameters={"AXIS": "axes"}),
     ),
-    hdi=(NodeType.EXPAND_DIMS, NodeType.UNSQUEEZE),
+    hdi=(
+        HDI(165, "UNSQUEEZE", attributes={"axis": "axes"}),
+        HDI(56, "EXPAND_DIMS", ("input", OneAxis())),
+    ),
     onnx=("Unsqueeze",),
 )
 

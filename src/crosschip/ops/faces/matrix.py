@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import ModelError, Operand, constant
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import Inward, Outward, Rule
+from crosschip.ops.faces.nodes import Activated
 from crosschip.ops.faces.rules import ActivationAfter, ProductBias, filled, number
 from crosschip.ops.standard.layout import Flatten
 from crosschip.ops.standard.matrix import Det, FullyConnected, MatMul
@@ -42,6 +43,21 @@ class FlattenedFrom(Rule):
         return None
 
 
+class FlattenedIf(Rule):
+    """The axis from which on the input is flattened, where a flag says that it is."""
+
+    slot = ""
+    text = "with useAxis, the input is flattened from `axis` on"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        if use.slots.pop("axis"):
+            axis = 0 if operand is None else int(number(operand, "axis"))
+            use.slots["input"] = use.builder.add(Flatten, filled(use, "input"), axis, -1)
+
+    def outward(self, use: Outward) -> Operand | None:
+        return None
+
+
 class HasBias(Rule):
     """A flag that there is a bias; left out, there is one if it is given."""
 
@@ -70,7 +86,16 @@ faces(
             },
         )
     ],
-    hdi=[NodeType.MATMUL_FUSION],
+    hdi=[
+        HDI(
+            *(89, "MATMUL_FUSION", ("x", "y")),
+            {
+                "transposeA": "transpose_x",
+                "transposeB": "transpose_y",
+                "activationType": Activated(),
+            },
+        )
+    ],
     onnx=["MatMul"],
 )
 
@@ -89,7 +114,18 @@ faces(
             },
         )
     ],
-    hdi=[NodeType.FULL_CONNECTION],
+    hdi=[
+        HDI(
+            *(67, "FULL_CONNECTION"),
+            ("input", "weight", ProductBias("weight", required=False)),
+            {
+                "useAxis": UsesAxis(),
+                "axis": FlattenedIf(),
+                "activationType": Activated(),
+                "hasBias": HasBias(),
+            },
+        )
+    ],
     onnx=["Gemm"],
 )
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from crosschip.ir import ModelError, Operand, constant
 from crosschip.ir.types import FLOATS
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal
 from crosschip.ops.faces.channels_last import ChannelsLast, ChannelsLastOutput
 from crosschip.ops.faces.rules import (
@@ -132,6 +132,18 @@ class Refused(Rule):
         return None
 
 
+class Affine(Rule):
+    """A flag that there are a scale and a bias, which the inputs tell, too."""
+
+    slot = ""
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        return
+
+    def outward(self, use: Outward) -> Operand | None:
+        return constant(np.array(True), f"{use.operation.name}.affine")
+
+
 class ChannelNumbers(_Numbers):
     """A number for each channel, which cannot be left out there."""
 
@@ -176,7 +188,13 @@ faces(
             (_OUTPUT,),
         )
     ],
-    hdi=[NodeType.FUSED_BATCH_NORM],
+    hdi=[
+        HDI(
+            *(68, "FUSED_BATCH_NORM", (_IMAGE, "scale", "bias", "mean", "variance")),
+            {"epsilon": "epsilon"},
+            (_OUTPUT,),
+        )
+    ],
     onnx=["BatchNormalization"],
 )
 
@@ -194,7 +212,17 @@ faces(
             },
         )
     ],
-    hdi=[NodeType.LAYER_NORM_FUSION],
+    hdi=[
+        HDI(
+            *(75, "LAYER_NORM_FUSION", ("input", WholeScale("scale", 1), WholeScale("bias", 0))),
+            {
+                "beginNormAxis": FirstNormalizedAxis(),
+                "epsilon": "epsilon",
+                "elementwiseAffine": Affine(),
+                "beginParamsAxis": SameAxis(),
+            },
+        )
+    ],
     onnx=["LayerNormalization"],
 )
 

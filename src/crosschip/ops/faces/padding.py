@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import ElementType, Operand, constant
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import Inward, Outward, Rule, refusal
 from crosschip.ops.faces.rules import Pairs, filled, number
 from crosschip.ops.standard.padding import Pad
@@ -37,6 +37,20 @@ class Filling(Rule):
         return constant(array.astype(np.float32).reshape(-1), operand.name)
 
 
+class PairsWithoutInput(Rule):
+    """The pads, where no input says them."""
+
+    slot = "pads"
+    text = "paddings count where there is no second input"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        if self.slot not in use.slots:
+            Pairs(self.slot).inward(operand, use)
+
+    def outward(self, use: Outward) -> Operand | None:
+        return None
+
+
 faces(
     Pad,
     nnadapter=NNAdapter(56),
@@ -46,6 +60,11 @@ faces(
             parameters={"CONSTANT_VALUE": Filling(), "PADDING_MODE": "mode"},
         ),
     ),
-    hdi=(NodeType.PAD_FUSION,),
+    hdi=(
+        HDI(
+            *(107, "PAD_FUSION", ("input", Pairs("pads"))),
+            {"paddings": PairsWithoutInput(), "constantValue": Filling(), "paddingMode": "mode"},
+        ),
+    ),
     onnx=("Pad",),
 )

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crosschip.ir import Operand
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ir import Operand, constant
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import Inward, Outward, Rule, refusal
 from crosschip.ops.faces.channels_last import ChannelsLast, ChannelsLastOutput
+from crosschip.ops.faces.nodes import Activated, Sides
 from crosschip.ops.faces.rules import ActivationAfter, Case, Fixed, Padding, PaddingMode, Told
 from crosschip.ops.standard.pooling import (
     AdaptiveAveragePool2D,
@@ -80,13 +81,59 @@ def _global(code: int, name: str) -> NNRt:
     )
 
 
+class FormatOfImage(Rule):
+    """The number of the order of the image's axes, which its tensor tells, too."""
+
+    slot = ""
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        return  # some always write 0, whatever the tensor says
+
+    def outward(self, use: Outward) -> Operand | None:
+        return constant(np.array(int(use.channels_last)), "format")
+
+
+_FORMAT: Mapping[str, str | Rule] = {"format": FormatOfImage(), "activationType": Activated()}
+_WHOLE = Case("global", "true", bool, np.array(True))
+_PART = Case("global", "false", lambda value: not value, np.array(False))
+
+
+def _window_node(
+    code: int,
+    name: str,
+    rounding: Mapping[str, str | Rule],
+    *given: Rule,
+    since: tuple[int, int] = (1, 0),
+) -> HDI:
+    windows: Mapping[str, str | Rule] = {
+        "kernelSize": "kernel_shape",
+        "strides": "strides",
+        "padMode": "auto_pad",
+        "pad": Sides(),
+        "global": _PART,
+    }
+    attributes = {**windows, **rounding, **_FORMAT}
+    return HDI(
+        *(code, name, (ChannelsLast("input"),), attributes),
+        given=(ChannelsLastOutput(), _INSIDE, *given),
+        since=since,
+    )
+
+
+def _global_node(code: int, name: str) -> HDI:
+    return HDI(
+        *(code, name, (ChannelsLast("input"),), {"global": _WHOLE, **_FORMAT}),
+        given=(ChannelsLastOutput(), Fixed("output_shape", (1, 1))),
+    )
+
+
 faces(
     AveragePool2D,
     nnadapter=NNAdapter(
         8, operands=(*_WINDOW_OPERANDS, "count_include_pad", "fuse_code"), given=(_INSIDE,)
     ),
     nnrt=(_nnrt(2, "AVG_POOL"),),
-    hdi=(NodeType.AVGPOOL_FUSION,),
+    hdi=(_window_node(17, "AVGPOOL_FUSION", {"roundMode": "ceil_mode"}),),
     onnx=("AveragePool",),
 )
 
@@ -99,7 +146,10 @@ faces(
         optional_outputs=1,
     ),
     nnrt=(_nnrt(21, "MAX_POOL"),),
-    hdi=(NodeType.MAX_POOL_FUSION,),
+    hdi=(
+        _window_node(92, "MAX_POOL_FUSION", {}, OfSizesOnly("ceil_mode")),
+        _window_node(92, "MAX_POOL_FUSION", {"roundMode": "ceil_mode"}, since=(2, 0)),
+    ),
     onnx=("MaxPool",),
 )
 
@@ -107,6 +157,7 @@ faces(
     AdaptiveAveragePool2D,
     nnadapter=NNAdapter(1),
     nnrt=(_global(2, "AVG_POOL"),),
+    hdi=(_global_node(17, "AVGPOOL_FUSION"),),
     onnx=("GlobalAveragePool",),
 )
 
@@ -114,5 +165,6 @@ faces(
     AdaptiveMaxPool2D,
     nnadapter=NNAdapter(2, optional_outputs=1),
     nnrt=(_global(21, "MAX_POOL"),),
+    hdi=(_global_node(92, "MAX_POOL_FUSION"),),
     onnx=("GlobalMaxPool",),
 )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from crosschip.ir import ElementType, Operand, constant
-from crosschip.ops.definition.faces import NNAdapter, NNRt, faces
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import (
     Inward,
     Outward,
@@ -16,6 +16,7 @@ from crosschip.ops.definition.translation import (
     Written,
     refusal,
 )
+from crosschip.ops.faces.common import HDI_CODES
 from crosschip.ops.faces.rules import Told, TypeNumber
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 
@@ -80,6 +81,11 @@ _TYPES: Mapping[str, str | Rule] = {
     "DST_T": TypeNumber(output=True),
     "AXIS": AxisOfScales(),
 }
+_NODE_TYPES: Mapping[str, str | Rule] = {
+    "srcT": TypeNumber(False, HDI_CODES[ElementType]),
+    "dstT": TypeNumber(True, HDI_CODES[ElementType]),
+}
+_OF_OUTPUT = (ScalesOfOutput(), TypeOfOutput("dtype"), Told("axis"), Told("zero_point"))
 
 faces(
     Quantize,
@@ -92,9 +98,10 @@ faces(
         NNRt(
             *(52, "QUANT_DTYPE_CAST"),
             parameters=_TYPES,
-            given=(ScalesOfOutput(), TypeOfOutput("dtype"), Told("axis"), Told("zero_point")),
+            given=_OF_OUTPUT,
         ),
     ),
+    hdi=(HDI(113, "QUANT_DTYPE_CAST", attributes=_NODE_TYPES, given=_OF_OUTPUT),),
     onnx=("QuantizeLinear",),
 )
 
@@ -102,5 +109,6 @@ faces(
     Dequantize,
     nnadapter=NNAdapter(19),
     nnrt=(NNRt(52, "QUANT_DTYPE_CAST", (OfQuantized(),), _TYPES),),
+    hdi=(HDI(113, "QUANT_DTYPE_CAST", (OfQuantized(),), _NODE_TYPES),),
     onnx=("DequantizeLinear",),
 )

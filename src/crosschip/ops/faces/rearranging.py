@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import ModelError, Operand
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import Inward, Outward, Rule
 from crosschip.ops.faces.rules import filled, numbers, rank_of, shape_known
 from crosschip.ops.standard.layout import Unsqueeze
@@ -39,6 +39,21 @@ class RepeatedAxes(Rule):
         return None
 
 
+class RepeatsWithoutInput(Rule):
+    """The repeats, where no input says them."""
+
+    slot = "repeats"
+    text = "dims are the repeats where there is no second input"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        if self.slot not in use.slots and operand is not None:
+            use.slots[self.slot] = operand
+        RepeatedAxes().inward(None, use)
+
+    def outward(self, use: Outward) -> Operand | None:
+        return None
+
+
 faces(
     Tile,
     nnadapter=NNAdapter(87),
@@ -48,7 +63,7 @@ faces(
             parameters={"DIMS": RepeatedAxes()},
         ),
     ),
-    hdi=(NodeType.TILE_FUSION,),
+    hdi=(HDI(160, "TILE_FUSION", ("input", "repeats"), {"dims": RepeatsWithoutInput()}),),
     onnx=("Tile",),
 )
 

@@ -6,10 +6,19 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from crosschip.ir import ElementType, Operand, constant
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ir import ElementType, ModelError, Operand, constant
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal
-from crosschip.ops.faces.rules import Case, NumberedFlag, OneAxis, filled, number, rank_of, value_in
+from crosschip.ops.faces.rules import (
+    Case,
+    NumberedFlag,
+    OneAxis,
+    filled,
+    number,
+    numbers,
+    rank_of,
+    value_in,
+)
 from crosschip.ops.standard.arithmetic import Mul
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.reduction import (
@@ -52,13 +61,16 @@ class ToEnd(Rule):
     """A flag that the axes after the one that is named are reduced too."""
 
     slot = ""
-    text = "with REDUCE_TO_END, `axes` is one axis and all after it"
+    text = "with REDUCE_TO_END, `axes` are the first that is named and all after it"
 
     def inward(self, operand: Operand | None, use: Inward) -> None:
         if operand is None or not number(operand, "REDUCE_TO_END"):
             return
         rank = rank_of(filled(use, "input"), "input")
-        axis = int(number(filled(use, "axes"), "axes"))
+        axes = numbers(filled(use, "axes"), "axes")
+        if not axes.size:
+            raise ModelError("axes: must have the one to begin with")
+        axis = int(axes[0])
         use.slots["axes"] = tuple(range(axis % rank if rank else 0, rank))
 
     def outward(self, use: Outward) -> Operand | None:
@@ -84,6 +96,16 @@ class Coefficient(Rule):
 
     def outward(self, use: Outward) -> Operand | None:
         return None
+
+
+class EndCoefficient(Coefficient):
+    """The factor of a mean or product of what is reduced to the end."""
+
+    text = "a coeff other than 0 (not set) and 1 multiplies what is reduced to the end"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        if isinstance(use.slots["axes"], tuple):  # and not an operand: it is reduced to the end
+            super().inward(operand, use)
 
 
 class Truth(Rule):
@@ -114,6 +136,30 @@ def reduce_face(code: int, name: str) -> NNRt:
     return NNRt(code, f"REDUCE_{name}", ("input", ReducedAxes()), parameters)
 
 
+def reduce_node(
+    code: int, name: str, input: str | Rule = "input", since: tuple[int, int] = (1, 0)
+) -> HDI:
+    """The node of reductions, for one ReduceMode."""
+    ends: Mapping[str, str | Rule] = {"coeff": EndCoefficient()} if code in (0, 3) else {}
+    attributes: Mapping[str, str | Rule] = {
+        "mode": Case("mode", f"{code} {name}", code.__eq__, np.array(code)),
+        "keepDims": "keepdim",
+        "reduceToEnd": ToEnd(),
+        **ends,
+    }
+    return HDI(118, "REDUCE_FUSION", (input, ReducedAxes()), attributes, since=since)
+
+
+_MAXIMA_NODE = HDI(
+    *(11, "ARGMAX_FUSION", ("input",)),
+    {
+        "axis": OneAxis(),
+        "keepDims": "keepdim",
+        "topK": Case("topK", "1", lambda k: k == 1, np.array(1)),
+        "outMaxValue": Case("outMaxValue", "true", bool, np.array(True)),
+    },
+)
+
 _MAXIMA = NNRt(
     *(54, "ARG_MAX", ("input",)),
     {
@@ -128,14 +174,14 @@ faces(
     ReduceSum,
     nnadapter=NNAdapter(64),
     nnrt=[reduce_face(101, "SUM")],
-    hdi=[NodeType.REDUCE_FUSION],
+    hdi=[reduce_node(4, "SUM")],
     onnx=["ReduceSum"],
 )
 
 faces(
     ReduceProd,
     nnrt=[reduce_face(50, "PROD")],
-    hdi=[NodeType.REDUCE_FUSION],
+    hdi=[reduce_node(3, "PROD")],
     onnx=["ReduceProd"],
 )
 
@@ -143,14 +189,14 @@ faces(
     ReduceMax,
     nnadapter=NNAdapter(63),
     nnrt=[reduce_face(99, "MAX"), _MAXIMA],
-    hdi=[NodeType.REDUCE_FUSION],
+    hdi=[reduce_node(1, "MAX"), _MAXIMA_NODE],
     onnx=["ReduceMax"],
 )
 
 faces(
     ReduceMin,
     nnrt=[reduce_face(100, "MIN")],
-    hdi=[NodeType.REDUCE_FUSION],
+    hdi=[reduce_node(2, "MIN")],
     onnx=["ReduceMin"],
 )
 
@@ -158,7 +204,7 @@ faces(
     ReduceMean,
     nnadapter=NNAdapter(62),
     nnrt=[reduce_face(42, "MEAN")],
-    hdi=[NodeType.REDUCE_FUSION],
+    hdi=[reduce_node(0, "MEAN")],
     onnx=["ReduceMean"],
 )
 
@@ -171,22 +217,25 @@ faces(
             {"KEEP_DIMS": NumberedFlag("keepdim")},
         ),
     ],
-    hdi=[NodeType.REDUCE_FUSION],
+    hdi=[reduce_node(7, "ALL", Truth())],
 )
 
 faces(
     ReduceL1,
+    hdi=[reduce_node(6, "ASUM")],
     onnx=["ReduceL1"],
 )
 
 faces(
     ReduceSumSquare,
+    hdi=[reduce_node(5, "SUM_SQUARE")],
     onnx=["ReduceSumSquare"],
 )
 
 faces(
     ReduceL2,
     nnrt=[reduce_face(106, "L2")],
+    hdi=[reduce_node(8, "L2", since=(2, 1))],
     onnx=["ReduceL2"],
 )
 

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import cast
 
 import numpy as np
 
-from crosschip.ir import ModelError, Operand, constant
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
-from crosschip.ops.definition.translation import Inward, Outward, Rule, refusal
+from crosschip.ir import Array, ModelError, Operand, constant
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
+from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal
 from crosschip.ops.faces.channels_last import ChannelsLast, ChannelsLastOutput
-from crosschip.ops.faces.rules import MustBe, NumberedFlag, Told, number, value_in
-from crosschip.ops.numerics.resampling import AlignMode
+from crosschip.ops.faces.common import HDI_CODES
+from crosschip.ops.faces.rules import (
+    Case,
+    MustBe,
+    NumberedFlag,
+    Told,
+    number,
+    shape_known,
+    value_in,
+)
+from crosschip.ops.numerics.resampling import AlignMode, Rounding
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 
 
@@ -34,8 +44,28 @@ class NewSize(Rule):
         use.slots[self.slot] = (*cast(tuple[int, ...], use.slots.get(self.slot, ())), size)
 
     def outward(self, use: Outward) -> Operand | None:
-        sizes = value_in(use, self.slot)
+        sizes = _sizes(use)
         return constant(sizes[self._place : self._place + 1], f"{use.operation.name}.size")
+
+
+def _sizes(use: Outward) -> Array:
+    """The new height and width; of scales, what they make of a known size, if that is the same."""
+    given = use.operation.operand("scales")
+    if use.operation.operand("shape") is not None or given is None:
+        return value_in(use, "shape")
+    image, made = (
+        shape_known((o.type.shape or (None,))[2:])
+        for o in (use.operation.operand("input"), *use.outputs)
+        if o
+    )
+    if given.value is None or image is None or made is None or 0 in made:
+        raise refusal(use, "scales", "there is no number for them, but for sizes")
+    ratios = np.float32(np.array(image) / made), np.float32(1 / np.asarray(given.value, float))
+    if not np.array_equal(*ratios) and not value_in(use, "align_corners"):
+        raise refusal(
+            use, "scales", f"there is no number for what is not quite {list(made)} of {list(image)}"
+        )
+    return np.array(made)
 
 
 class Coordinates(Rule):
@@ -61,10 +91,85 @@ class Coordinates(Rule):
         return constant(found, f"{use.operation.name}.mode")
 
 
+class Corners(Coordinates):
+    """The places, of which one alone is at 0 where the middles of pixels lie on each other."""
+
+    text = "coordinateTransformMode is one of 0 ASYMMETRIC, 1 align_corners, 2 PYTORCH_HALF_PIXEL"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        super().inward(operand, use)
+        if use.slots[self.slot] is AlignMode.HALF_PIXEL:
+            use.slots[self.slot] = AlignMode.PYTORCH_HALF_PIXEL
+
+    def outward(self, use: Outward) -> Operand | None:
+        mode = AlignMode(int(value_in(use, self.slot).item()))
+        alike = mode is AlignMode.HALF_PIXEL and 1 not in _sizes(use)
+        if alike or mode is AlignMode.PYTORCH_HALF_PIXEL:
+            corners = bool(value_in(use, "align_corners"))
+            return constant(np.array(1 if corners else 2), f"{use.operation.name}.mode")
+        if mode is AlignMode.HALF_PIXEL and not value_in(use, "align_corners"):
+            raise refusal(use, self.slot, "there is no number for HALF_PIXEL with a new size of 1")
+        return super().outward(use)
+
+
+class NearestPixel(Rule):
+    """The choice of the nearest pixel, which has no number of its own for the usual one."""
+
+    slot = "rounding"
+    text = "nearestMode is one of 0 and 2 UP_AT_HALF, 1 DOWN_AT_HALF, 3 DOWN, 4 UP"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        Passed(self.slot, HDI_CODES[Rounding]).inward(operand, use)
+
+    def outward(self, use: Outward) -> Operand | None:
+        usual = Rounding.UP_AT_HALF if value_in(use, "align_corners") else Rounding.DOWN
+        found = Rounding(int(value_in(use, self.slot).item()))
+        wanted = usual if found is Rounding.USUAL else found
+        number = next(theirs for theirs, own in HDI_CODES[Rounding].items() if own == wanted)
+        return constant(np.array(number), f"{use.operation.name}.nearest")
+
+
+class CubicCoefficient(Rule):
+    """The coefficient of cubic weights; 0 says that it is the usual one for the places."""
+
+    slot = "coefficient"
+    text = "a cubicCoeff of 0 is -0.5 for HALF_PIXEL and -0.75 else"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        found = 0 if operand is None else number(operand, "cubicCoeff")
+        half = use.slots["align_mode"] is AlignMode.PYTORCH_HALF_PIXEL
+        usual = -0.5 if half and not use.slots["align_corners"] else -0.75
+        use.slots[self.slot] = found or usual
+
+    def outward(self, use: Outward) -> Operand | None:
+        found = value_in(use, self.slot)
+        if not found:
+            raise refusal(use, self.slot, "there is no number for 0, which means the usual one")
+        return constant(found, f"{use.operation.name}.coefficient")
+
+
+def _resize_node(method: int, name: str, attributes: Mapping[str, str | Rule]) -> HDI:
+    case = Case("method", f"{method} {name}", method.__eq__, np.array(method))
+    return HDI(
+        *(120, "RESIZE", (ChannelsLast("input"),)),
+        {
+            "method": case,
+            "newHeight": NewSize(0),
+            "newWidth": NewSize(1),
+            "preserveAspectRatio": MustBe("preserveAspectRatio", 0),
+            "coordinateTransformMode": Corners(),
+            **attributes,
+        },
+        (Told("align_corners"), Told("scales"), ChannelsLastOutput()),
+    )
+
+
+_OUTSIDE = NumberedFlag("exclude_outside")
+
 faces(
     ResizeNearest,
     nnadapter=NNAdapter(68, operands=("input", "shape", "scales", "align_corners")),
-    hdi=(NodeType.RESIZE,),
+    hdi=(_resize_node(1, "NEAREST", {"nearestMode": NearestPixel()}),),
     onnx=("Resize", "Upsample"),
 )
 
@@ -81,16 +186,19 @@ faces(
                 "NEW_WIDTH": NewSize(1),
                 "PRESERVE_ASPECT_RATIO": MustBe("PRESERVE_ASPECT_RATIO", 0),
                 "COORDINATE_TRANSFORM_MODE": Coordinates(),
-                "EXCLUDE_OUTSIDE": NumberedFlag("exclude_outside"),
+                "EXCLUDE_OUTSIDE": _OUTSIDE,
             },
-            given=(Told("align_corners"), ChannelsLastOutput()),
+            given=(Told("align_corners"), Told("scales"), ChannelsLastOutput()),
         ),
     ),
-    hdi=(NodeType.RESIZE,),
+    hdi=(_resize_node(0, "LINEAR", {"excludeOutside": _OUTSIDE}),),
     onnx=("Resize", "Upsample"),
 )
 
 faces(
     ResizeCubic,
+    hdi=(
+        _resize_node(*(2, "CUBIC"), {"cubicCoeff": CubicCoefficient(), "excludeOutside": _OUTSIDE}),
+    ),
     onnx=("Resize",),
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from crosschip.ir import (
     Array,
@@ -18,10 +19,11 @@ from crosschip.ir import (
     TensorType,
     constant,
 )
+from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.slots import Fuse, Parameter
 from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal, value_of
 from crosschip.ops.definition.windows import AutoPad
-from crosschip.ops.faces.common import NNRT_CODES
+from crosschip.ops.faces.common import NNRT_CODES, Numbers
 from crosschip.ops.standard.activation import Relu, Relu6
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.conversion import Cast
@@ -284,7 +286,7 @@ class Promoted(Rule):
 
     slot: str
     other: str
-    text: str = "operands of two types become the wider of them"
+    text: str = "operands of two types become the wider of them, or the one that is real"
 
     def inward(self, operand: Operand | None, use: Inward) -> None:
         if operand is None:
@@ -294,14 +296,19 @@ class Promoted(Rule):
         own, others = operand.type, first.type
         if own.element_type is others.element_type or own.quantization or others.quantization:
             return
-        wider = np.promote_types(own.element_type.dtype, others.element_type.dtype)
-        type_ = ElementType.of(wider)
+        type_ = _wider(own.element_type, others.element_type)
         for slot, part in ((self.slot, operand), (self.other, first)):
             if part.type.element_type is not type_:
                 use.slots[slot] = use.builder.add(Cast, part, type_)
 
     def outward(self, use: Outward) -> Operand | None:
         return Passed(self.slot).outward(use)
+
+
+def _wider(one: ElementType, other: ElementType) -> ElementType:
+    """The more precise of two types: of a real one and another, the real one."""
+    reals = [type_ for type_ in (one, other) if type_ in FLOATS]
+    return reals[0] if len(reals) == 1 else ElementType.of(np.promote_types(one.dtype, other.dtype))
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,17 +336,19 @@ class OneAxis(Rule):
         return constant(axes.astype(np.int32).reshape(1), f"{use.operation.name}.axis")
 
 
-class LastAxis(Rule):
-    """An axis that is always the last one."""
+class ChannelAxis(Rule):
+    """An axis that is always that of the channels: the last one, or 1."""
 
     slot = "axis"
 
     def inward(self, operand: Operand | None, use: Inward) -> None:
-        use.slots[self.slot] = -1
+        rank = 0 if use.channels_last else rank_of(filled(use, "input"), "input")
+        use.slots[self.slot] = 1 if rank > 2 else -1
 
     def outward(self, use: Outward) -> Operand | None:
         axis, rank = int(value_in(use, self.slot).item()), len(use.outputs[0].type.shape or ())
-        if axis not in (-1, rank - 1):
+        channels = rank - 1 if use.channels_last or rank < 3 else 1
+        if axis not in (channels, channels - rank):
             raise refusal(use, self.slot, f"there is no number for {axis}")
         return None
 
@@ -417,9 +426,11 @@ class TypeNumber(Rule):
 
     Args:
         output: whether it is the output's.
+        codes: the numbers of element types.
     """
 
     output: bool
+    codes: Numbers = field(default_factory=lambda: NNRT_CODES[ElementType])
     slot: str = field(default="", init=False)
 
     def inward(self, operand: Operand | None, use: Inward) -> None:
@@ -428,16 +439,18 @@ class TypeNumber(Rule):
     def outward(self, use: Outward) -> Operand | None:
         first = use.outputs[0] if self.output else use.operation.inputs[0]
         assert first is not None, "there is an input"
-        return type_number(use, first.type)
+        return type_number(use, first.type, self.codes)
 
 
-def type_number(use: Outward, type_: TensorType) -> Operand:
+def type_number(
+    use: Outward, type_: TensorType, codes: Numbers, dtype: DTypeLike = np.int64
+) -> Operand:
     """The number of an element type."""
-    codes, own = NNRT_CODES[ElementType], type_.element_type.code
+    own = type_.element_type.code
     found = next((theirs for theirs, ours in codes.items() if ours == own), None)
     if found is None:
         raise refusal(use, "dtype", f"there is no number for {type_}")
-    return constant(np.array([found], np.int64), f"{use.operation.name}.type")
+    return constant(np.array([found], dtype), f"{use.operation.name}.type")
 
 
 class PlainOutput(Rule):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from crosschip.ir import Operand, constant
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import (
     Inward,
     Outward,
@@ -102,6 +102,19 @@ def _several(values: bool) -> NNRt:
     )
 
 
+def _case_of_values(values: bool) -> Case:
+    told = str(values).lower()
+    return Case("outMaxValue", told, lambda flag: bool(flag) == values, np.array(values))
+
+
+def _several_node(values: bool) -> HDI:
+    return HDI(
+        *(11, "ARGMAX_FUSION", ("input",)),
+        {"axis": "axis", "topK": SeveralGreatest(), "outMaxValue": _case_of_values(values)},
+        (OneOutput(0 if values else 1),),
+    )
+
+
 faces(
     ArgMax,
     nnadapter=NNAdapter(5, ("input", "axis", "keepdim", "dtype")),
@@ -117,7 +130,18 @@ faces(
             (TypeOfOutput("dtype"),),
         )
     ],
-    hdi=[NodeType.ARGMAX_FUSION],
+    hdi=[
+        HDI(
+            *(11, "ARGMAX_FUSION", ("input",)),
+            {
+                "axis": "axis",
+                "keepDims": "keepdim",
+                "topK": Case("topK", "1", lambda k: k == 1, np.array(1)),
+                "outMaxValue": _case_of_values(False),
+            },
+            (TypeOfOutput("dtype"),),
+        )
+    ],
     onnx=["ArgMax"],
 )
 
@@ -138,7 +162,14 @@ faces(
         ),
         *(_several(values) for values in (False, True)),
     ],
-    hdi=[NodeType.TOPK_FUSION],
+    hdi=[
+        HDI(
+            *(161, "TOPK_FUSION", ("input", "k")),
+            {"axis": "axis", "sorted": Descending()},
+            (TypeOfOutput("return_indices_dtype", 1),),
+        ),
+        *(_several_node(values) for values in (False, True)),
+    ],
     onnx=["TopK"],
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import Array, ElementType, ModelError, Operand, constant
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import (
     Inward,
     Outward,
@@ -69,6 +69,22 @@ class SizeOfSlice(Rule):
         return constant(_bounds(use)[1], f"{use.operation.name}.size")
 
 
+class UnitSteps(Rule):
+    """Steps, all of which are 1 there."""
+
+    slot = "steps"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        return
+
+    def outward(self, use: Outward) -> Operand | None:
+        if use.operation.operand(self.slot) is not None:
+            found = value_in(use, self.slot)
+            if np.any(found != 1):
+                raise refusal(use, self.slot, f"there is no number for {found.tolist()}")
+        return None
+
+
 _PLACES = (
     # No axis is as long as the places that stand for its end.
     Written("starts", ElementType.INT32),
@@ -82,9 +98,18 @@ faces(
         NNRt(
             *(29, "SLICE", ("input", BeginOfSlice(), SizeOfSlice())),
             parameters={"AXES": "axes"},
+            given=(UnitSteps(),),
         ),
     ),
-    hdi=(NodeType.SLICE_FUSION,),
+    hdi=(
+        HDI(
+            135,
+            "SLICE_FUSION",
+            ("input", BeginOfSlice(), SizeOfSlice()),
+            {"axes": "axes"},
+            (UnitSteps(),),
+        ),
+    ),
     onnx=("Slice",),
 )
 
@@ -102,7 +127,18 @@ faces(
             },
         ),
     ),
-    hdi=(NodeType.STRIDED_SLICE,),
+    hdi=(
+        HDI(
+            *(151, "STRIDED_SLICE", ("input", "begin", "end", "strides")),
+            attributes={
+                "beginMask": "begin_mask",
+                "endMask": "end_mask",
+                "ellipsisMask": "ellipsis_mask",
+                "newAxisMask": "new_axis_mask",
+                "shrinkAxisMask": "shrink_axis_mask",
+            },
+        ),
+    ),
 )
 
 faces(

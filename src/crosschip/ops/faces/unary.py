@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from crosschip.ir import ModelError, Operand
-from crosschip.ops.definition.faces import NNAdapter, NNRt, NodeType, faces
+from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import Inward, Outward, Rule
+from crosschip.ops.faces.nodes import activation
 from crosschip.ops.faces.rules import Combined, combine, number
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.unary import (
@@ -61,7 +62,7 @@ faces(
     Abs,
     nnadapter=NNAdapter(0),
     nnrt=(NNRt(58, "ABS"),),
-    hdi=(NodeType.ACTIVATION,),
+    hdi=(activation(6, "ABS"),),
     onnx=("Abs",),
 )
 
@@ -73,7 +74,7 @@ faces(
 
 faces(
     Sign,
-    hdi=(NodeType.ACTIVATION,),
+    hdi=(activation(17, "SIGN"),),
     onnx=("Sign",),
 )
 
@@ -86,7 +87,7 @@ faces(
 faces(
     Sqrt,
     nnrt=(NNRt(33, "SQRT"),),
-    hdi=(NodeType.SQRT,),
+    hdi=(HDI(146, "SQRT"),),
     onnx=("Sqrt",),
 )
 
@@ -94,7 +95,7 @@ faces(
     Rsqrt,
     nnadapter=NNAdapter(72),
     nnrt=(NNRt(44, "RSQRT"),),
-    hdi=(NodeType.RSQRT,),
+    hdi=(HDI(126, "RSQRT"),),
 )
 
 faces(

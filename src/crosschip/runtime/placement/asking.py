@@ -6,21 +6,18 @@ parts, and runs them in place of the operation if it runs all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from crosschip.hal import YES, Capabilities, Offer, Options, Rule, Sizes, Sizing, Support
-from crosschip.ir import Builder, Dim, ElementType, Model, Operand, Operation
+from crosschip.hal import YES, Offer, Options, Rule, Sizes, Sizing, Support
+from crosschip.hal.decomposing import Ask, decomposed
+from crosschip.hal.screening import Screen
+from crosschip.ir import Model, Operation
 from crosschip.ir.budget import spend
-from crosschip.ir.types import ALL_TYPES
 from crosschip.ops import Operator
-from crosschip.ops.standard.conversion import Assign
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.sampling import Sampling
 from crosschip.runtime.shapes.policy import is_fixed_for
-
-Ask = Callable[[Model], Offer]
-"""A device's offer for a model, whatever device it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +136,7 @@ class Inquiry:
             if not self._taken:
                 self._taken = {operation.name for operation in self.model.operations}
             ask = self.devices[device]
-            self._simpler[key] = _decomposed(operation, ask, self._taken) or ()
+            self._simpler[key] = decomposed(operation, ask, self._taken) or ()
         return self._simpler[key]
 
     def _form_groups(self, found: Answers, offer: Offer) -> None:
@@ -180,7 +177,7 @@ def asking(device: GuardedDevice, options: Options) -> Ask:
 
 def _screened(device: GuardedDevice, options: Options) -> Ask:
     """The way to ask a device about a model whose sizes it compiles."""
-    screen = _Screen(device.capabilities, options)
+    screen = Screen(device.capabilities, options)
     if not screen.needed:
         return lambda model: device.query(model, options)
 
@@ -197,110 +194,3 @@ def broken_group(operation: Operation, why: str) -> Support:
     """The answer about an operation whose group the device does not get as a whole."""
     told = f"only together with others that go elsewhere ({why})" if why else "only together"
     return Support.no(operation, "", told, Rule.GROUP)
-
-
-def _decomposed(operation: Operator, ask: Ask, taken: set[str]) -> Sequence[Operation] | None:
-    """The operation as simpler ones that the device supports; `None` if there is no such way."""
-    builder = Builder(prefix=f"{operation.name}.", taken=taken)
-    results = operation.decomposition(builder)
-    if results is None:
-        return None
-    simpler = _making(operation.outputs, results, builder)
-    offer = ask(model_of_parts(operation, simpler))
-    if offer.groups or any(answer.dialect for answer in offer.answers):
-        return None
-    parts: list[Operation] = []
-    for part, answer in zip(simpler, offer.answers, strict=True):
-        if answer:
-            parts.append(part)
-            continue
-        smaller = _decomposed(part, ask, taken) if isinstance(part, Operator) else None
-        if smaller is None:
-            return None
-        parts.extend(smaller)
-    return parts
-
-
-def model_of_parts(operation: Operation, parts: Sequence[Operation]) -> Model:
-    """The parts of an operation as a model that reads and makes what the operation does."""
-    read = dict.fromkeys(o for o in operation.inputs if o is not None and not o.is_constant)
-    return Model(
-        operation.name,
-        {f"input{index}": operand for index, operand in enumerate(read)},
-        parts,
-        {f"output{index}": operand for index, operand in enumerate(operation.outputs)},
-    )
-
-
-def _making(
-    outputs: Sequence[Operand], results: Sequence[Operand], builder: Builder
-) -> Sequence[Operation]:
-    """The builder's operations, so that they make the outputs in place of the results."""
-    made = {operand for operation in builder.operations for operand in operation.outputs}
-    renamed: dict[Operand, Operand] = {}
-    for output, result in zip(outputs, results, strict=True):
-        if result not in made or result in renamed:
-            result = builder.add(Assign, renamed.get(result, result))
-        renamed[result] = output
-    return [
-        operation.with_inputs(
-            tuple(None if o is None else renamed.get(o, o) for o in operation.inputs),
-            tuple(renamed.get(o, o) for o in operation.outputs),
-        )
-        for operation in builder.operations
-    ]
-
-
-class _Screen:
-    """Declines what a device cannot do whatever it answers, by its capabilities.
-
-    Attributes:
-        needed: whether anything can be declined at all.
-    """
-
-    def __init__(self, capabilities: Capabilities, options: Options) -> None:
-        self._capabilities = capabilities
-        offered = capabilities.precisions
-        self._option = ""
-        if options.threads is not None and not capabilities.threads:
-            self._option = "the number of threads cannot be set on this device"
-        self._precision = ""
-        if options.precision not in offered and not capabilities.pairs:
-            words = " or ".join(sorted(precision.value for precision in offered)) or "integers"
-            self._precision = f"computes in {words}, not in {options.precision.value}"
-        self._sizes = capabilities.sizing is Sizing.BOUNDED or capabilities.max_rank is not None
-        self._lacking = ALL_TYPES - capabilities.types
-        self.needed = bool(self._option or self._precision or self._sizes or self._lacking)
-
-    def __call__(self, operation: Operation) -> Support | None:
-        """The answer no, or `None` if the capabilities allow the operation."""
-        if self._option:
-            return Support.no(operation, "", self._option, Rule.OPTION)
-        for slot, operand in _tensors(operation):
-            type_ = operand.type
-            if self._precision and type_.element_type is ElementType.FLOAT32:
-                return Support.no(operation, slot, self._precision, Rule.OPTION)
-            if type_.element_type in self._lacking:
-                detail = f"{type_.element_type} is not supported"
-                return Support.no(operation, slot, detail, Rule.ELEMENT_TYPE)
-            misfit = self._misfit(type_.shape) if self._sizes else ""
-            if misfit:
-                return Support.no(operation, slot, misfit, Rule.SHAPE)
-        return None
-
-    def _misfit(self, shape: Sequence[Dim] | None) -> str:
-        capabilities = self._capabilities
-        if shape is None:
-            return "its number of axes must be known"
-        if capabilities.max_rank is not None and len(shape) > capabilities.max_rank:
-            return f"has {len(shape)} axes, more than {capabilities.max_rank}"
-        return ""
-
-
-def _tensors(operation: Operation) -> Iterator[tuple[str, Operand]]:
-    """The operands that an operation computes on and makes, with the slots; no parameters."""
-    if isinstance(operation, Operator):
-        yield from ((slot.name, o) for slot, o in operation.filled() if not slot.parameter)
-    else:
-        yield from operation.named_inputs()
-    yield from (("output", output) for output in operation.outputs)

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from crosschip.hal import YES, Rule, Support
+from crosschip.hal.decomposing import Ask
 from crosschip.ir import Model, Operation, UnsupportedError
 from crosschip.passes import verifying
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.measuring import Choice
-from crosschip.runtime.placement.asking import Answers, Ask, Inquiry, Verdict, broken_group
+from crosschip.runtime.placement.asking import Answers, Inquiry, Verdict, broken_group
 from crosschip.runtime.placement.choosing import Assignment, Refusals, choose, overruled_by
 from crosschip.runtime.placement.constraints import Constraints
 from crosschip.runtime.placement.joining import joined

@@ -6,15 +6,13 @@ what it then declines or fails to compile goes elsewhere, for these sizes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from crosschip.hal import YES, Group, Offer, Rule, Sizes, Support
+from crosschip.hal.decomposing import Ask
 from crosschip.ir import Model, ModelError, Operand, Operation
 from crosschip.runtime.shapes.fixing import DependsOnData, Fixing, is_data_dependent
 from crosschip.runtime.shapes.guessing import typical_shape, typical_sizes
-
-Ask = Callable[[Model], Offer]
 
 
 class Sampling:

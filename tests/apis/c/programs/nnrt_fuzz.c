@@ -42,12 +42,17 @@ static void *result(void)
     return rarely() ? NULL : found;
 }
 
-/* Keep a handle that has been made; an executor that it takes the place of has threads, and ends. */
+/*
+ * Keep a handle that has been made. What it takes the place of ends if it is an executor, which has
+ * threads, or a tensor, of whose memory a process has only so many pieces.
+ */
 static OH_NN_ReturnCode keep(int kind, void *made)
 {
     void **kept = place(kind);
     if (made && kind == EXECUTOR)
         OH_NNExecutor_Destroy((OH_NNExecutor **)kept);
+    if (made && kind == TENSOR)
+        OH_NNTensor_Destroy((NN_Tensor **)kept);
     if (made)
         *kept = made;
     return made ? OH_NN_SUCCESS : OH_NN_INVALID_PARAMETER;

@@ -1,25 +1,16 @@
-"""Loaded models written out as calls of an interface that builds models."""
+"""Models written out in the operators of another system."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from enum import IntEnum
 from typing import Generic, TypeVar
 
-from crosschip.apis.results import last_error
-from crosschip.ir import Builder, Error, Model, Operand, Operation, UnsupportedError
-from crosschip.ops import Operator
+from crosschip.ir import Builder, Model, Operand, Operation, UnsupportedError
+from crosschip.ops.definition.operator import Operator, operator_named
 from crosschip.ops.definition.translation import Expressed
-from crosschip.ops.standard.conversion import Assign
 
 K = TypeVar("K")
-
-
-def check(code: IntEnum) -> None:
-    """`Error` with the text of the last failure if a function's code is not that of success, 0."""
-    if code:
-        raise Error(f"{last_error()} ({code.name})")
 
 
 class Writer(ABC, Generic[K]):
@@ -30,10 +21,12 @@ class Writer(ABC, Generic[K]):
 
     Args:
         system: what messages call the interface.
+        decomposing: whether to do so; else such an operation is refused.
     """
 
-    def __init__(self, system: str) -> None:
+    def __init__(self, system: str, *, decomposing: bool = True) -> None:
         self._system = system
+        self._decomposing = decomposing
         self._places: dict[Operand, int] = {}
         self._same: dict[Operand, Operand] = {}
 
@@ -50,7 +43,7 @@ class Writer(ABC, Generic[K]):
             self.operation(operation)
         outputs: list[int] = []
         for operand in model.outputs.values():
-            resolved = self._resolved(operand)
+            resolved = self.resolved(operand)
             place = self.place(resolved)
             if resolved.value is not None or place in inputs or place in outputs:
                 copy = Operand(f"{operand.name}.copy", resolved.type)
@@ -85,7 +78,7 @@ class Writer(ABC, Generic[K]):
 
     def copied(self, operand: Operand, copy: Operand) -> Operator:
         """The operation that makes a copy of an operand."""
-        return Assign(f"{operand.name}.assign", (operand,), (copy,))
+        return operator_named("ASSIGN")(f"{operand.name}.assign", (operand,), (copy,))
 
     def operation(self, operation: Operation) -> None:
         """Write an operation.
@@ -102,7 +95,7 @@ class Writer(ABC, Generic[K]):
         except UnsupportedError as error:
             refusal = error
         b = Builder(prefix=f"{operation.name}.")
-        results = operation.decomposition(b)
+        results = operation.decomposition(b) if self._decomposing else None
         if results is None:
             raise refusal
         try:
@@ -120,7 +113,7 @@ class Writer(ABC, Generic[K]):
 
     def place(self, operand: Operand) -> int:
         """The place of an operand, which is declared when it is first asked for."""
-        operand = self._resolved(operand)
+        operand = self.resolved(operand)
         if operand not in self._places:
             self.check(operand)
             self._places[operand] = len(self._places)
@@ -130,14 +123,15 @@ class Writer(ABC, Generic[K]):
     def _expressed(self, key: K, found: Expressed) -> None:
         for operand in (*found.inputs, *found.outputs):
             if operand is not None:
-                self.check(self._resolved(operand))  # refused before anything is written
+                self.check(self.resolved(operand))  # refused before anything is written
         for earlier in found.before:
             self.operation(earlier)
         self.call(key, found)
         for follower in found.after:
             self.operation(follower)
 
-    def _resolved(self, operand: Operand) -> Operand:
+    def resolved(self, operand: Operand) -> Operand:
+        """The operand that stands for one: itself, unless an alias says another."""
         while operand in self._same:
             operand = self._same[operand]
         return operand

@@ -1,0 +1,215 @@
+"""Drivers in processes of their own, as commands show them."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Group, JustifyMethod, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from crosschip.cli._show import console, table
+from crosschip.hdi.client.watching import OFFLINE, DriverReport, Watcher
+from crosschip.hdi.wire.messages import ClientStatus, Figures
+from crosschip.ir.text import legible
+
+_COLUMNS = (
+    *("driver", "state", "process", "clients", "queue", "runs/s"),
+    *("ms 50/90/99 %", "MB", "restarts"),
+)
+_WORDS = 2
+"""So many columns are of words, the others of numbers."""
+
+_SHORTEST, _LONGEST, _LONGEST_REASON = 8, 40, 300
+"""The least width of the first column; the most characters of a client's command, of a reason."""
+
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+Rates = Mapping[tuple[Path, int], float]
+"""The runs a second of each client, by the driver's socket and the client's process."""
+
+
+def show(title: str, reports: Sequence[DriverReport], rates: Rates | None = None) -> None:
+    """Print drivers, and what became of those that died.
+
+    Args:
+        title: what stands above.
+        reports: of the drivers.
+        rates: of their clients, which are left out if these are.
+    """
+    if console.is_terminal:
+        console.print(_view(title, reports, rates))
+        return
+    table(title, _COLUMNS, _rows(reports, rates), ",".join(_COLUMNS[_WORDS:]))
+    if lately := [row for report in reports for row in _lately(report)]:
+        table("Lately", ("driver", "when", "what"), lately)
+
+
+def summary(report: DriverReport) -> str:
+    """A driver in a line: state, restarts, the last reason."""
+    words = [report.state]
+    if report.process is not None:
+        words.append(f"process {report.process}")
+    if report.figures:
+        words.append(_counted(len(report.figures.clients), "client"))
+    if report.restarts:
+        words.append(_counted(report.restarts, "restart"))
+    if report.deaths:
+        last = report.deaths[-1]
+        why = last.reason.partition(";")[0]
+        words.append(f"{_for_long(time.time() - last.time)} ago {legible(why)}")
+    elif report.problem:
+        words.append(short(report.problem))
+    return ", ".join(words)
+
+
+def watch(watcher: Watcher, interval: float, count: int | None) -> None:
+    """Show drivers again and again: in place on a terminal, else one look after the other."""
+    looks = _looks(watcher, interval, count)
+    if not console.is_terminal:
+        for look in looks:
+            show(*look)
+        return
+    with Live(console=console, screen=True, auto_refresh=False) as live:
+        for look in looks:
+            live.update(_view(*look), refresh=True)
+
+
+def _looks(
+    watcher: Watcher, interval: float, count: int | None
+) -> Iterator[tuple[str, Sequence[DriverReport], Rates]]:
+    before: Mapping[tuple[Path, int | None, int], int] = {}
+    moment = time.monotonic()
+    for number in itertools.count(1):
+        reports, now = watcher.look(), time.monotonic()
+        runs = _runs(reports)
+        rates = {
+            (path, client): (runs[path, driver, client] - before[path, driver, client])
+            / (now - moment)
+            for path, driver, client in runs.keys() & before.keys()
+        }
+        yield time.strftime("%H:%M:%S"), reports, rates
+        if number == count:
+            return
+        before, moment = runs, now
+        time.sleep(interval)
+
+
+def _runs(reports: Sequence[DriverReport]) -> Mapping[tuple[Path, int | None, int], int]:
+    """The runs of each client, by the driver's socket and process, and its own process."""
+    return {
+        (report.path, report.process, client.process): client.runs
+        for report in reports
+        if report.figures
+        for client in report.figures.clients
+    }
+
+
+def _view(title: str, reports: Sequence[DriverReport], rates: Rates | None) -> RenderableType:
+    """Drivers as they fit on a terminal: numbers are never cut, names may be."""
+    shown = Table(
+        title=title, title_justify="left", title_style="bold", box=None, padding=(0, 1, 0, 0)
+    )
+    rows = list(_rows(reports, rates))
+    widths = [max(map(len, column)) for column in zip(_COLUMNS, *rows, strict=True)]
+    left = console.width - sum(widths[1:]) - len(widths)
+    widths[0] = max(_SHORTEST, min(widths[0], left))
+    for index, column in enumerate(_COLUMNS):
+        justify: JustifyMethod = "left" if index < _WORDS else "right"
+        shown.add_column(
+            column, justify=justify, width=widths[index], no_wrap=True, overflow="ellipsis"
+        )
+    for row in rows:
+        shown.add_row(*map(Text, row))
+    lines = [
+        Text.assemble("\n", (name, "bold"), f", {when}: {what}")
+        for report in reports
+        for name, when, what in _lately(report)
+    ]
+    return Group(shown, *lines)
+
+
+def _rows(reports: Sequence[DriverReport], rates: Rates | None) -> Iterator[Sequence[str]]:
+    for report in reports:
+        yield _row(report)
+        if report.figures and rates is not None:
+            for client in report.figures.clients:
+                yield _client(client, rates.get((report.path, client.process)))
+
+
+def _row(report: DriverReport) -> Sequence[str]:
+    figures = ("", "", "", "", "") if report.figures is None else _figures(report.figures)
+    process = "" if report.process is None else f"{report.process}"
+    return (_name(report), report.state, process, *figures, f"{report.restarts}")
+
+
+def _figures(figures: Figures) -> Sequence[str]:
+    return (
+        f"{len(figures.clients)}",
+        f"{figures.waiting}",
+        f"{figures.rate:.1f}",
+        "/".join(_milliseconds(figures.latency[each]) for each in figures.latency),
+        f"{figures.memory / 2**20:.0f}",
+    )
+
+
+def _client(client: ClientStatus, rate: float | None) -> Sequence[str]:
+    return (
+        f"  {_command(client)}",
+        _counted(client.programs, "program"),
+        f"{client.process}",
+        "",
+        f"{client.waiting}",
+        "" if rate is None else f"{rate:.1f}",
+        "",
+        f"{client.memory / 2**20:.0f}",
+        "",
+    )
+
+
+def _command(client: ClientStatus) -> str:
+    """What a client's process was started as, as far as it can be seen."""
+    try:
+        words = Path(f"/proc/{client.process}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return legible(client.name)
+    told = [word.decode(errors="replace") for word in words if word]
+    if len(told) > 1 and Path(told[0]).name.startswith("python") and not told[1].startswith("-"):
+        del told[0]  # the script says more than what runs it
+    return legible(" ".join([Path(told[0]).name, *told[1:]]) if told else client.name)[:_LONGEST]
+
+
+def _lately(report: DriverReport) -> Iterator[tuple[str, str, str]]:
+    """What was last wrong with a driver: its name, when, and what."""
+    last = report.deaths[-1] if report.deaths else None
+    if report.state == OFFLINE and not (last and report.problem == last.reason):
+        yield _name(report), "now", short(report.problem)
+    if last:
+        yield _name(report), f"{_for_long(time.time() - last.time)} ago", short(last.reason)
+
+
+def short(reason: str) -> str:
+    """A reason as it can be printed, cut where it is long."""
+    return legible(reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…")
+
+
+def _name(report: DriverReport) -> str:
+    return legible(report.device) or str(report.path)
+
+
+def _milliseconds(seconds: float) -> str:
+    milliseconds = seconds * 1e3
+    return f"{milliseconds:.0f}" if milliseconds >= 100 else f"{milliseconds:.2g}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _for_long(seconds: float) -> str:
+    size, unit = next((each for each in _UNITS if seconds >= each[0]), _UNITS[-1])
+    return f"{max(0, seconds) // size:.0f} {unit}"

@@ -1,0 +1,282 @@
+"""The standard operators as one OpDef collection, with what devices say of them.
+
+The definitions are made from the operators' slots. What a device supports is found out by asking
+it about the operators' examples with their tensors in every type and their parameters at other
+values: it says yes or no to each, and nothing is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import crosschip
+from crosschip.conformance.variations import (
+    QUANTIZATIONS,
+    interesting,
+    leading_quantized,
+    replaced,
+    retyped,
+)
+from crosschip.hal import Options
+from crosschip.hal.decomposing import Ask
+from crosschip.ir import ElementType, Error, Model, Operand
+from crosschip.ir.types import ALL_TYPES, QUANTIZABLE
+from crosschip.opdef.datatypes import Datatype
+from crosschip.opdef.definitions import (
+    Code,
+    Constraint,
+    ConstraintType,
+    Content,
+    Description,
+    Enumeration,
+    Input,
+    OpDef,
+    OpDefCollection,
+    OpDefList,
+    Output,
+    Parameter,
+    Rank,
+    Reference,
+    Shape,
+    SupplementalOpDef,
+    SupplementalOpDefList,
+    SupplementalTensor,
+    SupportedOps,
+)
+from crosschip.ops import Operator, examples_of, faces_of, operators
+from crosschip.ops.definition import slots
+from crosschip.ops.definition.examples import Example, model_of, samples
+from crosschip.runtime.catalog import documentation
+from crosschip.runtime.guard.devices import GuardedDevice
+from crosschip.runtime.placement.asking import asking
+
+_OPTIONS = Options()
+_ONNX = "https://onnx.ai/onnx/operators/onnx__{}.html"
+
+
+def standard_collection(devices: Sequence[GuardedDevice] = ()) -> OpDefCollection:
+    """The standard operators as OpDefs, with a supplement for each device.
+
+    A supplement lists the operators of which the device runs an example as it is, the datatypes
+    of each tensor that it takes if those are fewer than the operator's, and the parameters that
+    it takes at their defaults only. Element types for which the document has no word (bfloat16,
+    the narrow floats, …) are left out.
+
+    Args:
+        devices: whom to ask.
+    """
+    kept = [kept for operator in operators().values() if (kept := _Uses(operator)).op_def]
+    return OpDefCollection(
+        package_name="crosschip",
+        domain="crosschip",
+        version=crosschip.__version__,
+        definitions=OpDefList(op_defs=tuple(uses.op_def for uses in kept)),
+        supplements=tuple(_supplement(device, kept) for device in devices),
+    )
+
+
+@dataclass
+class _Uses:
+    """Uses of an operator, from which it is defined and about which devices are asked.
+
+    Attributes:
+        operator: the operator.
+        plain: the models of its examples.
+        typed: those of its examples with tensors of other types.
+        settings: those of its examples with a parameter at another value than its default.
+        op_def: the definition.
+    """
+
+    operator: type[Operator]
+    plain: list[Model] = field(init=False)
+    typed: list[Model] = field(init=False)
+    settings: dict[str, list[Model]] = field(init=False)
+    op_def: OpDef = field(init=False)
+
+    def __post_init__(self) -> None:
+        operator, examples = self.operator, examples_of(self.operator)
+        self.plain = [model_of(operator, arguments) for arguments in examples]
+        self.typed = [m for e in examples for m in _models(operator, _in_other_types(operator, e))]
+        self.settings = {
+            slot.name: [m for e in examples for m in _models(operator, _at_other_values(slot, e))]
+            for slot in operator.slots
+            if isinstance(slot, slots.Parameter) and slot.optional and slot.default is not None
+        }
+        self.op_def = _op_def(operator, [*self.plain, *self.typed])
+
+
+def _models(operator: type[Operator], uses: Iterator[Example]) -> Iterator[Model]:
+    """The models of the examples that are valid uses of an operator."""
+    for arguments in uses:
+        try:
+            yield model_of(operator, arguments)
+        except (Error, ValueError):
+            continue
+
+
+def _in_other_types(operator: type[Operator], arguments: Example) -> Iterator[Example]:
+    """Each tensor that is an input of an example, and those that share its type, in other types."""
+    tensors = [slot for slot in operator.slots if not slot.parameter]
+    for slot in tensors:
+        if slot.like is not None:
+            continue
+        alike = {other.name for other in tensors if slot.name in (other.name, other.like)}
+        own = {n: s for n, s in samples(arguments) if n.partition(".")[0] in alike}
+        for element_type in sorted(slot.types, key=str) if own else ():
+            yield replaced(arguments, {n: retyped(s, element_type) for n, s in own.items()})
+    for words in QUANTIZATIONS:
+        quantized = leading_quantized(operator, arguments, words)
+        if quantized is not None:
+            yield quantized
+
+
+def _at_other_values(slot: slots.Parameter[Any], arguments: Example) -> Iterator[Example]:
+    if arguments.get(slot.name, slot.default) != slot.default:
+        yield arguments
+    for value in interesting(slot, arguments):
+        if value != slot.default:
+            yield {**arguments, slot.name: value}
+
+
+def _op_def(operator: type[Operator], models: Sequence[Model]) -> OpDef:
+    inputs = [_input(slot) for slot in operator.slots if not slot.parameter]
+    settings = [slot for slot in operator.slots if isinstance(slot, slots.Parameter)]
+    return OpDef(
+        name=operator.type,
+        description=Description(parts=(Content(text=documentation(operator)),)),
+        references=tuple(
+            Reference(source="ONNX", url=_ONNX.format(name)) for name in faces_of(operator).onnx
+        ),
+        inputs=tuple(inputs),
+        outputs=tuple(_outputs(models, inputs[0])),
+        parameters=tuple(map(_parameter, settings)),
+    )
+
+
+def _datatypes(types: Sequence[tuple[ElementType, bool]]) -> tuple[Datatype, ...]:
+    """The datatypes of element types, of which some are quantized, in the document's order."""
+    found = {Datatype.of(element_type, quantized) for element_type, quantized in types}
+    return tuple(datatype for datatype in Datatype if datatype in found)
+
+
+def _types(slot: slots.Slot) -> list[tuple[ElementType, bool]]:
+    quantized = QUANTIZABLE if slot.takes_reals else frozenset()
+    return [(t, False) for t in slot.types] + [(t, True) for t in quantized & ALL_TYPES]
+
+
+def _input(slot: slots.Slot) -> Input:
+    alike = f"dtype({slot.name}) == dtype({slot.like})"
+    rule = Constraint(id=0, type=ConstraintType.DATATYPE, text=alike)
+    return Input(
+        name=slot.name,
+        mandatory=not slot.optional,
+        constraints=(rule,) if slot.like else (),
+        datatypes=_datatypes(_types(slot)),
+        shape=Shape(rank=Rank.ANY),
+        repeated=slot.variadic,
+    )
+
+
+def _parameter(slot: slots.Parameter[Any]) -> Parameter:
+    choices = list(slot.options or ())
+    counted = [choice.value for choice in choices] == list(range(len(choices)))
+    numbers = tuple(Code(text=f"{choice.name} = {choice.value}") for choice in choices)
+    length = None if slot.length is None else f"[{slot.length}]"
+    named = bool(choices) and counted and slot.rank == 0
+    return Parameter(
+        name=slot.name,
+        description=Description(parts=(Content(text=slot.kind), *(() if named else numbers))),
+        mandatory=not slot.optional,
+        datatypes=_datatypes(_types(slot)),
+        shape=Shape(rank=Rank.ONE if slot.rank else Rank.SCALAR, text=length),
+        default=None if slot.default is None else _text(slot.default, named),
+        enumeration=Enumeration(names=tuple(c.name for c in choices)) if named else None,
+    )
+
+
+def _text(value: object, named: bool) -> str:
+    """A parameter's value, as the document has defaults."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(_text(part, named) for part in value)}]"
+    if isinstance(value, ElementType):
+        return str(value.code)
+    if isinstance(value, Enum):
+        return value.name if named else str(value.value)
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _outputs(models: Sequence[Model], first: Input) -> Iterator[Output]:
+    """The outputs: one that repeats where they vary in number and are of one type.
+
+    One that is quantized in a model is so in whatever way the first input is.
+    """
+    quantized = {datatype for datatype in first.datatypes if datatype.quantized}
+    made = [model.operations[0].outputs for model in models]
+    counts = {len(outputs) for outputs in made}
+    alike = all(len({_type(o) for o in outputs}) == 1 for outputs in made)
+    repeated = len(counts) > 1 and alike
+    for index in range(1 if repeated else max(counts)):
+        found = set(_datatypes([_type(outs[index]) for outs in made if index < len(outs)]))
+        found |= quantized if found & quantized else set()
+        yield Output(
+            name="output" if max(counts) == 1 or repeated else f"output{index}",
+            mandatory=index < min(counts),
+            datatypes=tuple(datatype for datatype in Datatype if datatype in found),
+            shape=Shape(rank=Rank.ANY),
+            repeated=repeated,
+        )
+
+
+def _type(operand: Operand) -> tuple[ElementType, bool]:
+    return operand.type.element_type, operand.type.quantization is not None
+
+
+def _supplement(device: GuardedDevice, kept: Sequence[_Uses]) -> SupplementalOpDefList:
+    ask = asking(device, _OPTIONS)
+    told = {uses.operator.type: _told(ask, uses) for uses in kept}
+    return SupplementalOpDefList(
+        backend=device.name,
+        supported=SupportedOps(names=tuple(n for n, said in told.items() if said is not None)),
+        op_defs=tuple(said for said in told.values() if said and (said.inputs or said.parameters)),
+    )
+
+
+def _told(ask: Ask, uses: _Uses) -> SupplementalOpDef | None:
+    """What a device says of an operator; `None` if it runs none of its examples."""
+
+    def runs(model: Model) -> bool:
+        return bool(ask(model).answers[0])
+
+    if not any(map(runs, uses.plain)):
+        return None
+    taken: dict[str, list[tuple[ElementType, bool]]] = {}
+    for model in (*uses.plain, *uses.typed):
+        (operation,) = model.operations
+        if runs(model):
+            for slot, operand in operation.named_inputs():
+                taken.setdefault(slot, []).append(_type(operand))
+    fewer = {
+        tensor.name: found
+        for tensor in uses.op_def.inputs
+        if (found := _datatypes(taken.get(tensor.name, ())))
+        and not set(found) >= set(_datatypes(_asked(uses, tensor.name)))
+    }
+    only = [n for n, models in uses.settings.items() if models and not any(map(runs, models))]
+    return SupplementalOpDef(
+        name=uses.operator.type,
+        inputs=tuple(SupplementalTensor(name=n, datatypes=found) for n, found in fewer.items()),
+        parameters=tuple(SupplementalTensor(name=n, only_default=True) for n in only),
+    )
+
+
+def _asked(uses: _Uses, name: str) -> list[tuple[ElementType, bool]]:
+    """The types of a tensor about which devices are asked."""
+    return [
+        _type(operand)
+        for model in (*uses.plain, *uses.typed)
+        for slot, operand in model.operations[0].named_inputs()
+        if slot == name
+    ]

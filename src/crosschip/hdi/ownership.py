@@ -1,0 +1,164 @@
+"""Who serves at a socket: one process at a time, which holds a lock on a file beside it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import struct
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from crosschip.ir import DeviceError
+
+_LOCK = struct.Struct("hhqqi4x")
+"""Linux's `struct flock`."""
+
+_PATIENCE_SECONDS, _LOOK_SECONDS = 0.2, 0.002
+"""So long a lock is waited for: whoever tidies, or is about to end, holds it for a moment."""
+
+_STARTING_SECONDS = 60.0
+"""So long a process may take until it serves: what it writes meanwhile is kept."""
+
+SUFFIXES = (".sock", ".lock", ".log", ".deaths")
+"""Of the files of a driver: the socket, the lock, what the process wrote, how others died."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The process that serves at a socket, or did last.
+
+    Attributes:
+        device: what it runs.
+        process: its number; `None` if it has ended as it should.
+        alive: whether it is still there.
+    """
+
+    device: str
+    process: int | None
+    alive: bool
+
+
+def own(path: Path, device: str) -> int:
+    """A descriptor that makes this process the only one to serve at a socket.
+
+    Args:
+        path: of the socket.
+        device: what it runs, for whoever wants to know.
+
+    Raises:
+        DeviceError: another one does, or nothing can be written there.
+    """
+    end = time.monotonic() + _PATIENCE_SECONDS
+    try:
+        while (descriptor := _held(path)) is None:
+            if time.monotonic() > end:
+                raise DeviceError(f"{path}: a driver serves there already; connect to it")
+            time.sleep(_LOOK_SECONDS)
+    except OSError as error:
+        raise DeviceError(f"{_file(path)}: cannot be written: {error.strerror}") from None
+    _write(descriptor, device, os.getpid())
+    return descriptor
+
+
+def disown(path: Path, descriptor: int) -> None:
+    """End what `own` began; nothing is left but deaths that are to be told of."""
+    path.unlink(missing_ok=True)
+    if path.with_suffix(".deaths").exists():
+        _write(descriptor, json.loads(_file(path).read_bytes())[0], None)
+    else:
+        _file(path).unlink(missing_ok=True)
+    os.close(descriptor)
+
+
+def owned(path: Path) -> bool:
+    """Tell whether a process serves at a socket, or is about to. Nobody notices the question."""
+    try:
+        descriptor = os.open(_file(path), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return _locked(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def owner(path: Path) -> Owner | None:
+    """The process that serves at a socket, or did last; `None` if nothing is known of one."""
+    alive = owned(path)
+    try:
+        device, process = json.loads(_file(path).read_bytes())
+        return Owner(str(device), process if process is None else int(process), alive)
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def tidy(path: Path, since: float) -> None:
+    """Remove what a driver has left that is not there any more: its socket, and what is old.
+
+    Args:
+        path: of the socket.
+        since: the moment, in seconds since 1970, that makes all before it old.
+    """
+    with suppress(OSError):  # nothing depends on it
+        descriptor = _held(path)
+        if descriptor is None:
+            return
+        try:
+            _remove_left(path, since)
+        finally:
+            os.close(descriptor)
+
+
+def _remove_left(path: Path, since: float) -> None:
+    words, deaths = path.with_suffix(".log"), path.with_suffix(".deaths")
+    path.unlink(missing_ok=True)
+    if _written(_file(path)) < since and _written(deaths) < since:
+        deaths.unlink(missing_ok=True)
+        _file(path).unlink(missing_ok=True)
+        if _written(words, least=0) < time.time() - _STARTING_SECONDS:
+            words.unlink(missing_ok=True)
+
+
+def _written(file: Path, least: int = 1) -> float:
+    """When so much was last written to a file, in seconds since 1970; 0 if it never was."""
+    try:
+        state = file.stat()
+    except FileNotFoundError:
+        return 0.0
+    return state.st_mtime if state.st_size >= least else 0.0
+
+
+def _file(path: Path) -> Path:
+    return path.with_suffix(".lock")
+
+
+def _write(descriptor: int, device: str, process: int | None) -> None:
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, json.dumps([device, process]).encode(), 0)
+
+
+def _held(path: Path) -> int | None:
+    """A descriptor that holds the lock; `None` if another one does.
+
+    Raises:
+        OSError: there can be no such file.
+    """
+    file = _file(path)
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _LOCK.pack(fcntl.F_WRLCK, 0, 0, 0, 0))
+        if os.path.samestat(os.fstat(descriptor), file.stat()):
+            return descriptor
+    except OSError:  # it is locked, or who held it has removed it
+        pass
+    os.close(descriptor)
+    return None
+
+
+def _locked(descriptor: int) -> bool:
+    asked = _LOCK.pack(fcntl.F_WRLCK, 0, 0, 0, 0)
+    answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, asked)
+    return bool(_LOCK.unpack(answer)[0] != fcntl.F_UNLCK)

@@ -1,0 +1,1 @@
+"""Definitions of operators written down as XML (OpDef): reading, checking, writing, comparing."""

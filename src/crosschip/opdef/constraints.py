@@ -1,0 +1,407 @@
+"""Constraints that are machine-readable: their grammar, and whether they hold.
+
+    rule       = and-rule {"or" and-rule}
+    and-rule   = not-rule {"and" not-rule}
+    not-rule   = ["not"] (comparison | "given" "(" tensor ")" | "(" rule ")")
+    comparison = sum ((("==" | "!=" | "<" | "<=" | ">" | ">=") sum)+ | ["not"] "in" "{" sum, … "}")
+    sum        = product {("+" | "-") product}
+    product    = factor {("*" | "/" | "//" | "%") factor}
+    factor     = ["-"] (number | datatype | value | "(" sum ")")
+    value      = tensor | ("rank" | "dtype" | "shape" | "size" | "count") "(" tensor ")"
+               | "dim" "(" tensor "," sum ")"
+    tensor     = a name, as in in[0]; any other one in single quotes
+    datatype   = FLOAT_32, QNN_DATATYPE_FLOAT_32, …
+
+A tensor by itself is its elements, and a comparison of them holds if it does for each; `not in`
+says that none of them is. Of a tensor that repeats it must hold for every one. What is compared
+must be of one kind: numbers, datatypes or shapes; only numbers are less or greater.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, NoReturn, TypeAlias, TypeVar
+
+from crosschip.opdef.datatypes import Datatype
+from crosschip.opdef.definitions import Constraint, OpDef, Tensor
+
+T = TypeVar("T")
+
+Kind: TypeAlias = Literal["number", "datatype", "shape"]
+
+FUNCTIONS: Final[dict[str, Kind]] = {
+    "rank": "number",
+    "dtype": "datatype",
+    "shape": "shape",
+    "size": "number",
+    "count": "number",
+    "dim": "number",
+}
+"""What can be asked of a tensor besides its elements, and the kind of the answer."""
+
+_LONGEST = 1000
+_DEEPEST = 32
+_TOKEN = re.compile(
+    r"""\s*(?:
+        (?P<number>[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)
+      | (?P<name>[A-Za-z_][A-Za-z0-9_]*(?:\[[A-Za-z0-9_]+\])*)
+      | '(?P<quoted>[^']+)'
+      | (?P<sign>==|!=|<=|>=|//|[<>+\-*/%(){},])
+    )""",
+    re.VERBOSE,
+)
+_RELATIONS = ("==", "!=", "<", "<=", ">", ">=")
+_WORDS = ("and", "or", "not", "in", "given")
+_DATATYPES = {
+    word: datatype
+    for datatype in Datatype
+    if datatype is not Datatype.BACKEND_SPECIFIC
+    for word in (datatype.name, datatype.value)
+}
+
+
+class GrammarError(ValueError):
+    """A text is not a rule.
+
+    Attributes:
+        position: the character at which it is none.
+    """
+
+    def __init__(self, position: int, message: str) -> None:
+        super().__init__(f"at character {position + 1}: {message}")
+        self.position = position
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number as it is written."""
+
+    value: int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A datatype as it is written."""
+
+    value: Datatype
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """The elements of a tensor."""
+
+    tensor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """What one of `FUNCTIONS` says of a tensor; `axis` is there for `dim` only."""
+
+    function: str
+    tensor: str
+    axis: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """Two numbers put together by `+`, `-`, `*`, `/`, `//` or `%`."""
+
+    sign: str
+    left: Value
+    right: Value
+
+
+Value: TypeAlias = Number | Type | Elements | Property | Arithmetic
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two values, and how they must compare."""
+
+    relation: str
+    left: Value
+    right: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A value that must be one of several, each of its elements for itself."""
+
+    value: Value
+    options: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Whether a tensor is there."""
+
+    tensor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """What must not hold."""
+
+    part: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Junction:
+    """Parts of which all must hold, or any (`every` is false)."""
+
+    every: bool
+    parts: tuple[Condition, ...]
+
+
+Condition: TypeAlias = Comparison | Member | Given | Negation | Junction
+
+
+def parse_rule(text: str) -> Condition:
+    """The rule that a text is.
+
+    >>> parse_rule("rank(in[0]) >= 1")
+    Comparison(relation='>=', left=Property(function='rank', tensor='in[0]', axis=None), \
+right=Number(value=1))
+
+    Raises:
+        GrammarError: it is none.
+    """
+    if len(text) > _LONGEST:
+        raise GrammarError(_LONGEST, f"a rule has at most {_LONGEST} characters")
+    return _Parser(text).whole()
+
+
+def tensors_of(part: Condition | Value) -> Iterator[str]:
+    """The names of the tensors that a rule speaks of."""
+    match part:
+        case Elements(name) | Given(name):
+            yield name
+        case Property(_, name, axis):
+            yield name
+            if axis is not None:
+                yield from tensors_of(axis)
+        case Arithmetic(_, left, right) | Comparison(_, left, right):
+            yield from tensors_of(left)
+            yield from tensors_of(right)
+        case Member(value, options):
+            for each in (value, *options):
+                yield from tensors_of(each)
+        case Negation(inner):
+            yield from tensors_of(inner)
+        case Junction(_, parts):
+            for inner in parts:
+                yield from tensors_of(inner)
+
+
+def rules_of(op_def: OpDef) -> Iterator[tuple[Tensor, Constraint, Condition]]:
+    """The machine-readable constraints of an operator, with the tensor that each stands at.
+
+    They are those whose text is a rule that speaks of the operator's own tensors only; all other
+    texts are for people.
+    """
+    known = {tensor.name for tensor in op_def.tensors}
+    for tensor in op_def.tensors:
+        for constraint in tensor.constraints:
+            try:
+                rule = parse_rule(constraint.text)
+            except GrammarError:
+                continue
+            if known.issuperset(tensors_of(rule)):
+                yield tensor, constraint, rule
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    sort: str
+    text: str
+    position: int
+
+
+class _Parser:
+    """One pass over the text of a rule."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = list(_tokens(text))
+        self._next = 0
+        self._depth = 0
+
+    def whole(self) -> Condition:
+        rule = self._junction()
+        if self._peek().sort != "end":
+            self._fail("nothing more is expected")
+        return rule
+
+    def _peek(self) -> _Token:
+        return self._tokens[self._next]
+
+    def _take(self, *texts: str) -> str:
+        """The next token, which is passed over, if it is one of these signs or words."""
+        token = self._peek()
+        if token.text not in texts or token.sort in ("quoted", "end"):
+            return ""
+        self._next += 1
+        return token.text
+
+    def _need(self, text: str) -> None:
+        if not self._take(text):
+            self._fail(f"{text!r} is expected")
+
+    def _fail(self, message: str) -> NoReturn:
+        raise GrammarError(self._peek().position, message)
+
+    def _junction(self) -> Condition:
+        return self._joined("or", lambda: self._joined("and", self._negation))
+
+    def _joined(self, word: str, part: Callable[[], Condition]) -> Condition:
+        parts = [part()]
+        while self._take(word):
+            parts.append(part())
+        return parts[0] if len(parts) == 1 else Junction(word == "and", tuple(parts))
+
+    def _negation(self) -> Condition:
+        if self._take("not"):
+            return Negation(self._nested(self._negation))
+        if self._take("given"):
+            self._need("(")
+            name = self._tensor()
+            self._need(")")
+            return Given(name)
+        start = self._next
+        try:
+            return self._comparison()
+        except GrammarError as error:
+            # `(a < b) or …` begins like `(a + b) < …`.
+            self._next = start
+            if not self._take("("):
+                raise
+            try:
+                rule = self._nested(self._junction)
+                self._need(")")
+            except GrammarError as other:
+                raise max(error, other, key=lambda e: e.position) from None
+            return rule
+
+    def _nested(self, part: Callable[[], T]) -> T:
+        if self._depth == _DEEPEST:
+            self._fail(f"parentheses stand in at most {_DEEPEST} others")
+        self._depth += 1
+        try:
+            return part()
+        finally:
+            self._depth -= 1
+
+    def _comparison(self) -> Condition:
+        left = self._sum()
+        negated = bool(self._take("not"))
+        if self._take("in"):
+            options = tuple(self._options(left))
+            if not negated:
+                return Member(left, options)
+            return Junction(True, tuple(Comparison("!=", left, option) for option in options))
+        if negated:
+            self._fail("'in' is expected")
+        found: list[Condition] = []
+        while relation := self._take(*_RELATIONS):
+            right = self._sum()
+            self._check(relation, left, right)
+            found.append(Comparison(relation, left, right))
+            left = right
+        if not found:
+            self._fail("a comparison is expected")
+        return found[0] if len(found) == 1 else Junction(True, tuple(found))
+
+    def _options(self, left: Value) -> Iterator[Value]:
+        self._need("{")
+        while True:
+            right = self._sum()
+            self._check("==", left, right)
+            yield right
+            if not self._take(","):
+                break
+        self._need("}")
+
+    def _check(self, relation: str, left: Value, right: Value) -> None:
+        kinds = {_kind(left), _kind(right)}
+        if len(kinds) > 1:
+            self._fail(f"a {_kind(left)} is not compared with a {_kind(right)}")
+        if relation not in ("==", "!=") and kinds != {"number"}:
+            self._fail(f"a {_kind(left)} is neither less nor greater")
+
+    def _sum(self) -> Value:
+        return self._chain(("+", "-"), lambda: self._chain(("*", "/", "//", "%"), self._factor))
+
+    def _chain(self, signs: tuple[str, ...], part: Callable[[], Value]) -> Value:
+        left = part()
+        while sign := self._take(*signs):
+            right = part()
+            if {_kind(left), _kind(right)} != {"number"}:
+                self._fail(f"only numbers are put together by {sign!r}")
+            left = Arithmetic(sign, left, right)
+        return left
+
+    def _factor(self) -> Value:
+        if self._take("-"):
+            inner = self._nested(self._factor)
+            if _kind(inner) != "number":
+                self._fail("only a number can be negative")
+            return Arithmetic("-", Number(0), inner)
+        if self._take("("):
+            value = self._nested(self._sum)
+            self._need(")")
+            return value
+        token = self._peek()
+        if token.sort == "number":
+            self._next += 1
+            whole = token.text.isdigit()
+            return Number(int(token.text) if whole else float(token.text))
+        if token.sort == "name" and token.text in _DATATYPES:
+            self._next += 1
+            return Type(_DATATYPES[token.text])
+        following = self._tokens[min(self._next + 1, len(self._tokens) - 1)]
+        if token.sort == "name" and token.text in FUNCTIONS and following.text == "(":
+            return self._property()
+        return Elements(self._tensor())
+
+    def _property(self) -> Property:
+        function = self._take(*FUNCTIONS)
+        self._need("(")
+        name = self._tensor()
+        axis = None
+        if function == "dim":
+            self._need(",")
+            axis = self._nested(self._sum)
+            if _kind(axis) != "number":
+                self._fail("an axis is a number")
+        self._need(")")
+        return Property(function, name, axis)
+
+    def _tensor(self) -> str:
+        token = self._peek()
+        if token.sort not in ("name", "quoted") or (token.sort == "name" and token.text in _WORDS):
+            self._fail("the name of a tensor is expected")
+        self._next += 1
+        return token.text
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    position = 0
+    while text[position:].strip():
+        found = _TOKEN.match(text, position)
+        if found is None or found.lastgroup is None:
+            start = position + len(text[position:]) - len(text[position:].lstrip())
+            raise GrammarError(start, f"{text[start]!r} is none of its signs")
+        yield _Token(found.lastgroup, found[found.lastgroup], found.start(found.lastgroup))
+        position = found.end()
+    yield _Token("end", "", len(text))
+
+
+def _kind(value: Value) -> Kind:
+    match value:
+        case Type():
+            return "datatype"
+        case Property(function):
+            return FUNCTIONS[function]
+        case _:
+            return "number"

@@ -1,0 +1,229 @@
+"""Whether a machine-readable constraint holds for the tensors of an operation."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from crosschip.ir import Operand
+from crosschip.ir.dimension import Dimension
+from crosschip.opdef.constraints import (
+    Arithmetic,
+    Comparison,
+    Condition,
+    Elements,
+    Given,
+    Junction,
+    Member,
+    Negation,
+    Number,
+    Property,
+    Type,
+    Value,
+)
+
+Operands = Mapping[str, Sequence[Operand]]
+"""For each tensor of the definition, what fills it: nothing, one operand, or many if it repeats."""
+
+_EXACT = 2**16
+"""Up to so many elements are Python's own numbers, which do not overflow; more are float64."""
+
+_MOST = 10_000
+"""The most pairs of values of tensors that repeat."""
+
+_RELATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
+
+
+class _Absent(Exception):
+    """A tensor that a rule speaks of is left out."""
+
+
+class _Nothing:
+    """What there is not: an axis beyond the last, a quotient by 0. No comparison of it holds."""
+
+
+_NOTHING = _Nothing()
+
+
+def holds(rule: Condition, operands: Operands) -> bool | None:
+    """Whether a rule holds; `None` where that shows only when the model runs.
+
+    A comparison that speaks of a tensor that is left out says nothing, and so holds.
+
+    Args:
+        rule: the rule.
+        operands: what fills each tensor that it speaks of.
+    """
+    return _holds(rule, operands, True)
+
+
+def _holds(rule: Condition, operands: Operands, asserted: bool) -> bool | None:
+    """As `holds`; `asserted` is false inside a negation."""
+    match rule:
+        case Given(tensor):
+            return bool(operands.get(tensor))
+        case Negation(part):
+            found = _holds(part, operands, not asserted)
+            return None if found is None else not found
+        case Junction(every, parts):
+            each = [_holds(part, operands, asserted) for part in parts]
+            return _all(each) if every else _not(_all(map(_not, each)))
+        case Comparison(relation, left, right):
+            try:
+                pairs = _pairs(_values(left, operands), _values(right, operands))
+                return _all(_compared(relation, a, b) for a, b in pairs)
+            except _Absent:
+                return asserted
+        case Member(value, options):
+            try:
+                among = [each for option in options for each in _values(option, operands)]
+                return _all(_is_member(each, among) for each in _values(value, operands))
+            except _Absent:
+                return asserted
+
+
+def _is_member(value: Any, among: Sequence[Any]) -> bool | None:
+    """Whether a value is one of several; of elements, whether each of them is."""
+    if isinstance(value, np.ndarray):
+        return _all(_is_member(element, among) for element in value.flat)
+    return _not(_all(_not(_compared("==", value, option)) for option in among))
+
+
+def _pairs(left: Sequence[Any], right: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
+    """Each value with each; of tensors that repeat too often, one that is not known."""
+    return product(left, right) if len(left) * len(right) <= _MOST else [(None, None)]
+
+
+def _not(found: bool | None) -> bool | None:
+    return None if found is None else not found
+
+
+def _all(found: Iterable[bool | None]) -> bool | None:
+    """False if one is, else `None` if one is not known."""
+    each = list(found)
+    if False in each:
+        return False
+    return None if None in each else True
+
+
+def _values(value: Value, operands: Operands) -> list[Any]:
+    """What a value is, for each operand of a tensor that repeats; `None` where it is not known."""
+    match value:
+        case Number(number):
+            return [number]
+        case Type(datatype):
+            return [(datatype.element_type, datatype.quantized)]
+        case Property("count", tensor):
+            return [len(operands.get(tensor, ()))]
+        case Property("dim", tensor, axis) if axis is not None:
+            (index, *others) = _values(axis, operands)
+            return [None if others else _dim(o, index) for o in _filling(tensor, operands)]
+        case Property(function, tensor):
+            return [_property(function, operand) for operand in _filling(tensor, operands)]
+        case Elements(tensor):
+            return [_elements(operand) for operand in _filling(tensor, operands)]
+        case Arithmetic(sign, left, right):
+            pairs = _pairs(_values(left, operands), _values(right, operands))
+            return [_computed(sign, a, b) for a, b in pairs]
+
+
+def _filling(tensor: str, operands: Operands) -> Sequence[Operand]:
+    found = operands.get(tensor, ())
+    if not found:
+        raise _Absent
+    return found
+
+
+def _property(function: str, operand: Operand) -> Any:
+    type_ = operand.type
+    if function == "dtype":
+        return type_.element_type, type_.quantization is not None
+    if type_.shape is None:
+        return None
+    if function == "shape":
+        return type_.shape
+    return len(type_.shape) if function == "rank" else prod(type_.shape)
+
+
+def _dim(operand: Operand, index: Any) -> Any:
+    shape = operand.type.shape
+    if shape is None or index is None or isinstance(index, Dimension):
+        return None
+    if isinstance(index, np.ndarray):
+        index = index.item() if index.size == 1 else _NOTHING
+    if index is _NOTHING or int(index) != index or not -len(shape) <= index < len(shape):
+        return _NOTHING
+    return shape[int(index)]
+
+
+def _elements(operand: Operand) -> Any:
+    array = operand.value
+    if array is None:
+        return None
+    if array.dtype.kind not in "iub":
+        array = array.astype(np.float64)
+    return array.astype(object if array.size <= _EXACT else np.float64)
+
+
+def _computed(sign: str, left: Any, right: Any) -> Any:
+    if left is _NOTHING or right is _NOTHING:
+        return _NOTHING
+    if left is None or right is None:
+        return None
+    if sign == "/" and (isinstance(left, Dimension) or isinstance(right, Dimension)):
+        return None
+    try:
+        with np.errstate(all="raise"):
+            return _SIGNS[sign](left, right)
+    except TypeError:  # what is not known of sizes, beside reals or elements
+        return None
+    except (ArithmeticError, ValueError):
+        return _NOTHING
+
+
+def _compared(relation: str, left: Any, right: Any) -> bool | None:
+    if left is _NOTHING or right is _NOTHING:
+        return False
+    if left is None or right is None:
+        return None
+    if isinstance(left, tuple):
+        return _tuples(relation, left, right)
+    if isinstance(left, Dimension) or isinstance(right, Dimension):
+        difference = _computed("-", left, right)
+        known = isinstance(difference, int | float)
+        return bool(_RELATIONS[relation](difference, 0)) if known else None
+    try:
+        return bool(np.all(_RELATIONS[relation](left, right)))
+    except ValueError:  # shapes that do not go together
+        return False
+
+
+def _tuples(relation: str, left: tuple[Any, ...], right: tuple[Any, ...]) -> bool | None:
+    """Two datatypes or shapes; of shapes, sizes that are not known leave it open."""
+    if len(left) != len(right):
+        return relation == "!="
+    if any(isinstance(size, Dimension) for size in (*left, *right)):
+        equal = _all(_compared("==", a, b) for a, b in zip(left, right, strict=True))
+    else:
+        equal = left == right
+    return equal if relation == "==" else _not(equal)

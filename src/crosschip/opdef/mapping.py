@@ -1,0 +1,113 @@
+"""Elements of a document as nodes, and nodes as the text of elements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any, TypeVar
+from xml.sax.saxutils import escape, quoteattr
+
+from crosschip.opdef.definitions import Node, Xml, layout_of, values
+from crosschip.opdef.tree import Element
+
+N = TypeVar("N", bound=Node)
+
+INDENT = "    "
+_SPACE = re.compile("[ \t\r\n]+")
+_IN_TEXT = {"\r": "&#13;"}
+_IN_ATTRIBUTES = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
+
+
+def read_node(cls: type[N], element: Element) -> N:
+    """The node that an element of a valid tree is."""
+    found: dict[str, Any] = {"place": element.place}
+    by_tag: dict[str, list[Element]] = {}
+    for part in element.parts:
+        by_tag.setdefault(part.tag, []).append(part)
+    for name, xml in layout_of(cls).items():
+        read = list(_values_in(element, xml, by_tag))
+        if xml.many:
+            found[name] = tuple(read)
+        elif read:
+            found[name] = read[0]
+    return cls(**found)
+
+
+def _values_in(element: Element, xml: Xml, parts: Mapping[str, list[Element]]) -> Iterator[Any]:
+    if xml.attribute:
+        given = element.get(xml.attribute)
+        if given is not None:
+            yield _plain_value(xml.kinds[""], given, xml.exact)
+    elif "" in xml.kinds:
+        yield element.text or ""
+    elif len(xml.kinds) == 1:
+        (tag,) = xml.kinds
+        yield from (read_value(xml, part) for part in parts.get(tag, ()))
+    else:
+        yield from (read_value(xml, part) for part in element.parts if part.tag in xml.kinds)
+
+
+def read_value(xml: Xml, element: Element) -> Any:
+    """The value of a field that an element of a valid tree holds."""
+    kind = xml.kinds[element.tag]
+    if issubclass(kind, Node):
+        return read_node(kind, element)
+    return _plain_value(kind, element.text or "", xml.exact)
+
+
+def _plain_value(kind: type[Any], text: str, exact: bool) -> Any:
+    if exact:
+        return text
+    word = _SPACE.sub(" ", text).strip(" ")
+    return word in ("true", "1") if kind is bool else kind(word)
+
+
+def plain_text(value: object) -> str:
+    """A value that is no node, as the text of an element or an attribute."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value.value if isinstance(value, Enum) else value)
+
+
+def attribute_text(text: str) -> str:
+    """A text in quotes, as a start tag has it."""
+    return quoteattr(text, _IN_ATTRIBUTES)
+
+
+def attributes_of(node: Node) -> dict[str, str]:
+    """The attributes of the element that a node is."""
+    return {
+        xml.attribute: plain_text(value)
+        for name, xml in layout_of(type(node)).items()
+        if xml.attribute
+        for value in values(node, name)
+    }
+
+
+def tag_of(xml: Xml, value: object) -> str:
+    """The tag of the element for a value of a field."""
+    return next(tag for tag, kind in xml.kinds.items() if isinstance(value, kind))
+
+
+def value_lines(xml: Xml, value: object, indent: str) -> str:
+    """The text of the element for a value of a field, without space around it."""
+    tag = tag_of(xml, value)
+    if isinstance(value, Node):
+        return node_lines(tag, value, indent)
+    return f"<{tag}>{escape(plain_text(value), _IN_TEXT)}</{tag}>"
+
+
+def node_lines(tag: str, node: Node, indent: str) -> str:
+    """The text of the element that a node is; lines after the first begin with `indent`."""
+    start = "".join(f" {name}={attribute_text(text)}" for name, text in attributes_of(node).items())
+    inner = indent + INDENT
+    parts: list[str] = []
+    for name, xml in layout_of(type(node)).items():
+        if "" not in xml.kinds:
+            parts += (f"{inner}{value_lines(xml, v, inner)}\n" for v in values(node, name))
+        elif not xml.attribute:
+            return f"<{tag}{start}>{escape(getattr(node, name), _IN_TEXT)}</{tag}>"
+    if not parts:
+        return f"<{tag}{start}/>"
+    return f"<{tag}{start}>\n{''.join(parts)}{indent}</{tag}>"

@@ -1,0 +1,121 @@
+"""Several documents of one package as one collection.
+
+Documents whose `PackageName` is the same make one package, as a package with a file a backend
+does. What two of them say of the same thing must be the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from crosschip.opdef.definitions import (
+    Node,
+    OpDef,
+    OpDefCollection,
+    SupplementalOpDefList,
+    SupportedOps,
+    layout_of,
+)
+from crosschip.opdef.differences import differences
+from crosschip.opdef.problems import OpDefError, Place, Problem
+from crosschip.opdef.rules import rule_problems
+
+N = TypeVar("N", bound=Node)
+
+_NOWHERE = Place(0, 0)
+
+
+def merged(collections: Iterable[OpDefCollection]) -> tuple[OpDefCollection, ...]:
+    """One collection for each package, in the order in which packages first appear.
+
+    An operator may be defined by several files if they differ in nothing but the backends, which
+    are put together; so are what backends support, and their supplements.
+
+    Raises:
+        OpDefError: two of them contradict each other, or a rule is broken by them together; it
+            names both places.
+    """
+    packages: dict[str, OpDefCollection] = {}
+    problems: list[Problem] = []
+    for collection in collections:
+        first = packages.get(collection.package_name)
+        if first is None:
+            packages[collection.package_name] = collection
+        else:
+            packages[collection.package_name] = _both(first, collection, problems)
+    problems = problems or [p for c in packages.values() for p in rule_problems(c)]
+    if problems:
+        raise OpDefError(problems)
+    return tuple(packages.values())
+
+
+def _both(
+    first: OpDefCollection, second: OpDefCollection, problems: list[Problem]
+) -> OpDefCollection:
+    problems += _attributes(first, second)
+    op_defs = dict(first.op_defs)
+    for op_def in second.definitions.op_defs:
+        known = op_defs.get(op_def.name)
+        if known is not None:
+            backends = tuple(dict.fromkeys((*known.backends, *op_def.backends)))
+            problems += _contradiction(f"the operator {op_def.name!r}", known, op_def)
+            op_def = replace(known, backends=backends)
+        op_defs[op_def.name] = op_def
+    lists = {supplement.backend: supplement for supplement in first.supplements}
+    for supplement in second.supplements:
+        of_backend = lists.get(supplement.backend)
+        if of_backend is not None:
+            supplement = _supplements(of_backend, supplement, problems)
+        lists[supplement.backend] = supplement
+    definitions = replace(first.definitions, op_defs=tuple(op_defs.values()))
+    return replace(first, definitions=definitions, supplements=tuple(lists.values()))
+
+
+def _attributes(first: OpDefCollection, second: OpDefCollection) -> Iterator[Problem]:
+    for name, xml in layout_of(OpDefCollection).items():
+        one, other = getattr(first, name), getattr(second, name)
+        if xml.attribute and one != other:
+            yield Problem(
+                second.place or _NOWHERE,
+                f"the package {first.package_name!r} has {xml.attribute} {other!r} here, but "
+                f"{one!r} at {first.place}",
+            )
+
+
+def _contradiction(what: str, first: N, second: N) -> Iterator[Problem]:
+    """Two definitions of one thing that differ in more than the backends."""
+    one, other = _without_backends(first), _without_backends(second)
+    found = next(differences(one, other), None)
+    if found is not None:
+        yield Problem(
+            second.place or _NOWHERE,
+            f"{what} is defined otherwise at {first.place}: {found.path or 'it'} is {found.how}; "
+            f"what depends on the backend stands in SupplementalOpDefs",
+        )
+
+
+def _without_backends(node: N) -> N:
+    return replace(node, backends=()) if isinstance(node, OpDef) else node
+
+
+def _supplements(
+    first: SupplementalOpDefList, second: SupplementalOpDefList, problems: list[Problem]
+) -> SupplementalOpDefList:
+    known = {op_def.name: op_def for op_def in first.op_defs}
+    for op_def in second.op_defs:
+        if op_def.name in known:
+            what = f"{first.backend}'s supplement to {op_def.name!r}"
+            problems += _contradiction(what, known[op_def.name], op_def)
+        known.setdefault(op_def.name, op_def)
+    supported = _supported([first.supported, second.supported])
+    return replace(first, supported=supported, op_defs=tuple(known.values()))
+
+
+def _supported(lists: Sequence[SupportedOps | None]) -> SupportedOps | None:
+    given = [supported for supported in lists if supported is not None]
+    if not given:
+        return None
+    names = dict.fromkeys(name for supported in given for name in supported.names)
+    return replace(given[0], names=tuple(names))

@@ -1,0 +1,232 @@
+"""The rules of OpDef documents that a schema cannot express."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from crosschip.ir.suggestion import meant
+from crosschip.opdef.datatypes import Datatype
+from crosschip.opdef.defaults import Value, misfit, parse_default, scalars, shape_of
+from crosschip.opdef.definitions import (
+    Constraint,
+    Enumeration,
+    Layout,
+    Node,
+    OpDef,
+    OpDefCollection,
+    Output,
+    Parameter,
+    Rank,
+    SupplementalOpDef,
+    SupplementalOpDefList,
+    SupplementalTensor,
+    Tensor,
+)
+from crosschip.opdef.problems import Place, Problem
+
+_NOWHERE = Place(0, 0)
+_LONGEST = 40
+
+ROLES = ("inputs", "outputs", "parameters")
+"""The fields of an operator that hold its tensors."""
+
+
+def rule_problems(collection: OpDefCollection) -> Iterator[Problem]:
+    """The rules that a collection of the right form breaks."""
+    yield from _twice(collection.definitions.op_defs, "OpDefList: there are two operators")
+    for op_def in collection.definitions.op_defs:
+        yield from _op_def(op_def)
+        yield from _left_to_backends(collection, op_def)
+    yield from _twice(
+        collection.supplements, "OpDefCollection: there are two lists of the backend", "backend"
+    )
+    for supplement in collection.supplements:
+        yield from _supplements(collection, supplement)
+
+
+def _at(node: Node, message: str) -> Problem:
+    return Problem(node.place or _NOWHERE, message)
+
+
+def _twice(nodes: Iterable[Node], message: str, field: str = "name") -> Iterator[Problem]:
+    """Nodes whose name another one before them has."""
+    seen: dict[str, Node] = {}
+    for node in nodes:
+        name = getattr(node, field)
+        first = seen.setdefault(name, node)
+        if first is not node:
+            where = f"; the first is at line {first.place.line}" if first.place else ""
+            yield _at(node, f"{message} {name!r}{where}")
+
+
+def _repeated(node: Node, what: str, words: Sequence[object]) -> Iterator[Problem]:
+    """Words that stand in a list more than once."""
+    for word in dict.fromkeys(word for word in words if words.count(word) > 1):
+        yield _at(node, f"{what} {getattr(word, 'value', word)!s} twice")
+
+
+def _op_def(op_def: OpDef) -> Iterator[Problem]:
+    where = f"{op_def.name}: "
+    yield from _repeated(op_def, f"{where}names the backend", op_def.backends)
+    for role in ROLES:
+        tensors: Sequence[Tensor] = getattr(op_def, role)
+        yield from _twice(tensors, f"{where}there are two {role}")
+        for tensor in tensors:
+            yield from _tensor(f"{op_def.name}.{tensor.name}: ", tensor)
+
+
+def _tensor(where: str, tensor: Tensor) -> Iterator[Problem]:
+    if tensor.shape.rank is Rank.SCALAR and not isinstance(tensor, Parameter):
+        role = "an output" if isinstance(tensor, Output) else "an input"
+        yield _at(tensor.shape, f"{where}{role} has at least one axis, so its rank is not SCALAR")
+    yield from _repeated(tensor, f"{where}names the datatype", tensor.datatypes)
+    if Datatype.BACKEND_SPECIFIC in tensor.datatypes and len(set(tensor.datatypes)) > 1:
+        yield _at(
+            tensor, f"{where}names datatypes besides BACKEND_SPECIFIC, which leaves them open"
+        )
+    yield from _constraints(where, tensor.constraints)
+    enumeration = tensor.enumeration if isinstance(tensor, Parameter) else None
+    if enumeration is not None:
+        yield from _enumeration(where, enumeration, tensor)
+    default = getattr(tensor, "default", None)
+    if default is not None:
+        yield from _default(where, tensor, default, enumeration)
+
+
+def _constraints(where: str, constraints: Sequence[Constraint]) -> Iterator[Problem]:
+    yield from _twice(constraints, f"{where}there are two constraints of the id", "id")
+
+
+def _enumeration(where: str, enumeration: Enumeration, tensor: Tensor) -> Iterator[Problem]:
+    yield from _repeated(enumeration, f"{where}its enumeration has", enumeration.names)
+    for datatype in tensor.datatypes:
+        if not datatype.integer and datatype is not Datatype.BACKEND_SPECIFIC:
+            yield _at(
+                enumeration,
+                f"{where}names of an enumeration stand for integers, not for {datatype.value}",
+            )
+
+
+def _default(
+    where: str, tensor: Tensor, text: str, enumeration: Enumeration | None
+) -> Iterator[Problem]:
+    where = f"{where}its default "
+    value, brief = parse_default(text), text.strip()[:_LONGEST]
+    if enumeration is not None:
+        names = enumeration.names
+        if value not in names and value not in range(len(names)):
+            near = meant(brief, names)
+            yield _at(
+                tensor,
+                f"{where}{brief!r} is no name of its enumeration, and no number below "
+                f"{len(names)}{near}",
+            )
+        return
+    try:
+        shape = shape_of(value)
+    except ValueError as error:
+        yield _at(tensor, f"{where}{brief} is no tensor: {error}")
+        return
+    rank = tensor.shape.rank
+    if shape and rank.axes not in (None, len(shape)):
+        yield _at(tensor, f"{where}has {len(shape)} axes, but its rank is {rank.value}")
+    concrete = [d for d in tensor.datatypes if d is not Datatype.BACKEND_SPECIFIC]
+    reasons = [_misfit(value, datatype) for datatype in concrete]
+    if reasons and all(reasons):
+        yield _at(tensor, f"{where}does not fit: {reasons[0]}")
+
+
+def _misfit(value: Value, datatype: Datatype) -> str:
+    found = (misfit(scalar, datatype) for scalar in scalars(value))
+    return next(filter(None, found), "")
+
+
+def _left_to_backends(collection: OpDefCollection, op_def: OpDef) -> Iterator[Problem]:
+    """Fields that are BACKEND_SPECIFIC, and of which a backend of the operator says nothing."""
+    backends = collection.backends_of(op_def)
+    told = {
+        (supplement.backend, role, tensor.name, what)
+        for supplement in collection.supplements
+        for supplemental in supplement.op_defs
+        if supplemental.name == op_def.name
+        for role in ROLES
+        for tensor in getattr(supplemental, role)
+        for what in _tells(tensor)
+    }
+    for role in ROLES:
+        for tensor in getattr(op_def, role):
+            for what in _asks(tensor):
+                silent = [b for b in backends if (b, role, tensor.name, what) not in told]
+                if not backends and not any(t[1:] == (role, tensor.name, what) for t in told):
+                    silent = ["any backend"]
+                if silent:
+                    yield _at(
+                        tensor,
+                        f"{op_def.name}.{tensor.name}: its {what} is BACKEND_SPECIFIC, but no "
+                        f"SupplementalOpDef for {', '.join(silent)} says it",
+                    )
+
+
+def _asks(tensor: Tensor) -> Iterator[str]:
+    if Datatype.BACKEND_SPECIFIC in tensor.datatypes:
+        yield "datatype"
+    if tensor.shape.layout is Layout.BACKEND_SPECIFIC:
+        yield "layout"
+
+
+def _tells(tensor: SupplementalTensor) -> Iterator[str]:
+    if tensor.datatypes:
+        yield "datatype"
+    if tensor.shape and tensor.shape.layout not in (None, Layout.BACKEND_SPECIFIC):
+        yield "layout"
+
+
+def _supplements(
+    collection: OpDefCollection, supplement: SupplementalOpDefList
+) -> Iterator[Problem]:
+    backend = f"{supplement.backend}: "
+    known = collection.op_defs
+    if supplement.supported is not None:
+        names = supplement.supported.names
+        yield from _repeated(supplement.supported, f"{backend}supports", names)
+        for name in names:
+            if name not in known:
+                yield _at(
+                    supplement.supported,
+                    f"{backend}supports {name!r}, but there is no such operator"
+                    f"{meant(name, known)}",
+                )
+    yield from _twice(supplement.op_defs, f"{backend}there are two supplements to")
+    for supplemental in supplement.op_defs:
+        op_def = known.get(supplemental.name)
+        if op_def is None:
+            yield _at(
+                supplemental,
+                f"{backend}supplements {supplemental.name!r}, but there is no such operator"
+                f"{meant(supplemental.name, known)}",
+            )
+        else:
+            yield from _supplement(f"{backend}{op_def.name}", op_def, supplemental)
+
+
+def _supplement(where: str, op_def: OpDef, supplemental: SupplementalOpDef) -> Iterator[Problem]:
+    for role in ROLES:
+        tensors: Sequence[SupplementalTensor] = getattr(supplemental, role)
+        known: dict[str, Tensor] = {tensor.name: tensor for tensor in getattr(op_def, role)}
+        yield from _twice(tensors, f"{where}: there are two {role}")
+        for tensor in tensors:
+            if tensor.name in known:
+                yield from _supplemental(f"{where}.{tensor.name}: ", known[tensor.name], tensor)
+            else:
+                yield _at(
+                    tensor,
+                    f"{where}: supplements {tensor.name!r}, which is not among the {role} of the "
+                    f"operator{meant(tensor.name, known)}",
+                )
+
+
+def _supplemental(where: str, tensor: Tensor, tells: SupplementalTensor) -> Iterator[Problem]:
+    yield from _repeated(tells, f"{where}names the datatype", tells.datatypes)
+    yield from _constraints(where, tells.constraints)
+    if tells.only_default and tensor.mandatory and getattr(tensor, "default", None) is None:
+        yield _at(tells, f"{where}only its default is supported, but it has none, and is mandatory")

@@ -1,0 +1,211 @@
+"""XML text as a tree whose elements know where they stand.
+
+Python's expat parses; nothing is expanded and nothing is fetched. A document type declaration is
+refused where it begins, so that no entity but XML's own five is ever defined.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+from typing import NoReturn
+from xml.etree import ElementTree
+from xml.parsers import expat
+
+from crosschip.opdef.problems import OpDefError, Place, Problem
+
+MAX_BYTES = 4 * 2**20
+"""The size of a document; the largest that are known have 64 KB."""
+MAX_DEPTH = 32
+"""How deep elements stand in each other; those of an OpDef document at most 7."""
+
+_INSTANCE = "{http://www.w3.org/2001/XMLSchema-instance}"
+_HINTS = {f"{_INSTANCE}schemaLocation", f"{_INSTANCE}noNamespaceSchemaLocation"}
+"""Attributes that say where somebody's schema is: allowed, and never followed."""
+
+_ENCODINGS = {
+    "ascii", "utf-8", "utf-16", "iso8859-1", "cp1252",
+    "gb18030", "gbk", "gb2312", "big5", "shift_jis", "euc_jp", "euc_kr",
+}  # fmt: skip
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+_DECLARED = re.compile(rb"""<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
+_START_TAG = re.compile(rb"""<[^\s/>]+(?:\s+[^\s=]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*/?>""")
+
+
+class Element(ElementTree.Element):
+    """An element of a document.
+
+    Attributes:
+        place: where its start tag begins.
+        start: its first byte in `Source.utf8`.
+        inner: the byte after its start tag.
+        close: the first byte of its end tag; `inner` if it has none (`<Name/>`).
+        end: the byte after it.
+    """
+
+    place: Place
+    start: int
+    inner: int
+    close: int
+    end: int
+
+    @property
+    def parts(self) -> list[Element]:
+        """The elements in it."""
+        return [part for part in self if isinstance(part, Element)]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of a document.
+
+    Attributes:
+        content: the bytes as they are in the file.
+        utf8: the same text in UTF-8, without a byte order mark.
+        encoding: the encoding of `content`.
+        mark: its byte order mark, if there is one.
+        root: the tree.
+    """
+
+    content: bytes
+    utf8: bytes
+    encoding: str
+    mark: bytes
+    root: Element
+
+    def encoded(self, utf8: bytes) -> bytes:
+        """Another text in this one's encoding; what that lacks becomes character references."""
+        return self.mark + utf8.decode("utf-8", "surrogatepass").encode(
+            self.encoding, "xmlcharrefreplace"
+        )
+
+
+def parse_tree(content: bytes, name: str) -> Source:
+    """Parse the bytes of a document.
+
+    Args:
+        content: the bytes.
+        name: what to call the document in messages.
+
+    Raises:
+        OpDefError: it is too large or too deep, not well-formed, in no known encoding, or has a
+            document type declaration.
+    """
+    if len(content) > MAX_BYTES:
+        _refuse(
+            Place(1, 1, name),
+            f"has {len(content)} bytes; an OpDef document has at most {MAX_BYTES}",
+        )
+    mark, encoding = _encoding(content, name)
+    body = content[len(mark) :]
+    try:
+        text = body.decode(encoding)
+    except UnicodeDecodeError as error:
+        before = body[: error.start].decode(encoding, "replace")
+        _refuse(_end_of(before, name), f"is not {encoding}: {error.reason}")
+    utf8 = text.encode()
+    return Source(content, utf8, encoding, mark, _Parser(utf8, name).root)
+
+
+def _refuse(place: Place, message: str) -> NoReturn:
+    raise OpDefError([Problem(place, message)])
+
+
+def _end_of(text: str, name: str) -> Place:
+    lines = re.split("\r\n|\r|\n", text)
+    return Place(len(lines), len(lines[-1]) + 1, name)
+
+
+def _encoding(content: bytes, name: str) -> tuple[bytes, str]:
+    """The byte order mark and the encoding of a document."""
+    for mark, encoding in _MARKS.items():
+        if content.startswith(mark):
+            return mark, encoding
+    if content.startswith((b"<\0", b"\0<")):
+        return b"", "utf-16-le" if content.startswith(b"<\0") else "utf-16-be"
+    declared = _DECLARED.match(content)
+    given = declared[1].decode() if declared else "utf-8"
+    try:
+        encoding = codecs.lookup(given).name
+    except LookupError:
+        encoding = ""
+    if encoding not in _ENCODINGS or encoding == "utf-16":
+        _refuse(Place(1, 1, name), f"is declared to be in {given}, which is not read; write UTF-8")
+    return b"", encoding
+
+
+class _Parser:
+    """One run of expat over a text."""
+
+    def __init__(self, utf8: bytes, name: str) -> None:
+        self._utf8 = utf8
+        self._name = name
+        self._open: list[Element] = []
+        self._after: Element | None = None
+        self._parser = parser = expat.ParserCreate("utf-8", "}")
+        parser.buffer_text = True
+        parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+        parser.StartElementHandler = self._begin
+        parser.EndElementHandler = self._finish
+        parser.CharacterDataHandler = self._text
+        parser.StartDoctypeDeclHandler = self._doctype
+        try:
+            parser.Parse(utf8, True)
+        except expat.ExpatError as error:
+            place = Place(error.lineno, error.offset + 1, name)
+            _refuse(place, f"is not well-formed XML: {expat.ErrorString(error.code)}")
+
+    def _place(self) -> Place:
+        parser = self._parser
+        return Place(parser.CurrentLineNumber, parser.CurrentColumnNumber + 1, self._name)
+
+    def _doctype(self, *_: object) -> None:
+        begin = self._utf8.rfind(b"<!DOCTYPE", 0, self._parser.CurrentByteIndex + len("<!DOCTYPE"))
+        _refuse(
+            _end_of(self._utf8[:begin].decode(), self._name),
+            "has a document type declaration, which could define entities; remove it",
+        )
+
+    def _begin(self, tag: str, attributes: dict[str, str]) -> None:
+        place = self._place()
+        if len(self._open) == MAX_DEPTH:
+            _refuse(place, f"{tag}: stands in more than {MAX_DEPTH} other elements")
+        named = {_named(key): value for key, value in attributes.items()}
+        for key in named:
+            if key.startswith(_INSTANCE) and key not in _HINTS:
+                attribute = key.removeprefix(_INSTANCE)
+                _refuse(place, f"{tag}: has the attribute {attribute!r} of XML Schema; remove it")
+        element = Element(_named(tag), named)
+        element.place = place
+        element.start = self._parser.CurrentByteIndex
+        start_tag = _START_TAG.match(self._utf8, element.start)
+        assert start_tag is not None, "expat has taken it"
+        element.inner = element.close = element.end = start_tag.end()
+        if self._open:
+            self._open[-1].append(element)
+        else:
+            self.root = element
+        self._open.append(element)
+        self._after = None
+
+    def _finish(self, _: str) -> None:
+        element = self._after = self._open.pop()
+        if not self._utf8.endswith(b"/>", element.start, element.inner):
+            element.close = self._parser.CurrentByteIndex
+            element.end = self._utf8.index(b">", element.close) + 1
+
+    def _text(self, text: str) -> None:
+        if self._after is not None:
+            self._after.tail = (self._after.tail or "") + text
+        elif self._open:
+            self._open[-1].text = (self._open[-1].text or "") + text
+
+
+def _named(name: str) -> str:
+    """A name as ElementTree spells it."""
+    return "{" + name if "}" in name else name

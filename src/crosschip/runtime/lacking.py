@@ -1,0 +1,48 @@
+"""What a device lacks for models that are to run on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+
+from crosschip.hal import Sizes
+from crosschip.ir import Dimension, Model
+from crosschip.passes import Specialize, simplify
+from crosschip.passes.specialize import shapes_and_sizes
+from crosschip.runtime.configuration import Configuration
+from crosschip.runtime.opening import open_devices
+from crosschip.runtime.placement.asking import asking
+from crosschip.runtime.placement.missing import Missing, missing
+
+
+def lacking(
+    models: Sequence[Model],
+    device: str,
+    shapes: Mapping[str, Sequence[int] | int] | None = None,
+    configuration: Configuration | None = None,
+) -> list[Missing]:
+    """The operators that a device lacks for models, in the order in which to add them.
+
+    Args:
+        models: the models.
+        device: the device's name.
+        shapes: fixed shapes of inputs and sizes, by name; each model takes those that it has.
+        configuration: how the device is to compile.
+
+    Raises:
+        InputError: an argument does not fit.
+        DeviceError: there is no such device, or it does not open.
+    """
+    settings = configuration or Configuration()
+    prepared = [simplify(_fixed(model, shapes or {})) for model in models]
+    with ExitStack() as owned:
+        (opened,) = open_devices([device], settings.properties, {}, owned, isolate=False).values()
+        return missing(prepared, asking(opened, settings.options(Sizes())))
+
+
+def _fixed(model: Model, shapes: Mapping[str, Sequence[int] | int]) -> Model:
+    types = {name: operand.type for name, operand in model.inputs.items()}
+    open_sizes = (size for type_ in types.values() for size in type_.shape or ())
+    sizes = {name for size in open_sizes if isinstance(size, Dimension) for name in size.names}
+    own = {name: shape for name, shape in shapes.items() if name in types or name in sizes}
+    return Specialize(*shapes_and_sizes(types, own))(model) if own else model

@@ -1,0 +1,148 @@
+"""The operators that a device lacks for some models, in the order in which to add them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from crosschip.hal import YES, Offer
+from crosschip.hal.decomposing import Ask
+from crosschip.ir import Model, Operation
+from crosschip.runtime.placement.placing import Placement, place
+from crosschip.runtime.placement.work import multiply_adds
+
+_DEVICE, _ELSEWHERE = "device", "elsewhere"
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """An operator that a device declines, and what it would be worth once those above it are there.
+
+    Attributes:
+        operator: its name; empty for what the device runs as it is.
+        operations: how many operations of the models it is.
+        reasons: why the device declines them, the most frequent first.
+        share: the part of all multiplications, each with an addition, that the device then does.
+        taken: the part of all operations that it then runs.
+        segments: into how many segments the models then fall.
+    """
+
+    operator: str
+    operations: int
+    reasons: tuple[str, ...]
+    share: float
+    taken: float
+    segments: int
+
+
+def missing(models: Sequence[Model], ask: Ask) -> list[Missing]:
+    """What a device lacks, the most worthwhile first: by the arithmetic that it brings.
+
+    Of operators that bring none, the one comes first whose operations stand most often beside those
+    that the device has by then, since each of these saves handing a tensor on.
+
+    Args:
+        models: those that are to run.
+        ask: asks the device.
+
+    Returns:
+        First what is there as it is, then an entry for each operator that the device declines.
+    """
+    added: list[str] = []
+    entries = [_entry(models, ask, added, "", 0, ())]
+    declined = list(_declined(models, ask))
+    while left := {operation.type for operation, _ in declined} - set(added):
+        best = max(sorted(left), key=lambda type_: _worth(models, declined, added, type_))
+        added.append(best)
+        own = [(operation, reason) for operation, reason in declined if operation.type == best]
+        reasons = Counter(reason for _, reason in own)
+        told = tuple(reason for reason, _ in reasons.most_common())
+        entries.append(_entry(models, ask, added, best, len(own), told))
+    return entries
+
+
+def _entry(
+    models: Sequence[Model],
+    ask: Ask,
+    added: Collection[str],
+    operator: str,
+    operations: int,
+    reasons: tuple[str, ...],
+) -> Missing:
+    placements = [_placed(model, ask, added) for model in models]
+    work, count = Counter[bool](), Counter[bool]()
+    for placement in placements:
+        for segment in placement.segments:
+            own = segment.device == _DEVICE
+            work[own] += sum(map(multiply_adds, segment.operations))
+            count[own] += len(segment.operations)
+    return Missing(
+        operator,
+        operations,
+        reasons,
+        _part(work),
+        _part(count),
+        sum(len(placement.segments) for placement in placements),
+    )
+
+
+def _part(of: Counter[bool]) -> float:
+    return of[True] / of.total() if of.total() else 1.0
+
+
+def _placed(model: Model, ask: Ask, added: Collection[str]) -> Placement:
+    """The placement if the device had some more operators, and another device all."""
+
+    def more(asked: Model) -> Offer:
+        offer = ask(asked)
+        answers = [
+            YES if operation.type in added else answer
+            for operation, answer in zip(asked.operations, offer.answers, strict=True)
+        ]
+        return replace(offer, answers=answers)
+
+    def everything(asked: Model) -> Offer:
+        return Offer([YES] * len(asked.operations))
+
+    return place(model, {_DEVICE: more, _ELSEWHERE: everything})
+
+
+def _declined(models: Sequence[Model], ask: Ask) -> Iterator[tuple[Operation, str]]:
+    """The operations that the device does not run, however, with its reason."""
+    for model in models:
+        answers = ask(model).answers
+        placement = _placed(model, ask, ())
+        elsewhere = {
+            operation.name
+            for segment in placement.segments
+            if segment.device == _ELSEWHERE
+            for operation in segment.operations
+        }
+        for operation, answer in zip(model.operations, answers, strict=True):
+            if operation.name in elsewhere:
+                yield operation, answer.reason
+
+
+def _worth(
+    models: Sequence[Model],
+    declined: Sequence[tuple[Operation, str]],
+    added: Collection[str],
+    type_: str,
+) -> tuple[int, int, int]:
+    """Arithmetic, tensors that stay on the device, and operations that an operator brings."""
+    lacking = {id(operation) for operation, _ in declined if operation.type not in added}
+    own = [operation for operation, _ in declined if operation.type == type_]
+    stays = 0
+    for model in models:
+        makers = {
+            output: operation for operation in model.operations for output in operation.outputs
+        }
+        for operation in model.operations:
+            for operand in operation.inputs:
+                maker = None if operand is None else makers.get(operand)
+                if maker is None or type_ not in (maker.type, operation.type):
+                    continue
+                ends = {id(end) for end in (maker, operation) if end.type != type_}
+                stays += not ends & lacking
+    return sum(map(multiply_adds, own)), stays, len(own)

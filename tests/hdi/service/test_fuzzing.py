@@ -1,0 +1,104 @@
+"""A service among clients that lie: it serves the one that does not.
+
+`CROSSCHIP_MESSAGES=100000` has so many wrong messages sent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+
+import numpy as np
+from tests.hdi.models import RELUS
+from tests.hdi.peer import Peer
+from tests.hdi.serving import Held, Serving, serving, until
+from tests.modelling import ROOT, python_path
+
+import crosschip
+from crosschip.hdi.client.device import RemoteDevice
+
+MESSAGES = int(os.environ.get("CROSSCHIP_MESSAGES", "3000"))
+SEED = int(os.environ.get("CROSSCHIP_SEED", "1"))
+MEMORY, PROGRAMS = 4_000_000, 8
+MOST_BYTES_MORE = 48 * 2**20
+"""What a process may take more after an attack; what it holds is counted besides."""
+
+
+def test_a_client_is_served_among_others_that_lie() -> None:
+    limits = f"--memory={MEMORY}", f"--programs={PROGRAMS}"
+    with serving("reference", "--workers=2", *limits, most_bytes=16 * 2**30) as service:
+        attack(service, 300)  # what is made once is there from now on
+        before = settled(service)
+        with crosschip.compile(RELUS, f"reference@unix:{service.path}", cache=False) as compiled:
+            stop = threading.Event()
+            runs: list[bool] = []
+            calls = threading.Thread(target=lambda: call(compiled.run, stop, runs))
+            calls.start()
+            seen = attack(service, MESSAGES)
+            stop.set()
+            calls.join()
+            (device,) = compiled._devices.values()
+            assert isinstance(device.device, RemoteDevice)
+            assert device.device.driver.restarts == 0, service.words()
+        after = settled(service, before)
+        words = service.words()
+    assert all(runs)
+    assert len(runs) > 10
+    assert min(seen["answered"], seen["cut off"]) > MESSAGES / 100, seen
+    assert seen["failed"] > MESSAGES / 1000, seen
+    assert "Traceback" not in words
+    assert after.resident - before.resident < MOST_BYTES_MORE
+
+
+def attack(service: Serving, messages: int) -> dict[str, int]:
+    """What came of an attack, during which no client had more than it may."""
+    command = [sys.executable, "-m", "tests.hdi.service.fuzzing", str(service.path)]
+    process = subprocess.Popen(
+        [*command, str(messages), str(SEED)],
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": python_path()},
+        text=True,
+    )
+    with Peer(service.path) as watcher, process:
+        watcher.greet()
+        while process.poll() is None:
+            for client in watcher.figures().clients:
+                assert client.memory <= MEMORY
+                assert client.programs <= PROGRAMS
+        assert process.stdout is not None
+        seen: dict[str, int] = json.loads(process.stdout.read())
+    assert process.returncode == 0
+    return seen
+
+
+def settled(service: Serving, before: Held | None = None) -> Held:
+    """What a service holds once all have gone, and no more than before."""
+    with Peer(service.path) as watcher:
+        watcher.greet()
+        until(lambda: len(watcher.figures().clients) == 1, "all clients but one are gone")
+        until(lambda: not watcher.figures().waiting, "no run waits")
+    if before is not None:
+        counts = before[:3]
+
+        def back() -> bool:
+            return all(now <= then for now, then in zip(service.held(), counts, strict=False))
+
+        until(back, f"all that is held is back at {before}", service.held)
+    return service.held()
+
+
+def call(
+    run: Callable[..., dict[str, np.ndarray]], stop: threading.Event, runs: list[bool]
+) -> None:
+    """Run a model over and over, and note whether the outputs are right."""
+    chance = np.random.default_rng(0)
+    while not stop.is_set():
+        x = chance.standard_normal((int(chance.integers(1, 9)), 8), np.float32)
+        made = run({"x0": x})
+        right = np.array_equal(made["y0"], np.maximum(x, 0)) and np.array_equal(made["y1"], x + x)
+        runs.append(right)
