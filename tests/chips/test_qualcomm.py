@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from onnx import TensorProto, helper
 import crosschip
 from crosschip.devices.qualcomm import QualcommDevice
 from crosschip.devices.reference import ReferenceDevice
-from crosschip.hal import Options, Rule
+from crosschip.hal import CompileError, Options, Rule
 from crosschip.hal.worker import Worker
 from crosschip.ir import (
     Array,
@@ -24,11 +26,19 @@ from crosschip.ir import (
     Quantization,
     TensorType,
 )
+from crosschip.ops import Operator
+from crosschip.ops.numerics.resampling import AlignMode
 from crosschip.ops.standard.activation import HardSigmoid, Softmax
-from crosschip.ops.standard.arithmetic import Mul
+from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.blocks import DepthToSpace
+from crosschip.ops.standard.comparison import Equal, GreaterEqual, LessEqual
+from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.matrix import Det
-from crosschip.ops.standard.unary import Sqrt
+from crosschip.ops.standard.padding import Pad, PadMode
+from crosschip.ops.standard.pooling import AveragePool2D, MaxPool2D
+from crosschip.ops.standard.rearranging import Tile
+from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear
+from crosschip.ops.standard.unary import IsNaN, Neg, Sqrt
 
 X = np.array([-4, -1, 0, 1, 2, 3, 5, 7], np.float32)
 SETTINGS = {"soc_model": "57", "enable_htp_fp16_precision": "1"}
@@ -92,8 +102,8 @@ def test_softplus_is_off_by_more_than_float16_can_be(python: str, tmp_path: Path
     assert error.max() > 0.01, "it is mended: drop the limit"
 
 
-def integers(device: QualcommDevice, model: Model, *inputs: Array) -> list[list[Array]]:
-    """The outputs of a quantized model: of the chip, without the device's care, and right ones."""
+def outputs(device: QualcommDevice, model: Model, *inputs: Array) -> list[list[Array]]:
+    """The outputs of a model: of the chip, without the device's care, and right ones."""
     found = []
     for runs in (device.compile(model, Options()), ReferenceDevice().compile(model, Options())):
         found.append(list(runs.run(inputs)))
@@ -113,8 +123,154 @@ def test_quantized_results_that_come_out_wrong(device: QualcommDevice) -> None:
         assert answer.rule is Rule.QUANTIZATION
     random = np.random.default_rng(0)
     inputs = [random.integers(-99, 99, shape).astype(np.int8) for shape in ((1, 4, 2, 3), (1, 6))]
-    for wrong, right in zip(*integers(device, model, *inputs), strict=True):
+    for wrong, right in zip(*outputs(device, model, *inputs), strict=True):
         assert np.abs(wrong.astype(int) - right).max() > 2, "it is mended: drop the limit"
+
+
+def one(operator: type[Operator], *types: TensorType, **more: Any) -> Model:
+    b = Builder("m")
+    inputs = [b.input(f"x{index}", each) for index, each in enumerate(types)]
+    b.output("y", b.add(operator, *inputs, **more))
+    return b.build()
+
+
+def real(*shape: int) -> TensorType:
+    return TensorType(ElementType.FLOAT32, shape)
+
+
+REFUSED = {
+    "means of padding on all sides": (
+        one(AveragePool2D, real(1, 1, 6, 7), kernel_shape=(2, 2), strides=(2, 2), pads=4 * (1,)),
+        r"AVERAGE_POOL_2D.pads: \[1, 1, 1, 1\], where means come out wrong",
+    ),
+    "means of padding on one side": (
+        one(AveragePool2D, real(1, 1, 5, 6), kernel_shape=(2, 2), pads=(0, 0, 0, 1)),
+        r"AVERAGE_POOL_2D.pads: \[0, 0, 0, 1\], where means come out wrong",
+    ),
+    "means of padding that counts": (
+        one(
+            AveragePool2D,
+            real(1, 1, 4, 4),
+            kernel_shape=(3, 3),
+            pads=4 * (1,),
+            count_include_pad=True,
+        ),
+        r"AVERAGE_POOL_2D.pads: \[1, 1, 1, 1\], where means come out wrong",
+    ),
+    "quantized means of padding": (
+        one(
+            AveragePool2D,
+            TensorType(ElementType.INT8, (1, 1, 4, 4), Quantization((0.05,), (3,))),
+            kernel_shape=(3, 3),
+            pads=4 * (2,),
+            quantization=Quantization((0.05,), (3,)),
+        ),
+        r"AVERAGE_POOL_2D.pads: \[2, 2, 2, 2\], where means come out wrong",
+    ),
+    "means of what is beyond the image": (
+        one(
+            AveragePool2D,
+            real(1, 1, 5, 4),
+            kernel_shape=(2, 2),
+            strides=(2, 2),
+            ceil_mode=True,
+        ),
+        "AVERAGE_POOL_2D.ceil_mode: counts what is beyond the image",
+    ),
+    "maxima of padding on one side": (
+        one(MaxPool2D, real(1, 1, 6, 7), kernel_shape=(3, 2), strides=(2, 2), pads=(0, 0, 1, 0)),
+        r"MAX_POOL_2D.pads: \[0, 0, 1, 0\] are not the same before and after the image",
+    ),
+    "maxima of even windows with padding": (
+        one(MaxPool2D, real(1, 1, 9, 8), kernel_shape=(2, 2), strides=(2, 2), pads=4 * (1,)),
+        r"MAX_POOL_2D.pads: \[1, 1, 1, 1\] with an even window of 2",
+    ),
+    "repeated edges": (
+        one(Pad, real(4), pads=(1, 0), mode=PadMode.EDGE),
+        "PAD.mode: EDGE leaves what the memory held before",
+    ),
+    "quantized edges": (
+        one(
+            Pad,
+            TensorType(ElementType.INT8, (4,), Quantization((0.05,), (3,))),
+            pads=(1, 0),
+            mode=PadMode.REFLECT,
+            quantization=Quantization((0.1,)),
+        ),
+        "PAD.output: must be quantized like the input",
+    ),
+    "a single pixel": (
+        one(ResizeLinear, real(1, 1, 4, 5), shape=(4, 1), align_mode=AlignMode.PYTORCH_HALF_PIXEL),
+        "RESIZE_LINEAR.align_mode: PYTORCH_HALF_PIXEL puts a single pixel in the middle",
+    ),
+    "pixels outside": (
+        one(ResizeCubic, real(1, 1, 1, 4), shape=(1, 8), exclude_outside=True),
+        "RESIZE_CUBIC.exclude_outside: is passed over",
+    ),
+}
+"""Models that come out wrong, and why the device declines them."""
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_comes_out_wrong_is_declined(device: QualcommDevice, case: str) -> None:
+    model, why = REFUSED[case]
+    (answer,) = device.query(model, Options()).answers
+    assert re.match(why, answer.reason), answer.reason
+    (type_,) = (operand.type for operand in model.inputs.values())
+    reals = np.random.default_rng(0).uniform(-2, -1, type_.static_shape or ())
+    x = (reals / 0.02).astype(np.int8) if type_.quantization else reals.astype(np.float32)
+    ((wrong, right),) = zip(*outputs(device, model, x), strict=True)
+    error = np.abs(wrong.astype(float) - right).max()
+    assert error > (2 if type_.quantization else 0.01), "it is mended: drop the limit"
+
+
+CASTS = [
+    (ElementType.INT32, 256, ElementType.UINT8, 255),
+    (ElementType.INT32, -1, ElementType.BOOL, False),
+    (ElementType.UINT8, 2, ElementType.FLOAT32, 1),
+]
+"""Types, an element, and what is made of it, which is wrong."""
+
+
+@pytest.mark.parametrize(("read", "element", "made", "expected"), CASTS)
+def test_conversions_that_come_out_wrong(
+    device: QualcommDevice, read: ElementType, element: int, made: ElementType, expected: float
+) -> None:
+    model = one(Cast, TensorType(read, (1,)), dtype=made)
+    assert not device.query(model, Options()).answers[0]
+    (wrong,), _ = outputs(device, model, np.array([element], read.dtype))
+    np.testing.assert_allclose(wrong, [expected], rtol=1e-3, err_msg="it is mended")
+
+
+def test_there_are_no_infinities_and_no_nan(device: QualcommDevice) -> None:
+    x = np.array([np.nan, np.inf, -np.inf], np.float32)
+    (negative,), _ = outputs(device, one(Neg, real(3)), x)
+    np.testing.assert_allclose(negative, [-131008, -131008, 131008], rtol=1e-3)
+    for operator in (Equal, GreaterEqual, LessEqual):
+        (same,), _ = outputs(device, one(operator, real(1), real(1)), x[1:2], x[1:2])
+        assert same.tolist() == [False], "they are there: drop the exclusions"
+    model = one(IsNaN, real(3))
+    assert "takes infinities for NaN" in device.query(model, Options()).answers[0].reason
+    (told,), _ = outputs(device, model, x)
+    assert told.tolist() == [True, True, True], "it is mended: drop the limit"
+
+
+def test_integers_do_not_wrap_around(device: QualcommDevice) -> None:
+    for type_, element, sums in (
+        (ElementType.INT32, 2**30, 2**31 - 1),
+        (ElementType.INT64, 2**40, 0),
+    ):
+        one_element = TensorType(type_, (1,))
+        x = np.array([element], type_.dtype)
+        (wrong,), _ = outputs(device, one(Add, one_element, one_element), x, x)
+        assert wrong.tolist() == [sums], "they do: drop the paragraph in docs/qualcomm.md"
+
+
+def test_tensors_of_no_elements_end_the_compiler(device: QualcommDevice) -> None:
+    model = one(Tile, real(2, 3), repeats=(0, 2))
+    assert "is of no elements" in device.query(model, Options()).answers[0].reason
+    with pytest.raises(CompileError, match="SIGFPE"):
+        device.compile(model, Options())
 
 
 def test_the_reason_for_a_refusal_is_the_compilers(device: QualcommDevice) -> None:

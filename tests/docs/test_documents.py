@@ -91,7 +91,9 @@ def test_commands_are_there(document: Path) -> None:
     """Each `crosschip COMMAND --option` of a document is one that the command line has."""
     shared = [COMMAND_LINE / f"{name}.py" for name in ("_options", "_compiling")]
     commands = {
-        path.stem: "".join(source.read_text("utf-8") for source in (path, *shared))
+        path.stem.replace("_", "-"): "".join(
+            source.read_text("utf-8") for source in (path, *shared)
+        )
         for path in COMMAND_LINE.glob("[!_]*.py")
     }
     for line in re.findall(r"(?:^    |`)crosschip ([a-z][^`#\n]*)", prose(document), re.MULTILINE):

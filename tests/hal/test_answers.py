@@ -18,7 +18,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_answers_are_there_for_the_next_process_of_the_same_version() -> None:
     answers = Answers("chip-1.0 (sdk 2)")
     assert answers.get("a") is None
-    answers.learn({"a": "", "b": "no such\noperator"})
+    answers.learn("a", "")
+    answers.learn("b", "no such\noperator")
     assert answers.get("a") == ""
     again = Answers("chip-1.0 (sdk 2)")
     assert (again.get("a"), again.get("b")) == ("", "no such\noperator")
@@ -26,7 +27,7 @@ def test_answers_are_there_for_the_next_process_of_the_same_version() -> None:
 
 
 def test_lines_that_are_no_answers_are_passed_over(folder: Path) -> None:
-    Answers("chip").learn({"a": "why"})
+    Answers("chip").learn("a", "why")
     (file,) = folder.iterdir()
     kept = file.read_bytes()
     file.write_bytes(b'\xff\n[1, 2]\n{"b": 1}\n["c"]\n[[\n' + kept + b'["d", "cut o')
@@ -36,13 +37,13 @@ def test_lines_that_are_no_answers_are_passed_over(folder: Path) -> None:
 
 
 def test_a_folder_of_others_is_neither_believed_nor_written_to(folder: Path) -> None:
-    Answers("chip").learn({"a": "why"})
+    Answers("chip").learn("a", "why")
     (file,) = folder.iterdir()
     before = file.read_bytes()
     folder.chmod(0o777)
     answers = Answers("chip")
     assert answers.get("a") is None
-    answers.learn({"b": ""})
+    answers.learn("b", "")
     assert answers.get("b") == ""
     assert file.read_bytes() == before
 
@@ -53,5 +54,5 @@ def test_where_nothing_can_be_written_this_process_knows_at_least(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("CROSSCHIP_CACHE_DIR", str(tmp_path / "file"))
     answers = Answers("chip")
-    answers.learn({"a": "why"})
+    answers.learn("a", "why")
     assert answers.get("a") == "why"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -128,9 +129,69 @@ def test_each_form_is_tried_once_by_whoever_asks(device: HabitsDevice) -> None:
 def test_a_crash_and_a_hang_are_answers_like_others() -> None:
     with HabitsDevice({"seconds": "2"}) as device:
         tan, sqrt, atan = reasons(device, chain(Tan, Sqrt, Atan))
-    assert "died of SIGABRT while compiling; its last words: no tiles left" in tan
+    assert tan == "TAN: habits: the process died of SIGABRT while compiling"
     assert sqrt == ""
     assert "took more than 2 seconds while compiling" in atan
+
+
+def test_last_words_are_part_of_the_error_alone(device: HabitsDevice) -> None:
+    """They are not the same every time, and answers are kept."""
+    with pytest.raises(CompileError, match="compiling; its last words: no tiles left"):
+        device.compile(chain(Tan), HALF)
+
+
+def test_a_reason_is_the_same_when_it_is_kept(
+    device: HabitsDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HabitsDevice, "complaint", lambda self, told: "so it is " * 100)
+    first = reasons(device, chain(Sin))
+    assert first[0].startswith("SIN: so it is so")
+    assert reasons(device, chain(Sin)) == first
+    with HabitsDevice() as other:
+        assert reasons(other, chain(Sin)) == first
+
+
+def test_outputs_that_need_no_tool_are_filled_in(device: HabitsDevice) -> None:
+    """Tools return fewer outputs than a model has, where some are equal or known."""
+    b = Builder("outputs")
+    x, y = (b.input(name, TensorType(FLOAT32, (3,))) for name in "xy")
+    root = b.add(Sqrt, x)
+    fixed = b.constant(np.array([5, 6], np.float32))
+    for index, output in enumerate((y, root, fixed, b.add(Neg, root), root, y)):
+        b.output(f"output{index}", output)
+    model = b.build()
+    inputs = [np.array([1, 4, 9], np.float32), np.array([7, 8, 9], np.float32)]
+    program = device.compile(model, HALF)
+    assert device.asked == ["Sqrt Neg half"]
+    saved = program.save()
+    assert saved is not None
+    for runs in (program, device.load(saved, model, HALF)):
+        made = runs.run(inputs)
+        lists = [array.tolist() for array in made]
+        assert lists == [[7, 8, 9], [1, 2, 3], [5, 6], [-1, -2, -3], [1, 2, 3], [7, 8, 9]]
+        for array in made:
+            array[...] = 0
+        assert [array.tolist() for array in runs.run(inputs)] == lists
+        runs.close()
+
+
+def test_quantized_outputs_that_need_no_tool_are_filled_in(
+    device: HabitsDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the tool has reals instead of quantized inputs and outputs, too."""
+    dialect = replace(HabitsDevice.dialect, real_boundary=True)
+    monkeypatch.setattr(HabitsDevice, "dialect", dialect)
+    b = Builder("outputs")
+    x = b.input("x", TensorType(ElementType.INT8, (3,), SCALE))
+    made = b.add(Relu, x, quantization=SCALE)
+    for name, output in (("x", x), ("made", made), ("again", made)):
+        b.output(name, output)
+    b.output("constant", b.constant(np.array([1, 2], np.int8), quantization=SCALE))
+    program = device.compile(b.build(), Options())
+    outputs = program.run([np.array([-9, 3, 10], np.int8)])
+    assert [array.dtype for array in outputs] == [np.int8] * 4
+    assert [array.tolist() for array in outputs] == [[-9, 3, 10], [3, 3, 10], [3, 3, 10], [1, 2]]
+    program.close()
 
 
 def test_a_wrong_number_of_seconds_is_an_error() -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand, Operation, Quantization
-from crosschip.ir.types import INTEGERS
+from crosschip.ir.types import FLOATS, INTEGERS
 from crosschip.ops.definition.slots import ComputedParameter
+from crosschip.ops.numerics.resampling import AlignMode
 from crosschip.ops.standard.activation import Sigmoid, Softmax, Softplus, Tanh
 from crosschip.ops.standard.arithmetic import Clip, Pow
 from crosschip.ops.standard.blocks import DepthToSpace, SpaceToDepth
+from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.indexing import (
     Gather,
     GatherElements,
@@ -18,19 +22,33 @@ from crosschip.ops.standard.indexing import (
     ScatterElements,
     ScatterND,
 )
+from crosschip.ops.standard.padding import Pad, PadMode
+from crosschip.ops.standard.pooling import AveragePool2D, MaxPool2D
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 from crosschip.ops.standard.searching import TopK
+from crosschip.ops.standard.unary import IsNaN
 
 _INDEXED = (Gather, GatherElements, GatherND, ScatterElements, ScatterND)
 _RESIZED = (ResizeCubic, ResizeLinear, ResizeNearest)
+_REPEATING = (PadMode.EDGE, PadMode.REPLICATE)
 
 
 def limit(operation: Operation) -> Refusal | None:
     """The rule that an operation breaks, beside those of the compiler itself."""
+    if not all(map(_is_something, [*operation.inputs, *operation.outputs])):
+        return Refusal("", "is of no elements, which ends the compiler", Rule.SHAPE)
     if isinstance(operation, _INDEXED):
         return _indices(operation)
     if isinstance(operation, _RESIZED):
-        return _sizes(operation)
+        return _sizes(operation) or _weights(operation)
+    if isinstance(operation, AveragePool2D | MaxPool2D):
+        return _windows(operation)
+    if isinstance(operation, Cast):
+        return _cast(operation)
+    if isinstance(operation, Pad):
+        return _padding(operation)
+    if isinstance(operation, IsNaN):
+        return Refusal("", "takes infinities for NaN", Rule.OPERATOR)
     if isinstance(operation, Softplus):
         return Refusal("", "is computed with an error of one percent", Rule.OPERATOR)
     if isinstance(operation, Clip) and _is_integer(operation.input):
@@ -47,6 +65,14 @@ def limit(operation: Operation) -> Refusal | None:
     if isinstance(operation, Pow) and operation.outputs[0].type.quantization:
         return Refusal("output", "is quantized, which comes out wrong", Rule.QUANTIZATION)
     return None
+
+
+def _is_something(operand: Operand | None) -> bool:
+    return operand is None or 0 not in (operand.type.shape or ())
+
+
+def _is_real(operand: Operand) -> bool:
+    return operand.type.element_type in FLOATS
 
 
 def _is_integer(operand: Operand) -> bool:
@@ -76,6 +102,66 @@ def _sizes(op: ResizeCubic | ResizeLinear | ResizeNearest) -> Refusal | None:
     return None
 
 
+def _weights(op: ResizeCubic | ResizeLinear | ResizeNearest) -> Refusal | None:
+    """Pixels outside count all the same; a single one is in the middle, not at the beginning."""
+    if isinstance(op, ResizeNearest):
+        return None
+    if isinstance(op, ResizeCubic) and op.exclude_outside:
+        return Refusal("exclude_outside", "is passed over")
+    first = op.align_mode is AlignMode.PYTORCH_HALF_PIXEL and not op.align_corners
+    if first and _is_real(op.input) and 1 in (op.outputs[0].type.shape or ())[2:]:
+        return Refusal("align_mode", f"{op.align_mode.name} puts a single pixel in the middle")
+    return None
+
+
+def _windows(op: AveragePool2D | MaxPool2D) -> Refusal | None:
+    """Around the image some windows read what is neither it nor padding, in some sizes."""
+    shape = op.input.type.static_shape
+    if shape is None:
+        return Refusal("input", "must be of a known size", Rule.SHAPE)
+    windows, image = op.windows, shape[2:]
+    sides = windows.sides(image)
+    if windows.static_counts(image) != replace(windows, inside=False).static_counts(image):
+        return Refusal("inside", "is passed over")
+    if isinstance(op, AveragePool2D):
+        if any(sides):
+            return Refusal("pads", f"{list(sides)}, where means come out wrong")
+        if any(windows.padding(image)):
+            return Refusal("ceil_mode", "counts what is beyond the image")
+    elif _is_real(op.input):
+        if sides[::2] != sides[1::2]:
+            return Refusal("pads", f"{list(sides)} are not the same before and after the image")
+        for size, stride, pad in zip(op.kernel_shape, op.strides, sides[::2], strict=True):
+            if pad and stride > 1 and size % 2 == 0:
+                return Refusal("pads", f"{list(sides)} with an even window of {size}")
+    return None
+
+
+def _padding(op: Pad) -> Refusal | None:
+    """[1] with its edge before it is [0, 1], or with whatever else the memory held before."""
+    if op.mode in (PadMode.NONE, PadMode.CONSTANT):
+        return None
+    if op.mode in _REPEATING and _is_real(op.input):
+        return Refusal("mode", f"{op.mode.name} leaves what the memory held before")
+    return _moved(op)
+
+
+def _cast(op: Cast) -> Refusal | None:
+    """256 becomes 255 as a uint8, -1 becomes false, and 2 as a uint8 becomes 1 in float32."""
+    made, read = op.dtype, op.input.type.element_type
+    if op.input.type.quantization is not None:
+        detail = f"is quantized, and a step off is too far for {made}"
+        return Refusal("input", detail, Rule.QUANTIZATION) if made not in FLOATS else None
+    if made is ElementType.UINT8 and read in INTEGERS:
+        return Refusal("dtype", f"{made} of {read} is clipped", Rule.ELEMENT_TYPE)
+    if made is ElementType.BOOL and read in INTEGERS and read is not ElementType.UINT8:
+        detail = f"{made} is false for {read} whose first bit is set"
+        return Refusal("dtype", detail, Rule.ELEMENT_TYPE)
+    if made is ElementType.FLOAT32 and read is ElementType.UINT8:
+        return Refusal("input", f"{read} is taken for truth values", Rule.ELEMENT_TYPE)
+    return None
+
+
 def _scale(op: Sigmoid | Tanh) -> Refusal | None:
     """Results of 16 bits get the scale that their range suggests, whatever the model says."""
     made = op.outputs[0].type
@@ -97,7 +183,7 @@ def _probabilities(op: Softmax) -> Refusal | None:
     return Refusal("output", detail, Rule.QUANTIZATION)
 
 
-def _moved(op: DepthToSpace | SpaceToDepth) -> Refusal | None:
+def _moved(op: DepthToSpace | SpaceToDepth | Pad) -> Refusal | None:
     """Integers are moved as they are, even where the result is quantized otherwise."""
     if op.input.type.quantization == op.outputs[0].type.quantization:
         return None

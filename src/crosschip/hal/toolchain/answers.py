@@ -12,7 +12,6 @@ import json
 import os
 import re
 import stat
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -45,16 +44,19 @@ class Answers:
         """The reason why something is refused, empty if it is not; `None` if nobody asked yet."""
         return self._known.get(fingerprint)
 
-    def learn(self, answers: Mapping[str, str]) -> None:
-        """Add answers; where the folder cannot be written to, for this process alone."""
-        news = {key: why[:_LONGEST] for key, why in answers.items() if key not in self._known}
-        self._known.update(news)
-        text = "".join(f"{json.dumps(entry)}\n" for entry in news.items())
+    def learn(self, fingerprint: str, why: str) -> str:
+        """Add an answer; where the folder cannot be written to, for this process alone.
+
+        Returns:
+            The answer as it is from now on: a long one is cut off.
+        """
+        why = self._known.setdefault(fingerprint, why[:_LONGEST])
         with suppress(OSError):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if text and _is_ours(self._path.parent):
+            if _is_ours(self._path.parent):
                 with self._path.open("a") as file:
-                    file.write(text)
+                    file.write(f"{json.dumps([fingerprint, why])}\n")
+        return why
 
 
 def _is_ours(folder: Path) -> bool:

@@ -33,10 +33,7 @@ class Asking:
             return misfit
         key = fingerprint(part, self._dialect)
         known = self._answers.get(key)
-        if known is None:
-            known = self._refusal(part)
-            self._answers.learn({key: known})
-        return known
+        return self._answers.learn(key, self._refusal(part)) if known is None else known
 
 
 def part_of(model: Model, operations: Sequence[Operation]) -> Model:

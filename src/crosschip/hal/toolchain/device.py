@@ -27,6 +27,7 @@ from crosschip.hal.support import YES, Group, Offer, Refusal, Rule, Support
 from crosschip.hal.toolchain import halving
 from crosschip.hal.toolchain.answers import Answers
 from crosschip.hal.toolchain.asking import Asking, part_of
+from crosschip.hal.toolchain.outputs import Outputs
 from crosschip.hal.toolchain.program import ToolchainProgram, unpack
 from crosschip.hal.worker import Died, Refused, Worker
 from crosschip.ir import DeviceError, Model, Operation
@@ -176,13 +177,15 @@ class Toolchain(Device):
         parts: list[tuple[Operation, ...]] = []
         inside: set[str] = set()
         for unit in units(model):
+            if not all(own[index[member.name]] for member in unit.operations):
+                continue
             refusal = self.limit(unit.whole, options)
-            if refusal is not None:
-                core = index[unit.whole.name]
-                answers[core] = own[core] = refusal_of(unit.whole, refusal)
-            elif all(own[index[member.name]] for member in unit.operations):
+            if refusal is None:
                 parts.append(unit.operations)
                 inside.update(member.name for member in unit.operations)
+            else:
+                core = index[unit.whole.name]
+                answers[core] = own[core] = refusal_of(unit.whole, refusal)
         for operation, answer in zip(model.operations, own, strict=True):
             if answer and operation.name not in inside:
                 unasked = self._unasked(operation, options)
@@ -291,7 +294,10 @@ class Toolchain(Device):
         ).reasons(models)
 
     def _refusals(self, model: Model, options: Options) -> str:
-        """The reason why the tool refuses a model, empty if it does not."""
+        """The reason why the tool refuses a model, empty if it does not.
+
+        It is kept, so of a process that died it says only what is the same every time.
+        """
         with tempfile.TemporaryDirectory(prefix="crosschip-") as folder:
             written = self._written(model)
             written.model.store(Path(folder, "model.onnx"))
@@ -299,13 +305,15 @@ class Toolchain(Device):
             function = "check" if self.checks else "compile"
             try:
                 found = self._asked(function, folder, settings)
+            except Died as error:
+                return error.fate
             except Refused as error:
                 return self._reason(error)
         reasons = list(found.values()) if isinstance(found, dict) else []
         return str(reasons[0]) if reasons else ""
 
     def _reason(self, error: Refused) -> str:
-        """The first line of what a tool said, or how its process ended."""
+        """The first line of what a tool said, or how its process ended, with its last words."""
         lines = self.complaint(error.told).strip().splitlines()
         return str(error) if isinstance(error, Died) or not lines else lines[0]
 
@@ -363,7 +371,7 @@ class Toolchain(Device):
         return self.settings(options, quantized=bool(units(model)))
 
     def _written(self, model: Model) -> Written:
-        return write(model, self.dialect, self.amend)
+        return write(Outputs(model).asked, self.dialect, self.amend)
 
     def _start(self, folder: str | None = None) -> Worker:
         return Worker(self.name, self.script, self._python, folder)

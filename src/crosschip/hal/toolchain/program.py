@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.hal.program import Program
+from crosschip.hal.toolchain.outputs import Outputs
 from crosschip.hal.worker import Died, Worker
 from crosschip.ir import Array, DeviceError, Model, TensorType
 
@@ -48,7 +49,8 @@ class ToolchainProgram(Program):
         real: bool = False,
     ) -> None:
         self._inputs = [operand.type for operand in model.inputs.values()]
-        self._outputs = [operand.type for operand in model.outputs.values()]
+        self._outputs = Outputs(model)
+        self._made = [operand.type for operand in self._outputs.asked.outputs.values()]
         self._folder = folder
         self._files = sorted(files)
         self._settings = settings
@@ -61,19 +63,20 @@ class ToolchainProgram(Program):
             self._load()
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        if self._real:
-            inputs = list(map(_reals, self._inputs, inputs))
+        handed = list(map(_reals, self._inputs, inputs)) if self._real else inputs
         with self._lock:
             worker = self._worker or self._load()
             try:
-                made = worker.call("run", arrays=inputs, seconds=self._seconds).arrays
+                made = worker.call("run", arrays=handed, seconds=self._seconds).arrays
             except Died:
                 self._worker = None
                 worker.close()
                 raise
-        if len(made) != len(self._outputs):
-            raise DeviceError(f"returned {len(made)} outputs, not {len(self._outputs)}")
-        return list(map(_declared, self._outputs, made)) if self._real else made
+        if len(made) != len(self._made):
+            raise DeviceError(f"returned {len(made)} outputs, not {len(self._made)}")
+        if self._real:
+            made = list(map(_declared, self._made, made))
+        return self._outputs.filled(inputs, made)
 
     def save(self) -> bytes:
         content = io.BytesIO()

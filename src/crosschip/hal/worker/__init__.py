@@ -42,7 +42,16 @@ class Refused(DeviceError):
 
 
 class Died(Refused):
-    """The process came to its end in the middle of its work, or was ended for taking too long."""
+    """The process came to its end in the middle of its work, or was ended for taking too long.
+
+    Attributes:
+        fate: how it ended, without its last words.
+    """
+
+    def __init__(self, fate: str, told: str) -> None:
+        last = _one_line(told[-_LAST_WORDS:])
+        super().__init__(f"{fate}; its last words: {last}" if last else fate, told)
+        self.fate = fate
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +189,7 @@ class Worker(Closing):
         if message is None:
             fate = self._fate()
             how = f"took more than {seconds:g} seconds" if late.is_set() else fate
-            last = printed[-_LAST_WORDS:].strip()
-            said = f"; its last words: {_one_line(last)}" if last else ""
-            raise Died(f"{self.name}: the process {how} while {doing}{said}", printed)
+            raise Died(f"{self.name}: the process {how} while {doing}", printed)
         content, made = message
         if "error" in content:
             told = str(content["error"])
