@@ -11,6 +11,8 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import crosschip
 from crosschip.devices.reference import ReferenceDevice
@@ -343,6 +345,18 @@ def test_a_driver_that_lies_is_found_out(answer: Answering, told: str) -> None:
         ran(answer)
 
 
+@pytest.mark.parametrize("sizes", [(3, 2), (2, 3, 1000), (6,), (1, 3)])
+def test_a_driver_that_makes_other_sizes_is_found_out(sizes: Sequence[int]) -> None:
+    answer = Answering([sizes], ranges=([[2, 3]], [[2, 3]]))
+    with Scripted(answer) as chip:
+        program = device_over(chip).compile(small(), Options())
+        with pytest.raises(DeviceError, match=r"the driver made \[.*\], not \[2, 3\]"):
+            program.run([X])
+    assert answer.rooms == [24]
+    with pytest.raises(DeviceError, match=r"the driver made \[1, 1\], not float32\["):
+        ran(Answering([[1, 1]]))
+
+
 def test_a_model_outside_of_a_drivers_ranges_is_not_compiled() -> None:
     with pytest.raises(CompileError, match="axis 0 has the size 1, but must have 2 to 4"):
         ran(Answering([[1]], ranges=([[2]], [[4]])))
@@ -493,6 +507,32 @@ def test_a_device_that_saves_nothing_takes_no_offline_models() -> None:
         with pytest.raises(HdiError, match="takes no offline models") as caught:
             chip.PrepareOfflineModel([], ModelConfig())
         assert caught.value.code is Code.NNRT_NOT_SUPPORT
+
+
+@given(data=st.binary(max_size=200))
+def test_bytes_that_are_no_offline_model_are_refused(data: bytes) -> None:
+    held = np.frombuffer(data, np.uint8)
+    buffer = SharedBuffer(memory.holding([(0, held)]), max(len(data), 1), 0, len(data))
+    try:
+        with Chip(ReferenceDevice()) as chip, pytest.raises(HdiError) as caught:
+            chip.PrepareOfflineModel([buffer], ModelConfig())
+        assert caught.value.code is Code.NNRT_INVALID_MODEL
+    finally:
+        memory.release(buffer)
+
+
+@given(least=st.integers(0, 6), more=st.integers(0, 6), rows=st.integers(0, 14))
+def test_runs_are_those_within_the_range(least: int, more: int, rows: int) -> None:
+    sizes = Sizes.of({"tensor_0_0": (least, least + more)}, [])
+    x = np.full((rows, 3), rows, np.float32)
+    with Chip(ReferenceDevice(), Options(sizes=sizes)) as chip:
+        program = device_over(chip).compile(small("N"), Options())
+        if least <= rows <= least + more:
+            np.testing.assert_array_equal(program.run([x])[0], wanted(x))
+        else:
+            with pytest.raises(HdiError, match=f"must have {least} to {least + more}"):
+                program.run([x])
+        program.close()
 
 
 def test_models_are_saved_and_loaded() -> None:

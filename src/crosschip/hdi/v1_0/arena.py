@@ -43,7 +43,7 @@ class _Place:
         self._driver = driver
         self._tensor = tensor
         self.type = type_
-        self._is_guess = False
+        self._expected: Sequence[int] | None = ()
         self._buffer: SharedBuffer | None = None
         self._bytes: Array = np.empty(0, np.uint8)
 
@@ -69,30 +69,38 @@ class _Place:
         Args:
             sizes: of the run, by name.
         """
-        shape = self.type.substitute(sizes).static_shape
-        self._is_guess = shape is None
+        shape = self._expected = self.type.substitute(sizes).static_shape
         if shape is None:
             return self.of((), max(self._bytes.nbytes, _FIRST_GUESS))
         return self.of(shape, self._size(shape))
 
     def read(self, shape: Sequence[int]) -> Array:
-        """The elements that a run has written."""
+        """The elements that a run has written.
+
+        Raises:
+            DeviceError: they are not such an output, or take more than the room for it.
+        """
         size = self._size(shape)
+        if not self._fits(shape):
+            expected = self.type if self._expected is None else list(self._expected)
+            raise DeviceError(f"the driver made {list(shape)}, not {expected}")
         if size > self._bytes.nbytes:
             raise DeviceError(f"the driver made {list(shape)}, which it had no room for")
         held = self._bytes[:size].copy().view(self.type.element_type.dtype)
         return held.reshape(tuple(shape))
 
     def grow(self, shape: Sequence[int]) -> bool:
-        """Make room for an output of these sizes; whether there was less."""
-        had = self._bytes.nbytes
-        self.of(shape, max(self._size(shape), had))
-        return self._bytes.nbytes > had
+        """Make room for an output of these sizes if they were not known; whether there was less."""
+        had, size = self._bytes.nbytes, self._size(shape)
+        if self._expected is not None or size <= had:
+            return False
+        self.of(shape, size)
+        return True
 
     def double(self) -> bool:
-        """Double the room if its size is a guess; whether that was allowed."""
+        """Double the room for an output of unknown sizes; whether that was allowed."""
         had = self._bytes.nbytes
-        if not self._is_guess or had >= _MOST_GUESS:
+        if self._expected is not None or had >= _MOST_GUESS:
             return False
         self.of((), min(2 * had, _MOST_GUESS))
         return True
@@ -102,6 +110,12 @@ class _Place:
         if self._buffer is not None:
             self._driver.ReleaseBuffer(self._buffer)
             self._buffer = None
+
+    def _fits(self, shape: Sequence[int]) -> bool:
+        if self._expected is not None:
+            return tuple(shape) == tuple(self._expected)
+        plain = TensorType(self.type.element_type, tuple(shape))
+        return plain.fits(TensorType(self.type.element_type, self.type.shape))
 
     def _size(self, shape: Sequence[int]) -> int:
         if min(shape, default=0) < 0:

@@ -283,8 +283,7 @@ class HdiProgram(AnyHdiProgram[IPreparedModel]):
 
     def _made(self, inputs: Sequence[IOTensor], arena: Arena) -> Sequence[Sequence[int]]:
         sizes, enough = self._prepared.Run(inputs, arena.places())
-        if not all(enough):
-            arena.grow(sizes)
+        if not all(enough) and arena.grow(sizes):
             sizes, enough = self._prepared.Run(inputs, arena.places())
         if not all(enough):
             raise DeviceError("the driver has not written all outputs")
