@@ -14,7 +14,7 @@ from crosschip.hdi.v1_0 import memory
 from crosschip.hdi.v1_0.interface import AnyNnrtDevice
 from crosschip.hdi.v1_0.types import Format, IOTensor, SharedBuffer
 from crosschip.hdi.v1_0.writing import tensor_of
-from crosschip.ir import Array, DeviceError, Dim, Operand, TensorType
+from crosschip.ir import Array, DeviceError, Operand, TensorType
 
 Driver = AnyNnrtDevice[Any, Any]
 
@@ -37,13 +37,18 @@ def tensors(
 
 
 class _Place:
-    """An input or output of runs: a tensor, and memory for its elements."""
+    """An input or output of runs: a tensor, and memory for its elements.
+
+    Attributes:
+        type: its type in the model.
+        expected: the sizes of an output in the next run, as far as they are known.
+    """
 
     def __init__(self, driver: Driver, tensor: IOTensor, type_: TensorType) -> None:
         self._driver = driver
         self._tensor = tensor
         self.type = type_
-        self._expected: Sequence[int] | None = ()
+        self.expected = type_.static_shape
         self._buffer: SharedBuffer | None = None
         self._bytes: Array = np.empty(0, np.uint8)
 
@@ -63,16 +68,11 @@ class _Place:
         np.copyto(self._bytes[: array.nbytes].view(array.dtype).reshape(array.shape), array)
         return tensor
 
-    def room(self, sizes: Mapping[str, Dim]) -> IOTensor:
-        """The tensor, with memory for what will be written as far as its size is known.
-
-        Args:
-            sizes: of the run, by name.
-        """
-        shape = self._expected = self.type.substitute(sizes).static_shape
-        if shape is None:
+    def room(self) -> IOTensor:
+        """The tensor, with memory for what will be written as far as its size is known."""
+        if self.expected is None:
             return self.of((), max(self._bytes.nbytes, _FIRST_GUESS))
-        return self.of(shape, self._size(shape))
+        return self.of(self.expected, self._size(self.expected))
 
     def read(self, shape: Sequence[int]) -> Array:
         """The elements that a run has written.
@@ -82,7 +82,7 @@ class _Place:
         """
         size = self._size(shape)
         if not self._fits(shape):
-            expected = self.type if self._expected is None else list(self._expected)
+            expected = self.type if self.expected is None else list(self.expected)
             raise DeviceError(f"the driver made {list(shape)}, not {expected}")
         if size > self._bytes.nbytes:
             raise DeviceError(f"the driver made {list(shape)}, which it had no room for")
@@ -92,7 +92,7 @@ class _Place:
     def grow(self, shape: Sequence[int]) -> bool:
         """Make room for an output of these sizes if they were not known; whether there was less."""
         had, size = self._bytes.nbytes, self._size(shape)
-        if self._expected is not None or size <= had:
+        if self.expected is not None or size <= had:
             return False
         self.of(shape, size)
         return True
@@ -100,7 +100,7 @@ class _Place:
     def double(self) -> bool:
         """Double the room for an output of unknown sizes; whether that was allowed."""
         had = self._bytes.nbytes
-        if self._expected is not None or had >= _MOST_GUESS:
+        if self.expected is not None or had >= _MOST_GUESS:
             return False
         self.of((), min(2 * had, _MOST_GUESS))
         return True
@@ -112,8 +112,8 @@ class _Place:
             self._buffer = None
 
     def _fits(self, shape: Sequence[int]) -> bool:
-        if self._expected is not None:
-            return tuple(shape) == tuple(self._expected)
+        if self.expected is not None:
+            return tuple(shape) == tuple(self.expected)
         plain = TensorType(self.type.element_type, tuple(shape))
         return plain.fits(TensorType(self.type.element_type, self.type.shape))
 
@@ -134,19 +134,18 @@ class Arena:
     ) -> None:
         self._inputs = [_Place(driver, *one) for one in inputs]
         self._outputs = [_Place(driver, *one) for one in outputs]
-        self._types = [type_ for _, type_ in inputs]
-        self._is_open = any(type_.static_shape is None for _, type_ in outputs)
-        self._sizes: Mapping[str, Dim] = {}
+        self._open = [place for place in self._outputs if place.expected is None]
+        self._last: Sequence[tuple[int, ...]] = ()
 
     def written(self, inputs: Sequence[Array]) -> Sequence[IOTensor]:
         """The inputs of a run, with their elements."""
-        if self._is_open:
-            self._sizes = named_sizes(self._types, [array.shape for array in inputs])
+        if self._open:
+            self._expect([array.shape for array in inputs])
         return [place.write(array) for place, array in zip(self._inputs, inputs, strict=True)]
 
     def places(self) -> Sequence[IOTensor]:
         """The outputs, with room for them."""
-        return [place.room(self._sizes) for place in self._outputs]
+        return [place.room() for place in self._outputs]
 
     def grow(self, sizes: Sequence[Sequence[int]]) -> bool:
         """Make room for outputs of these sizes; whether there was less."""
@@ -170,6 +169,14 @@ class Arena:
         """Give all memory back."""
         for place in (*self._inputs, *self._outputs):
             place.close()
+
+    def _expect(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Infer the sizes of outputs from those of inputs."""
+        if shapes != self._last:
+            sizes = named_sizes([place.type for place in self._inputs], shapes)
+            for place in self._open:
+                place.expected = place.type.substitute(sizes).static_shape
+            self._last = shapes
 
     def _each(self, sizes: Sequence[Sequence[int]]) -> Iterable[tuple[_Place, Sequence[int]]]:
         if len(sizes) != len(self._outputs):

@@ -15,6 +15,7 @@ from crosschip.hdi.v1_0.types import IOTensor, SharedBuffer
 from crosschip.hdi.v2_1.failures import Failing
 from crosschip.hdi.v2_1.interface import INnrtDevice, IPreparedModel
 from crosschip.hdi.v2_1.nodes import V2_0, V2_1
+from crosschip.hdi.v2_1.ranges import Bounds, Range, open_ranges
 from crosschip.hdi.v2_1.types import ModelConfig, NNRT_ReturnCode
 from crosschip.ir import Dim, Model
 from crosschip.ir.dimension import name_of
@@ -88,9 +89,9 @@ class PreparedModel(Failing, AnyPrepared, IPreparedModel):
     def Run(
         self, inputs: Sequence[IOTensor], outputs: Sequence[IOTensor]
     ) -> Sequence[Sequence[int]]:
-        for tensor, *bounds in zip(inputs, *self.GetInputDimRanges(), strict=False):
-            if len(tensor.dimensions) == len(bounds[0]):
-                _check_ranges(tensor, *bounds)
+        for one in self._open_ranges:
+            if one.place < len(inputs) and one.axis < len(inputs[one.place].dimensions):
+                one.check(inputs[one.place].dimensions[one.axis])
         sizes, enough = self.run(inputs, outputs)
         for tensor, shape, was_written in zip(outputs, sizes, enough, strict=True):
             if not was_written:
@@ -101,15 +102,19 @@ class PreparedModel(Failing, AnyPrepared, IPreparedModel):
                 )
         return sizes
 
-    def GetInputDimRanges(self) -> tuple[Sequence[Sequence[int]], Sequence[Sequence[int]]]:
+    def GetInputDimRanges(self) -> tuple[Bounds, Bounds]:
         return self._ranges
 
     @cached_property
-    def _ranges(self) -> tuple[Sequence[Sequence[int]], Sequence[Sequence[int]]]:
+    def _ranges(self) -> tuple[Bounds, Bounds]:
         known = {one.name: (one.least, one.most) for one in self._options.sizes.ranges}
         found = [[_range(size, known) for size in type_.shape or ()] for type_ in self._inputs]
         least, most = ([[pair[end] for pair in pairs] for pairs in found] for end in (0, 1))
         return least, most
+
+    @cached_property
+    def _open_ranges(self) -> Sequence[Range]:
+        return open_ranges(self._model.inputs, *self._ranges)
 
 
 _UNSOUND = (NNRT_ReturnCode.NNRT_INVALID_PARAMETER, NNRT_ReturnCode.NNRT_INVALID_MODEL_CACHE)
@@ -136,17 +141,3 @@ def _range(size: Dim, known: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
     if isinstance(size, int):
         return size, size
     return known.get(name_of(size) or "", (0, _FARTHEST))
-
-
-def _check_ranges(tensor: IOTensor, least: Sequence[int], most: Sequence[int]) -> None:
-    for axis, (low, size, high) in enumerate(zip(least, tensor.dimensions, most, strict=True)):
-        if not low <= size <= high:
-            raise out_of_range(tensor.name, axis, size, low, high)
-
-
-def out_of_range(name: str, axis: int, size: int, least: int, most: int) -> HdiError:
-    """The error about a size that an input must not have."""
-    return HdiError(
-        NNRT_ReturnCode.NNRT_OUT_OF_DIMENTION_RANGES,
-        f"input {name!r}: axis {axis} has the size {size}, but must have {least} to {most}",
-    )

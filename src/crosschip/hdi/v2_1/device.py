@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 
-from crosschip.hal import CompileError, Options, Program
+from crosschip.hal import Options, Program
 from crosschip.hdi.v1_0.arena import Arena, Driver
 from crosschip.hdi.v1_0.device import AnyHdiDevice, AnyHdiProgram, told_by
 from crosschip.hdi.v1_0.interface import HdiError
 from crosschip.hdi.v1_0.types import Format, IOTensor
-from crosschip.hdi.v2_1.chip import out_of_range
 from crosschip.hdi.v2_1.interface import INnrtDevice, IPreparedModel
 from crosschip.hdi.v2_1.nodes import V2_0, V2_1
+from crosschip.hdi.v2_1.ranges import open_ranges
 from crosschip.hdi.v2_1.types import ModelConfig, NNRT_ReturnCode
 from crosschip.ir import Array, DeviceError, Model
 
@@ -58,21 +57,18 @@ class HdiProgram(AnyHdiProgram[IPreparedModel]):
     """A prepared model as a program.
 
     Raises:
-        CompileError: the driver prepared it for other sizes than the model's.
-        DeviceError: its ranges are not those of such inputs.
+        DeviceError: the driver prepared it for other sizes than the model's.
     """
 
     def __init__(
         self, driver: Driver, prepared: IPreparedModel, model: Model, format: Format
     ) -> None:
         super().__init__(driver, prepared, model, format)
-        self._bounds = _bounds(model, *prepared.GetInputDimRanges())
+        self._ranges = open_ranges(model.inputs, *prepared.GetInputDimRanges())
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        for bound in self._bounds:
-            size = inputs[bound.input].shape[bound.axis]
-            if not bound.least <= size <= bound.most:
-                raise out_of_range(bound.name, bound.axis, size, bound.least, bound.most)
+        for one in self._ranges:
+            one.check(inputs[one.place].shape[one.axis])
         return super().run(inputs)
 
     def _made(self, inputs: Sequence[IOTensor], arena: Arena) -> Sequence[Sequence[int]]:
@@ -88,40 +84,3 @@ class HdiProgram(AnyHdiProgram[IPreparedModel]):
                 is_short = error.code is NNRT_ReturnCode.NNRT_INSUFFICIENT_BUFFER
                 if not (is_short and arena.double()):
                     raise
-
-
-class _Bound(NamedTuple):
-    """The range of an open size.
-
-    Attributes:
-        name: of the input.
-        input: the input's place.
-        axis: the size's.
-        least: the smallest value.
-        most: the greatest.
-    """
-
-    name: str
-    input: int
-    axis: int
-    least: int
-    most: int
-
-
-def _bounds(
-    model: Model, least: Sequence[Sequence[int]], most: Sequence[Sequence[int]]
-) -> Sequence[_Bound]:
-    shapes = [operand.type.shape or () for operand in model.inputs.values()]
-    ranks = list(map(len, shapes))
-    if not ranks == list(map(len, least)) == list(map(len, most)):
-        raise DeviceError(
-            f"the driver gives the ranges {least} to {most} for inputs of {ranks} sizes"
-        )
-    found = []
-    for place, (name, shape) in enumerate(zip(model.inputs, shapes, strict=True)):
-        for axis, (size, *ends) in enumerate(zip(shape, least[place], most[place], strict=True)):
-            if not isinstance(size, int):
-                found.append(_Bound(name, place, axis, *ends))
-            elif not ends[0] <= size <= ends[1]:
-                raise CompileError(str(out_of_range(name, axis, size, *ends)))
-    return found
