@@ -1,4 +1,4 @@
-"""What is different between two collections, node by node."""
+"""Differences between two collections, node by node."""
 
 from __future__ import annotations
 

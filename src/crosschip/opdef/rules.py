@@ -154,7 +154,7 @@ def _misfit(value: Value, datatype: Datatype) -> str:
 
 @dataclass
 class _Said:
-    """What backends say of an operator.
+    """The backends' account of an operator.
 
     Attributes:
         backends: those that list it among what they support.
@@ -166,7 +166,7 @@ class _Said:
 
 
 def _said(collection: OpDefCollection) -> Mapping[str, _Said]:
-    """What backends say of each operator that they name."""
+    """The backends' account of each operator that they name."""
     said: defaultdict[str, _Said] = defaultdict(_Said)
     for supplement in collection.supplements:
         backend = supplement.backend

@@ -65,7 +65,7 @@ def _is_text(error: Any) -> bool:
 
 
 def _children_problem(error: Any) -> Problem:
-    """What is wrong about the elements in an element."""
+    """The defect of the elements in an element."""
     parent: Element = error.elem
     expected = " or ".join(error.expected_tags)
     if error.index >= len(parent):
@@ -83,7 +83,7 @@ def _children_problem(error: Any) -> Problem:
 
 
 def _problem(error: Any) -> Problem:
-    """What is wrong about an element's text or attributes."""
+    """The defect of an element's text or attributes."""
     element: Element = error.elem
     place: Place = element.place
     reason: str = error.reason or ""

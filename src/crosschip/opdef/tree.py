@@ -18,11 +18,11 @@ from crosschip.opdef.problems import OpDefError, Place, Problem
 MAX_BYTES = 4 * 2**20
 """The size of a document; the largest that are known have 64 KB."""
 MAX_ELEMENTS = 200_000
-"""How many elements it has; 10 times those of all standard operators."""
+"""The most elements; 10 times those of all standard operators."""
 MAX_ATTRIBUTES = 50
-"""How many attributes one of them has; 4 and those for a schema in an OpDef document."""
+"""The most attributes of an element; an OpDef document needs 4, and a few for a schema."""
 MAX_DEPTH = 32
-"""How deep elements stand in each other; those of an OpDef document at most 7."""
+"""The depth of elements in each other; those of an OpDef document have at most 7."""
 
 _INSTANCE = "{http://www.w3.org/2001/XMLSchema-instance}"
 _HINTS = {f"{_INSTANCE}schemaLocation", f"{_INSTANCE}noNamespaceSchemaLocation"}
