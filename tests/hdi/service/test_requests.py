@@ -68,7 +68,7 @@ def part(buffer: SharedBuffer, size: int, offset: int = 0) -> SharedBuffer:
 def test_a_run_that_lies_is_cut_off(peer: Peer, service: Serving, wrong: str) -> None:
     program, buffer = peer.prepare(RELUS), peer.allocate(4096)
     right = Tensor((2, 8), part(buffer, 64))
-    inputs, places = {
+    cases: dict[str, tuple[list[Tensor], list[SharedBuffer | None]]] = {
         "no memory": ([Tensor((2, 8), SharedBuffer(buffer.fd + 1, 4096, 0, 64))], [None, None]),
         "beyond": ([Tensor((2, 8), part(buffer, 64, 4096))], [None, None]),
         "between elements": ([Tensor((2, 8), part(buffer, 64, 2))], [None, None]),
@@ -80,7 +80,8 @@ def test_a_run_that_lies_is_cut_off(peer: Peer, service: Serving, wrong: str) ->
         "place beyond": ([right], [part(buffer, 64, 4090), None]),
         "no place": ([right], [SharedBuffer(99, 4096, 0, 64), None]),
         "no tensor": ([Tensor(None, part(buffer, 64))], [None, None]),
-    }.get(wrong, ([right], [None, None]))
+    }
+    inputs, places = cases.get(wrong, ([right], [None, None]))
     number = program + 1 if wrong == "no program" else program
     peer.send(Run(peer.next(), number, tuple(inputs), tuple(places)))
     assert peer.cut_off()
