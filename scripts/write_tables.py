@@ -24,6 +24,7 @@ from crosschip.cli._compiling import Compilation
 from crosschip.hal import Performance
 from crosschip.hal.onnx.converters import converters
 from crosschip.hdi.v1_0.rows import V1_0
+from crosschip.opdef.datatypes import Datatype
 from crosschip.ops import operators
 from crosschip.runtime.catalog import describe, documentation
 from crosschip.runtime.discovery import open_device
@@ -32,6 +33,7 @@ from crosschip.runtime.guard.devices import GuardedDevice
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "operators"
 OPTIONS = ROOT / "docs" / "options.md"
+OPDEF = ROOT / "docs" / "opdef.md"
 SOURCE = ROOT / "src" / "crosschip"
 
 _ONNX = SOURCE / "hal" / "onnx"
@@ -63,6 +65,7 @@ def main() -> int:
         hdi: _filled(hdi.read_text("utf-8"), "nodes", _node_table()),
         ROOT / "docs" / "operators.md": _index(described),
         ROOT / "docs" / "command-line.md": _command_line(),
+        OPDEF: _filled(OPDEF.read_text("utf-8"), "datatypes", _datatype_table()),
         OPTIONS: _filled(OPTIONS.read_text("utf-8"), "modes", _mode_table(devices)),
         **{PAGES / f"{op['name'].lower()}.md": _page(op) for op in described},
     }
@@ -113,6 +116,18 @@ def _line_table(described: Sequence[Description]) -> str:
     ours = ("device", "its own lines", "and shared", "operators")
     head = (*ours, "NNAdapter's driver", "its lines", "its operators")
     return _table(head, rows)
+
+
+def _datatype_table() -> str:
+    rows = [
+        (
+            f"`{datatype.value}`",
+            f"{datatype.element_type or 'what each backend says'}",
+            "yes" if datatype.quantized else "",
+        )
+        for datatype in Datatype
+    ]
+    return _table(("datatype", "element type", "quantized"), rows)
 
 
 def _lines(room: Path) -> int:

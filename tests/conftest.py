@@ -14,7 +14,7 @@ from hypothesis import settings
 from crosschip.devices.onnxruntime import quiet as onnxruntime
 from crosschip.devices.openvino import quiet as openvino
 
-QUICK = ("ir", "ops", "passes", "drawing", "runtime")
+QUICK = ("ir", "ops", "passes", "drawing", "runtime", "opdef")
 """The folders that `--quick` takes tests from: all that ask no engine and are not marked `slow`."""
 
 CHIPS = ("tests", "chips")

@@ -19,22 +19,13 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.cli.conftest import Crosschip
-from tests.hdi.drivers import (
-    LONG,
-    Served,
-    X,
-    install_deadly,
-    runtime_folder,
-    served,
-    until,
-    used,
-)
+from tests.hdi.drivers import Served, X, install_deadly, left_alone, runtime_folder, served, used
+from tests.hdi.serving import LONG, until
 from tests.modelling import chain, float32
 
 from crosschip.hal import Options, Precision, Sizes
 from crosschip.hdi.client.device import RemoteDevice
 from crosschip.hdi.client.kept import Kept
-from crosschip.hdi.endpoint import folder
 from crosschip.ir import Builder, DeviceError, ElementType, InputError, TensorType
 from crosschip.ops.standard.activation import Relu
 from crosschip.runtime.discovery import DeviceReport
@@ -46,21 +37,27 @@ COLUMNS = "driver state process clients queue runs/s ms 50/90/99 % MB restarts"
 @pytest.fixture(scope="module")
 def place() -> Iterator[Path]:
     """The folder of drivers, while one runs in it that ends with the module."""
-    with pytest.MonkeyPatch.context() as patch, runtime_folder(patch):
-        yield folder()
+    with pytest.MonkeyPatch.context() as patch, runtime_folder(patch) as folder:
+        yield folder
 
 
 @pytest.fixture(scope="module")
-def driver(place: Path) -> Iterator[Served]:
+def lasting_driver(place: Path) -> Iterator[Served]:
     with served(place / "mine.sock") as driver:
         yield driver
 
 
 @pytest.fixture
+def driver(lasting_driver: Served) -> Served:
+    """A driver in the module's folder, which nobody uses."""
+    return left_alone(lasting_driver)
+
+
+@pytest.fixture
 def own_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of drivers in which there is none yet."""
-    with runtime_folder(monkeypatch):
-        yield folder()
+    with runtime_folder(monkeypatch) as folder:
+        yield folder
 
 
 def test_drivers_are_listed(driver: Served, crosschip: Crosschip) -> None:
@@ -128,10 +125,9 @@ def test_watching_ends_with_an_interruption(driver: Served) -> None:
     assert (top.returncode, said) == (130, b"")
 
 
-@pytest.mark.parametrize("columns", [80, 200])
-def test_all_numbers_are_on_the_terminal(driver: Served, columns: int) -> None:
+def test_all_numbers_are_on_the_terminal(driver: Served) -> None:
     with used(driver.path, 1):
-        seen = on_a_terminal(columns, "top", "--count", "1")
+        seen = on_a_terminal(80, "top", "--count", "1")
     assert seen.startswith("\x1b[?1049h"), "the terminal's own lines come back in the end"
     assert seen.rstrip().endswith("\x1b[?1049l")
     for word in ("restarts", "ms 50/90/99 %", "reference", str(driver.popen.pid), "1 program"):
@@ -172,19 +168,12 @@ def test_drivers_are_stopped_by_device_and_by_path(own_place: Path, crosschip: C
             "killed": False,
         }
         assert first.ended() == 0
+        second.popen.send_signal(signal.SIGSTOP)
         outcome = crosschip("driver", "stop", "reference")
-        assert outcome.out == f"reference, process {second.popen.pid}: ended\n"
-        assert second.ended() == 0
+        how = "killed, as it did not end by itself"
+        assert outcome.out == f"reference, process {second.popen.pid}: {how}\n"
+        assert second.ended() == -signal.SIGKILL
     assert list(own_place.iterdir()) == []
-
-
-def test_one_that_cannot_end_is_killed(own_place: Path, crosschip: Crosschip) -> None:
-    with served(own_place / "a.sock") as driver:
-        driver.popen.send_signal(signal.SIGSTOP)
-        outcome = crosschip("driver", "stop", "--all")
-        process = driver.popen.pid
-        assert outcome.out == f"reference, process {process}: killed, as it did not end by itself\n"
-        assert driver.ended() == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("arguments", [[], ["reference", "--all"]])
@@ -271,9 +260,11 @@ def kept(deadly: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
             assert program.run([-X - 3 * X[::-1] + 10])[0].min() >= 0
             with pytest.raises(DeviceError, match=r"killed the driver twice, .* is kept in"):
                 program.run([X])
+            (first, second) = client.driver.endpoint.deaths()
             with pytest.raises(DeviceError, match=r"killed the driver twice, .* is kept in"):
                 program.run([X])
     (path,) = (cache / "crosschip" / "quarantine").iterdir()
+    assert Kept.read(path).reason == second.reason != first.reason
     return path
 
 

@@ -156,8 +156,9 @@ def test_outputs_that_need_no_tool_are_filled_in(device: HabitsDevice) -> None:
     b = Builder("outputs")
     x, y = (b.input(name, TensorType(FLOAT32, (3,))) for name in "xy")
     root = b.add(Sqrt, x)
-    for index, output in enumerate((y, root, np.float32([5, 6]), b.add(Neg, root), root, y)):
-        b.output(f"output{index}", output if isinstance(output, Operand) else b.constant(output))
+    fixed = b.constant(np.array([5, 6], np.float32))
+    for index, output in enumerate((y, root, fixed, b.add(Neg, root), root, y)):
+        b.output(f"output{index}", output)
     model = b.build()
     inputs = [np.array([1, 4, 9], np.float32), np.array([7, 8, 9], np.float32)]
     program = device.compile(model, HALF)

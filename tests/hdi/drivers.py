@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
+import socket
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.hdi.serving import LONG, short_folder, until
 from tests.modelling import chain
 
 from crosschip.hal import Options
+from crosschip.hdi import endpoint
 from crosschip.hdi.client.device import RemoteDevice
-from crosschip.hdi.ownership import owned
-from crosschip.ir import Array
+from crosschip.hdi.client.watching import look
 from crosschip.ops.standard.activation import Relu
-
-LONG = 60.0
-"""Seconds after which something that must happen counts as not happening."""
 
 X = np.array([-1, 2], np.float32)
 
@@ -54,21 +50,10 @@ class Deadly(ReferenceDevice):
 
 @contextmanager
 def runtime_folder(patch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder that drivers of the user are in, empty and with a short name, as sockets need."""
-    folder = Path(tempfile.mkdtemp(prefix="cc", dir="/tmp"))
-    patch.setenv("XDG_RUNTIME_DIR", str(folder))
-    try:
-        yield folder / "crosschip"
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def until(true: Callable[[], bool], what: str) -> None:
-    """Wait until something is true that is going to be."""
-    end = time.monotonic() + LONG
-    while not true():
-        assert time.monotonic() < end, f"never came: {what}"
-        time.sleep(0.01)
+    """The folder that drivers of the user are in, empty."""
+    with short_folder() as folder:
+        patch.setenv("XDG_RUNTIME_DIR", str(folder))
+        yield endpoint.folder()
 
 
 class Served:
@@ -108,7 +93,8 @@ class Served:
     def _answers(self) -> bool:
         if self.popen.poll() is not None:
             raise AssertionError(self.popen.communicate()[0])
-        return self.path.is_socket() and owned(self.path)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as end:
+            return end.connect_ex(str(self.path)) == 0
 
 
 @contextmanager
@@ -119,6 +105,17 @@ def served(path: Path, *options: str, device: str = "reference") -> Iterator[Ser
         yield driver
     finally:
         driver.kill()
+
+
+def left_alone(driver: Served) -> Served:
+    """A driver, once those have gone that used it before."""
+
+    def clients() -> object:
+        (report,) = look([driver.path])
+        return report.figures and report.figures.clients
+
+    until(lambda: clients() == (), "the end of its clients")
+    return driver
 
 
 @contextmanager
@@ -142,8 +139,3 @@ def install_deadly(folder: Path, patch: pytest.MonkeyPatch) -> None:
     (folder / "deadly.py").write_text(_DEADLY)
     path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
     patch.setenv("PYTHONPATH", path)
-
-
-def die(client: RemoteDevice, value: Array = X) -> None:
-    """Have a driver of `deadly` die of a run, until that is refused."""
-    client.compile(chain(Relu), Options()).run([value])

@@ -70,9 +70,13 @@ class Peer:
         assert answer.number == request.number
         return answer
 
-    def greet(self) -> messages.Description:
-        """The answer to a greeting."""
-        hello = messages.Hello(self.next(), messages.PROTOCOL, "peer")
+    def greet(self, *, watches: bool = False) -> messages.Description:
+        """The answer to a greeting.
+
+        Args:
+            watches: whether it is no client.
+        """
+        hello = messages.Hello(self.next(), messages.PROTOCOL, "peer", watches)
         return self.ask(messages.Description, hello)
 
     def allocate(self, size: int) -> SharedBuffer:

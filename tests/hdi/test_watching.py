@@ -13,20 +13,22 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
-from tests.hdi.drivers import LONG, Served, runtime_folder, served, until, used
+from tests.hdi.drivers import Served, left_alone, runtime_folder, served, used
+from tests.hdi.serving import LONG, until
 
 from crosschip.hdi.client.connection import Connection, Died
 from crosschip.hdi.client.device import RemoteDevice
 from crosschip.hdi.client.patience import Patience
 from crosschip.hdi.client.stopping import stop
 from crosschip.hdi.client.watching import DriverReport, Watcher, look, running
-from crosschip.hdi.endpoint import deaths_at, folder
+from crosschip.hdi.endpoint import deaths_at
 from crosschip.hdi.ownership import disown, own, owned, owner, tidy
 from crosschip.hdi.service import measures
 from crosschip.hdi.service.measures import BOUNDS, Measures
@@ -39,21 +41,27 @@ DAY = 24 * 60 * 60
 @pytest.fixture(scope="module")
 def place() -> Iterator[Path]:
     """The folder of drivers, while one runs in it that ends with the module."""
-    with pytest.MonkeyPatch.context() as patch, runtime_folder(patch):
-        yield folder()
+    with pytest.MonkeyPatch.context() as patch, runtime_folder(patch) as folder:
+        yield folder
 
 
 @pytest.fixture(scope="module")
-def driver(place: Path) -> Iterator[Served]:
+def lasting_driver(place: Path) -> Iterator[Served]:
     with served(place / "mine.sock", "--metrics-port=0", "--workers=2") as driver:
         yield driver
 
 
 @pytest.fixture
+def driver(lasting_driver: Served) -> Served:
+    """A driver in the module's folder, which nobody uses."""
+    return left_alone(lasting_driver)
+
+
+@pytest.fixture
 def own_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of drivers in which there is none yet."""
-    with runtime_folder(monkeypatch):
-        yield folder()
+    with runtime_folder(monkeypatch) as folder:
+        yield folder
 
 
 def only() -> DriverReport:
@@ -113,15 +121,16 @@ def test_who_watches_may_nothing_else(driver: Served, request_: messages.AnyRequ
 
 
 def test_a_driver_does_not_stay_for_who_watches(own_place: Path) -> None:
-    with served(own_place / "it.sock", "--linger=0") as driver, Watcher() as watcher:
-        watcher.look()
-        assert driver.ended() == 0
-        assert watcher.look() == []
-    assert files(own_place) == set(), "nothing is left of it"
+    with Watcher() as watcher:
+        with RemoteDevice("reference", "driver"):
+            assert watcher.look()[0].state == "available"
+        until(lambda: watcher.look() == [], "the end of the driver")
+    assert {Path(name).suffix for name in files(own_place)} <= {".log"}
 
 
 def test_an_interruption_ends_a_driver_as_it_should(own_place: Path) -> None:
     with served(own_place / "it.sock") as driver:
+        assert only().state == "available"
         driver.popen.send_signal(signal.SIGINT)
         assert driver.ended() == 130
     assert files(own_place) == set()
@@ -157,13 +166,19 @@ def test_restarts_and_the_last_reason_are_told(own_place: Path) -> None:
 
 
 def test_a_frozen_driver_is_offline_and_is_killed_when_it_is_to_stop(own_place: Path) -> None:
-    with served(own_place / "it.sock") as driver:
+    with served(own_place / "it.sock") as driver, ExitStack() as waiting:
         driver.popen.send_signal(signal.SIGSTOP)
         report = only()
         assert (report.device, report.state, report.process) == (
             *("reference", "offline", driver.popen.pid),
         )
         assert "no sign of life" in report.problem
+        with suppress(BlockingIOError):
+            while True:
+                end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                waiting.enter_context(end).setblocking(False)
+                end.connect(str(driver.path))
+        assert (only().state, only().problem) == ("offline", "it lets nobody in any more")
         assert running(["reference"]).keys() == {driver.path}
         assert not stop(driver.path, LONG)
         assert driver.ended() == -signal.SIGKILL
@@ -235,10 +250,11 @@ def test_nobody_serves_where_another_does_whoever_tidies_meanwhile(tmp_path: Pat
                 held = own(path, "npu")
             except DeviceError:  # others were faster for long
                 continue
-            if not alone.acquire(blocking=False):
-                clashes.append("two serve")
-            else:
+            if alone.acquire(blocking=False):
+                time.sleep(0.0005)  # for another one to come, if it could
                 alone.release()
+            else:
+                clashes.append("two serve")
             disown(path, held)
             served += 1
 

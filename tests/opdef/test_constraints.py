@@ -187,7 +187,7 @@ RULES = st.recursive(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(RULES, NUMBERS, NUMBERS, NUMBERS, st.lists(st.integers(0, 4), min_size=1, max_size=3))
 def test_rules_about_numbers_are_pythons(
     text: str, a: int, b: int, c: int, shape: list[int]

@@ -33,8 +33,8 @@ def test_a_document_with_another_content(
 ) -> None:
     """Whatever is edited into a document, in whatever layout, it then says."""
     text = write(first).decode()
-    if flat:  # space between tags matters only where there is text
-        text = re.sub(r">\n *<", "><", text)
+    if flat:  # but for space between the tags of one element, which may be a text
+        text = re.sub(r">\n *<(?!/)", "><", text)
     document = parse(text.replace("\n", newline).encode())
     assert document.collection == first
     made = document.write(second)

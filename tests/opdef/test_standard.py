@@ -18,6 +18,8 @@ from crosschip.ops import Operator, operators
 from crosschip.ops.definition.slots import Fuse, Parameter
 from crosschip.runtime.guard.devices import GuardedDevice
 
+pytestmark = pytest.mark.slow  # each operator's examples, in every type
+
 
 class Picky(DelegatingDevice):
     """Adds, in float32 and without an activation, and concatenates int32."""

@@ -88,7 +88,7 @@ def _looks(
         reports, now = watcher.look(), time.monotonic()
         runs = _runs(reports)
         rates = {
-            (path, client): (runs[path, driver, client] - before[path, driver, client])
+            (path, client): max(0, runs[path, driver, client] - before[path, driver, client])
             / (now - moment)
             for path, driver, client in runs.keys() & before.keys()
         }
@@ -130,7 +130,7 @@ def _view(title: str, reports: Sequence[DriverReport], rates: Rates | None) -> R
         for report in reports
         for name, when, what in _lately(report)
     ]
-    return Group(shown, *lines)
+    return Group(shown, *lines) if reports else Group(title, "no driver runs")
 
 
 def _rows(reports: Sequence[DriverReport], rates: Rates | None) -> Iterator[Sequence[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -40,6 +41,8 @@ def _drivers(names: Sequence[str]) -> _Drivers:
     from crosschip.hdi.endpoint import folder
 
     found: dict[str, list[DriverReport]] = {name: [] for name in names}
+    if sys.platform != "linux":  # there are none elsewhere
+        return found
     with suppress(DeviceError):  # there can be no folder for them, so there are none
         if any(folder().iterdir()):
             from crosschip.hdi.client.watching import look

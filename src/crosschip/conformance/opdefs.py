@@ -245,7 +245,7 @@ def _supplement(device: GuardedDevice, kept: Sequence[_Uses]) -> SupplementalOpD
 
 
 def _told(ask: Ask, uses: _Uses) -> SupplementalOpDef | None:
-    """What a device says of an operator; `None` if it runs none of its examples."""
+    """A device's account of an operator; `None` if it runs none of its examples."""
 
     def runs(model: Model) -> bool:
         return bool(ask(model).answers[0])

@@ -67,10 +67,19 @@ def disown(path: Path, descriptor: int) -> None:
     """End what `own` began; nothing is left but deaths that are to be told of."""
     path.unlink(missing_ok=True)
     if path.with_suffix(".deaths").exists():
-        _write(descriptor, json.loads(_file(path).read_bytes())[0], None)
+        known = owner(path)
+        _write(descriptor, known.device if known else "", None)
     else:
         _file(path).unlink(missing_ok=True)
     os.close(descriptor)
+
+
+def forget(path: Path) -> None:
+    """Remove what a driver has left that was killed because somebody wanted it to end."""
+    with suppress(OSError):  # nothing depends on it
+        descriptor = _held(path)
+        if descriptor is not None:
+            disown(path, descriptor)
 
 
 def owned(path: Path) -> bool:

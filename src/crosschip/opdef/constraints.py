@@ -39,7 +39,7 @@ FUNCTIONS: Final[dict[str, Kind]] = {
     "count": "number",
     "dim": "number",
 }
-"""What can be asked of a tensor besides its elements, and the kind of the answer."""
+"""The questions about a tensor besides its elements, and the kind of each answer."""
 
 _LONGEST = 1000
 _DEEPEST = 32
@@ -97,7 +97,7 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """What one of `FUNCTIONS` says of a tensor; `axis` is there for `dim` only."""
+    """The answer of one of `FUNCTIONS` about a tensor; `axis` is there for `dim` only."""
 
     function: str
     tensor: str
@@ -135,14 +135,14 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Whether a tensor is there."""
+    """The presence of a tensor."""
 
     tensor: str
 
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """What must not hold."""
+    """A condition that must not hold."""
 
     part: Condition
 

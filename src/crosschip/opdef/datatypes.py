@@ -40,12 +40,12 @@ class Datatype(Enum):
 
     @property
     def quantized(self) -> bool:
-        """Whether the elements are integers that stand for reals."""
+        """Tell whether the elements are integers that stand for reals."""
         return "FIXED_POINT" in self.name
 
     @property
     def integer(self) -> bool:
-        """Whether the elements are integers that stand for themselves."""
+        """Tell whether the elements are integers that stand for themselves."""
         return self.name.startswith(("INT_", "UINT_"))
 
     @classmethod

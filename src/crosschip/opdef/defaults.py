@@ -12,7 +12,7 @@ Scalar: TypeAlias = int | float
 Value: TypeAlias = "Scalar | str | tuple[Value, ...]"
 
 MAX_DEPTH = 32
-"""How deep lists stand in each other; a tensor has no more axes."""
+"""The depth of lists in each other; a tensor has no more axes."""
 _LONGEST = 400
 """The digits of the longest number."""
 

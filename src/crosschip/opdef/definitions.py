@@ -46,7 +46,7 @@ class ConstraintType(Enum):
     """The sort of rule that a constraint is."""
 
     NUMBER = "Number"
-    """How many tensors there are."""
+    """The number of tensors."""
     SHAPE = "Shape"
     VALUE = "Value"
     DATATYPE = "Datatype"
@@ -77,7 +77,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Xml:
-    """Where in a document a field of a `Node` stands, and what it is there.
+    """The place in a document of a field of a `Node`, and its kind there.
 
     Attributes:
         kinds: `str`, `int`, `bool`, an enumeration or a class of `Node`, by tag; the tag is empty
@@ -110,7 +110,7 @@ _layouts: dict[type[Any], Mapping[str, Xml]] = {}
 
 
 def layout_of(cls: type[Node]) -> Mapping[str, Xml]:
-    """Where the fields of a class of nodes stand in a document, by name, in order."""
+    """The places in a document of the fields of a class of nodes, by name, in order."""
     if cls not in _layouts:
         hints = get_type_hints(cls, include_extras=True)
         marked = [f for f in fields(cls) if get_origin(hints[f.name]) is Annotated]
@@ -163,7 +163,7 @@ class Description(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference(Node):
-    """Where an operator comes from.
+    """A source of an operator.
 
     Attributes:
         source: the framework or standard.
@@ -206,7 +206,7 @@ class Shape(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor(Node):
-    """What inputs, outputs and parameters have in common.
+    """The base of inputs, outputs and parameters.
 
     Attributes:
         name: what it is called, as in `in[0]`.
@@ -313,7 +313,7 @@ class OpDefList(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupplementalShape(Node):
-    """What a backend says of a tensor's shape."""
+    """A backend's account of a tensor's shape."""
 
     layout: Annotated[Layout | None, Tag("Layout")] = None
     text: Annotated[str | None, Tag("Text", exact=True)] = None
@@ -321,7 +321,7 @@ class SupplementalShape(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupplementalTensor(Node):
-    """What a backend says of a tensor.
+    """A backend's account of a tensor.
 
     Attributes:
         name: the tensor's.
@@ -340,7 +340,7 @@ class SupplementalTensor(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupplementalOpDef(Node):
-    """What a backend says of an operator.
+    """A backend's account of an operator.
 
     Attributes:
         name: the operator's.
@@ -364,7 +364,7 @@ class SupportedOps(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupplementalOpDefList(Node):
-    """What a backend says of the operators of a package.
+    """A backend's account of the operators of a package.
 
     Attributes:
         backend: its name.

@@ -1,4 +1,4 @@
-"""What is different between two collections, node by node."""
+"""Differences between two collections, node by node."""
 
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ def _plain_values(
         how = "changed" if before and after else "added" if after else "removed"
         yield Difference(path, how, was, now)
         return
-    gone, come = [v for v in old if v not in new], [v for v in new if v not in old]
+    first, second = set(old), set(new)
+    gone, come = [v for v in old if v not in second], [v for v in new if v not in first]
     yield from (Difference(path, "removed", value) for value in gone)
     yield from (Difference(path, "added", None, value) for value in come)
     if not gone and not come:

@@ -9,7 +9,7 @@ from crosschip.ir import InputError
 from crosschip.ir.files import open_regular
 from crosschip.opdef.definitions import OpDefCollection
 from crosschip.opdef.mapping import node_lines, read_node
-from crosschip.opdef.problems import OpDefError, Place, Problem
+from crosschip.opdef.problems import OpDefError, Place, Problem, refuse
 from crosschip.opdef.rules import rule_problems
 from crosschip.opdef.schema import schema_problems
 from crosschip.opdef.splicing import spliced
@@ -72,13 +72,9 @@ def parse(content: bytes, name: str = "<document>") -> Document:
         OpDefError: it is not well-formed, or breaks a rule; the error names all places.
     """
     source = parse_tree(content, name)
-    problems = list(schema_problems(source.root))
-    if problems:
-        raise OpDefError(problems)
+    refuse(schema_problems(source.root))
     collection = read_node(OpDefCollection, source.root)
-    problems = list(rule_problems(collection))
-    if problems:
-        raise OpDefError(problems)
+    refuse(rule_problems(collection))
     return Document(collection, source)
 
 

@@ -1,4 +1,4 @@
-"""Whether a machine-readable constraint holds for the tensors of an operation."""
+"""Evaluation of machine-readable constraints on the tensors of an operation."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class _Absent(Exception):
 
 
 class _Nothing:
-    """What there is not: an axis beyond the last, a quotient by 0. No comparison of it holds."""
+    """A value that there is not: an axis beyond the last, a quotient by 0. No comparison holds."""
 
 
 _NOTHING = _Nothing()
 
 
 def holds(rule: Condition, operands: Operands) -> bool | None:
-    """Whether a rule holds; `None` where that shows only when the model runs.
+    """Tell whether a rule holds; `None` where that shows only when the model runs.
 
     A comparison that speaks of a tensor that is left out says nothing, and so holds.
 
@@ -78,7 +78,7 @@ def holds(rule: Condition, operands: Operands) -> bool | None:
 
 
 def _holds(rule: Condition, operands: Operands, asserted: bool) -> bool | None:
-    """As `holds`; `asserted` is false inside a negation."""
+    """Do as `holds` does; `asserted` is false inside a negation."""
     match rule:
         case Given(tensor):
             return bool(operands.get(tensor))
@@ -103,7 +103,7 @@ def _holds(rule: Condition, operands: Operands, asserted: bool) -> bool | None:
 
 
 def _is_member(value: Any, among: Sequence[Any]) -> bool | None:
-    """Whether a value is one of several; of elements, whether each of them is."""
+    """Tell whether a value is one of several; of elements, whether each of them is."""
     if isinstance(value, np.ndarray):
         return _all(_is_member(element, among) for element in value.flat)
     return _not(_all(_not(_compared("==", value, option)) for option in among))
@@ -127,7 +127,7 @@ def _all(found: Iterable[bool | None]) -> bool | None:
 
 
 def _values(value: Value, operands: Operands) -> list[Any]:
-    """What a value is, for each operand of a tensor that repeats; `None` where it is not known."""
+    """The value for each operand of a tensor that repeats; `None` where it is not known."""
     match value:
         case Number(number):
             return [number]

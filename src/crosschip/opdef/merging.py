@@ -19,7 +19,7 @@ from crosschip.opdef.definitions import (
     layout_of,
 )
 from crosschip.opdef.differences import differences
-from crosschip.opdef.problems import OpDefError, Place, Problem
+from crosschip.opdef.problems import Place, Problem, refuse
 from crosschip.opdef.rules import rule_problems
 
 N = TypeVar("N", bound=Node)
@@ -45,9 +45,8 @@ def merged(collections: Iterable[OpDefCollection]) -> tuple[OpDefCollection, ...
             packages[collection.package_name] = collection
         else:
             packages[collection.package_name] = _both(first, collection, problems)
-    problems = problems or [p for c in packages.values() for p in rule_problems(c)]
-    if problems:
-        raise OpDefError(problems)
+    refuse(problems)
+    refuse(problem for collection in packages.values() for problem in rule_problems(collection))
     return tuple(packages.values())
 
 

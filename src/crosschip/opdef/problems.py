@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain, islice
 
 from crosschip.ir import Error
 from crosschip.ir.text import legible
 
-_SHOWN = 100
-"""The most problems that one message names."""
+MOST = 100
+"""The most problems that are looked for in one document."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -50,12 +51,19 @@ class OpDefError(Error):
     """A document is not an OpDef document, or breaks its rules.
 
     Attributes:
-        problems: all that were found, from the first line to the last.
+        problems: those that were found, from the first line to the last; `MOST` at most.
     """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(sorted(problems, key=lambda problem: problem.place))
-        lines = [str(problem) for problem in self.problems[:_SHOWN]]
-        if len(self.problems) > _SHOWN:
-            lines.append(f"… and {len(self.problems) - _SHOWN} more")
-        super().__init__("\n".join(lines))
+        found = list(islice(problems, MOST + 1))
+        self.problems = tuple(sorted(found[:MOST], key=lambda problem: problem.place))
+        lines = [str(problem) for problem in self.problems]
+        super().__init__("\n".join([*lines, *(["… and more"] if len(found) > MOST else [])]))
+
+
+def refuse(problems: Iterable[Problem]) -> None:
+    """`OpDefError` with the problems, if there is one."""
+    every = iter(problems)
+    first = next(every, None)
+    if first is not None:
+        raise OpDefError(chain([first], every))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from crosschip.ir.suggestion import meant
 from crosschip.opdef.datatypes import Datatype
@@ -26,6 +28,7 @@ from crosschip.opdef.problems import Place, Problem
 
 _NOWHERE = Place(0, 0)
 _LONGEST = 40
+_FEW = 500
 
 ROLES = ("inputs", "outputs", "parameters")
 """The fields of an operator that hold its tensors."""
@@ -34,14 +37,16 @@ ROLES = ("inputs", "outputs", "parameters")
 def rule_problems(collection: OpDefCollection) -> Iterator[Problem]:
     """The rules that a collection of the right form breaks."""
     yield from _twice(collection.definitions.op_defs, "OpDefList: there are two operators")
+    said = _said(collection)
     for op_def in collection.definitions.op_defs:
         yield from _op_def(op_def)
-        yield from _left_to_backends(collection, op_def)
+        yield from _left_to_backends(op_def, said.get(op_def.name, _Said()))
     yield from _twice(
         collection.supplements, "OpDefCollection: there are two lists of the backend", "backend"
     )
+    known = collection.op_defs
     for supplement in collection.supplements:
-        yield from _supplements(collection, supplement)
+        yield from _supplements(known, supplement)
 
 
 def _at(node: Node, message: str) -> Problem:
@@ -61,8 +66,14 @@ def _twice(nodes: Iterable[Node], message: str, field: str = "name") -> Iterator
 
 def _repeated(node: Node, what: str, words: Sequence[object]) -> Iterator[Problem]:
     """Words that stand in a list more than once."""
-    for word in dict.fromkeys(word for word in words if words.count(word) > 1):
-        yield _at(node, f"{what} {getattr(word, 'value', word)!s} twice")
+    for word, count in Counter(words).items():
+        if count > 1:
+            yield _at(node, f"{what} {getattr(word, 'value', word)!s} twice")
+
+
+def _meant(given: str, known: Collection[str]) -> str:
+    """The names that may be meant, where there are not too many to look through."""
+    return meant(given, known) if len(known) <= _FEW else ""
 
 
 def _op_def(op_def: OpDef) -> Iterator[Problem]:
@@ -115,7 +126,7 @@ def _default(
     if enumeration is not None:
         names = enumeration.names
         if value not in names and value not in range(len(names)):
-            near = meant(brief, names)
+            near = _meant(brief, names)
             yield _at(
                 tensor,
                 f"{where}{brief!r} is no name of its enumeration, and no number below "
@@ -141,23 +152,44 @@ def _misfit(value: Value, datatype: Datatype) -> str:
     return next(filter(None, found), "")
 
 
-def _left_to_backends(collection: OpDefCollection, op_def: OpDef) -> Iterator[Problem]:
+@dataclass
+class _Said:
+    """The backends' account of an operator.
+
+    Attributes:
+        backends: those that list it among what they support.
+        told: what they tell of which tensor: backend, role, name, and `datatype` or `layout`.
+    """
+
+    backends: dict[str, None] = field(default_factory=dict)
+    told: set[tuple[str, str, str, str]] = field(default_factory=set)
+
+
+def _said(collection: OpDefCollection) -> Mapping[str, _Said]:
+    """The backends' account of each operator that they name."""
+    said: defaultdict[str, _Said] = defaultdict(_Said)
+    for supplement in collection.supplements:
+        backend = supplement.backend
+        for name in supplement.supported.names if supplement.supported else ():
+            said[name].backends[backend] = None
+        for op_def in supplement.op_defs:
+            said[op_def.name].told.update(
+                (backend, role, tensor.name, what)
+                for role in ROLES
+                for tensor in getattr(op_def, role)
+                for what in _tells(tensor)
+            )
+    return said
+
+
+def _left_to_backends(op_def: OpDef, said: _Said) -> Iterator[Problem]:
     """Fields that are BACKEND_SPECIFIC, and of which a backend of the operator says nothing."""
-    backends = collection.backends_of(op_def)
-    told = {
-        (supplement.backend, role, tensor.name, what)
-        for supplement in collection.supplements
-        for supplemental in supplement.op_defs
-        if supplemental.name == op_def.name
-        for role in ROLES
-        for tensor in getattr(supplemental, role)
-        for what in _tells(tensor)
-    }
+    backends = dict.fromkeys((*op_def.backends, *said.backends))
     for role in ROLES:
         for tensor in getattr(op_def, role):
             for what in _asks(tensor):
-                silent = [b for b in backends if (b, role, tensor.name, what) not in told]
-                if not backends and not any(t[1:] == (role, tensor.name, what) for t in told):
+                silent = [b for b in backends if (b, role, tensor.name, what) not in said.told]
+                if not backends and not any(t[1:] == (role, tensor.name, what) for t in said.told):
                     silent = ["any backend"]
                 if silent:
                     yield _at(
@@ -182,10 +214,9 @@ def _tells(tensor: SupplementalTensor) -> Iterator[str]:
 
 
 def _supplements(
-    collection: OpDefCollection, supplement: SupplementalOpDefList
+    known: Mapping[str, OpDef], supplement: SupplementalOpDefList
 ) -> Iterator[Problem]:
     backend = f"{supplement.backend}: "
-    known = collection.op_defs
     if supplement.supported is not None:
         names = supplement.supported.names
         yield from _repeated(supplement.supported, f"{backend}supports", names)
@@ -194,7 +225,7 @@ def _supplements(
                 yield _at(
                     supplement.supported,
                     f"{backend}supports {name!r}, but there is no such operator"
-                    f"{meant(name, known)}",
+                    f"{_meant(name, known)}",
                 )
     yield from _twice(supplement.op_defs, f"{backend}there are two supplements to")
     for supplemental in supplement.op_defs:
@@ -203,7 +234,7 @@ def _supplements(
             yield _at(
                 supplemental,
                 f"{backend}supplements {supplemental.name!r}, but there is no such operator"
-                f"{meant(supplemental.name, known)}",
+                f"{_meant(supplemental.name, known)}",
             )
         else:
             yield from _supplement(f"{backend}{op_def.name}", op_def, supplemental)
@@ -221,7 +252,7 @@ def _supplement(where: str, op_def: OpDef, supplemental: SupplementalOpDef) -> I
                 yield _at(
                     tensor,
                     f"{where}: supplements {tensor.name!r}, which is not among the {role} of the "
-                    f"operator{meant(tensor.name, known)}",
+                    f"operator{_meant(tensor.name, known)}",
                 )
 
 

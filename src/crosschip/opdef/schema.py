@@ -65,26 +65,25 @@ def _is_text(error: Any) -> bool:
 
 
 def _children_problem(error: Any) -> Problem:
-    """What is wrong about the elements in an element."""
+    """The defect of the elements in an element."""
     parent: Element = error.elem
     expected = " or ".join(error.expected_tags)
     if error.index >= len(parent):
         return Problem(parent.place, f"{_brief(parent.tag)}: ends without {expected or 'more'}")
-    child = parent.parts[error.index]
+    child: Element = parent[error.index]
     where, tag = f"{_brief(parent.tag)}: ", _brief(child.tag)
     known = {name for e in error.validator.iter_elements() if (name := getattr(e, "name", None))}
     if child.tag not in known:
         return Problem(child.place, f"{where}there is no {tag} in it{meant(child.tag, known)}")
     if expected:
         return Problem(child.place, f"{where}{tag} stands where {expected} must")
-    before = [part.tag for part in parent.parts[: error.index]]
-    if before and child.tag in before:
+    if error.index and parent[error.index - 1].tag == child.tag:
         return Problem(child.place, f"{where}has a second {tag}")
     return Problem(child.place, f"{where}{tag} stands too late in it")
 
 
 def _problem(error: Any) -> Problem:
-    """What is wrong about an element's text or attributes."""
+    """The defect of an element's text or attributes."""
     element: Element = error.elem
     place: Place = element.place
     reason: str = error.reason or ""

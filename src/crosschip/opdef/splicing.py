@@ -119,7 +119,7 @@ class _Splicing:
     def _place_of(
         pieces: list[_Piece], own: list[_Piece], order: Sequence[str], name: str, index: int
     ) -> int:
-        """Where in the pieces a new one goes, after the first `index` of its field."""
+        """The index at which a new piece goes, after the first `index` of its field."""
         if own:
             return pieces.index(own[index - 1]) + 1 if index else pieces.index(own[0])
         rank = order.index(name)

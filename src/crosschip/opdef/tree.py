@@ -17,8 +17,12 @@ from crosschip.opdef.problems import OpDefError, Place, Problem
 
 MAX_BYTES = 4 * 2**20
 """The size of a document; the largest that are known have 64 KB."""
+MAX_ELEMENTS = 200_000
+"""The most elements; 10 times those of all standard operators."""
+MAX_ATTRIBUTES = 50
+"""The most attributes of an element; an OpDef document needs 4, and a few for a schema."""
 MAX_DEPTH = 32
-"""How deep elements stand in each other; those of an OpDef document at most 7."""
+"""The depth of elements in each other; those of an OpDef document have at most 7."""
 
 _INSTANCE = "{http://www.w3.org/2001/XMLSchema-instance}"
 _HINTS = {f"{_INSTANCE}schemaLocation", f"{_INSTANCE}noNamespaceSchemaLocation"}
@@ -145,6 +149,7 @@ class _Parser:
     def __init__(self, utf8: bytes, name: str) -> None:
         self._utf8 = utf8
         self._name = name
+        self._count = 0
         self._open: list[Element] = []
         self._after: Element | None = None
         self._parser = parser = expat.ParserCreate("utf-8", "}")
@@ -173,6 +178,11 @@ class _Parser:
 
     def _begin(self, tag: str, attributes: dict[str, str]) -> None:
         place = self._place()
+        self._count += 1
+        if self._count > MAX_ELEMENTS:
+            _refuse(place, f"{tag}: is one of more than {MAX_ELEMENTS} elements, which is too many")
+        if len(attributes) > MAX_ATTRIBUTES:
+            _refuse(place, f"{tag}: has {len(attributes)} attributes, which is too many")
         if len(self._open) == MAX_DEPTH:
             _refuse(place, f"{tag}: stands in more than {MAX_DEPTH} other elements")
         named = {_named(key): value for key, value in attributes.items()}

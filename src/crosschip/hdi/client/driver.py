@@ -103,9 +103,9 @@ class Driver:
             except Died as death:
                 strikes += death.at_work
                 if strikes >= _FATAL:
-                    raise self.quarantine.add(program, inputs, self.record.reason) from None
+                    raise self.quarantine.add(program, inputs, self._explained()) from None
             else:
-                self.record.in_a_row = 0
+                self.record.succeeded()
                 return made
 
     def attempt(self, doing: str, work: Callable[[Link], T]) -> T:
@@ -117,9 +117,10 @@ class Driver:
         """
         for _ in range(_FATAL):
             with suppress(Died):
-                return work(self.link())
-        self.link()
-        raise CompileError(f"the driver died {_FATAL} times while {doing}: {self.record.reason}")
+                made = work(self.link())
+                self.record.succeeded()
+                return made
+        raise CompileError(f"the driver died {_FATAL} times while {doing}: {self._explained()}")
 
     def on_death(self, callback: Callable[[str], None]) -> Callable[[], None]:
         """Have a function called after each death, with its reason; what is returned ends that."""
@@ -151,6 +152,13 @@ class Driver:
         link, self._link = self._link, None
         if link is not None:
             link.connection.forget()
+
+    def _explained(self) -> str:
+        """The reason of the last death, which was a request's doing and not the driver's own."""
+        with suppress(DeviceError):
+            self.link()  # which takes note of the death, if nobody has
+        self.record.explained()
+        return self.record.reason
 
     def _connect(self) -> Link:
         client = f"{os.getpid()}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from crosschip.hdi.client.connection import Connection, Died
 from crosschip.hdi.client.patience import Patience
 from crosschip.hdi.client.starting import end_process
-from crosschip.hdi.ownership import Owner, owner
+from crosschip.hdi.ownership import Owner, forget, owner
 from crosschip.hdi.wire import messages
 from crosschip.ir import DeviceError
 
@@ -35,11 +35,15 @@ def stop(path: Path, patience: float) -> bool:
     except Died as death:
         process, patience = death.process, patience if not death.hangs else 0.0
     except OSError as error:
-        raise DeviceError(f"{path}: no driver serves there: {error.strerror}") from None
+        crowded = isinstance(error, BlockingIOError)  # it lets nobody in, and many wait for that
+        if not crowded or before is None or before.process is None:
+            raise DeviceError(f"{path}: no driver serves there: {error.strerror}") from None
+        process, patience = before.process, 0.0
     if _gone(path, before, patience):
         return True
     end_process(process)
-    _gone(path, before, _KILLED_SECONDS)
+    if _gone(path, before, _KILLED_SECONDS):
+        forget(path)
     return False
 
 

@@ -108,6 +108,8 @@ class Watcher(Closing):
             figures = self._figures(path)
         except (FileNotFoundError, ConnectionRefusedError, ConnectionResetError):
             problem = _fate(known, deaths)
+        except BlockingIOError:
+            problem = "it lets nobody in any more"
         except OSError as error:
             problem = error.strerror or str(error)
         except DeviceError as error:

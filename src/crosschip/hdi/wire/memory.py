@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from pathlib import Path
 from weakref import finalize
 
 from crosschip.hdi.wire.channel import close_all
@@ -19,6 +20,8 @@ _NO_RESIZING = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 """What makes sure that a mapping stays where it is: a file that shrinks takes the reader along."""
 
 _PAGE = mmap.PAGESIZE
+_LITTLE = 1 << 24
+"""For so many bytes it is not asked how many are available."""
 
 
 def allocate(size: int) -> int:
@@ -30,6 +33,9 @@ def allocate(size: int) -> int:
     Raises:
         DeviceError: there is not so much.
     """
+    if size > _LITTLE and size > (available := _available()):
+        # The system would take it from whoever it likes, and end them.
+        raise DeviceError(f"there is no memory of {size} bytes: {available} are available")
     descriptor = os.memfd_create("crosschip", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         os.posix_fallocate(descriptor, 0, size)
@@ -144,6 +150,14 @@ def mapped(descriptor: int, *, writable: bool, most: int | None = None) -> memor
     if not state.st_size or (most is not None and state.st_size > most):
         raise DeviceError(f"shared memory has {state.st_size} bytes, and at most {most} are left")
     return _mapping(descriptor, state.st_size, writable=writable)
+
+
+def _available() -> int:
+    """The bytes of memory that may be taken without taking them from somebody."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return os.sysconf("SC_AVPHYS_PAGES") * _PAGE
 
 
 def _mapping(descriptor: int, size: int, *, writable: bool) -> memoryview:
