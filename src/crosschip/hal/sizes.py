@@ -87,7 +87,7 @@ class Sizes:
         operations = self._all if is_empty else self._unchecked
         if not operations:
             return None
-        sizes = _names(self._types, shapes)
+        sizes = named_sizes(self._types, shapes)
         for operation in operations:
             sized = _with_sizes(operation, sizes)
             try:
@@ -101,14 +101,14 @@ class Sizes:
                 where = f"{self._engine}: {operation.type} {operation.name!r}"
                 raise DeviceError(f"{where}: has nothing to make elements of")
             own = [output.type for output in operation.outputs]
-            sizes.update(_names(own, [type_.shape for type_ in inferred]))
+            sizes.update(named_sizes(own, [type_.shape for type_ in inferred]))
         if not (is_empty and self._of_nothing):
             return None
         outputs = [type_.substitute(sizes) for type_ in self._outputs]
         return outputs if all(0 in (o.static_shape or ()) for o in outputs) else None
 
 
-def _names(types: Sequence[TensorType], shapes: Sequence[Shape | None]) -> dict[str, Dim]:
+def named_sizes(types: Sequence[TensorType], shapes: Sequence[Shape | None]) -> dict[str, Dim]:
     """The sizes that types have names for, as they are in tensors of these shapes."""
     found: dict[str, Dim] = {}
     for type_, shape in zip(types, shapes, strict=True):

@@ -31,6 +31,7 @@ from crosschip.hdi.v1_0.types import (
     QuantParam,
     SharedBuffer,
 )
+from crosschip.ir import UnsupportedError
 
 F32 = np.float32
 
@@ -231,7 +232,7 @@ def test_an_image_keeps_its_format() -> None:
         newWidth=2,
     )
     other = changed(1, format=Format.FORMAT_NCHW)(model)
-    with pytest.raises(HdiError, match="another format"):
+    with pytest.raises(UnsupportedError, match="another format"):
         read_model(other)
 
 

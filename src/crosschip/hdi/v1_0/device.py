@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -26,7 +26,15 @@ from crosschip.hal import (
     Support,
 )
 from crosschip.hdi.v1_0 import memory
-from crosschip.hdi.v1_0.interface import HdiError, INnrtDevice, IPreparedModel
+from crosschip.hdi.v1_0.arena import Arena, Driver, tensors
+from crosschip.hdi.v1_0.interface import (
+    AnyNnrtDevice,
+    Config,
+    HdiError,
+    INnrtDevice,
+    IPreparedModel,
+    Prepared,
+)
 from crosschip.hdi.v1_0.reading import element_type, type_name
 from crosschip.hdi.v1_0.rows import V1_0, Nodes
 from crosschip.hdi.v1_0.types import (
@@ -41,14 +49,12 @@ from crosschip.hdi.v1_0.types import (
     Priority,
     SharedBuffer,
 )
-from crosschip.hdi.v1_0.writing import WrittenModel, tensor_of, write_model, write_parts
+from crosschip.hdi.v1_0.writing import WrittenModel, write_model, write_parts
 from crosschip.ir import (
     Array,
     DeviceError,
     Model,
-    Operand,
     Operation,
-    TensorType,
     UnsupportedError,
 )
 from crosschip.ops import Operator
@@ -65,26 +71,24 @@ _KINDS = {
 _TYPES = frozenset(element_type(code) for code in DataType if code)
 _FORMATS = {"nhwc": Format.FORMAT_NHWC, "nchw": Format.FORMAT_NCHW}
 _PRIORITIES = {one.name.removeprefix("PRIORITY_").lower(): one for one in Priority}
-_FIRST_GUESS = 4096
-"""The bytes for an output whose size shows in a run only, until it is known better."""
 
 
-class HdiDevice(Device):
-    """A chip behind NNRt's driver interface (HDI V1_0).
+class AnyHdiDevice(Device, Generic[Config, Prepared]):
+    """A chip behind NNRt's driver interface of any version.
 
-    A vendor's package subclasses it, says what it is (`vendor`, `kind`) and defines `open_driver`.
-    For a driver that is open already there is `device_over`.
+    Attributes:
+        nodes: the nodes of the interface's version.
     """
 
     vendor = "unknown"
     kind = Kind.ACCELERATOR
-    nodes: ClassVar[Nodes] = V1_0
+    nodes: ClassVar[Nodes]
 
     def __init__(
         self,
         properties: Mapping[str, str] | None = None,
         instance: str = "",
-        driver: INnrtDevice | None = None,
+        driver: AnyNnrtDevice[Config, Prepared] | None = None,
     ) -> None:
         super().__init__(properties, instance)
         self._format = _chosen(self.properties, "format", _FORMATS, "nhwc")
@@ -97,7 +101,7 @@ class HdiDevice(Device):
             raise DeviceError(f"{self._driver.GetDeviceName()} has no priorities; leave it out")
         self._version = "{}.{}".format(*self._driver.GetVersion())
 
-    def open_driver(self) -> INnrtDevice:
+    def open_driver(self) -> AnyNnrtDevice[Config, Prepared]:
         """The driver of the chip that `instance` names.
 
         Raises:
@@ -134,7 +138,7 @@ class HdiDevice(Device):
         return {mode: {"PerformanceMode": _mode(mode).name} for mode in told}
 
     def engine_settings(self, options: Options) -> Mapping[str, str]:
-        config = self._config(options)
+        config = self._wishes(options)
         return {
             "enableFloat16": str(config.enableFloat16).lower(),
             "mode": config.mode.name,
@@ -157,10 +161,10 @@ class HdiDevice(Device):
     def compile(self, model: Model, options: Options) -> Program:
         try:
             with write_model(model, self._format, self.nodes, decomposing=False) as written:
-                prepared = self._driver.PrepareModel(written.model, self._config(options))
+                prepared = self._driver.PrepareModel(written.model, self._config(options, model))
+            return self._program(prepared, model)
         except (UnsupportedError, HdiError) as error:
             raise CompileError(str(error)) from error
-        return HdiProgram(self._driver, prepared, model, self._format)
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
         parts = [np.frombuffer(part, np.uint8) for part in _SAVED.decode(saved)]
@@ -169,16 +173,40 @@ class HdiDevice(Device):
             for part in parts:
                 descriptor = memory.holding([(0, part)])
                 held.append(SharedBuffer(descriptor, max(part.nbytes, 1), 0, part.nbytes))
-            prepared = self._driver.PrepareModelFromModelCache(held, self._config(options))
+            prepared = self._driver.PrepareModelFromModelCache(held, self._config(options, model))
         finally:
             for buffer in held:
                 memory.release(buffer)
-        return HdiProgram(self._driver, prepared, model, self._format)
+        return self._program(prepared, model)
 
-    def _config(self, options: Options) -> ModelConfig:
+    @abstractmethod
+    def _config(self, options: Options, model: Model) -> Config:
+        """The wishes for a model."""
+
+    @abstractmethod
+    def _program(self, prepared: Prepared, model: Model) -> Program:
+        """A prepared model as a program."""
+
+    def _wishes(self, options: Options) -> ModelConfig:
         able = self._driver.IsPerformanceModeSupported()
         mode = _mode(options.performance) if able else PerformanceMode.PERFORMANCE_NONE
         return ModelConfig(options.precision is Precision.FLOAT16, mode, self._priority)
+
+
+class HdiDevice(AnyHdiDevice[ModelConfig, IPreparedModel]):
+    """A chip behind NNRt's driver interface (HDI V1_0).
+
+    A vendor's package subclasses it, says what it is (`vendor`, `kind`) and defines `open_driver`.
+    For a driver that is open already there is `device_over`.
+    """
+
+    nodes = V1_0
+
+    def _config(self, options: Options, model: Model) -> ModelConfig:
+        return self._wishes(options)
+
+    def _program(self, prepared: IPreparedModel, model: Model) -> Program:
+        return HdiProgram(self._driver, prepared, model, self._format)
 
 
 def device_over(driver: INnrtDevice, properties: Mapping[str, str] | None = None) -> HdiDevice:
@@ -187,17 +215,21 @@ def device_over(driver: INnrtDevice, properties: Mapping[str, str] | None = None
     Raises:
         DeviceError: the chip is offline, or the driver has no such property.
     """
-    about = {
+    made: type[HdiDevice] = type("HdiDevice", (HdiDevice,), told_by(driver))
+    return made(properties, driver=driver)
+
+
+def told_by(driver: Driver) -> dict[str, object]:
+    """The attributes of the class of a driver's device."""
+    return {
         "__doc__": f"The chip {driver.GetDeviceName()}, behind NNRt's driver interface.",
         "vendor": driver.GetVendorName(),
         "kind": _KINDS[driver.GetDeviceType()],
     }
-    made: type[HdiDevice] = type("HdiDevice", (HdiDevice,), about)
-    return made(properties, driver=driver)
 
 
-class HdiProgram(Program):
-    """A prepared model as a program.
+class AnyHdiProgram(Program, Generic[Prepared]):
+    """A prepared model of any version as a program.
 
     Args:
         driver: the driver that prepared it.
@@ -206,29 +238,30 @@ class HdiProgram(Program):
         format: the order in which its images are stored.
     """
 
-    def __init__(
-        self, driver: INnrtDevice, prepared: IPreparedModel, model: Model, format: Format
-    ) -> None:
+    def __init__(self, driver: Driver, prepared: Prepared, model: Model, format: Format) -> None:
         self._driver = driver
         self._prepared = prepared
-        self._inputs = _tensors(model.inputs, format)
-        self._outputs = _tensors(model.outputs, format)
-        self._spare: deque[_Arena] = deque()
+        self._inputs = tensors(model.inputs, format)
+        self._outputs = tensors(model.outputs, format)
+        self._spare: deque[Arena] = deque()
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         try:
             arena = self._spare.pop()
         except IndexError:
-            arena = _Arena(self._driver, self._inputs, self._outputs)
+            arena = Arena(self._driver, self._inputs, self._outputs)
         try:
-            read = arena.written(inputs)
-            sizes, enough = self._prepared.Run(read, arena.places())
-            if not all(enough):
-                arena.grow(sizes)
-                sizes, enough = self._prepared.Run(read, arena.places())
-            return arena.results(sizes, enough)
+            return arena.results(self._made(arena.written(inputs), arena))
         finally:
             self._spare.append(arena)
+
+    @abstractmethod
+    def _made(self, inputs: Sequence[IOTensor], arena: Arena) -> Sequence[Sequence[int]]:
+        """The sizes of the outputs, which are in their memory.
+
+        Raises:
+            DeviceError: they are not.
+        """
 
     def save(self) -> bytes | None:
         if not self._driver.IsModelCacheSupported():
@@ -245,116 +278,21 @@ class HdiProgram(Program):
             self._spare.pop().close()
 
 
-class _Place:
-    """An input or output of runs: a tensor, and memory for its elements."""
+class HdiProgram(AnyHdiProgram[IPreparedModel]):
+    """A prepared model as a program."""
 
-    def __init__(self, driver: INnrtDevice, tensor: IOTensor, type_: TensorType) -> None:
-        self._driver = driver
-        self._tensor = tensor
-        self.type = type_
-        self._buffer: SharedBuffer | None = None
-        self._bytes: Array = np.empty(0, np.uint8)
-
-    def of(self, shape: Sequence[int], size: int) -> IOTensor:
-        """The tensor, with memory for so many bytes."""
-        if self._buffer is None or size > self._bytes.nbytes:
-            self.close()
-            self._buffer = self._driver.AllocateBuffer(max(size, 1))
-            whole = memory.mapped(self._buffer, writable=True)
-            self._bytes = whole[self._buffer.offset :]
-        data = msgspec.structs.replace(self._buffer, dataSize=size)
-        return msgspec.structs.replace(self._tensor, dimensions=tuple(shape), data=data)
-
-    def write(self, array: Array) -> IOTensor:
-        """The tensor, with the elements of an array in its memory."""
-        tensor = self.of(array.shape, array.nbytes)
-        np.copyto(self._bytes[: array.nbytes].view(array.dtype).reshape(array.shape), array)
-        return tensor
-
-    def room(self) -> IOTensor:
-        """The tensor, with memory for what will be written as far as its size is known."""
-        shape = self.type.static_shape
-        if shape is None:
-            return self.of((), max(self._bytes.nbytes, _FIRST_GUESS))
-        return self.of(shape, math.prod(shape) * self.type.element_type.dtype.itemsize)
-
-    def read(self, shape: Sequence[int]) -> Array:
-        """The elements that a run has written."""
-        size = self._size(shape)
-        if size > self._bytes.nbytes:
-            raise DeviceError(f"the driver made {list(shape)}, which it had no room for")
-        held = self._bytes[:size].copy().view(self.type.element_type.dtype)
-        return held.reshape(tuple(shape))
-
-    def grow(self, shape: Sequence[int]) -> None:
-        """Make room for an output of these sizes."""
-        self.of(shape, max(self._size(shape), self._bytes.nbytes))
-
-    def close(self) -> None:
-        """Give the memory back."""
-        if self._buffer is not None:
-            self._driver.ReleaseBuffer(self._buffer)
-            self._buffer = None
-
-    def _size(self, shape: Sequence[int]) -> int:
-        if min(shape, default=0) < 0:
-            raise DeviceError(f"the driver made an output of the sizes {list(shape)}")
-        return math.prod(shape) * self.type.element_type.dtype.itemsize
-
-
-class _Arena:
-    """Memory for the inputs and outputs of one run at a time."""
-
-    def __init__(
-        self,
-        driver: INnrtDevice,
-        inputs: Sequence[tuple[IOTensor, TensorType]],
-        outputs: Sequence[tuple[IOTensor, TensorType]],
-    ) -> None:
-        self._inputs = [_Place(driver, *one) for one in inputs]
-        self._outputs = [_Place(driver, *one) for one in outputs]
-
-    def written(self, inputs: Sequence[Array]) -> Sequence[IOTensor]:
-        """The inputs, with their elements."""
-        return [place.write(array) for place, array in zip(self._inputs, inputs, strict=True)]
-
-    def places(self) -> Sequence[IOTensor]:
-        """The outputs, with room for them."""
-        return [place.room() for place in self._outputs]
-
-    def grow(self, sizes: Sequence[Sequence[int]]) -> None:
-        """Make room for outputs of these sizes."""
-        for place, shape in zip(self._outputs, sizes, strict=True):
-            place.grow(shape)
-
-    def results(self, sizes: Sequence[Sequence[int]], enough: Sequence[bool]) -> Sequence[Array]:
-        """Copies of the outputs.
-
-        Raises:
-            DeviceError: they are not there, or not as many as the model's.
-        """
-        if len(sizes) != len(self._outputs) or not all(enough):
+    def _made(self, inputs: Sequence[IOTensor], arena: Arena) -> Sequence[Sequence[int]]:
+        sizes, enough = self._prepared.Run(inputs, arena.places())
+        if not all(enough):
+            arena.grow(sizes)
+            sizes, enough = self._prepared.Run(inputs, arena.places())
+        if not all(enough):
             raise DeviceError("the driver has not written all outputs")
-        return [place.read(shape) for place, shape in zip(self._outputs, sizes, strict=True)]
-
-    def close(self) -> None:
-        """Give all memory back."""
-        for place in (*self._inputs, *self._outputs):
-            place.close()
+        return sizes
 
 
 _ENCODER = msgspec.msgpack.Encoder()
 _SAVED = msgspec.msgpack.Decoder(list[bytes])
-
-
-def _tensors(
-    operands: Mapping[str, Operand], format: Format
-) -> Sequence[tuple[IOTensor, TensorType]]:
-    found = []
-    for name, operand in operands.items():
-        kept = tensor_of(operand.type, format)
-        found.append((IOTensor(name, kept.dataType, (), format, SharedBuffer()), operand.type))
-    return found
 
 
 def _answer(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from enum import IntEnum
+from typing import Generic, TypeVar
 
 from crosschip.hdi.v1_0.types import (
     DeviceStatus,
@@ -39,16 +40,16 @@ class HdiError(DeviceError):
     """A method of the interface failed.
 
     Attributes:
-        code: the code that it returns.
+        code: the code that it returns: a `ReturnCode`, or in later versions one of theirs.
     """
 
-    def __init__(self, code: ReturnCode, message: str) -> None:
+    def __init__(self, code: IntEnum, message: str) -> None:
         super().__init__(message)
         self.code = code
 
 
-class IPreparedModel(ABC):
-    """A model that a device has compiled."""
+class AnyPreparedModel(ABC):
+    """The methods that a model which a device has compiled has in all versions."""
 
     @abstractmethod
     def ExportModelCache(self) -> Sequence[SharedBuffer]:
@@ -59,31 +60,16 @@ class IPreparedModel(ABC):
         """
 
     @abstractmethod
-    def Run(
-        self, inputs: Sequence[IOTensor], outputs: Sequence[IOTensor]
-    ) -> tuple[Sequence[Sequence[int]], Sequence[bool]]:
-        """Compute the outputs.
-
-        Args:
-            inputs: the model's inputs, in order.
-            outputs: where its outputs are to be written, in order. The sizes in these are not
-                looked at.
-
-        Returns:
-            The sizes of each output, and whether it has been written: its memory may be too small.
-
-        Raises:
-            HdiError: an input does not fit the model, memory is not as it is said, or the device
-                failed.
-        """
-
-    @abstractmethod
     def GetVersion(self) -> tuple[int, int]:
         """The version of the interface."""
 
 
-class INnrtDevice(ABC):
-    """A chip, as its driver's service shows it."""
+Config = TypeVar("Config", bound=ModelConfig)
+Prepared = TypeVar("Prepared", bound=AnyPreparedModel)
+
+
+class AnyNnrtDevice(ABC, Generic[Config, Prepared]):
+    """The methods that a chip's driver has in all versions."""
 
     @abstractmethod
     def GetDeviceName(self) -> str:
@@ -130,7 +116,7 @@ class INnrtDevice(ABC):
         """Tell whether prepared models can be saved."""
 
     @abstractmethod
-    def PrepareModel(self, model: Model, config: ModelConfig) -> IPreparedModel:
+    def PrepareModel(self, model: Model, config: Config) -> Prepared:
         """Compile a model.
 
         Raises:
@@ -139,9 +125,9 @@ class INnrtDevice(ABC):
 
     @abstractmethod
     def PrepareModelFromModelCache(
-        self, modelCache: Sequence[SharedBuffer], config: ModelConfig
-    ) -> IPreparedModel:
-        """Make a prepared model from what `IPreparedModel.ExportModelCache` gave.
+        self, modelCache: Sequence[SharedBuffer], config: Config
+    ) -> Prepared:
+        """Make a prepared model from what `AnyPreparedModel.ExportModelCache` gave.
 
         Raises:
             HdiError: it is damaged or of another device, or the device does not save models.
@@ -166,3 +152,30 @@ class INnrtDevice(ABC):
     @abstractmethod
     def GetVersion(self) -> tuple[int, int]:
         """The version of the interface."""
+
+
+class IPreparedModel(AnyPreparedModel):
+    """A model that a device has compiled."""
+
+    @abstractmethod
+    def Run(
+        self, inputs: Sequence[IOTensor], outputs: Sequence[IOTensor]
+    ) -> tuple[Sequence[Sequence[int]], Sequence[bool]]:
+        """Compute the outputs.
+
+        Args:
+            inputs: the model's inputs, in order.
+            outputs: where its outputs are to be written, in order. The sizes in these are not
+                looked at.
+
+        Returns:
+            The sizes of each output, and whether it has been written: its memory may be too small.
+
+        Raises:
+            HdiError: an input does not fit the model, memory is not as it is said, or the device
+                failed.
+        """
+
+
+class INnrtDevice(AnyNnrtDevice[ModelConfig, IPreparedModel]):
+    """A chip, as its driver's service shows it."""

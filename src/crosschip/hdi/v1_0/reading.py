@@ -22,6 +22,7 @@ from crosschip.ir import (
     Operand,
     Quantization,
     TensorType,
+    UnsupportedError,
     constant,
     symbol,
 )
@@ -60,11 +61,12 @@ def read_model(model: Model, nodes: Nodes = V1_0) -> StandardModel:
         nodes: the nodes of the interface's version.
 
     Raises:
-        HdiError: the model is damaged, or a node is not one that a standard operator stands for.
+        HdiError: the model is damaged.
+        UnsupportedError: a node is not one that a standard operator stands for.
     """
     found = read_parts(model, nodes)
     for node, why in found.refused.items():
-        raise HdiError(ReturnCode.HDF_ERR_NOT_SUPPORT, f"node {node}: {why}")
+        raise UnsupportedError(f"node {node}: {why}")
     return found.model
 
 
