@@ -5,8 +5,8 @@ thread and the same inputs, in turn: on a model of one operation and few element
 way there and back counts, and on PP-OCRv4 det at 640×640, where copies would show. *Four clients*
 are four processes with a connection each to one driver that works on as many runs at once as there
 are cores, against one process that uses the engine itself, without crosschip, with as many runs at
-once; every run has one thread. *Recovery* is from the moment in which a driver is killed to the end
-of the next run, on another driver whose program comes from what was saved.
+once; each run has its share of the cores. *Recovery* is from the moment in which a driver is killed
+to the end of the next run, on another driver whose program comes from what was saved.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _called(
 def _clients(device: str, *, quick: bool) -> Driven:
     at_once = max(2, os.cpu_count() or 1)
     file = model_file(_SHARED, ".onnx")
-    with _four(device) as clients:
+    with _four(device, at_once) as clients:
 
         def all_of_them() -> None:
             for client in clients:
@@ -144,12 +144,12 @@ def _clients(device: str, *, quick: bool) -> Driven:
 
 
 @contextmanager
-def _four(device: str) -> Iterator[list[subprocess.Popen[str]]]:
-    """Clients that are ready to run."""
+def _four(device: str, at_once: int) -> Iterator[list[subprocess.Popen[str]]]:
+    """Clients that are ready to run, and know that so many runs are in flight altogether."""
     command = [sys.executable, "-m", "benchmarks.children.drive_model", _SHARED]
     clients = [
         subprocess.Popen(
-            [*command, f"{device}@driver"],
+            [*command, f"{device}@driver", str(at_once)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=ROOT,

@@ -8,17 +8,18 @@ import crosschip
 from benchmarks.models import model_file
 
 
-def main(network: str, device: str) -> None:
+def main(network: str, device: str, at_once: str) -> None:
     """Print a line once a network is compiled, and one after each lot of runs.
 
     Args:
         network: its name.
-        device: what runs it, with one thread.
+        device: what runs it.
+        at_once: how many runs there are altogether at once, of all who do the same.
     """
     file = model_file(network, ".onnx")
     oracle = file.oracle(1)
     with crosschip.compile(
-        file.path, [device], shapes=oracle.shapes, cache=False, threads=1
+        file.path, [device], shapes=oracle.shapes, cache=False, in_flight=int(at_once)
     ) as compiled:
         compiled.run(oracle.inputs)
         print("ready", flush=True)

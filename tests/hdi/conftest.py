@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.hdi.serving import Serving, serving, short_folder
+from tests.hdi.serving import short_folder
 
 
 @pytest.fixture
@@ -15,10 +15,3 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     with short_folder() as folder:
         monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
         yield folder
-
-
-@pytest.fixture(scope="module")
-def service() -> Iterator[Serving]:
-    """A service of the reference device with small quotas."""
-    with serving("reference", "--workers=2", "--memory=4000000", "--programs=8") as service:
-        yield service

@@ -78,6 +78,7 @@ class Serving:
         most_bytes: the most address space that it may take.
 
     Attributes:
+        device: its device.
         path: of the socket.
         process: the process.
     """
@@ -90,6 +91,7 @@ class Serving:
         environment: Mapping[str, str] | None = None,
         most_bytes: int | None = None,
     ) -> None:
+        self.device = device
         self.path = folder / "it.sock"
         self.log = folder / "log"
         command = [sys.executable, "-m", "crosschip", "driver", "serve", device]

@@ -21,7 +21,7 @@ from tests.modelling import ROOT, python_path
 import crosschip
 from crosschip.hdi.client.device import RemoteDevice
 
-MESSAGES = int(os.environ.get("CROSSCHIP_MESSAGES", "2000"))
+MESSAGES = int(os.environ.get("CROSSCHIP_MESSAGES", "1500"))
 SEED = int(os.environ.get("CROSSCHIP_SEED", "1"))
 MEMORY, PROGRAMS = 4_000_000, 8
 MOST_BYTES_MORE = 48 * 2**20
@@ -31,7 +31,7 @@ MOST_BYTES_MORE = 48 * 2**20
 def test_a_client_is_served_among_others_that_lie() -> None:
     limits = f"--memory={MEMORY}", f"--programs={PROGRAMS}"
     with serving("reference", "--workers=2", *limits, most_bytes=16 * 2**30) as service:
-        attack(service, 300)  # what is made once is there from now on
+        attack(service, 200)  # what is made once is there from now on
         before = settled(service)
         with crosschip.compile(RELUS, f"reference@unix:{service.path}", cache=False) as compiled:
             stop = threading.Event()

@@ -36,7 +36,7 @@ _REPEATING = (PadMode.EDGE, PadMode.REPLICATE)
 def limit(operation: Operation) -> Refusal | None:
     """The rule that an operation breaks, beside those of the compiler itself."""
     if not all(map(_is_something, [*operation.inputs, *operation.outputs])):
-        return Refusal("", "is of no elements, which ends the compiler", Rule.SHAPE)
+        return Refusal("", "has no elements, with which the compiler may die", Rule.SHAPE)
     if isinstance(operation, _INDEXED):
         return _indices(operation)
     if isinstance(operation, _RESIZED):

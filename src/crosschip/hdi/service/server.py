@@ -85,6 +85,7 @@ class Service(Closing):
         self._closed = False
         self._threads: list[threading.Thread] = []
         self._description = self._described()
+        _check_free(path)
         self._owned = own(path, name)
         try:
             self._listener = _listening(path)
@@ -304,10 +305,20 @@ class Service(Closing):
         disown(self.path, self._owned)
 
 
-def _listening(path: Path) -> socket.socket:
+def _check_free(path: Path) -> None:
+    """Make sure that nothing is lost where a socket will be.
+
+    Raises:
+        DeviceError: something is there that is no socket.
+    """
     with suppress(OSError):
-        if not stat.S_ISSOCK(path.lstat().st_mode):
-            raise DeviceError(f"{path}: something is there that is no socket")
+        if stat.S_ISSOCK(path.lstat().st_mode):
+            return
+        raise DeviceError(f"{path}: something is there that is no socket")
+
+
+def _listening(path: Path) -> socket.socket:
+    with suppress(FileNotFoundError):
         path.unlink()
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
     before = os.umask(0o177)
