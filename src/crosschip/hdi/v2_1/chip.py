@@ -8,7 +8,7 @@ from functools import cached_property
 
 from crosschip.hal import Options, Program
 from crosschip.hdi.v1_0.chip import AnyChip
-from crosschip.hdi.v1_0.failures import with_codes, wrong
+from crosschip.hdi.v1_0.failures import lacking, with_codes, wrong
 from crosschip.hdi.v1_0.interface import HdiError
 from crosschip.hdi.v1_0.prepared import AnyPrepared
 from crosschip.hdi.v1_0.types import IOTensor, SharedBuffer
@@ -48,15 +48,14 @@ class Chip(Failing, AnyChip[ModelConfig, IPreparedModel], INnrtDevice):
         self, modelCache: Sequence[SharedBuffer], config: ModelConfig
     ) -> IPreparedModel:
         if not self.IsModelCacheSupported():
-            raise HdiError(
-                NNRT_ReturnCode.NNRT_NOT_SUPPORT, f"{self.GetDeviceName()} takes no offline models"
-            )
+            raise lacking(f"{self.GetDeviceName()} takes no offline models")
         return self._loaded(modelCache, config, NNRT_ReturnCode.NNRT_INVALID_MODEL)
 
     def _loaded(
         self, saved: Sequence[SharedBuffer], config: ModelConfig, damaged: NNRT_ReturnCode
     ) -> IPreparedModel:
         """`AnyChip.PrepareModelFromModelCache`, with a code for what is not what a chip saved."""
+        _heeded(config.extensions)
         try:
             return super().PrepareModelFromModelCache(saved, config)
         except HdiError as error:
