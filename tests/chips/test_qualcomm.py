@@ -33,6 +33,7 @@ from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.blocks import DepthToSpace
 from crosschip.ops.standard.comparison import Equal, GreaterEqual, LessEqual
 from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.matrix import Det
 from crosschip.ops.standard.padding import Pad, PadMode
 from crosschip.ops.standard.pooling import AveragePool2D, MaxPool2D
@@ -264,6 +265,10 @@ def test_integers_do_not_wrap_around(device: QualcommDevice) -> None:
         x = np.array([element], type_.dtype)
         (wrong,), _ = outputs(device, one(Add, one_element, one_element), x, x)
         assert wrong.tolist() == [sums], "they do: drop the paragraph in docs/qualcomm.md"
+
+
+def test_lists_of_nothing_are_no_tensors_of_no_elements(device: QualcommDevice) -> None:
+    assert device.query(one(Reshape, real(1, 1), shape=()), Options()).answers[0]
 
 
 def test_tensors_of_no_elements_end_the_compiler(device: QualcommDevice) -> None:

@@ -35,7 +35,7 @@ _REPEATING = (PadMode.EDGE, PadMode.REPLICATE)
 
 def limit(operation: Operation) -> Refusal | None:
     """The rule that an operation breaks, beside those of the compiler itself."""
-    if not all(map(_is_something, [*operation.inputs, *operation.outputs])):
+    if any(map(_is_nothing, [*operation.inputs, *operation.outputs])):
         return Refusal("", "has no elements, with which the compiler may die", Rule.SHAPE)
     if isinstance(operation, _INDEXED):
         return _indices(operation)
@@ -67,8 +67,10 @@ def limit(operation: Operation) -> Refusal | None:
     return None
 
 
-def _is_something(operand: Operand | None) -> bool:
-    return operand is None or 0 not in (operand.type.shape or ())
+def _is_nothing(operand: Operand | None) -> bool:
+    if operand is None or operand.is_constant:  # such as a list of no axes
+        return False
+    return 0 in (operand.type.shape or ())
 
 
 def _is_real(operand: Operand) -> bool:
