@@ -43,14 +43,17 @@ static void *result(void)
 }
 
 /*
- * Keep a handle that has been made. What it takes the place of ends if it is an executor, which has
- * threads, or a tensor, of whose memory a process has only so many pieces.
+ * Keep a handle that has been made. What it takes the place of ends if it is an executor, or a
+ * compilation that one was made of, which have threads, or a tensor, of whose memory a process has
+ * only so many pieces.
  */
 static OH_NN_ReturnCode keep(int kind, void *made)
 {
     void **kept = place(kind);
     if (made && kind == EXECUTOR)
         OH_NNExecutor_Destroy((OH_NNExecutor **)kept);
+    if (made && kind == COMPILATION)
+        OH_NNCompilation_Destroy((OH_NNCompilation **)kept);
     if (made && kind == TENSOR)
         OH_NNTensor_Destroy((NN_Tensor **)kept);
     if (made)
