@@ -5,16 +5,20 @@ thread and the same inputs, in turn: on a model of one operation and few element
 way there and back counts, and on PP-OCRv4 det at 640×640, where copies would show. *Four clients*
 are four processes with a connection each to one driver that works on as many runs at once as there
 are cores, against one process that uses the engine itself, without crosschip, with as many runs at
-once; each run has its share of the cores. *Recovery* is from the moment in which a driver is killed
-to the end of the next run, on another driver whose program comes from what was saved.
+once; each run has its share of the cores. *High instead of low priority* are runs in turn, while
+eight threads keep the driver busy with runs of low priority. *Recovery* is from the moment in
+which a driver is killed to the end of the next run, on another driver whose program comes from what
+was saved.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -33,18 +37,21 @@ from benchmarks.models import ROOT, model_file
 from benchmarks.subject import Column, Row
 from benchmarks.throughput import opened_directly
 from crosschip.bench.timing import Run
+from crosschip.hal import urgency
 from crosschip.hdi.client.device import RemoteDevice
 from crosschip.ir import Array, Builder, ElementType, Model, TensorType
 from crosschip.ops.standard.activation import Relu
+from crosschip.runtime.requests import Priority
 
 ADDED_US, ADDED_SHARE, LEAST_SHARE, RECOVERY_SECONDS = 150.0, 0.03, 0.9, 1.0
 BAR = (
     f"a call takes at most {ADDED_US:g} µs more on few elements, and {ADDED_SHARE:.0%} more on "
     f"PP-OCRv4 det; four clients get at least {LEAST_SHARE:g} of the engine's own throughput; "
+    "a high priority waits less than a low one; "
     f"recovery takes less than {RECOVERY_SECONDS:g} s (median)"
 )
 
-_SHARED, _CLIENTS, _RUNS = "MobileNetV3-small", 4, 64
+_SHARED, _CLIENTS, _RUNS, _FLOOD = "MobileNetV3-small", 4, 64, 8
 _DETECTOR = {"x": (1, 3, 640, 640)}
 
 
@@ -72,6 +79,7 @@ def measure(*, quick: bool) -> Iterator[Driven]:
             yield _small(device, quick=quick)
             yield _detector(device, quick=quick)
             yield _clients(device, quick=quick)
+            yield _urgent(device, quick=quick)
             yield _recovery(folder, device, quick=quick)
 
 
@@ -177,6 +185,39 @@ def _hear(client: subprocess.Popen[str], word: str) -> None:
     heard = client.stdout.readline().strip()
     if heard != word:
         raise RuntimeError(f"a client said {heard!r} instead of {word!r}")
+
+
+def _urgent(device: str, *, quick: bool) -> Driven:
+    """Runs of high and low priority in turn, while eight threads keep the driver busy with low."""
+    file = model_file(_SHARED, ".onnx")
+    oracle = file.oracle(1)
+    ended = threading.Event()
+    with crosschip.compile(
+        file.path, f"{device}@driver", shapes=oracle.shapes, cache=False, threads=1
+    ) as compiled:
+
+        def flood() -> None:
+            urgency.set(Priority.LOW)
+            while not ended.is_set():
+                compiled.run(oracle.inputs)
+
+        threads = [threading.Thread(target=flood) for _ in range(_FLOOD)]
+        for thread in threads:
+            thread.start()
+        taken: dict[Priority, list[float]] = {Priority.LOW: [], Priority.HIGH: []}
+        for _ in range(5 if quick else 50):
+            for priority, seconds in taken.items():
+                urgency.set(priority)
+                start = time.perf_counter()
+                compiled.run(oracle.inputs)
+                seconds.append(time.perf_counter() - start)
+        ended.set()
+        for thread in threads:
+            thread.join()
+    low, high = (statistics.median(seconds) * 1e3 for seconds in taken.values())
+    what = f"high instead of low priority, {_SHARED}"
+    share = Estimate.of([mine / other for other, mine in zip(*taken.values(), strict=True)])
+    return Driven(device, what, "ms", low, high, share, high < low)
 
 
 def _recovery(folder: Path, device: str, *, quick: bool) -> Driven:
