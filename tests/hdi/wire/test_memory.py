@@ -35,11 +35,15 @@ def piped() -> int:
 
 @pytest.fixture
 def tidy() -> Iterator[None]:
-    """Descriptors and mappings are as many afterwards as before."""
+    """Descriptors and mappings are no more afterwards than before.
+
+    They may be fewer: what other tests had in this process may come to its end meanwhile.
+    """
+    gc.collect()
     before = held()
     yield
     gc.collect()
-    assert held() == before
+    assert all(after <= count for after, count in zip(held(), before, strict=True))
 
 
 def held() -> tuple[int, int]:

@@ -25,6 +25,9 @@ from crosschip.ir import Array
 
 _MOST = 1 << 30
 
+_EXHAUSTED = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+"""What the system says when there is no more memory, or there are no more files or mappings."""
+
 
 class NN_Tensor(Handle):
     """A tensor.
@@ -47,8 +50,9 @@ class NN_Tensor(Handle):
             self.memory = memoryview(mmap.mmap(descriptor, size))[offset:]
         except (OSError, ValueError) as error:
             os.close(descriptor)
-            if getattr(error, "errno", None) == errno.ENOMEM:
-                raise Failure(Code.OH_NN_MEMORY_ERROR, f"no memory for {size} bytes") from None
+            if isinstance(error, OSError) and error.errno in _EXHAUSTED:
+                told = f"no memory for {size} bytes: {error.strerror}"
+                raise Failure(Code.OH_NN_MEMORY_ERROR, told) from None
             raise invalid(f"the file does not hold {size} bytes: {error}") from None
 
     def destroy(self) -> None:
