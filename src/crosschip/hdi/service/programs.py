@@ -24,12 +24,12 @@ _SMALL = 1 << 16
 
 
 class Prepared:
-    """A program, closed when it is discarded and nobody is at it any more.
+    """A program of a client's, let go when it is discarded and nobody is at it any more.
 
     Args:
         program: the device's.
         model: what it was made from.
-        held: what the client has because of it; closed with it.
+        held: what the client has because of it, its part in the program too; closed with it.
 
     Attributes:
         inputs: the types of what it reads.
@@ -135,13 +135,12 @@ class Prepared:
         return made
 
     def _close(self) -> None:
-        try:
-            self.program.close()
-        except Exception:  # foreign code: nobody waits for this any more
-            logger.exception("a program could not be closed")
         if self._saved is not None:
             self._saved.close()
-        self._held.close()
+        try:
+            self._held.close()
+        except Exception:  # foreign code: nobody waits for this any more
+            logger.exception("a program could not be closed")
 
 
 def _bytes_of(type_: TensorType) -> int | None:

@@ -25,6 +25,7 @@ from crosschip.hdi.service.limits import Accounts, Exceeded, Limits
 from crosschip.hdi.service.measures import Measures, resident
 from crosschip.hdi.service.queue import Queue
 from crosschip.hdi.service.session import Job, Session
+from crosschip.hdi.service.sharing import Sharing
 from crosschip.hdi.wire import messages
 from crosschip.hdi.wire.board import size_of
 from crosschip.hdi.wire.channel import Broken, Channel
@@ -76,6 +77,7 @@ class Service(Closing):
         self.measures = Measures()
         # A device need not bear two that ask at once, and one alone is to blame if it dies of it.
         self.asking = threading.Lock()
+        self.sharing = Sharing()
         self._linger = linger
         self._ending = threading.Event()
         self._sessions: dict[int, Session] = {}

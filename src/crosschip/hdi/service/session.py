@@ -17,6 +17,7 @@ from crosschip.hal import CompileError, Options, Program
 from crosschip.hdi.service.limits import Accounts, Exceeded
 from crosschip.hdi.service.memories import Memories
 from crosschip.hdi.service.programs import Prepared
+from crosschip.hdi.service.sharing import Shared, key_of
 from crosschip.hdi.wire import memory, messages, values
 from crosschip.hdi.wire.board import Board, size_of
 from crosschip.hdi.wire.channel import Broken, Channel, close_all
@@ -334,15 +335,23 @@ class Session:
         content: Array,
         saved: Array | None = None,
     ) -> Prepared:
-        model, device = _model(content), self.service.device
-        with self.service.asking:
+        key, sharing = key_of(request.options, content, saved), self.service.sharing
+
+        def make() -> Shared:
+            model, device = _model(content), self.service.device
             if saved is None:
                 program = device.compile(model, request.options)
             else:
                 program = device.load(saved.tobytes(), model, request.options)
-        if not isinstance(program, Program):
-            raise DeviceError(f"returned an object of type {type(program).__name__}, not a Program")
-        return Prepared(program, model, held.pop_all())
+            if not isinstance(program, Program):
+                kind = type(program).__name__
+                raise DeviceError(f"returned an object of type {kind}, not a Program")
+            return Shared(program, model)
+
+        with self.service.asking:
+            shared = sharing.take(key, make)
+        held.callback(sharing.leave, key)
+        return Prepared(shared.program, shared.model, held.pop_all())
 
     def _save(self, request: messages.Save, prepared: Prepared, held: ExitStack) -> None:
         with held:
