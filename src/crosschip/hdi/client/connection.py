@@ -28,6 +28,9 @@ T = TypeVar("T", bound=Answer)
 _CREDENTIALS = struct.Struct("iII")
 _LOOK_SECONDS = 0.25
 _PREPARING_SECONDS = 60.0
+_AT_ONCE_SECONDS = 300e-6
+"""Answers that usually come so soon are not slept for."""
+
 _SLOW = (messages.Answers, messages.Prepared, messages.Saved)
 """Before these answers an engine may keep the service from giving a sign of life for so long."""
 _LOOK = struct.pack("ll", 0, int(_LOOK_SECONDS * 1e6))
@@ -113,6 +116,8 @@ class Connection:
         self._heard = monotonic()
         self._asked: float | None = None
         self._next_look = 0.0
+        self._usual = 1.0
+        """Seconds that runs take of late, from the request to the answer."""
         self.alive = True
         self.hangs = False
         self.why = ""
@@ -167,6 +172,8 @@ class Connection:
             raise
         finally:
             del self._pending[number]
+        if kind is messages.Ran:
+            self._usual += (monotonic() - waiter.began - self._usual) / 8
         answer = waiter.answer
         if type(answer) is kind:
             return answer, waiter.descriptors
@@ -217,11 +224,19 @@ class Connection:
                 waiter.wake.acquire(timeout=_LOOK_SECONDS)
                 continue
             try:
+                if self._usual < _AT_ONCE_SECONDS and len(self._pending) == 1:
+                    self._look_out(waiter)
                 while waiter.answer is None:
                     self._read()
             finally:
                 self._reading.release()
                 self._hand_on()
+
+    def _look_out(self, waiter: _Waiter) -> None:
+        """Look for an answer that comes at once: to go to sleep and be woken would take longer."""
+        end = monotonic() + _AT_ONCE_SECONDS
+        while waiter.answer is None and monotonic() < end:
+            self._read(wait=False)
 
     def _hand_on(self) -> None:
         """Have another one of those who wait read from now on."""
@@ -231,13 +246,14 @@ class Connection:
                     other.wake.release()
                 return
 
-    def _read(self) -> None:
-        """Take one message, for whomever it is."""
+    def _read(self, *, wait: bool = True) -> None:
+        """Take one message, for whomever it is; if there is none, wait for it or let it be."""
         self._check_runs()
         try:
-            view, descriptors = self._channel.receive()
+            view, descriptors = self._channel.receive(wait=wait)
         except BlockingIOError:
-            self._check_life()
+            if wait:
+                self._check_life()
             return
         except (EOFError, OSError):
             raise self._gone("is not there any more") from None

@@ -18,6 +18,7 @@ DESCRIPTORS = 253
 
 _CUT_OFF = int(socket.MSG_TRUNC | socket.MSG_CTRUNC)
 _FLAGS = int(socket.MSG_CMSG_CLOEXEC)
+_FLAGS_AT_ONCE = int(_FLAGS | socket.MSG_DONTWAIT)
 _SPACE = socket.CMSG_SPACE(DESCRIPTORS * array.array("i").itemsize)
 
 
@@ -58,15 +59,19 @@ class Channel:
         else:
             self.end.send(message)
 
-    def receive(self) -> tuple[memoryview, list[int]]:
+    def receive(self, *, wait: bool = True) -> tuple[memoryview, list[int]]:
         """The next message, valid until the one after it, and the descriptors that came along.
+
+        Args:
+            wait: whether to wait for it, as long as the socket allows.
 
         Raises:
             EOFError: there will be no more.
             Broken: it is too large, or too many descriptors came along.
-            OSError: the connection failed, or nothing came in the time that the socket allows.
+            OSError: the connection failed, or nothing came in time (`BlockingIOError`).
         """
-        size, came, flags, _ = self.end.recvmsg_into([self._view], _SPACE, _FLAGS)
+        how = _FLAGS if wait else _FLAGS_AT_ONCE
+        size, came, flags, _ = self.end.recvmsg_into([self._view], _SPACE, how)
         descriptors = _descriptors(came) if came else []
         if flags & _CUT_OFF:
             close_all(descriptors)
