@@ -19,13 +19,12 @@ from crosschip.hal import CompileError
 from crosschip.hdi.client.patience import Patience
 from crosschip.hdi.wire import memory, messages
 from crosschip.hdi.wire.board import Board
-from crosschip.hdi.wire.channel import Broken, Channel, close_all
+from crosschip.hdi.wire.channel import Broken, Channel, close_all, peer
 from crosschip.hdi.wire.messages import Answer, Failure, Request
 from crosschip.ir import DeviceError
 
 T = TypeVar("T", bound=Answer)
 
-_CREDENTIALS = struct.Struct("iII")
 _LOOK_SECONDS = 0.25
 _PREPARING_SECONDS = 60.0
 _AT_ONCE_SECONDS = 300e-6
@@ -99,11 +98,10 @@ class Connection:
         end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _LOOK)
         try:
             end.connect(str(path))
-            told = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+            self.process, user = peer(end)
         except OSError:
             end.close()
             raise
-        self.process, user, _ = _CREDENTIALS.unpack(told)
         self._channel = Channel(end)
         if user != os.geteuid():
             end.close()

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.hal import Program
-from crosschip.hdi.wire import memory
+from crosschip.hdi.service.sharing import Shared
 from crosschip.hdi.wire.channel import Broken
-from crosschip.ir import Array, DeviceError, ElementType, Model, TensorType
+from crosschip.ir import Array, DeviceError, ElementType, TensorType
 from crosschip.ir.types import PYTHONS_TYPES
 
 logger = logging.getLogger("crosschip")
@@ -27,8 +26,7 @@ class Prepared:
     """A program of a client's, let go when it is discarded and nobody is at it any more.
 
     Args:
-        program: the device's.
-        model: what it was made from.
+        shared: the program, which others may have, too.
         held: what the client has because of it, its part in the program too; closed with it.
 
     Attributes:
@@ -40,18 +38,17 @@ class Prepared:
         rules: the sentences that outputs behind those are about.
     """
 
-    def __init__(self, program: Program, model: Model, held: ExitStack) -> None:
-        self.program = program
-        self.inputs = [operand.type for operand in model.inputs.values()]
-        self.outputs = [operand.type for operand in model.outputs.values()]
-        self.rules = tuple(program.rules)
+    def __init__(self, shared: Shared, held: ExitStack) -> None:
+        self.shared = shared
+        self.program = shared.program
+        self.inputs = [operand.type for operand in shared.model.inputs.values()]
+        self.outputs = [operand.type for operand in shared.model.outputs.values()]
+        self.rules = tuple(shared.program.rules)
         self.rooms = [_bytes_of(type_) for type_ in self.outputs]
         self._accepted: object = None
         self._held = held
         self._lock = threading.Lock()
         self._uses = 1
-        self._saved: memory.Sealed | None = None
-        self._saving = threading.Lock()
 
     def enter(self) -> None:
         """Somebody begins to use it."""
@@ -65,14 +62,6 @@ class Prepared:
             last = not self._uses
         if last:
             self._close()
-
-    def save(self) -> memory.Sealed | None:
-        """What the program is saved as, the same each time; `None` if it cannot be saved."""
-        with self._saving:
-            if self._saved is None:
-                saved = self.program.save()
-                self._saved = None if saved is None else memory.Sealed.of(saved)
-            return self._saved
 
     def check_shapes(self, shapes: Sequence[tuple[int, ...] | None]) -> None:
         """Make sure that inputs are of the shapes that the model takes.
@@ -135,8 +124,6 @@ class Prepared:
         return made
 
     def _close(self) -> None:
-        if self._saved is not None:
-            self._saved.close()
         try:
             self._held.close()
         except Exception:  # foreign code: nobody waits for this any more

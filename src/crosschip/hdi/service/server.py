@@ -8,7 +8,6 @@ import os
 import select
 import socket
 import stat
-import struct
 import threading
 import time
 from collections.abc import Callable
@@ -28,13 +27,12 @@ from crosschip.hdi.service.session import Job, Session
 from crosschip.hdi.service.sharing import Sharing
 from crosschip.hdi.wire import messages
 from crosschip.hdi.wire.board import size_of
-from crosschip.hdi.wire.channel import Broken, Channel
+from crosschip.hdi.wire.channel import Broken, Channel, peer
 from crosschip.ir import DeviceError
 from crosschip.ir.closing import Closing
 
 logger = logging.getLogger("crosschip")
 
-_CREDENTIALS = struct.Struct("iII")
 _LOOK_SECONDS = 0.2
 _END_SECONDS = 10.0
 _BACKLOG = 64
@@ -241,7 +239,7 @@ class Service(Closing):
         self._epoll.modify(self._listener, select.EPOLLIN | select.EPOLLONESHOT)
 
     def _let_in(self, end: socket.socket) -> None:
-        process, user = _peer(end)
+        process, user = peer(end)
         if user != os.geteuid():
             end.close()
             return
@@ -334,10 +332,3 @@ def _listening(path: Path) -> socket.socket:
         os.umask(before)
     listener.setblocking(False)
     return listener
-
-
-def _peer(end: socket.socket) -> tuple[int, int]:
-    """The process and the user at the other end."""
-    told = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    process, user, _ = _CREDENTIALS.unpack(told)
-    return process, user

@@ -351,11 +351,11 @@ class Session:
         with self.service.asking:
             shared = sharing.take(key, make)
         held.callback(sharing.leave, key)
-        return Prepared(shared.program, shared.model, held.pop_all())
+        return Prepared(shared, held.pop_all())
 
     def _save(self, request: messages.Save, prepared: Prepared, held: ExitStack) -> None:
         with held:
-            saved = prepared.save()
+            saved = prepared.shared.save()
             if saved is None:
                 self.answer(messages.Saved(request.number, None))
             else:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from threading import Lock
 
 from crosschip.hal import Options, Program
-from crosschip.hdi.wire import messages
+from crosschip.hdi.wire import memory, messages
 from crosschip.ir import Array, Model
 
 Key = bytes
@@ -25,13 +24,37 @@ def key_of(options: Options, content: Array, saved: Array | None) -> Key:
     return digest.digest()
 
 
-@dataclass(slots=True)
 class Shared:
-    """A program, the model that it was made from, and how many have it."""
+    """A program, whoever has it.
 
-    program: Program
-    model: Model
-    uses: int = 1
+    Args:
+        program: the device's.
+        model: what it was made from.
+
+    Attributes:
+        uses: how many have it.
+    """
+
+    def __init__(self, program: Program, model: Model) -> None:
+        self.program = program
+        self.model = model
+        self.uses = 1
+        self._saving = Lock()
+        self._saved: memory.Sealed | None = None
+
+    def save(self) -> memory.Sealed | None:
+        """What the program is saved as, the same for all; `None` if it cannot be saved."""
+        with self._saving:
+            if self._saved is None:
+                saved = self.program.save()
+                self._saved = None if saved is None else memory.Sealed.of(saved)
+            return self._saved
+
+    def close(self) -> None:
+        """Release the program; nobody has it any more."""
+        if self._saved is not None:
+            self._saved.close()
+        self.program.close()
 
 
 class Sharing:
@@ -66,4 +89,4 @@ class Sharing:
             if entry.uses:
                 return
             del self._entries[key]
-        entry.program.close()
+        entry.close()

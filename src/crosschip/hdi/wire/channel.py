@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import os
 import socket
+import struct
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -16,6 +17,7 @@ LIMIT = 1 << 16
 DESCRIPTORS = 253
 """The most descriptors that come along with a message: as many as Linux lets through."""
 
+_CREDENTIALS = struct.Struct("iII")
 _CUT_OFF = int(socket.MSG_TRUNC | socket.MSG_CTRUNC)
 _FLAGS = int(socket.MSG_CMSG_CLOEXEC)
 _FLAGS_AT_ONCE = int(_FLAGS | socket.MSG_DONTWAIT)
@@ -89,6 +91,13 @@ class Channel:
     def close(self) -> None:
         """Close this end of the connection."""
         self.end.close()
+
+
+def peer(end: socket.socket) -> tuple[int, int]:
+    """The process and the user at the other end of a connection."""
+    told = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    process, user, _ = _CREDENTIALS.unpack(told)
+    return process, user
 
 
 def close_all(descriptors: Sequence[int]) -> None:

@@ -33,16 +33,8 @@ def allocate(size: int) -> int:
     Raises:
         DeviceError: there is not so much.
     """
-    if size > _LITTLE and size > (available := _available()):
-        # The system would take it from whoever it likes, and end them.
-        raise DeviceError(f"there is no memory of {size} bytes: {available} are available")
-    descriptor = os.memfd_create("crosschip", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    try:
-        os.posix_fallocate(descriptor, 0, size)
-        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _NO_RESIZING)
-    except OSError as error:
-        os.close(descriptor)
-        raise DeviceError(f"there is no memory of {size} bytes: {error.strerror}") from None
+    descriptor = _reserved(size)
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _NO_RESIZING)
     return descriptor
 
 
@@ -56,14 +48,16 @@ class Sealed(Closing):
     Attributes:
         size: that.
         descriptor: of the memory; `close` closes it.
+
+    Raises:
+        DeviceError: there is not so much.
     """
 
     def __init__(self, size: int, descriptor: int | None = None) -> None:
         self.size = size
         self._closed = False
         if descriptor is None:
-            descriptor = os.memfd_create("crosschip", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-            os.ftruncate(descriptor, max(size, 1))
+            descriptor = _reserved(max(size, 1))
         self.descriptor = descriptor
 
     @classmethod
@@ -150,6 +144,27 @@ def mapped(descriptor: int, *, writable: bool, most: int | None = None) -> memor
     if not state.st_size or (most is not None and state.st_size > most):
         raise DeviceError(f"shared memory has {state.st_size} bytes, and at most {most} are left")
     return _mapping(descriptor, state.st_size, writable=writable)
+
+
+def _reserved(size: int) -> int:
+    """A descriptor of memory that is there: to write into it cannot fail any more.
+
+    Raises:
+        DeviceError: there is not so much.
+    """
+    if size > _LITTLE and size > (available := _available()):
+        # The system would take it from whoever it likes, and end them.
+        raise DeviceError(f"there is no memory of {size} bytes: {available} are available")
+    try:
+        descriptor = os.memfd_create("crosschip", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    except OSError as error:
+        raise DeviceError(f"there is no memory of {size} bytes: {error.strerror}") from None
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    except OSError as error:
+        os.close(descriptor)
+        raise DeviceError(f"there is no memory of {size} bytes: {error.strerror}") from None
+    return descriptor
 
 
 def _available() -> int:
