@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,7 +22,12 @@ MODEL = chain(Relu)
 class Counted(ReferenceProgram):
     """A program that knows how often it has been closed."""
 
-    closed = 0
+    closed = saves = 0
+
+    def save(self) -> bytes:
+        self.saves += 1
+        time.sleep(0.01)  # others ask meanwhile
+        return b"saved"
 
     def close(self) -> None:
         self.closed += 1
@@ -42,6 +50,20 @@ def test_who_asks_for_the_same_gets_the_same() -> None:
     first = sharing.take(b"key", made)
     assert sharing.take(b"key", failing).program is first.program
     assert sharing.take(b"other", made).program is not first.program
+
+
+def test_it_is_saved_once_for_all_who_ask_at_once() -> None:
+    program = Counted(MODEL)
+    shared = Shared(program, MODEL)
+    with ThreadPoolExecutor(8) as threads:
+        saved = [each.result() for each in [threads.submit(shared.save) for _ in range(8)]]
+    assert program.saves == 1
+    first = saved[0]
+    assert first is not None
+    assert all(one is first for one in saved)
+    assert first.read() == b"saved"
+    shared.close()
+    assert program.closed == 1
 
 
 def test_what_could_not_be_made_is_not_there() -> None:

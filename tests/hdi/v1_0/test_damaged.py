@@ -392,3 +392,14 @@ def test_any_damage_is_refused_or_harmless(changes: list[Callable[[Model], Model
             assert str(error)  # noqa: PT017
         finally:
             os.close(model.allTensors[2].data.fd)
+
+
+def test_memory_that_there_is_not_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not taken from others page by page until the system ends them."""
+    monkeypatch.setattr("crosschip.hdi.wire.memory._available", lambda: 1 << 25)
+    with pytest.raises(HdiError, match="of 67108864 bytes: 33554432 are available"):
+        memory.allocate(1 << 26)
+    with pytest.raises(HdiError, match="are available"):
+        memory.holding([(1 << 26, np.zeros(1, np.uint8))])
+    with pytest.raises(HdiError, match="must be 1 to"):
+        memory.allocate(memory.MOST + 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import mmap
 import os
 import stat
 from collections.abc import Iterator
@@ -13,7 +12,8 @@ import numpy as np
 
 from crosschip.hdi.v1_0.interface import HdiError, ReturnCode
 from crosschip.hdi.v1_0.types import SharedBuffer
-from crosschip.ir import Array
+from crosschip.hdi.wire.memory import mapping, reserved
+from crosschip.ir import Array, DeviceError
 
 MOST = 2**32 - 1
 """The bytes that memory has at most: their number has 32 bits."""
@@ -92,11 +92,10 @@ def mapped(buffer: SharedBuffer, *, writable: bool) -> Array:
     Raises:
         HdiError: it cannot be mapped.
     """
-    access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
     try:
-        return np.frombuffer(mmap.mmap(buffer.fd, buffer.bufferSize, access=access), np.uint8)
-    except (OSError, ValueError) as error:
-        raise HdiError(ReturnCode.HDF_ERR_IO, f"{buffer}: cannot be mapped: {error}") from None
+        return np.frombuffer(mapping(buffer.fd, buffer.bufferSize, writable=writable), np.uint8)
+    except DeviceError as error:
+        raise HdiError(ReturnCode.HDF_ERR_IO, f"{buffer}: {error}") from None
 
 
 def aligned(held: Array, alignment: int) -> Array:
@@ -147,11 +146,10 @@ def _checked(buffer: SharedBuffer) -> int:
 def _allocated(length: int) -> Iterator[int]:
     """The descriptor of new memory, which is closed if something fails."""
     try:
-        descriptor = os.memfd_create("crosschip-hdi", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    except OSError as error:
-        raise HdiError(ReturnCode.HDF_ERR_MALLOC_FAIL, f"no memory: {error}") from None
+        descriptor = reserved(length)
+    except DeviceError as error:
+        raise HdiError(ReturnCode.HDF_ERR_MALLOC_FAIL, str(error)) from None
     try:
-        os.posix_fallocate(descriptor, 0, length)
         yield descriptor
     except OSError as error:
         os.close(descriptor)

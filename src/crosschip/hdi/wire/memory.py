@@ -33,7 +33,7 @@ def allocate(size: int) -> int:
     Raises:
         DeviceError: there is not so much.
     """
-    descriptor = _reserved(size)
+    descriptor = reserved(size)
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _NO_RESIZING)
     return descriptor
 
@@ -57,7 +57,7 @@ class Sealed(Closing):
         self.size = size
         self._closed = False
         if descriptor is None:
-            descriptor = _reserved(max(size, 1))
+            descriptor = reserved(max(size, 1))
         self.descriptor = descriptor
 
     @classmethod
@@ -143,10 +143,10 @@ def mapped(descriptor: int, *, writable: bool, most: int | None = None) -> memor
         )
     if not state.st_size or (most is not None and state.st_size > most):
         raise DeviceError(f"shared memory has {state.st_size} bytes, and at most {most} are left")
-    return _mapping(descriptor, state.st_size, writable=writable)
+    return mapping(descriptor, state.st_size, writable=writable)
 
 
-def _reserved(size: int) -> int:
+def reserved(size: int) -> int:
     """A descriptor of memory that is there: to write into it cannot fail any more.
 
     Raises:
@@ -175,8 +175,17 @@ def _available() -> int:
     return os.sysconf("SC_AVPHYS_PAGES") * _PAGE
 
 
-def _mapping(descriptor: int, size: int, *, writable: bool) -> memoryview:
-    """What lies in memory. Python's own mapping would hold a descriptor as long as it is there."""
+def mapping(descriptor: int, size: int, *, writable: bool) -> memoryview:
+    """The first bytes of memory that nobody can cut off; without a descriptor, as Python's has one.
+
+    Args:
+        descriptor: of it; stays the caller's to close.
+        size: how many bytes.
+        writable: whether it is to be written to.
+
+    Raises:
+        DeviceError: it cannot be mapped.
+    """
     # Linux before 6.7 maps what is sealed against writing only as if it were nobody else's.
     access, flags = mmap.PROT_READ, mmap.MAP_PRIVATE
     if writable:
