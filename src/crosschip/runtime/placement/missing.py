@@ -51,9 +51,9 @@ def missing(models: Sequence[Model], ask: Ask) -> list[Missing]:
     """
     added: list[str] = []
     entries = [_entry(models, ask, added, "", 0, ())]
-    declined = list(_declined(models, ask))
+    declined, joined = list(_declined(models, ask)), list(_joined(models))
     while left := {operation.type for operation, _ in declined} - set(added):
-        best = max(sorted(left), key=lambda type_: _worth(models, declined, added, type_))
+        best = max(sorted(left), key=lambda type_: _worth(joined, declined, added, type_))
         added.append(best)
         own = [(operation, reason) for operation, reason in declined if operation.type == best]
         reasons = Counter(reason for _, reason in own)
@@ -124,8 +124,18 @@ def _declined(models: Sequence[Model], ask: Ask) -> Iterator[tuple[Operation, st
                 yield operation, answer.reason
 
 
+def _joined(models: Sequence[Model]) -> Iterator[tuple[Operation, Operation]]:
+    """The operations that make a tensor and read it, for each that is read."""
+    for model in models:
+        makers = {output: maker for maker in model.operations for output in maker.outputs}
+        for operation in model.operations:
+            for operand in operation.inputs:
+                if operand is not None and operand in makers:
+                    yield makers[operand], operation
+
+
 def _worth(
-    models: Sequence[Model],
+    joined: Sequence[tuple[Operation, Operation]],
     declined: Sequence[tuple[Operation, str]],
     added: Collection[str],
     type_: str,
@@ -133,16 +143,9 @@ def _worth(
     """Arithmetic, tensors that stay on the device, and operations that an operator brings."""
     lacking = {id(operation) for operation, _ in declined if operation.type not in added}
     own = [operation for operation, _ in declined if operation.type == type_]
-    stays = 0
-    for model in models:
-        makers = {
-            output: operation for operation in model.operations for output in operation.outputs
-        }
-        for operation in model.operations:
-            for operand in operation.inputs:
-                maker = None if operand is None else makers.get(operand)
-                if maker is None or type_ not in (maker.type, operation.type):
-                    continue
-                ends = {id(end) for end in (maker, operation) if end.type != type_}
-                stays += not ends & lacking
+    stays = sum(
+        not any(id(end) in lacking for end in ends if end.type != type_)
+        for ends in joined
+        if type_ in (ends[0].type, ends[1].type)
+    )
     return sum(map(multiply_adds, own)), stays, len(own)
