@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import queue
-import shutil
 import signal
-import tempfile
+import subprocess
+import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.apis.nnrt.programs import Code, done, tensor
+from tests.hdi.serving import until
 from tests.modelling import DelegatingDevice, chain
 
 import crosschip
@@ -35,13 +35,7 @@ LONG = 60.0
 X = np.array([-1, 2], np.float32)
 
 
-@pytest.fixture(autouse=True)
-def runtime_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A folder for sockets, with a short name, and drivers that nobody else uses."""
-    folder = tempfile.mkdtemp(prefix="cc", dir="/tmp")
-    monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
-    yield
-    shutil.rmtree(folder, ignore_errors=True)
+pytestmark = pytest.mark.usefixtures("runtime")
 
 
 def driver_of(compiled: CompiledModel, name: str = "reference@driver") -> Driver:
@@ -152,6 +146,29 @@ def test_a_driver_that_dies_too_often_is_left_for_the_next_device() -> None:
         driver.record.until = 0.0
         np.testing.assert_array_equal(compiled(X), expected)
         assert driver.record.in_a_row == 0, "it is used again"
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_driver_of_somebody_elses_that_is_gone_is_left(
+    runtime: Path, sent: signal.Signals, saved: bool
+) -> None:
+    """Crosschip does not start it again, whether it died or only gives no answer any more."""
+    path = runtime / "it.sock"
+    command = [sys.executable, "-m", "crosschip", "driver", "serve", "reference"]
+    with subprocess.Popen([*command, "--socket", str(path)]) as served:
+        until(path.exists, "the driver serves")
+        name = f"reference@unix:{path}"
+        settings = {name: {"driver_silence": "0.3"}}
+        cache = crosschip.Memory() if saved else False
+        with crosschip.compile(
+            chain(Relu, Exp), [name, "reference"], properties=settings, cache=cache
+        ) as compiled:
+            expected = compiled(X)
+            served.send_signal(sent)
+            np.testing.assert_array_equal(compiled(X), expected)
+            np.testing.assert_array_equal(compiled(X), expected)
+        served.kill()
 
 
 def test_without_another_device_the_caller_is_told() -> None:

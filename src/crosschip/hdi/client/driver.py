@@ -61,6 +61,7 @@ class Driver:
         self._lock = threading.RLock()
         self._link: Link | None = None
         self._process: Process | None = None
+        self._known = False
         self._users = 0
         self._callbacks: list[Callable[[str], None]] = []
 
@@ -82,7 +83,7 @@ class Driver:
                 self._died(link)
             if self.record.pause:
                 raise self._lost()
-            return self._connect()
+            return self._connected_again() if self._known else self._connect()
 
     def run(
         self, program: RemoteProgram, inputs: Sequence[Array], places: Sequence[Array | None]
@@ -160,11 +161,24 @@ class Driver:
         self.record.explained()
         return self.record.reason
 
+    def _connected_again(self) -> Link:
+        """A link to the process that takes the place of one that was there.
+
+        Raises:
+            DeviceLost: there is none, or it gives no answer.
+        """
+        try:
+            return self._connect()
+        except DeviceError as error:
+            self.record.died(str(error))
+            raise DeviceLost(str(error), self.record.pause) from error
+
     def _connect(self) -> Link:
         client = f"{os.getpid()}"
         connection, process = connected(self.endpoint, client, self._patience)
         self._process = process
         self._link = link = Link(connection)
+        self._known = True
         threading.Thread(target=self._watch, args=(link,), name=self.name, daemon=True).start()
         return link
 
