@@ -14,6 +14,8 @@ from crosschip.ir import Array, ElementType, Operand, Operation, TensorType
 
 OPSET = 21
 """The version of the standard operators that converters write."""
+CONTRIBUTED = "com.microsoft"
+"""The domain of the operators that ONNX Runtime has beside ONNX's, which only it reads."""
 _IR_VERSION = 10
 _STANDARD_DOMAINS = ("", "ai.onnx")
 
@@ -94,6 +96,29 @@ class Graph:
         label = self._label(outputs[0])
         self._proto.node.append(helper.make_node(type, inputs, outputs, label, **given))
         return outputs
+
+    def add_contributed(self, type: str, wanted: str, *inputs: str, **attributes: Any) -> list[str]:
+        """Add a node of an operator that ONNX Runtime has beside ONNX's; see `CONTRIBUTED`.
+
+        Args:
+            type: the operator.
+            wanted: for each output a `1`, or a `0` for one that is left out.
+            inputs: as `add` takes them.
+            attributes: as `add` takes them.
+
+        Returns:
+            The names of the outputs that are wanted.
+        """
+        self._whole.require(CONTRIBUTED, 1)
+        names = [self._new_name() if one == "1" else "" for one in wanted]
+        made = [name for name in names if name]
+        self._made.update(made)
+        given = {name: value for name, value in attributes.items() if value is not None}
+        label = self._label(made[0])
+        self._proto.node.append(
+            helper.make_node(type, inputs, names, label, domain=CONTRIBUTED, **given)
+        )
+        return made
 
     def constant(self, value: Array) -> str:
         """Add a constant; a large one is not copied."""

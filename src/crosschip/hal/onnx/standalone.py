@@ -125,6 +125,9 @@ def unwritable(model: Model, dialect: Dialect) -> str:
     """Say what a dialect lacks for a model of operations that can be written; empty if nothing."""
     written = _write(_Outline(boundary(model.inputs.values(), dialect)), model, dialect)
     proto = onnx.ModelProto.FromString(written.model.proto)
+    for node in proto.graph.node:
+        if node.domain or not defs.has(node.op_type):
+            return f"ONNX has no {node.op_type}"
     if dialect.operators is not None:
         lacking = sorted({node.op_type for node in proto.graph.node} - dialect.operators)
         if lacking:

@@ -12,6 +12,8 @@ from crosschip.ops.standard.normalization import (
     LayerNormalization,
     LpNormalization,
     RMSNormalization,
+    SkipLayerNormalization,
+    SkipRMSNormalization,
 )
 
 _HALF = Quantization((0.02,))
@@ -87,6 +89,36 @@ examples(
     example(input=random(2, 3, 4), scale=random(4)),
     example(input=random(2, 3, 4), scale=random(3, 1), begin_norm_axis=1, epsilon=0.1),
     example(input=random(2, 8, dtype=ElementType.FLOAT16), scale=random(8)),
+)
+
+examples(
+    SkipLayerNormalization,
+    example(input=random(2, 3, 8), skip=random(2, 3, 8), scale=random(8), bias=random(8)),
+    example(
+        input=random(2, 3, 8),
+        skip=random(3, 8),
+        scale=random(8),
+        skip_bias=random(8),
+        epsilon=0.1,
+    ),
+    example(
+        **{name: random(2, 8, dtype=ElementType.FLOAT16) for name in ("input", "skip")},
+        **{name: random(8, dtype=ElementType.FLOAT16) for name in ("scale", "bias", "skip_bias")},
+        epsilon=1e-5,
+    ),
+    example(input=random(1, 2, 3, 4), skip=random(2, 1, 4), scale=random(1), epsilon=1e-5),
+)
+
+examples(
+    SkipRMSNormalization,
+    example(input=random(2, 3, 8), skip=random(2, 3, 8), scale=random(8), epsilon=1e-5),
+    example(input=random(2, 3, 8), skip=random(3, 8), scale=random(8), skip_bias=random(8)),
+    example(
+        **{name: random(2, 8, dtype=ElementType.FLOAT16) for name in ("input", "skip")},
+        scale=random(8, dtype=ElementType.FLOAT16),
+        epsilon=1e-5,
+    ),
+    example(input=random(1, 2, 3, 4), skip=random(2, 1, 4), scale=random(1), epsilon=0.1),
 )
 
 examples(

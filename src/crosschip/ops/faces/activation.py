@@ -181,7 +181,7 @@ faces(
     nnadapter=NNAdapter(85),
     nnrt=(NNRt(105, "SWISH"),),
     hdi=(activation(18, "SWISH"),),
-    onnx=("Swish",),
+    onnx=("Swish", "com.microsoft.QuickGelu"),
 )
 
 faces(
@@ -220,7 +220,12 @@ faces(
     nnadapter=NNAdapter(31),
     nnrt=(NNRt(56, "GELU", parameters={"APPROXIMATE": "approximate"}),),
     hdi=(activation(19, "GELU", {"approximate": "approximate"}),),
-    onnx=("Gelu",),
+    onnx=(
+        "Gelu",
+        "com.microsoft.Gelu",
+        "com.microsoft.BiasGelu",
+        "com.microsoft.FastGelu",
+    ),
 )
 
 faces(

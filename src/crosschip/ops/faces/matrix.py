@@ -96,7 +96,7 @@ faces(
             },
         )
     ],
-    onnx=["MatMul"],
+    onnx=["MatMul", "com.microsoft.FusedMatMul"],
 )
 
 faces(

@@ -27,6 +27,8 @@ from crosschip.ops.standard.normalization import (
     LayerNormalization,
     LpNormalization,
     RMSNormalization,
+    SkipLayerNormalization,
+    SkipRMSNormalization,
 )
 
 
@@ -247,7 +249,21 @@ faces(
 
 faces(
     RMSNormalization,
-    onnx=["RMSNormalization"],
+    onnx=[
+        "RMSNormalization",
+        "SimplifiedLayerNormalization",
+        "com.microsoft.SimplifiedLayerNormalization",
+    ],
+)
+
+faces(
+    SkipLayerNormalization,
+    onnx=["com.microsoft.SkipLayerNormalization"],
+)
+
+faces(
+    SkipRMSNormalization,
+    onnx=["com.microsoft.SkipSimplifiedLayerNormalization"],
 )
 
 faces(

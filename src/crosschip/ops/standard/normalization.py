@@ -10,7 +10,7 @@ from crosschip.ir import Array, Builder, Operand, Shape
 from crosschip.ir.dimension import exact_quotient, product
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.kinds import Elementwise, aligned_row_axis
-from crosschip.ops.definition.operator import operator, shape_of
+from crosschip.ops.definition.operator import Operator, operator, shape_of
 from crosschip.ops.definition.shape_values import Sizes, reshaped
 from crosschip.ops.definition.shapes import axis_in
 from crosschip.ops.definition.slots import integer, optional_tensor, real, tensor
@@ -278,6 +278,116 @@ class RMSNormalization(Elementwise):
         squares = b.add(ReduceMean, b.add(Mul, self.input, self.input), axes)
         divided = b.add(Div, self.input, deviation(b, squares, self.epsilon))
         return affine(b, divided, self.scale, None, channels=False)
+
+
+@operator("SKIP_LAYER_NORMALIZATION")
+class SkipLayerNormalization(Operator):
+    """The sum of a tensor and what skips a layer, and its layer normalization over the last axis.
+
+    `sum = input + skip + skip_bias` is the second output, and
+    `output = scale * (sum - m) / sqrt(v + epsilon) + bias` the first; `m` and `v` are mean and
+    (biased) variance of the sum over the last axis. All but the input broadcast to it without
+    making it larger; `skip_bias` and `bias` left out are 0. The variance may be computed in one
+    pass, from the squares. Elements whose scale or bias is not finite are not specified. Where
+    there are no elements, the outputs have none either, or are an error.
+
+    Source: ONNX Runtime's SkipLayerNormalization.
+    """
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+    skip = tensor(FLOATS, like="input")
+    scale = tensor(FLOATS, like="input")
+    bias = optional_tensor(FLOATS, like="input")
+    skip_bias = optional_tensor(FLOATS, like="input")
+    epsilon = real(1e-12, least=0)
+
+    def infer_shape(self) -> Sequence[Shape]:
+        return _skip_shapes(self, "skip", "scale", "bias", "skip_bias")
+
+    def output_count(self) -> int:
+        return 2
+
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return _row_axis_before_last(self, axes)
+
+    def reference(
+        self,
+        input: Array,
+        skip: Array,
+        scale: Array,
+        bias: Array | None,
+        skip_bias: Array | None,
+    ) -> Sequence[Array]:
+        total = input + skip if skip_bias is None else input + skip + skip_bias
+        normal = normalized(total, (total.ndim - 1,), self.epsilon)
+        return [scaled(normal, scale, bias), total]
+
+    def decompose(self, b: Builder) -> Sequence[Operand]:
+        total = _sum_with_skip(b, self.input, self.skip, self.skip_bias)
+        epsilon = self.epsilon
+        return [b.add(LayerNormalization, total, self.scale, self.bias, -1, epsilon), total]
+
+
+@operator("SKIP_RMS_NORMALIZATION")
+class SkipRMSNormalization(Operator):
+    """The sum of a tensor and what skips a layer, and its RMS normalization over the last axis.
+
+    `sum = input + skip + skip_bias` is the second output, and
+    `output = scale * sum / sqrt(q + epsilon)` the first; `q` is the mean of the squares of the sum
+    over the last axis. All but the input broadcast to it without making it larger; a `skip_bias`
+    left out is 0.
+
+    Source: ONNX Runtime's SkipSimplifiedLayerNormalization.
+    """
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+    skip = tensor(FLOATS, like="input")
+    scale = tensor(FLOATS, like="input")
+    skip_bias = optional_tensor(FLOATS, like="input")
+    epsilon = real(1e-12, least=0)
+
+    def infer_shape(self) -> Sequence[Shape]:
+        return _skip_shapes(self, "skip", "scale", "skip_bias")
+
+    def output_count(self) -> int:
+        return 2
+
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return _row_axis_before_last(self, axes)
+
+    def reference(
+        self, input: Array, skip: Array, scale: Array, skip_bias: Array | None
+    ) -> Sequence[Array]:
+        total = input + skip if skip_bias is None else input + skip + skip_bias
+        return [total / np.sqrt(mean(total * total, (-1,)) + self.epsilon) * scale, total]
+
+    def decompose(self, b: Builder) -> Sequence[Operand]:
+        total = _sum_with_skip(b, self.input, self.skip, self.skip_bias)
+        return [b.add(RMSNormalization, total, self.scale, -1, self.epsilon), total]
+
+
+def _skip_shapes(operation: Operator, *slots: str) -> Sequence[Shape]:
+    """The shapes of normalization and sum; `ValueError` if a slot does not fit the input."""
+    shape = shape_of(operation.inputs[0])  # type: ignore[arg-type]  # it is required
+    if not shape:
+        raise ValueError("input: has no axes, but must have at least 1")
+    for slot in slots:
+        check_broadcast(slot, operation.operand(slot), shape)
+    return [shape, shape]
+
+
+def _row_axis_before_last(operation: Operator, axes: Sequence[int | None]) -> int | None:
+    """The axis of rows where shapes are aligned at their ends, but for the last one."""
+    rank = len(shape_of(operation.outputs[0]))
+    aligned = aligned_row_axis(operation, axes)
+    return aligned if aligned is not None and aligned == axes[0] and aligned < rank - 1 else None
+
+
+def _sum_with_skip(b: Builder, input: Operand, skip: Operand, bias: Operand | None) -> Operand:
+    total = affine(b, input, None, skip, channels=False)
+    return affine(b, total, None, bias, channels=False)
 
 
 @operator("LP_NORMALIZATION")

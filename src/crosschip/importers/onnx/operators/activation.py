@@ -28,7 +28,7 @@ from crosschip.ops.standard.activation import (
     Tanh,
     ThresholdedRelu,
 )
-from crosschip.ops.standard.arithmetic import Mul
+from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.comparison import Less
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.layout import Flatten, Reshape, Unsqueeze
@@ -73,9 +73,25 @@ def gelu(node: Node) -> Operand:
     return node.add(Gelu, node[0], form == "tanh")
 
 
+@imports("com.microsoft.Gelu", "com.microsoft.BiasGelu", "com.microsoft.FastGelu")
+def contributed_gelu(node: Node) -> Operand:
+    """ONNX Runtime's, which fuses the addition of a bias again."""
+    input, bias = node[0], node.optional(1)
+    shifted = input if bias is None else node.add(Add, input, bias)
+    return node.add(Gelu, shifted, node.type == "FastGelu")
+
+
+@imports("com.microsoft.QuickGelu")
+def quick_gelu(node: Node) -> Operand:
+    return _gated(node, node.real("alpha", 1.702))
+
+
 @imports("Swish")
 def swish(node: Node) -> Operand:
-    alpha = node.real("alpha")
+    return _gated(node, node.real("alpha"))
+
+
+def _gated(node: Node, alpha: float) -> Operand:
     if alpha == 1:
         return node.add(Swish, node[0])
     return node.add(Mul, node[0], node.add(Sigmoid, node.add(Mul, node[0], alpha)))

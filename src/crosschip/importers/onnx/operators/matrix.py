@@ -7,7 +7,7 @@ import numpy as np
 from crosschip.importers.onnx.decompositions.einsum import contraction
 from crosschip.importers.onnx.decompositions.fourier import fourier_transform
 from crosschip.importers.onnx.facts import rank_of, size_of, value_of
-from crosschip.importers.onnx.node import Node, axis_from_front, imports
+from crosschip.importers.onnx.node import Node, axis_from_front, imports, only
 from crosschip.ir import ModelError, Operand, UnsupportedError
 from crosschip.ir.types import FLOATS
 from crosschip.ops.standard.arithmetic import Add, Mod, Mul
@@ -22,6 +22,17 @@ from crosschip.ops.standard.matrix import Det, FullyConnected, MatMul
 @imports("MatMul")
 def matmul(node: Node) -> Operand:
     return node.add(MatMul, node[0], node[1])
+
+
+@imports("com.microsoft.FusedMatMul")
+def fused_matmul(node: Node) -> Operand:
+    """`alpha * A @ B`, with the last two axes of either swapped first."""
+    for side in ("transBatchA", "transBatchB"):
+        only(side, node.flag(side, False), False)
+    trans_a, trans_b = node.flag("transA", False), node.flag("transB", False)
+    product = node.add(MatMul, node[0], node[1], trans_a, trans_b)
+    alpha = node.real("alpha", 1.0)
+    return product if alpha == 1 else node.add(Mul, product, alpha)
 
 
 @imports("Det")

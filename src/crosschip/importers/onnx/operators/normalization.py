@@ -16,6 +16,8 @@ from crosschip.ops.standard.normalization import (
     LayerNormalization,
     LpNormalization,
     RMSNormalization,
+    SkipLayerNormalization,
+    SkipRMSNormalization,
 )
 from crosschip.ops.standard.reduction import ReduceMean
 from crosschip.ops.standard.unary import Reciprocal, Sqrt, Square
@@ -82,6 +84,30 @@ def rms_normalization(node: Node) -> Operand:
     only("stash_type", node.integer("stash_type"), 1)
     axis, epsilon = node.integer("axis"), node.real("epsilon")
     return node.add(RMSNormalization, node[0], node[1], axis, epsilon)
+
+
+@imports("SimplifiedLayerNormalization", "com.microsoft.SimplifiedLayerNormalization")
+def simplified_layer_normalization(node: Node) -> Operand:
+    """ONNX Runtime's; the second output, the inverse of what it divides by, is for training."""
+    only("number of outputs", sum(map(bool, node.outputs)), 1)
+    only("stash_type", node.integer("stash_type", 1), 1)
+    axis, epsilon = node.integer("axis", -1), node.real("epsilon", 1e-5)
+    return node.add(RMSNormalization, node[0], node[1], axis, epsilon)
+
+
+@imports("com.microsoft.SkipLayerNormalization", "com.microsoft.SkipSimplifiedLayerNormalization")
+def skip_normalization(node: Node) -> list[Operand | None]:
+    """The second and the third output, statistics, are for training, and ONNX Runtime makes none.
+
+    The inputs are those of the operator, in its order.
+    """
+    only("number of outputs", sum(map(bool, node.outputs[1:3])), 0)
+    is_whole = node.type == "SkipLayerNormalization"
+    operator = SkipLayerNormalization if is_whole else SkipRMSNormalization
+    count = len(operator.slots) - 1
+    given = [node[index] if index < 3 else node.optional(index) for index in range(count)]
+    output, total = node.add_all(operator, *given, epsilon=node.real("epsilon", 1e-12))
+    return [output, None, None, total]
 
 
 @imports("LRN")
