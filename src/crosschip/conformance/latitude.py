@@ -375,6 +375,17 @@ def _sequences(operation: Operator, arrays: Arrays, expected: Array) -> bool | A
     return _any(own)[:, None]
 
 
+def _attended(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
+    """Everything, if something is not finite; the output of queries that attend to nothing."""
+    wide = {slot: arrays[slot][0].astype(np.float64) for slot in arrays if slot in _ATTENDED}
+    mask = wide.get("mask", np.zeros(()))
+    if np.isnan(mask).any() or np.isposinf(mask).any():
+        return True
+    if any(not np.isfinite(array).all() for slot, array in wide.items() if slot != "mask"):
+        return True
+    return np.isnan(expected.astype(np.float64))
+
+
 def _extremes_of_nan(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
     """The elements at which NaN meets the greatest or the least of several."""
     name = Scatter(int(arrays["reduction"][0].item())).name if "reduction" in arrays else ""
@@ -443,6 +454,8 @@ def _unique(operation: Operator, arrays: Arrays, expected: Array) -> bool:
 _INSTEAD: dict[str, Sequence[float]] = {"SOFTMAX": (0.0,), "LOG_SOFTMAX": (-np.inf,)}
 """The numbers that some operators may make of NaN."""
 
+_ATTENDED = frozenset({"query", "key", "value", "mask"})
+
 _RULES: dict[str, Rule] = {
     "MOD": _remainders,
     "QUANTIZE": _quantize,
@@ -461,6 +474,7 @@ _RULES: dict[str, Rule] = {
     "DET": _matrices,
     "LRN": _neighbours,
     "BATCH_NORMALIZATION": _divided,
+    "ATTENTION": _attended,
     "LAYER_NORMALIZATION": _scales,
     "INSTANCE_NORMALIZATION": _channels("scale", "bias"),
     "GROUP_NORMALIZATION": _channels("scale", "bias"),

@@ -1,0 +1,115 @@
+"""What transformers are made of, as ONNX Runtime's own operators: no other engine reads them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.hal import Refusal, Rule
+from crosschip.hal.onnx.converters.table import SINGLE, converts
+from crosschip.hal.onnx.graph import Graph
+from crosschip.ir import ElementType, Operand
+from crosschip.ops.definition.operator import shape_of
+from crosschip.ops.standard.attention import Attention, Causality
+
+_HEADS_LAST = [0, 2, 1, 3]
+
+
+def _own_keys(op: Attention) -> Refusal | None:
+    shapes = [operand.type.shape for operand in (op.query, op.key, op.value)]
+    if any(shape is None or not isinstance(shape[1], int) for shape in shapes):
+        return Refusal("query", "the number of heads must be known", Rule.SHAPE)
+    if len({shape[1] for shape in shapes if shape}) > 1:
+        return Refusal("key", "heads of queries share it", Rule.SHAPE)
+    if any(not isinstance(shape[3], int) for shape in shapes if shape):
+        return Refusal("query", "the sizes of heads must be known", Rule.SHAPE)
+    if op.softcap:
+        return Refusal("softcap", f"{op.softcap:g} is not 0")
+    mask = op.mask and op.mask.type.shape
+    if op.mask is not None and mask is None:
+        return Refusal("mask", "its rank must be known", Rule.SHAPE)
+    return None
+
+
+@converts(Attention, types=SINGLE | {ElementType.BOOL}, limit=_own_keys, nonempty=True)
+def attention(g: Graph, op: Attention) -> str:
+    shape, keys = shape_of(op.query), shape_of(op.key)
+    alike = shape[2] == keys[2]
+    query = _joined(g, op.query)
+    if alike or keys[3] != shape_of(op.value)[3]:
+        key, value = _joined(g, op.key), _joined(g, op.value)
+    else:
+        key, value = g[op.key], g[op.value]
+    # With fewer queries than keys, ONNX Runtime lets the last query attend to all keys in any case.
+    causal = op.causality is not Causality.NONE and alike
+    bias = _bias(g, op, causal=causal)
+    (output,) = g.add_contributed(
+        *("MultiHeadAttention", "1", query, key, value, "", "", bias),
+        num_heads=shape[1],
+        scale=op.scale or None,
+        unidirectional=int(causal),
+    )
+    apart = g.add("Reshape", output, g.int64([0, 0, _int(shape[1]), _int(shape_of(op.value)[3])]))
+    return g.add("Transpose", apart, perm=_HEADS_LAST)
+
+
+def _joined(g: Graph, operand: Operand) -> str:
+    """An operand with the heads of each place in a row."""
+    _, heads, _, size = shape_of(operand)
+    moved = g.add("Transpose", g[operand], perm=_HEADS_LAST)
+    return g.add("Reshape", moved, g.int64([0, 0, _int(heads) * _int(size)]))
+
+
+def _int(size: object) -> int:
+    assert isinstance(size, int), "supports() asks for it"
+    return size
+
+
+def _bias(g: Graph, op: Attention, *, causal: bool) -> str:
+    """What is added to the scores, in the shape that ONNX Runtime wants; empty if nothing."""
+    parts = []
+    rows, columns = shape_of(op.query)[2], shape_of(op.key)[2]
+    if op.mask is not None:
+        mask = g[op.mask]
+        if op.mask.type.element_type is ElementType.BOOL:
+            mask = _as_bias(g, mask)
+        parts.append(mask)
+    last = op.causality is Causality.TO_LAST
+    if op.causality is not Causality.NONE and not causal and not (last and rows == 1):
+        parts.append(_as_bias(g, _causal(g, op)))
+    if not parts:
+        return ""
+    total = parts[0] if len(parts) == 1 else g.add("Add", *parts)
+    mask_shape = shape_of(op.mask) if op.mask is not None else ()
+    if len(parts) == 1 and len(mask_shape) == 4 and mask_shape[2:] == (rows, columns):
+        return total
+    sizes = [_size(g, op.query), _size(g, op.key)]
+    return g.add("Expand", total, g.add("Concat", g.int64([1, 1]), *sizes, axis=0))
+
+
+def _as_bias(g: Graph, mask: str) -> str:
+    """Booleans as what is added to scores."""
+    zero, least = (g.constant(np.array(value, np.float32)) for value in (0, -np.inf))
+    return g.add("Where", mask, zero, least)
+
+
+def _causal(g: Graph, op: Attention) -> str:
+    """The keys that a query attends to by its place."""
+    rows, columns = shape_of(op.query)[2], shape_of(op.key)[2]
+    last = op.causality is Causality.TO_LAST
+    if isinstance(rows, int) and isinstance(columns, int):
+        return g.constant(np.tri(rows, columns, columns - rows if last else 0, bool))
+    zero, one, flat = g.constant(np.array(0)), g.constant(np.array(1)), g.int64([])
+    count, all_ = _size(g, op.query), _size(g, op.key)
+    places = g.add("Range", zero, g.add("Reshape", count, flat), one)
+    if last:
+        places = g.add("Add", places, g.add("Sub", all_, count))
+    keys = g.add("Range", zero, g.add("Reshape", all_, flat), one)
+    return g.add("LessOrEqual", keys, g.add("Unsqueeze", places, g.int64([1])))
+
+
+def _size(g: Graph, operand: Operand) -> str:
+    """How many queries or keys there are, as a list of one integer."""
+    known = shape_of(operand)[2]
+    if isinstance(known, int):
+        return g.int64([known])
+    return g.add("Shape", g[operand], start=2, end=3)

@@ -1,0 +1,278 @@
+"""What transformers are made of: attention, of ONNX and of ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from crosschip.importers.onnx.facts import rank_of
+from crosschip.importers.onnx.node import Node, imports, only
+from crosschip.ir import Dim, ElementType, ModelError, Operand, UnsupportedError
+from crosschip.ops.standard.arithmetic import Add, Sub
+from crosschip.ops.standard.attention import Attention, Causality
+from crosschip.ops.standard.comparison import Equal, Less, LessEqual
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import Range, ShapeOf
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat, Split
+from crosschip.ops.standard.layout import Reshape, Transpose, Unsqueeze
+from crosschip.ops.standard.logical import And, Where
+from crosschip.ops.standard.matrix import MatMul
+from crosschip.ops.standard.reduction import ReduceMax
+
+_HEADS_LAST = (0, 2, 1, 3)
+_FAR = -10000.0
+
+
+def _apart(node: Node, operand: Operand, heads: int) -> Operand:
+    """Heads of their own axis, the second one, from those of each place in a row."""
+    if rank_of(operand) == 4:
+        return operand
+    _check_heads(heads)
+    return node.add(Transpose, node.add(Reshape, operand, (0, 0, heads, -1)), _HEADS_LAST)
+
+
+def _together(node: Node, operand: Operand) -> Operand:
+    """The opposite."""
+    return node.add(Reshape, node.add(Transpose, operand, _HEADS_LAST), (0, 0, -1))
+
+
+def _check_heads(heads: int) -> None:
+    if heads < 1:
+        raise ModelError(f"num_heads is {heads}, but must be positive")
+
+
+def _size(operand: Operand, axis: int) -> Dim:
+    rank_of(operand)
+    return (operand.type.shape or ())[axis]
+
+
+def _with_past(
+    node: Node, key: Operand, value: Operand, past: Sequence[Operand | None]
+) -> tuple[Operand, Operand]:
+    """Keys and values of the runs before, if there are some, and of this one after them."""
+    old_keys, old_values = past
+    if old_keys is None and old_values is None:
+        return key, value
+    if old_keys is None or old_values is None:
+        raise ModelError("past keys and past values must be given together")
+    all_keys = node.add(Concat, [old_keys, key], 2)
+    return all_keys, node.add(Concat, [old_values, value], 2)
+
+
+def _places(node: Node, operand: Operand) -> Operand:
+    """The places of keys or queries, 0, 1, …, in int64."""
+    count = node.add(Gather, node.add(ShapeOf, operand), np.array([2]), 0)
+    return node.add(Range, np.array(0), count, np.array(1))
+
+
+def _filtered(node: Node, hidden: Operand, like: Operand, far: float) -> Operand:
+    """What is added to scores where booleans say that keys are hidden."""
+    dtype = like.type.element_type.dtype
+    numbers = (node.constant(np.array(value, dtype)) for value in (far, 0))
+    return node.add(Where, hidden, *numbers)
+
+
+def _sum(node: Node, *parts: Operand | None) -> Operand | None:
+    """The sum of what is there of two masks."""
+    given = [part for part in parts if part is not None]
+    return node.add(Add, *given) if len(given) == 2 else next(iter(given), None)
+
+
+def _raw_mask(node: Node, mask: Operand, like: Operand, far: float) -> Operand:
+    """Scores' addend for integers, 0 where a key is hidden: [N, T] or [N, S, T]."""
+    axes = {2: (1, 2), 3: (1,)}[rank_of(mask)]
+    zero = np.array(0, mask.type.element_type.dtype)
+    return _filtered(node, node.add(Equal, node.add(Unsqueeze, mask, axes), zero), like, far)
+
+
+@imports("com.microsoft.MultiHeadAttention")
+def multi_head_attention(node: Node) -> list[Operand]:
+    """Attention of queries, keys and values that are computed already."""
+    if node.optional(1) is None or node.optional(2) is None or rank_of(node[0]) != 3:
+        raise UnsupportedError("queries, keys and values in one tensor cannot be expressed")
+    for index, name in ((8, "past_sequence_length"), (9, "cache_indirection")):
+        if node.optional(index) is not None:
+            raise UnsupportedError(f"{name} cannot be expressed")
+    only("number of outputs", sum(map(bool, node.outputs[3:])), 0)
+    heads = node.integer("num_heads")
+    query, key, value = (
+        _apart(node, operand, heads) for operand in _shifted(node, node.optional(3))
+    )
+    keys, values = _with_past(node, key, value, [node.optional(6), node.optional(7)])
+    causality = _unidirectional(node, query, key)
+    far, scale = node.real("mask_filter_value", _FAR), node.real("scale", 0.0)
+    padding = node.optional(4)
+    hidden = None
+    if padding is not None:
+        if rank_of(padding) not in (2, 3):
+            raise UnsupportedError("key_padding_mask of lengths cannot be expressed")
+        hidden = _raw_mask(node, padding, query, far)
+    mask = _sum(node, hidden, node.optional(5))
+    whole = node.add(Attention, query, keys, values, mask, causality, scale)
+    return [_together(node, whole), keys, values]
+
+
+def _shifted(node: Node, bias: Operand | None) -> list[Operand]:
+    """Query, key and value plus their parts of a bias."""
+    parts = [node[index] for index in range(3)]
+    if bias is None:
+        return parts
+    if any(rank_of(part) != 3 for part in parts):
+        raise UnsupportedError("a bias of keys with heads apart cannot be expressed")
+    sizes = [_known(_size(part, 2), "the size of the heads") for part in parts]
+    shifts = node.add_all(Split, bias, 0, sizes)
+    return [node.add(Add, part, shift) for part, shift in zip(parts, shifts, strict=True)]
+
+
+def _known(size: Dim, what: str) -> int:
+    if not isinstance(size, int):
+        raise UnsupportedError(f"{what} is computed when the model runs")
+    return size
+
+
+def _unidirectional(node: Node, query: Operand, key: Operand) -> Causality:
+    """With other keys than queries, ONNX Runtime lets the last query attend to all of them."""
+    if not node.flag("unidirectional", False):
+        return Causality.NONE
+    if _size(query, 2) not in (1, _size(key, 2)):
+        raise UnsupportedError("unidirectional, with keys of other places than the queries'")
+    return Causality.TO_LAST
+
+
+@imports("com.microsoft.Attention")
+def attention_of_input(node: Node) -> list[Operand]:
+    """Attention with the product that makes queries, keys and values in front."""
+    only("do_rotary", node.flag("do_rotary", False), False)
+    only("past_present_share_buffer", node.flag("past_present_share_buffer", False), False)
+    node.ignore("rotary_embedding_dim")
+    if node.optional(6) is not None:
+        raise UnsupportedError("past_sequence_length cannot be expressed")
+    heads = node.integer("num_heads")
+    parts = _projected(node, node.optional_integers("qkv_hidden_sizes"))
+    query, key, value = (_apart(node, part, heads) for part in parts)
+    past = node.optional(4)
+    before: list[Operand | None] = [None, None]
+    if past is not None:
+        before = [node.add(Gather, past, np.array(index), 0) for index in range(2)]
+    keys, values = _with_past(node, key, value, before)
+    causality = _unidirectional(node, query, key)
+    far, scale = node.real("mask_filter_value", _FAR), node.real("scale", 0.0)
+    index = node.optional(3)
+    hidden = None if index is None else _hidden_by(node, index, query, keys, far)
+    mask = _sum(node, hidden, node.optional(5))
+    whole = node.add(Attention, query, keys, values, mask, causality, scale)
+    results = [_together(node, whole)]
+    if len(node.outputs) > 1 and node.outputs[1]:
+        both = [node.add(Unsqueeze, each, (0,)) for each in (keys, values)]
+        results.append(node.add(Concat, both, 0))
+    return results
+
+
+def _projected(node: Node, sizes: Sequence[int] | None) -> Sequence[Operand]:
+    """Queries, keys and values that the weights make of the input."""
+    product = node.add(MatMul, node[0], node[1])
+    bias = node.optional(2)
+    if bias is not None:
+        product = node.add(Add, product, bias)
+    if not sizes:
+        third, rest = divmod(_known(_size(node[1], 1), "the size of the weights"), 3)
+        if rest:
+            raise ModelError("the weights do not make three tensors")
+        sizes = (third,) * 3
+    return node.add_all(Split, product, 2, tuple(sizes))
+
+
+def _hidden_by(node: Node, index: Operand, query: Operand, key: Operand, far: float) -> Operand:
+    """What `mask_index` adds to the scores: a mask, or lengths, or ends and starts of entries."""
+    if rank_of(index) in (2, 3):
+        return _raw_mask(node, index, query, far)
+    if rank_of(index) != 1:
+        raise UnsupportedError("mask_index of four axes cannot be expressed")
+    entries, count = _size(query, 0), _size(index, 0)
+    if count == entries:
+        places = node.add(Cast, _places(node, key), ElementType.INT32)
+        ends = node.add(Reshape, index, (-1, 1, 1, 1))
+        return _filtered(node, node.add(LessEqual, ends, places), query, far)
+    raise UnsupportedError("mask_index of ends and starts cannot be expressed")
+
+
+@imports("Attention")
+def attention(node: Node) -> list[Operand]:
+    """ONNX's own; a query that attends to no key makes 0."""
+    only("number of outputs", sum(map(bool, node.outputs[3:])), 0)
+    node.ignore("qk_matmul_output_mode")
+    own = node[0].type.element_type
+    _check_precision(node, own)
+    is_flat = rank_of(node[0]) == 3
+    heads, key_heads = node.integer("q_num_heads", 0), node.integer("kv_num_heads", 0)
+    query = _apart(node, node[0], heads)
+    key, value = (_apart(node, node[place], key_heads) for place in (1, 2))
+    if value.type.element_type is not own:
+        raise UnsupportedError("values of another type than queries cannot be expressed")
+    keys, values = _with_past(node, key, value, [node.optional(4), node.optional(5)])
+    causal, counts = node.flag("is_causal"), node.optional(6)
+    mask, causality = node.optional(3), Causality.NONE
+    if mask is not None and _size(mask, -1) != _size(keys, 2):
+        raise UnsupportedError("a mask for fewer keys cannot be expressed")
+    if causal and counts is None:
+        causality = _own_causality(node, query, key)
+    if counts is not None:
+        valid = _valid(node, counts, query, key, causal=causal)
+        mask = valid if mask is None else _both(node, mask, valid)
+    scale, softcap = node.real("scale", 0.0), node.real("softcap")
+    whole = node.add(Attention, query, keys, values, mask, causality, scale, softcap)
+    if mask is not None:
+        whole = _zero_where_alone(node, whole, mask)
+    return [_together(node, whole) if is_flat else whole, keys, values]
+
+
+def _own_causality(node: Node, query: Operand, key: Operand) -> Causality:
+    """After keys of runs before, those of this one must be of the queries' places."""
+    if node.optional(4) is None:
+        return Causality.FROM_FIRST
+    if _size(query, 2) != _size(key, 2):
+        raise UnsupportedError("is_causal with past keys, and new ones of other places")
+    return Causality.TO_LAST
+
+
+def _check_precision(node: Node, own: ElementType) -> None:
+    """The softmax may be more precise than asked, not less."""
+    asked = node.integer("softmax_precision", 0)
+    if asked not in (0, 1, 10, 16) and own is not ElementType.FLOAT64:
+        raise UnsupportedError(f"softmax_precision {asked} cannot be expressed")
+
+
+def _valid(node: Node, counts: Operand, query: Operand, key: Operand, *, causal: bool) -> Operand:
+    """The keys that are there of each entry, and if causal, not after the query: booleans."""
+    ends = node.add(Reshape, counts, (-1, 1, 1, 1))
+    places = _places(node, key)
+    valid = node.add(Less, places, ends)
+    if not causal:
+        return valid
+    queries = _places(node, query)
+    total = node.add(Gather, node.add(ShapeOf, query), np.array([2]), 0)
+    rows = node.add(Unsqueeze, node.add(Sub, queries, total), (1,))
+    return node.add(And, valid, node.add(LessEqual, places, node.add(Add, rows, ends)))
+
+
+def _both(node: Node, mask: Operand, valid: Operand) -> Operand:
+    if mask.type.element_type is ElementType.BOOL:
+        return node.add(And, mask, valid)
+    return node.add(Where, valid, mask, np.array(-np.inf, mask.type.element_type.dtype))
+
+
+def _zero_where_alone(node: Node, output: Operand, mask: Operand) -> Operand:
+    """0 in place of the output of queries that the mask lets attend to no key."""
+    if mask.value is not None and np.all(np.any(mask.value > -np.inf, -1)):
+        return output
+    dtype = output.type.element_type.dtype
+    seen = mask
+    if mask.type.element_type is ElementType.BOOL:
+        seen = node.add(Cast, mask, output.type.element_type)
+        least = np.array(0, dtype)
+    else:
+        least = np.array(-np.inf, dtype)
+    alone = node.add(LessEqual, node.add(ReduceMax, seen, (-1,), True), least)
+    return node.add(Where, alone, np.array(0, dtype), output)

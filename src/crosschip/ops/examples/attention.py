@@ -1,0 +1,47 @@
+"""Examples of what transformers are made of."""
+
+from __future__ import annotations
+
+from crosschip.ir import ElementType
+from crosschip.ops.definition.examples import example, examples, given, random
+from crosschip.ops.standard.attention import Attention, Causality
+
+_PADDED = [[True, True, True, False, False], [True, True, True, True, True]]
+_FAR = -10000.0
+
+examples(
+    Attention,
+    example(query=random(2, 3, 4, 8), key=random(2, 3, 5, 8), value=random(2, 3, 5, 6)),
+    example(
+        query=random(2, 2, 4, 8),
+        key=random(2, 2, 5, 8),
+        value=random(2, 2, 5, 8),
+        mask=given([[[keys]] for keys in _PADDED]),
+        scale=0.5,
+    ),
+    example(
+        query=random(2, 4, 3, 8),
+        key=random(2, 2, 5, 8),
+        value=random(2, 2, 5, 8),
+        mask=random(3, 5),
+        causality=Causality.TO_LAST,
+        softcap=2.0,
+    ),
+    example(
+        query=random(1, 2, 4, 8),
+        key=random(1, 2, 4, 8),
+        value=random(1, 2, 4, 8),
+        causality=Causality.FROM_FIRST,
+    ),
+    example(
+        query=random(1, 2, 2, 8),
+        key=random(1, 2, 3, 8),
+        value=random(1, 2, 3, 8),
+        mask=given([[[[0.0, 0.0, 0.0], [0.0, 0.0, _FAR]]]]),
+    ),
+    example(
+        query=random(1, 4, 1, 8, dtype=ElementType.FLOAT16),
+        key=random(1, 2, 6, 8, dtype=ElementType.FLOAT16),
+        value=random(1, 2, 6, 8, dtype=ElementType.FLOAT16),
+    ),
+)

@@ -1,0 +1,184 @@
+"""What transformers are made of: attention, and the positions that queries and keys know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, ElementType, Operand, Shape
+from crosschip.ir.types import BOOLEANS, FLOATS
+from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.shape_values import Sizes, reshaped
+from crosschip.ops.definition.shapes import broadcast, same
+from crosschip.ops.definition.slots import choice, optional_tensor, real, tensor
+from crosschip.ops.standard.activation import Softmax, Tanh
+from crosschip.ops.standard.arithmetic import Add, Mul, Sub
+from crosschip.ops.standard.comparison import LessEqual
+from crosschip.ops.standard.creation import Range, ShapeOf
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.layout import Expand, Unsqueeze
+from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.matrix import MatMul
+
+
+class Causality(IntEnum):
+    """The keys that a query attends to, by their places."""
+
+    NONE = 0
+    """All."""
+    FROM_FIRST = 1
+    """Query `i` those from 0 to `i`."""
+    TO_LAST = 2
+    """Query `i` those from 0 to `i + T - S`: the last query all, where T keys meet S queries."""
+
+
+@operator("ATTENTION")
+class Attention(Operator):
+    """Scaled dot-product attention: `output = softmax(scores) @ value`, a head each.
+
+    The query is [N, H, S, D], the key [N, K, T, D], the value [N, K, T, V], the output
+    [N, H, S, V]: N entries, H heads of S queries, K heads of T keys. K divides H, and H / K heads
+    of queries in a row share a head of keys.
+
+    `scores = query @ transposed key * scale`, [N, H, S, T]; a `scale` of 0 stands for
+    `1 / sqrt(D)`. A `softcap` that is not 0 bounds them: `softcap * tanh(scores / softcap)`. Then
+    the mask is added to them; where one of booleans is false, the key is not attended to. It
+    broadcasts to the scores without making them larger. `causality` says what else is not attended
+    to. The softmax is over the keys.
+
+    Where the query, the key, the value or the mask has NaN or an infinity (but for -infinity in
+    the mask), nothing is specified; nor is the output of a query that attends to no key.
+
+    Source: Vaswani et al., "Attention Is All You Need", https://arxiv.org/abs/1706.03762; ONNX's
+    Attention.
+    """
+
+    __slots__ = ()
+    query = tensor(FLOATS)
+    key = tensor(FLOATS, like="query")
+    value = tensor(FLOATS, like="query")
+    mask = optional_tensor(FLOATS | BOOLEANS)
+    causality = choice(Causality, Causality.NONE)
+    scale = real(0.0)
+    softcap = real(0.0, least=0)
+
+    def infer_shape(self) -> Shape:
+        query, key, value = shape_of(self.query), shape_of(self.key), shape_of(self.value)
+        for slot, shape in (("query", query), ("key", key), ("value", value)):
+            if len(shape) != 4:
+                raise ValueError(f"{slot}: has {len(shape)} axes, but must have 4")
+        for slot, shape in (("key", key), ("value", value)):
+            same(shape[0], query[0], f"{slot}: its entries, and the query's")
+        same(key[3], query[3], "key: its last size, and the query's")
+        for axis in (1, 2):
+            same(value[axis], key[axis], f"value: its size on axis {axis}, and the key's")
+        heads, own = query[1], key[1]
+        if isinstance(heads, int) and isinstance(own, int) and (not own or heads % own):
+            raise ValueError(f"key: {own} heads do not divide the query's {heads}")
+        self._check_mask((*query[:3], key[2]))
+        return (*query[:3], value[3])
+
+    def _check_mask(self, scores: Shape) -> None:
+        if self.mask is None:
+            return
+        found = self.mask.type.element_type
+        if found not in BOOLEANS and found is not self.query.type.element_type:
+            raise ValueError(f"mask: is {found}, but must be bool or like the query")
+        mask = shape_of(self.mask)
+        if len(mask) > 4:
+            raise ValueError(f"mask: has {len(mask)} axes, more than the scores' 4")
+        stretched = broadcast(scores, mask, slot="mask")
+        if any(
+            isinstance(new, int) and isinstance(old, int) and new != old
+            for new, old in zip(stretched, scores, strict=True)
+        ):
+            raise ValueError("mask: would make the scores larger")
+
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        *parts, mask = axes[:4]
+        if self.mask is None:
+            alike = True
+        else:
+            shape = shape_of(self.mask)
+            rows = 0 if len(shape) == 4 else None
+            alike = mask == rows if mask is not None else len(shape) < 4 or shape[0] == 1
+        return 0 if alike and set(parts) == {0} else None
+
+    @property
+    def factor(self) -> float | None:
+        """What products are multiplied by; `None` where the last size of the query is not known."""
+        size = shape_of(self.query)[3]
+        if self.scale:
+            return self.scale
+        return float(np.float32(size) ** -0.5) if isinstance(size, int) and size else None
+
+    def reference(self, query: Array, key: Array, value: Array, mask: Array | None) -> Array:
+        shared = query.shape[1] // key.shape[1]
+        key, value = (np.repeat(each, shared, 1) for each in (key, value))
+        scores = query @ key.swapaxes(-1, -2) * (self.scale or query.shape[3] ** -0.5)
+        if self.softcap:
+            scores = self.softcap * np.tanh(scores / self.softcap)
+        if mask is not None:
+            scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
+        if self.causality is not Causality.NONE:
+            rows, columns = scores.shape[2:]
+            offset = columns - rows if self.causality is Causality.TO_LAST else 0
+            scores = np.where(np.tri(rows, columns, offset, bool), scores, -np.inf)
+        powers = np.exp(scores - scores.max(-1, keepdims=True, initial=-np.inf))
+        return np.asarray(powers / powers.sum(-1, keepdims=True) @ value)
+
+    def decompose(self, b: Builder) -> Operand | None:
+        factor = self.factor
+        if factor is None:
+            return None
+        key, value = (self.shared(b, operand) for operand in (self.key, self.value))
+        if key is None or value is None:
+            return None
+        query = b.add(Mul, self.query, factor)
+        scores = b.add(MatMul, query, key, transpose_y=True)
+        if self.softcap:
+            curve = b.add(Tanh, b.add(Mul, scores, 1 / self.softcap))
+            scores = b.add(Mul, curve, self.softcap)
+        nothing = np.array(-np.inf, scores.type.element_type.dtype)
+        for mask in filter(None, (self.mask, self.causal_mask(b))):
+            if mask.type.element_type is ElementType.BOOL:
+                scores = b.add(Where, mask, scores, nothing)
+            else:
+                scores = b.add(Add, scores, mask)
+        return b.add(MatMul, b.add(Softmax, scores, -1), value)
+
+    def shared(self, b: Builder, operand: Operand) -> Operand | None:
+        """Keys or values with a head for each of the query's; `None` where these are not known."""
+        heads, own = shape_of(self.query)[1], shape_of(operand)[1]
+        if heads == own:
+            return operand
+        if not isinstance(heads, int) or not isinstance(own, int):
+            return None
+        sizes = Sizes(b, operand)
+        entries, _, *rest = sizes.shape
+        apart = (entries, own, heads // own, *rest)
+        repeated = b.add(Expand, b.add(Unsqueeze, operand, (2,)), sizes(apart))
+        return reshaped(b, repeated, sizes, apart, (entries, heads, *rest))
+
+    def causal_mask(self, b: Builder) -> Operand | None:
+        """The keys that a query attends to by its place, [S, T] booleans; `None` if those are all.
+
+        That is a constant where both sizes are known.
+        """
+        rows, columns = shape_of(self.query)[2], shape_of(self.key)[2]
+        last = self.causality is Causality.TO_LAST
+        if self.causality is Causality.NONE or (last and rows == 1):
+            return None
+        if isinstance(rows, int) and isinstance(columns, int):
+            return b.constant(np.tri(rows, columns, columns - rows if last else 0, bool))
+        zero, place = np.array(0), b.constant(np.array(2))
+        count, all_ = (
+            b.add(Gather, b.add(ShapeOf, operand), place, 0) for operand in (self.query, self.key)
+        )
+        places = b.add(Range, zero, count, np.array(1))
+        if last:
+            places = b.add(Add, places, b.add(Sub, all_, count))
+        keys = b.add(Range, zero, all_, np.array(1))
+        return b.add(LessEqual, keys, b.add(Unsqueeze, places, (1,)))
