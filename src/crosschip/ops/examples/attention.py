@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosschip.ir import ElementType
 from crosschip.ops.definition.examples import example, examples, given, random
-from crosschip.ops.standard.attention import Attention, Causality
+from crosschip.ops.standard.attention import Attention, Causality, RotaryEmbedding
 
 _PADDED = [[True, True, True, False, False], [True, True, True, True, True]]
 _FAR = -10000.0
@@ -43,5 +43,39 @@ examples(
         query=random(1, 4, 1, 8, dtype=ElementType.FLOAT16),
         key=random(1, 2, 6, 8, dtype=ElementType.FLOAT16),
         value=random(1, 2, 6, 8, dtype=ElementType.FLOAT16),
+    ),
+)
+
+examples(
+    RotaryEmbedding,
+    example(
+        input=random(2, 3, 4, 8),
+        cos=random(6, 4),
+        sin=random(6, 4),
+        positions=given([[0, 1, 2, 3], [5, 4, 3, 2]]),
+    ),
+    example(
+        input=random(2, 3, 24),
+        cos=random(6, 3),
+        sin=random(6, 3),
+        positions=given([[2, 3, 4]]),
+        num_heads=3,
+    ),
+    example(
+        input=random(2, 3, 16),
+        cos=random(2, 3, 4),
+        sin=random(2, 3, 4),
+        num_heads=2,
+        interleaved=True,
+    ),
+    example(
+        **{"input": random(1, 2, 3, 10), "cos": random(4, 4), "sin": random(4, 4)},
+        positions=given([[1, 2, 3]]),
+        interleaved=True,
+    ),
+    example(
+        input=random(1, 2, 3, 8, dtype=ElementType.FLOAT16),
+        cos=random(1, 3, 4, dtype=ElementType.FLOAT16),
+        sin=random(1, 3, 4, dtype=ElementType.FLOAT16),
     ),
 )

@@ -7,20 +7,23 @@ from enum import IntEnum
 
 import numpy as np
 
-from crosschip.ir import Array, Builder, ElementType, Operand, Shape
-from crosschip.ir.types import BOOLEANS, FLOATS
+from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
+from crosschip.ir.dimension import exact_quotient
+from crosschip.ir.types import BOOLEANS, FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, operator, shape_of
 from crosschip.ops.definition.shape_values import Sizes, reshaped
 from crosschip.ops.definition.shapes import broadcast, same
-from crosschip.ops.definition.slots import choice, optional_tensor, real, tensor
+from crosschip.ops.definition.slots import choice, flag, integer, optional_tensor, real, tensor
 from crosschip.ops.standard.activation import Softmax, Tanh
 from crosschip.ops.standard.arithmetic import Add, Mul, Sub
 from crosschip.ops.standard.comparison import LessEqual
 from crosschip.ops.standard.creation import Range, ShapeOf
 from crosschip.ops.standard.indexing import Gather
-from crosschip.ops.standard.layout import Expand, Unsqueeze
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.matrix import MatMul
+from crosschip.ops.standard.slicing import Slice
 
 
 class Causality(IntEnum):
@@ -182,3 +185,123 @@ class Attention(Operator):
             places = b.add(Add, places, b.add(Sub, all_, count))
         keys = b.add(Range, zero, all_, np.array(1))
         return b.add(LessEqual, keys, b.add(Unsqueeze, places, (1,)))
+
+
+@operator("ROTARY_EMBEDDING")
+class RotaryEmbedding(Operator):
+    """Rotates pairs of numbers by angles that their place tells.
+
+    The input is [N, H, S, D], or [N, S, H * D] with `num_heads` H: N entries, S places, H heads.
+    The tables of cosines and sines are [M, R / 2], with `positions`, [N, S] or [1, S], from 0 to
+    M - 1, to choose rows; or [N, S, R / 2] without. Of a head's D numbers, the first R are rotated:
+    `x` and `y` become `x * cos - y * sin` and `x * sin + y * cos`. Pair `i` is numbers `i` and
+    `i + R / 2`, or `2 * i` and `2 * i + 1` where `interleaved`; the rest stay as they are. A
+    position that is out of range is not specified, or an error.
+
+    Source: Su et al., "RoFormer", https://arxiv.org/abs/2104.09864; ONNX's RotaryEmbedding.
+    """
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+    cos = tensor(FLOATS, like="input")
+    sin = tensor(FLOATS, like="input")
+    positions = optional_tensor(INDICES)
+    num_heads = integer(0)
+    interleaved = flag(False)
+
+    def infer_shape(self) -> Shape:
+        shape, cos, sin = (shape_of(operand) for operand in (self.input, self.cos, self.sin))
+        if len(shape) not in (3, 4):
+            raise ValueError(f"input: has {len(shape)} axes, but must have 3 or 4")
+        if len(shape) == 3 and self.num_heads < 1:
+            raise ValueError(f"num_heads: {self.num_heads} is not positive")
+        entries, _, places, size = self._sizes(shape)
+        rank = 3 if self.positions is None else 2
+        for slot, table in (("cos", cos), ("sin", sin)):
+            if len(table) != rank:
+                raise ValueError(f"{slot}: has {len(table)} axes, but must have {rank}")
+        for one, other in zip(cos, sin, strict=True):
+            same(one, other, "sin: its sizes, and those of cos")
+        half = cos[-1]
+        if isinstance(half, int) and isinstance(size, int) and 2 * half > size:
+            raise ValueError(f"cos: {2 * half} numbers are more than the {size} of a head")
+        if self.positions is None:
+            same(cos[0], entries, "cos: its entries, and the input's")
+            same(cos[1], places, "cos: its places, and the input's")
+        else:
+            self._check_positions(entries, places)
+        return shape
+
+    def _check_positions(self, entries: Dim, places: Dim) -> None:
+        assert self.positions is not None, "asked for where there are some"
+        given = shape_of(self.positions)
+        if len(given) != 2:
+            raise ValueError(f"positions: has {len(given)} axes, but must have 2")
+        if given[0] != 1:
+            same(given[0], entries, "positions: their entries, and the input's")
+        same(given[1], places, "positions: their places, and the input's")
+
+    def _sizes(self, shape: Shape) -> Shape:
+        """Entries, heads, places and numbers of a head."""
+        if len(shape) == 4:
+            return shape
+        entries, places, width = shape
+        if isinstance(width, int) and width % self.num_heads:
+            raise ValueError(f"num_heads: {self.num_heads} does not divide {width}")
+        return (entries, self.num_heads, places, exact_quotient(width, self.num_heads))
+
+    def reference(self, input: Array, cos: Array, sin: Array, positions: Array | None) -> Array:
+        is_flat = input.ndim == 3
+        x = input
+        if is_flat:
+            heads = self.num_heads
+            x = input.reshape(*input.shape[:2], heads, input.shape[2] // heads)
+        if positions is not None:
+            if np.any((positions < 0) | (positions >= len(cos))):
+                raise ValueError(f"positions: one is not from 0 to {len(cos) - 1}")
+            cos, sin = cos[positions], sin[positions]
+        cos, sin = (np.expand_dims(each, 2 if is_flat else 1) for each in (cos, sin))
+        half = cos.shape[-1]
+        output = x.copy()
+        first, second = (
+            (slice(0, 2 * half, 2), slice(1, 2 * half, 2))
+            if self.interleaved
+            else (slice(0, half), slice(half, 2 * half))
+        )
+        real, imaginary = x[..., first], x[..., second]
+        output[..., first] = real * cos - imaginary * sin
+        output[..., second] = real * sin + imaginary * cos
+        return output.reshape(input.shape)
+
+    def decompose(self, b: Builder) -> Operand | None:
+        shape, half = shape_of(self.input), shape_of(self.cos)[-1]
+        size = self._sizes(shape)[3]
+        if not isinstance(half, int) or not isinstance(size, int) or not half or not size:
+            return None
+        x, is_flat = self.input, len(shape) == 3
+        if is_flat:
+            x = b.add(Reshape, x, (0, 0, self.num_heads, size))
+        cos, sin = (self._chosen(b, table, 2 if is_flat else 1) for table in (self.cos, self.sin))
+        step = 2 if self.interleaved else 1
+        first = (0, 2 * half) if self.interleaved else (0, half)
+        second = (1, 2 * half) if self.interleaved else (half, 2 * half)
+        real, imaginary = (
+            b.add(Slice, x, (-1,), (start,), (end,), (step,)) for start, end in (first, second)
+        )
+        turned = [
+            b.add(Sub, b.add(Mul, real, cos), b.add(Mul, imaginary, sin)),
+            b.add(Add, b.add(Mul, real, sin), b.add(Mul, imaginary, cos)),
+        ]
+        if self.interleaved:
+            pairs = b.add(Concat, [b.add(Unsqueeze, each, (4,)) for each in turned], 4)
+            turned = [b.add(Reshape, pairs, (0, 0, 0, 2 * half))]
+        if 2 * half < size:
+            turned.append(b.add(Slice, x, (-1,), (2 * half,), (size,)))
+        output = turned[0] if len(turned) == 1 else b.add(Concat, turned, -1)
+        return b.add(Reshape, output, (0, 0, self.num_heads * size)) if is_flat else output
+
+    def _chosen(self, b: Builder, table: Operand, axis: int) -> Operand:
+        """The rows of a table for each place, with an axis for the heads."""
+        if self.positions is not None:
+            table = b.add(Gather, table, self.positions, 0)
+        return b.add(Unsqueeze, table, (axis,))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.hal import Refusal, Rule
-from crosschip.hal.onnx.converters.table import SINGLE, converts
+from crosschip.hal.onnx.converters.table import NARROW_FLOATS, SINGLE, converts
 from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType, Operand
+from crosschip.ir.types import INDICES
 from crosschip.ops.definition.operator import shape_of
-from crosschip.ops.standard.attention import Attention, Causality
+from crosschip.ops.standard.attention import Attention, Causality, RotaryEmbedding
 
 _HEADS_LAST = [0, 2, 1, 3]
 
@@ -113,3 +114,31 @@ def _size(g: Graph, operand: Operand) -> str:
     if isinstance(known, int):
         return g.int64([known])
     return g.add("Shape", g[operand], start=2, end=3)
+
+
+def _by_position(op: RotaryEmbedding) -> Refusal | None:
+    shape, tables = op.input.type.shape, op.cos.type.shape
+    if op.positions is None:
+        return Refusal("positions", "are left out")
+    if shape is None or tables is None or shape[0] != (op.positions.type.shape or (None,))[0]:
+        return Refusal("positions", "must be those of each entry", Rule.SHAPE)
+    size = shape[-1] if len(shape) == 4 else None
+    if len(shape) == 3 and isinstance(shape[2], int):
+        size = shape[2] // op.num_heads
+    if not isinstance(size, int) or not isinstance(tables[1], int):
+        return Refusal("cos", "the numbers of a head must be known", Rule.SHAPE)
+    return Refusal("cos", "does not rotate whole heads") if 2 * tables[1] != size else None
+
+
+@converts(RotaryEmbedding, types=NARROW_FLOATS | INDICES, limit=_by_position, nonempty=True)
+def rotary_embedding(g: Graph, op: RotaryEmbedding) -> list[str]:
+    assert op.positions is not None, "supports() asks for it"
+    # ONNX Runtime reads whatever is where a position points.
+    rows = g.add("Sub", g.add("Shape", g[op.cos], end=1), g.int64([1]))
+    places = g.add("Min", g.cast(g[op.positions], np.int64), rows)
+    places = g.add("Max", places, g.int64([0]))
+    return g.add_contributed(
+        *("RotaryEmbedding", "1", g[op.input], places, g[op.cos], g[op.sin]),
+        interleaved=int(op.interleaved),
+        num_heads=op.num_heads or None,
+    )

@@ -10,7 +10,7 @@ from crosschip.importers.onnx.facts import rank_of
 from crosschip.importers.onnx.node import Node, imports, only
 from crosschip.ir import Dim, ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add, Sub
-from crosschip.ops.standard.attention import Attention, Causality
+from crosschip.ops.standard.attention import Attention, Causality, RotaryEmbedding
 from crosschip.ops.standard.comparison import Equal, Less, LessEqual
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import Range, ShapeOf
@@ -276,3 +276,35 @@ def _zero_where_alone(node: Node, output: Operand, mask: Operand) -> Operand:
         least = np.array(-np.inf, dtype)
     alone = node.add(LessEqual, node.add(ReduceMax, seen, (-1,), True), least)
     return node.add(Where, alone, np.array(0, dtype), output)
+
+
+@imports("RotaryEmbedding")
+def rotary_embedding(node: Node) -> Operand:
+    return _rotated(node, node[1], node[2], node.optional(3))
+
+
+@imports("com.microsoft.RotaryEmbedding")
+def contributed_rotary_embedding(node: Node) -> Operand:
+    """ONNX Runtime's; one position is that of the first place."""
+    only("is_packed_batching", node.flag("is_packed_batching", False), False)
+    only("scale", node.real("scale", 1.0), 1.0)
+    positions = node[1]
+    if rank_of(positions) == 1:
+        # The places are the last axis but one, with heads apart or not.
+        count = node.add(Gather, node.add(ShapeOf, node[0]), np.array([rank_of(node[0]) - 2]), 0)
+        places = node.add(Range, np.array(0), count, np.array(1))
+        positions = node.add(Unsqueeze, node.add(Add, places, positions), (0,))
+    return _rotated(node, node[2], node[3], positions)
+
+
+def _rotated(node: Node, cos: Operand, sin: Operand, positions: Operand | None) -> Operand:
+    """With `rotary_embedding_dim`, the tables say how many numbers are rotated, too."""
+    heads = node.integer("num_heads", 0)
+    rotated, interleaved = node.integer("rotary_embedding_dim", 0), node.flag("interleaved", False)
+    half = _known(_size(cos, -1), "the size of the tables")
+    if rotated not in (0, 2 * half):
+        raise ModelError(f"rotary_embedding_dim is {rotated}, but the tables are for {2 * half}")
+    if rank_of(node[0]) == 3 and not heads:
+        heads = _known(_size(node[0], 2), "the size of the heads") // (2 * half)
+    flat = heads if rank_of(node[0]) == 3 else 0
+    return node.add(RotaryEmbedding, node[0], cos, sin, positions, flat, interleaved)

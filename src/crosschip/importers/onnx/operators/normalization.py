@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from crosschip.importers.onnx.facts import rank_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports, only
 from crosschip.importers.onnx.tensors import element_type
-from crosschip.ir import Operand, UnsupportedError
+from crosschip.ir import ElementType, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add, Mul, Sub
+from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.logical import And
 from crosschip.ops.standard.normalization import (
     LRN,
     BatchNormalization,
@@ -19,7 +25,8 @@ from crosschip.ops.standard.normalization import (
     SkipLayerNormalization,
     SkipRMSNormalization,
 )
-from crosschip.ops.standard.reduction import ReduceMean
+from crosschip.ops.standard.reduction import ReduceMean, ReduceSum
+from crosschip.ops.standard.slicing import Slice
 from crosschip.ops.standard.unary import Reciprocal, Sqrt, Square
 
 
@@ -108,6 +115,35 @@ def skip_normalization(node: Node) -> list[Operand | None]:
     given = [node[index] if index < 3 else node.optional(index) for index in range(count)]
     output, total = node.add_all(operator, *given, epsilon=node.real("epsilon", 1e-12))
     return [output, None, None, total]
+
+
+@imports("com.microsoft.EmbedLayerNormalization")
+def embed_layer_normalization(node: Node) -> list[Operand | None]:
+    """The normalized sum of a word's embeddings; how many words count; the sum.
+
+    The inputs are words, segments, the embeddings of words, places and segments, scale, bias, which
+    words count, and places.
+    """
+    node.ignore("mask_index_type")
+    words, segments, places = node[0], node.optional(1), node.optional(8)
+    if places is None:
+        count = node.add(Slice, node.add(ShapeOf, words), (0,), (1,), (2,))
+        of_places = node.add(Slice, node[3], (0,), (0,), count)
+    else:
+        of_places = node.add(Gather, node[3], places, 0)
+    total = node.add(Add, node.add(Gather, node[2], words, 0), of_places)
+    if segments is not None:
+        total = node.add(Add, total, node.add(Gather, node[4], segments, 0))
+    epsilon = node.real("epsilon", 1e-12)
+    normal = node.add(LayerNormalization, total, node[5], node[6], -1, epsilon)
+    if len(node.outputs) < 2 or not node.outputs[1]:
+        return [normal, None, total]
+    mask = node.optional(7)
+    counted = node.add(Equal, words if mask is None else mask, 1)
+    if mask is None:
+        counted = node.add(And, counted, np.array(False))
+    ones = node.add(Cast, counted, ElementType.INT32)
+    return [normal, node.add(ReduceSum, ones, (1,), keepdim=False), total]
 
 
 @imports("LRN")
