@@ -40,6 +40,21 @@ examples(
         mask=given([[[[0.0, 0.0, 0.0], [0.0, 0.0, _FAR]]]]),
     ),
     example(
+        query=random(2, 3, 16),
+        key=random(2, 3, 16),
+        value=random(2, 3, 12),
+        causality=Causality.TO_LAST,
+        num_heads=2,
+    ),
+    example(
+        query=random(2, 1, 16),
+        key=random(2, 1, 5, 4),
+        value=random(2, 1, 5, 4),
+        mask=random(1, 1, 5),
+        num_heads=4,
+        key_heads=1,
+    ),
+    example(
         query=random(1, 4, 1, 8, dtype=ElementType.FLOAT16),
         key=random(1, 2, 6, 8, dtype=ElementType.FLOAT16),
         value=random(1, 2, 6, 8, dtype=ElementType.FLOAT16),

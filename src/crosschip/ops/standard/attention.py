@@ -20,7 +20,7 @@ from crosschip.ops.standard.comparison import LessEqual
 from crosschip.ops.standard.creation import Range, ShapeOf
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat
-from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
+from crosschip.ops.standard.layout import Expand, Reshape, Transpose, Unsqueeze
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.slicing import Slice
@@ -43,7 +43,9 @@ class Attention(Operator):
 
     The query is [N, H, S, D], the key [N, K, T, D], the value [N, K, T, V], the output
     [N, H, S, V]: N entries, H heads of S queries, K heads of T keys. K divides H, and H / K heads
-    of queries in a row share a head of keys.
+    of queries in a row share a head of keys. Any of the inputs may have its heads in a row instead,
+    as in [N, S, H * D]: `num_heads` is H, and `key_heads` K, by default H. The output has the form
+    of the query.
 
     `scores = query @ transposed key * scale`, [N, H, S, T]; a `scale` of 0 stands for
     `1 / sqrt(D)`. A `softcap` that is not 0 bounds them: `softcap * tanh(scores / softcap)`. Then
@@ -66,12 +68,11 @@ class Attention(Operator):
     causality = choice(Causality, Causality.NONE)
     scale = real(0.0)
     softcap = real(0.0, least=0)
+    num_heads = integer(0)
+    key_heads = integer(0)
 
     def infer_shape(self) -> Shape:
-        query, key, value = shape_of(self.query), shape_of(self.key), shape_of(self.value)
-        for slot, shape in (("query", query), ("key", key), ("value", value)):
-            if len(shape) != 4:
-                raise ValueError(f"{slot}: has {len(shape)} axes, but must have 4")
+        query, key, value = (self.apart(slot) for slot in ("query", "key", "value"))
         for slot, shape in (("key", key), ("value", value)):
             same(shape[0], query[0], f"{slot}: its entries, and the query's")
         same(key[3], query[3], "key: its last size, and the query's")
@@ -81,7 +82,29 @@ class Attention(Operator):
         if isinstance(heads, int) and isinstance(own, int) and (not own or heads % own):
             raise ValueError(f"key: {own} heads do not divide the query's {heads}")
         self._check_mask((*query[:3], key[2]))
-        return (*query[:3], value[3])
+        if len(shape_of(self.query)) == 4:
+            return (*query[:3], value[3])
+        return (query[0], query[2], heads * value[3])
+
+    def heads(self, slot: str) -> int:
+        """How many heads are in a row in what fills a slot, if they are."""
+        return self.num_heads if slot == "query" else self.key_heads or self.num_heads
+
+    def apart(self, slot: str) -> Shape:
+        """The shape of query, key or value with an axis for the heads."""
+        operand = self.operand(slot)
+        assert operand is not None, "it is required"
+        shape, heads = shape_of(operand), self.heads(slot)
+        if len(shape) == 4:
+            return shape
+        if len(shape) != 3:
+            raise ValueError(f"{slot}: has {len(shape)} axes, but must have 3 or 4")
+        if heads < 1:
+            raise ValueError(f"num_heads: {heads} is not positive")
+        entries, places, width = shape
+        if isinstance(width, int) and width % heads:
+            raise ValueError(f"{slot}: {heads} heads do not divide {width} numbers")
+        return (entries, heads, places, exact_quotient(width, heads))
 
     def _check_mask(self, scores: Shape) -> None:
         if self.mask is None:
@@ -112,12 +135,17 @@ class Attention(Operator):
     @property
     def factor(self) -> float | None:
         """What products are multiplied by; `None` where the last size of the query is not known."""
-        size = shape_of(self.query)[3]
+        size = self.apart("query")[3]
         if self.scale:
             return self.scale
         return float(np.float32(size) ** -0.5) if isinstance(size, int) and size else None
 
     def reference(self, query: Array, key: Array, value: Array, mask: Array | None) -> Array:
+        is_flat = query.ndim == 3
+        query, key, value = (
+            each if each.ndim == 4 else _apart(each, self.heads(slot))
+            for slot, each in (("query", query), ("key", key), ("value", value))
+        )
         shared = query.shape[1] // key.shape[1]
         key, value = (np.repeat(each, shared, 1) for each in (key, value))
         scores = query @ key.swapaxes(-1, -2) * (self.scale or query.shape[3] ** -0.5)
@@ -130,9 +158,12 @@ class Attention(Operator):
             offset = columns - rows if self.causality is Causality.TO_LAST else 0
             scores = np.where(np.tri(rows, columns, offset, bool), scores, -np.inf)
         powers = np.exp(scores - scores.max(-1, keepdims=True, initial=-np.inf))
-        return np.asarray(powers / powers.sum(-1, keepdims=True) @ value)
+        output = np.asarray(powers / powers.sum(-1, keepdims=True) @ value)
+        return output.swapaxes(1, 2).reshape(*_together(output.shape)) if is_flat else output
 
     def decompose(self, b: Builder) -> Operand | None:
+        if any(len(shape_of(operand)) == 3 for operand in (self.query, self.key, self.value)):
+            return self._with_heads_apart(b)
         factor = self.factor
         if factor is None:
             return None
@@ -151,6 +182,25 @@ class Attention(Operator):
             else:
                 scores = b.add(Add, scores, mask)
         return b.add(MatMul, b.add(Softmax, scores, -1), value)
+
+    def _with_heads_apart(self, b: Builder) -> Operand | None:
+        """The same of inputs of four axes; `None` where the sizes of heads are not known."""
+        given = {slot: self.operand(slot) for slot in ("mask", "causality", "scale", "softcap")}
+        for slot, operand in (("query", self.query), ("key", self.key), ("value", self.value)):
+            _, heads, _, size = self.apart(slot)
+            if len(shape_of(operand)) == 3:
+                if not isinstance(size, int):
+                    return None
+                rows = b.add(Reshape, operand, (0, 0, heads, size))
+                operand = b.add(Transpose, rows, (0, 2, 1, 3))
+            given[slot] = operand
+        output = b.add(Attention, **{slot: one for slot, one in given.items() if one is not None})
+        if len(shape_of(self.query)) == 4:
+            return output
+        width = shape_of(self.outputs[0])[2]
+        if not isinstance(width, int):
+            return None
+        return b.add(Reshape, b.add(Transpose, output, (0, 2, 1, 3)), (0, 0, width))
 
     def shared(self, b: Builder, operand: Operand) -> Operand | None:
         """Keys or values with a head for each of the query's; `None` where these are not known."""
@@ -185,6 +235,16 @@ class Attention(Operator):
             places = b.add(Add, places, b.add(Sub, all_, count))
         keys = b.add(Range, zero, all_, np.array(1))
         return b.add(LessEqual, keys, b.add(Unsqueeze, places, (1,)))
+
+
+def _apart(rows: Array, heads: int) -> Array:
+    entries, places, width = rows.shape
+    return rows.reshape(entries, places, heads, width // heads).swapaxes(1, 2)
+
+
+def _together(shape: Sequence[int]) -> Sequence[int]:
+    entries, heads, places, size = shape
+    return (entries, places, heads * size)
 
 
 @operator("ROTARY_EMBEDDING")

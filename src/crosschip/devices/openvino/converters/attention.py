@@ -19,6 +19,8 @@ def _plain(op: Attention) -> Refusal | None:
         return Refusal("softcap", f"{op.softcap:g} is not 0")
     if op.factor is None:
         return Refusal("query", "its last size must be known", Rule.SHAPE)
+    if any(len(shape_of(operand)) != 4 for operand in (op.query, op.key, op.value)):
+        return Refusal("query", "heads must have an axis of their own", Rule.SHAPE)
     heads = [shape_of(operand)[1] for operand in (op.query, op.key)]
     if not all(isinstance(size, int) for size in heads):
         return Refusal("query", "the number of heads must be known", Rule.SHAPE)

@@ -13,48 +13,53 @@ from crosschip.ops.definition.operator import shape_of
 from crosschip.ops.standard.attention import Attention, Causality, RotaryEmbedding
 
 _HEADS_LAST = [0, 2, 1, 3]
+_PARTS = ("query", "key", "value")
 
 
 def _own_keys(op: Attention) -> Refusal | None:
-    shapes = [operand.type.shape for operand in (op.query, op.key, op.value)]
-    if any(shape is None or not isinstance(shape[1], int) for shape in shapes):
-        return Refusal("query", "the number of heads must be known", Rule.SHAPE)
-    if len({shape[1] for shape in shapes if shape}) > 1:
-        return Refusal("key", "heads of queries share it", Rule.SHAPE)
-    if any(not isinstance(shape[3], int) for shape in shapes if shape):
-        return Refusal("query", "the sizes of heads must be known", Rule.SHAPE)
-    if op.softcap:
-        return Refusal("softcap", f"{op.softcap:g} is not 0")
-    mask = op.mask and op.mask.type.shape
-    if op.mask is not None and mask is None:
+    if any(op.operand(slot).type.shape is None for slot in _PARTS):  # type: ignore[union-attr]
+        return Refusal("query", "its rank must be known, and those of key and value", Rule.SHAPE)
+    if op.mask is not None and op.mask.type.shape is None:
         return Refusal("mask", "its rank must be known", Rule.SHAPE)
-    return None
+    shapes = [op.apart(slot) for slot in _PARTS]
+    if any(not isinstance(size, int) for shape in shapes for size in shape[1::2]):
+        return Refusal("query", "the numbers and sizes of heads must be known", Rule.SHAPE)
+    if len({shape[1] for shape in shapes}) > 1:
+        return Refusal("key", "heads of queries share it", Rule.SHAPE)
+    return Refusal("softcap", f"{op.softcap:g} is not 0") if op.softcap else None
 
 
 @converts(Attention, types=SINGLE | {ElementType.BOOL}, limit=_own_keys, nonempty=True)
 def attention(g: Graph, op: Attention) -> str:
-    shape, keys = shape_of(op.query), shape_of(op.key)
+    shape, keys, values = (op.apart(slot) for slot in _PARTS)
     alike = shape[2] == keys[2]
-    query = _joined(g, op.query)
-    if alike or keys[3] != shape_of(op.value)[3]:
-        key, value = _joined(g, op.key), _joined(g, op.value)
-    else:
+    are_apart = len(shape_of(op.key)) == len(shape_of(op.value)) == 4
+    # It takes keys with heads apart, too, where they are of the size of values.
+    if are_apart and not alike and keys[3] == values[3]:
         key, value = g[op.key], g[op.value]
+    else:
+        key, value = _joined(g, op, "key"), _joined(g, op, "value")
     # With fewer queries than keys, ONNX Runtime lets the last query attend to all keys in any case.
     causal = op.causality is not Causality.NONE and alike
     bias = _bias(g, op, causal=causal)
     (output,) = g.add_contributed(
-        *("MultiHeadAttention", "1", query, key, value, "", "", bias),
+        *("MultiHeadAttention", "1", _joined(g, op, "query"), key, value, "", "", bias),
         num_heads=shape[1],
         scale=op.scale or None,
         unidirectional=int(causal),
     )
-    apart = g.add("Reshape", output, g.int64([0, 0, _int(shape[1]), _int(shape_of(op.value)[3])]))
+    if len(shape_of(op.query)) == 3:
+        return output
+    apart = g.add("Reshape", output, g.int64([0, 0, _int(shape[1]), _int(values[3])]))
     return g.add("Transpose", apart, perm=_HEADS_LAST)
 
 
-def _joined(g: Graph, operand: Operand) -> str:
-    """An operand with the heads of each place in a row."""
+def _joined(g: Graph, op: Attention, slot: str) -> str:
+    """Queries, keys or values with the heads of each place in a row."""
+    operand = op.operand(slot)
+    assert operand is not None, "it is required"
+    if len(shape_of(operand)) == 3:
+        return g[operand]
     _, heads, _, size = shape_of(operand)
     moved = g.add("Transpose", g[operand], perm=_HEADS_LAST)
     return g.add("Reshape", moved, g.int64([0, 0, _int(heads) * _int(size)]))
@@ -68,7 +73,7 @@ def _int(size: object) -> int:
 def _bias(g: Graph, op: Attention, *, causal: bool) -> str:
     """What is added to the scores, in the shape that ONNX Runtime wants; empty if nothing."""
     parts = []
-    rows, columns = shape_of(op.query)[2], shape_of(op.key)[2]
+    rows, columns = op.apart("query")[2], op.apart("key")[2]
     if op.mask is not None:
         mask = g[op.mask]
         if op.mask.type.element_type is ElementType.BOOL:
@@ -83,7 +88,8 @@ def _bias(g: Graph, op: Attention, *, causal: bool) -> str:
     mask_shape = shape_of(op.mask) if op.mask is not None else ()
     if len(parts) == 1 and len(mask_shape) == 4 and mask_shape[2:] == (rows, columns):
         return total
-    sizes = [_size(g, op.query), _size(g, op.key)]
+    # Keys that the mask has one number for all of would have to be counted, too.
+    sizes = [_size(g, op.query), g.int64([1]) if columns in mask_shape[-1:] else _size(g, op.key)]
     return g.add("Expand", total, g.add("Concat", g.int64([1, 1]), *sizes, axis=0))
 
 
@@ -95,7 +101,7 @@ def _as_bias(g: Graph, mask: str) -> str:
 
 def _causal(g: Graph, op: Attention) -> str:
     """The keys that a query attends to by its place."""
-    rows, columns = shape_of(op.query)[2], shape_of(op.key)[2]
+    rows, columns = op.apart("query")[2], op.apart("key")[2]
     last = op.causality is Causality.TO_LAST
     if isinstance(rows, int) and isinstance(columns, int):
         return g.constant(np.tri(rows, columns, columns - rows if last else 0, bool))
@@ -110,10 +116,11 @@ def _causal(g: Graph, op: Attention) -> str:
 
 def _size(g: Graph, operand: Operand) -> str:
     """How many queries or keys there are, as a list of one integer."""
-    known = shape_of(operand)[2]
+    axis = len(shape_of(operand)) - 2
+    known = shape_of(operand)[axis]
     if isinstance(known, int):
         return g.int64([known])
-    return g.add("Shape", g[operand], start=2, end=3)
+    return g.add("Shape", g[operand], start=axis, end=axis + 1)
 
 
 def _by_position(op: RotaryEmbedding) -> Refusal | None:

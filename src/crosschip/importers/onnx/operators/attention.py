@@ -33,11 +33,6 @@ def _apart(node: Node, operand: Operand, heads: int) -> Operand:
     return node.add(Transpose, node.add(Reshape, operand, (0, 0, heads, -1)), _HEADS_LAST)
 
 
-def _together(node: Node, operand: Operand) -> Operand:
-    """The opposite."""
-    return node.add(Reshape, node.add(Transpose, operand, _HEADS_LAST), (0, 0, -1))
-
-
 def _check_heads(heads: int) -> None:
     if heads < 1:
         raise ModelError(f"num_heads is {heads}, but must be positive")
@@ -48,11 +43,22 @@ def _size(operand: Operand, axis: int) -> Dim:
     return (operand.type.shape or ())[axis]
 
 
-def _with_past(
-    node: Node, key: Operand, value: Operand, past: Sequence[Operand | None]
+def _count(operand: Operand) -> Dim:
+    """How many queries, keys or values there are, with heads apart or in a row."""
+    return _size(operand, -2)
+
+
+def _state(
+    node: Node, key: Operand, value: Operand, past: Sequence[Operand | None], heads: int
 ) -> tuple[Operand, Operand]:
-    """Keys and values of the runs before, if there are some, and of this one after them."""
+    """Keys and values of the runs before, if there are some, and of this one after them.
+
+    They have their heads apart if there are some, or the node hands keys and values on.
+    """
     old_keys, old_values = past
+    if old_keys is None and old_values is None and not any(node.outputs[1:]):
+        return key, value
+    key, value = _apart(node, key, heads), _apart(node, value, heads)
     if old_keys is None and old_values is None:
         return key, value
     if old_keys is None or old_values is None:
@@ -61,10 +67,15 @@ def _with_past(
     return all_keys, node.add(Concat, [old_values, value], 2)
 
 
+def _counted(node: Node, operand: Operand) -> Operand:
+    """How many queries or keys there are, as a list of one int64."""
+    axis = np.array([rank_of(operand) - 2])
+    return node.add(Gather, node.add(ShapeOf, operand), axis, 0)
+
+
 def _places(node: Node, operand: Operand) -> Operand:
-    """The places of keys or queries, 0, 1, …, in int64."""
-    count = node.add(Gather, node.add(ShapeOf, operand), np.array([2]), 0)
-    return node.add(Range, np.array(0), count, np.array(1))
+    """The places of queries or keys, 0, 1, …, in int64."""
+    return node.add(Range, np.array(0), _counted(node, operand), np.array(1))
 
 
 def _filtered(node: Node, hidden: Operand, like: Operand, far: float) -> Operand:
@@ -97,10 +108,9 @@ def multi_head_attention(node: Node) -> list[Operand]:
             raise UnsupportedError(f"{name} cannot be expressed")
     only("number of outputs", sum(map(bool, node.outputs[3:])), 0)
     heads = node.integer("num_heads")
-    query, key, value = (
-        _apart(node, operand, heads) for operand in _shifted(node, node.optional(3))
-    )
-    keys, values = _with_past(node, key, value, [node.optional(6), node.optional(7)])
+    _check_heads(heads)
+    query, key, value = _shifted(node, node.optional(3))
+    keys, values = _state(node, key, value, [node.optional(6), node.optional(7)], heads)
     causality = _unidirectional(node, query, key)
     far, scale = node.real("mask_filter_value", _FAR), node.real("scale", 0.0)
     padding = node.optional(4)
@@ -110,8 +120,11 @@ def multi_head_attention(node: Node) -> list[Operand]:
             raise UnsupportedError("key_padding_mask of lengths cannot be expressed")
         hidden = _raw_mask(node, padding, query, far)
     mask = _sum(node, hidden, node.optional(5))
-    whole = node.add(Attention, query, keys, values, mask, causality, scale)
-    return [_together(node, whole), keys, values]
+    whole = node.add(
+        *(Attention, query, keys, values, mask, causality, scale),
+        num_heads=heads,
+    )
+    return [whole, keys, values]
 
 
 def _shifted(node: Node, bias: Operand | None) -> list[Operand]:
@@ -136,7 +149,7 @@ def _unidirectional(node: Node, query: Operand, key: Operand) -> Causality:
     """With other keys than queries, ONNX Runtime lets the last query attend to all of them."""
     if not node.flag("unidirectional", False):
         return Causality.NONE
-    if _size(query, 2) not in (1, _size(key, 2)):
+    if _count(query) not in (1, _count(key)):
         raise UnsupportedError("unidirectional, with keys of other places than the queries'")
     return Causality.TO_LAST
 
@@ -150,20 +163,23 @@ def attention_of_input(node: Node) -> list[Operand]:
     if node.optional(6) is not None:
         raise UnsupportedError("past_sequence_length cannot be expressed")
     heads = node.integer("num_heads")
-    parts = _projected(node, node.optional_integers("qkv_hidden_sizes"))
-    query, key, value = (_apart(node, part, heads) for part in parts)
+    _check_heads(heads)
+    query, key, value = _projected(node, node.optional_integers("qkv_hidden_sizes"))
     past = node.optional(4)
     before: list[Operand | None] = [None, None]
     if past is not None:
         before = [node.add(Gather, past, np.array(index), 0) for index in range(2)]
-    keys, values = _with_past(node, key, value, before)
+    keys, values = _state(node, key, value, before, heads)
     causality = _unidirectional(node, query, key)
     far, scale = node.real("mask_filter_value", _FAR), node.real("scale", 0.0)
     index = node.optional(3)
     hidden = None if index is None else _hidden_by(node, index, query, keys, far)
     mask = _sum(node, hidden, node.optional(5))
-    whole = node.add(Attention, query, keys, values, mask, causality, scale)
-    results = [_together(node, whole)]
+    whole = node.add(
+        *(Attention, query, keys, values, mask, causality, scale),
+        num_heads=heads,
+    )
+    results = [whole]
     if len(node.outputs) > 1 and node.outputs[1]:
         both = [node.add(Unsqueeze, each, (0,)) for each in (keys, values)]
         results.append(node.add(Concat, both, 0))
@@ -172,16 +188,19 @@ def attention_of_input(node: Node) -> list[Operand]:
 
 def _projected(node: Node, sizes: Sequence[int] | None) -> Sequence[Operand]:
     """Queries, keys and values that the weights make of the input."""
-    product = node.add(MatMul, node[0], node[1])
-    bias = node.optional(2)
-    if bias is not None:
-        product = node.add(Add, product, bias)
+    weights, bias = node[1], node.optional(2)
     if not sizes:
-        third, rest = divmod(_known(_size(node[1], 1), "the size of the weights"), 3)
+        third, rest = divmod(_known(_size(weights, 1), "the size of the weights"), 3)
         if rest:
             raise ModelError("the weights do not make three tensors")
         sizes = (third,) * 3
-    return node.add_all(Split, product, 2, tuple(sizes))
+    # Three products, each with its own addition, are what engines know; constants are split once.
+    parts = node.add_all(Split, weights, 1, tuple(sizes))
+    products = [node.add(MatMul, node[0], part) for part in parts]
+    if bias is None:
+        return products
+    shifts = node.add_all(Split, bias, 0, tuple(sizes))
+    return [node.add(Add, product, shift) for product, shift in zip(products, shifts, strict=True)]
 
 
 def _hidden_by(node: Node, index: Operand, query: Operand, key: Operand, far: float) -> Operand:
@@ -205,16 +224,16 @@ def attention(node: Node) -> list[Operand]:
     node.ignore("qk_matmul_output_mode")
     own = node[0].type.element_type
     _check_precision(node, own)
-    is_flat = rank_of(node[0]) == 3
     heads, key_heads = node.integer("q_num_heads", 0), node.integer("kv_num_heads", 0)
-    query = _apart(node, node[0], heads)
-    key, value = (_apart(node, node[place], key_heads) for place in (1, 2))
+    query, key, value = (node[place] for place in range(3))
+    if rank_of(query) == 3:
+        _check_heads(heads)
     if value.type.element_type is not own:
         raise UnsupportedError("values of another type than queries cannot be expressed")
-    keys, values = _with_past(node, key, value, [node.optional(4), node.optional(5)])
+    keys, values = _state(node, key, value, [node.optional(4), node.optional(5)], key_heads)
     causal, counts = node.flag("is_causal"), node.optional(6)
     mask, causality = node.optional(3), Causality.NONE
-    if mask is not None and _size(mask, -1) != _size(keys, 2):
+    if mask is not None and _size(mask, -1) != _count(keys):
         raise UnsupportedError("a mask for fewer keys cannot be expressed")
     if causal and counts is None:
         causality = _own_causality(node, query, key)
@@ -222,17 +241,20 @@ def attention(node: Node) -> list[Operand]:
         valid = _valid(node, counts, query, key, causal=causal)
         mask = valid if mask is None else _both(node, mask, valid)
     scale, softcap = node.real("scale", 0.0), node.real("softcap")
-    whole = node.add(Attention, query, keys, values, mask, causality, scale, softcap)
+    whole = node.add(
+        *(Attention, query, keys, values, mask, causality, scale, softcap),
+        **({"num_heads": heads, "key_heads": key_heads} if rank_of(query) == 3 else {}),
+    )
     if mask is not None:
-        whole = _zero_where_alone(node, whole, mask)
-    return [_together(node, whole) if is_flat else whole, keys, values]
+        whole = _zero_where_alone(node, whole, mask, heads)
+    return [whole, keys, values]
 
 
 def _own_causality(node: Node, query: Operand, key: Operand) -> Causality:
     """After keys of runs before, those of this one must be of the queries' places."""
     if node.optional(4) is None:
         return Causality.FROM_FIRST
-    if _size(query, 2) != _size(key, 2):
+    if _count(query) != _count(key):
         raise UnsupportedError("is_causal with past keys, and new ones of other places")
     return Causality.TO_LAST
 
@@ -252,7 +274,7 @@ def _valid(node: Node, counts: Operand, query: Operand, key: Operand, *, causal:
     if not causal:
         return valid
     queries = _places(node, query)
-    total = node.add(Gather, node.add(ShapeOf, query), np.array([2]), 0)
+    total = _counted(node, query)
     rows = node.add(Unsqueeze, node.add(Sub, queries, total), (1,))
     return node.add(And, valid, node.add(LessEqual, places, node.add(Add, rows, ends)))
 
@@ -263,19 +285,20 @@ def _both(node: Node, mask: Operand, valid: Operand) -> Operand:
     return node.add(Where, valid, mask, np.array(-np.inf, mask.type.element_type.dtype))
 
 
-def _zero_where_alone(node: Node, output: Operand, mask: Operand) -> Operand:
+def _zero_where_alone(node: Node, output: Operand, mask: Operand, heads: int) -> Operand:
     """0 in place of the output of queries that the mask lets attend to no key."""
     if mask.value is not None and np.all(np.any(mask.value > -np.inf, -1)):
         return output
-    dtype = output.type.element_type.dtype
-    seen = mask
-    if mask.type.element_type is ElementType.BOOL:
-        seen = node.add(Cast, mask, output.type.element_type)
-        least = np.array(0, dtype)
-    else:
-        least = np.array(-np.inf, dtype)
+    own = output.type.element_type
+    is_bool = mask.type.element_type is ElementType.BOOL
+    seen = node.add(Cast, mask, own) if is_bool else mask
+    least = np.array(0 if is_bool else -np.inf, own.dtype)
     alone = node.add(LessEqual, node.add(ReduceMax, seen, (-1,), True), least)
-    return node.add(Where, alone, np.array(0, dtype), output)
+    whole = _apart(node, output, heads)
+    zeroed = node.add(Where, alone, np.array(0, own.dtype), whole)
+    if rank_of(output) == 4:
+        return zeroed
+    return node.add(Reshape, node.add(Transpose, zeroed, _HEADS_LAST), (0, 0, -1))
 
 
 @imports("RotaryEmbedding")
