@@ -15,7 +15,7 @@ from crosschip.ir import Array, ElementType, Operand, Operation, TensorType
 OPSET = 21
 """The version of the standard operators that converters write."""
 CONTRIBUTED = "com.microsoft"
-"""The domain of the operators that ONNX Runtime has beside ONNX's, which only it reads."""
+"""The domain of the operators that ONNX Runtime has beside ONNX's."""
 _IR_VERSION = 10
 _STANDARD_DOMAINS = ("", "ai.onnx")
 
@@ -97,28 +97,10 @@ class Graph:
         self._proto.node.append(helper.make_node(type, inputs, outputs, label, **given))
         return outputs
 
-    def add_contributed(self, type: str, wanted: str, *inputs: str, **attributes: Any) -> list[str]:
-        """Add a node of an operator that ONNX Runtime has beside ONNX's; see `CONTRIBUTED`.
-
-        Args:
-            type: the operator.
-            wanted: for each output a `1`, or a `0` for one that is left out.
-            inputs: as `add` takes them.
-            attributes: as `add` takes them.
-
-        Returns:
-            The names of the outputs that are wanted.
-        """
+    def add_contributed(self, type: str, *inputs: str, **attributes: Any) -> str:
+        """Like `add`, for an operator that ONNX Runtime has beside ONNX's: only it reads it."""
         self._whole.require(CONTRIBUTED, 1)
-        names = [self._new_name() if one == "1" else "" for one in wanted]
-        made = [name for name in names if name]
-        self._made.update(made)
-        given = {name: value for name, value in attributes.items() if value is not None}
-        label = self._label(made[0])
-        self._proto.node.append(
-            helper.make_node(type, inputs, names, label, domain=CONTRIBUTED, **given)
-        )
-        return made
+        return self.add(type, *inputs, domain=CONTRIBUTED, **attributes)
 
     def constant(self, value: Array) -> str:
         """Add a constant; a large one is not copied."""

@@ -42,8 +42,8 @@ def attention(g: Graph, op: Attention) -> str:
     # With fewer queries than keys, ONNX Runtime lets the last query attend to all keys in any case.
     causal = op.causality is not Causality.NONE and alike
     bias = _bias(g, op, causal=causal)
-    (output,) = g.add_contributed(
-        *("MultiHeadAttention", "1", _joined(g, op, "query"), key, value, "", "", bias),
+    output = g.add_contributed(
+        *("MultiHeadAttention", _joined(g, op, "query"), key, value, "", "", bias),
         num_heads=shape[1],
         scale=op.scale or None,
         unidirectional=int(causal),
@@ -138,14 +138,14 @@ def _by_position(op: RotaryEmbedding) -> Refusal | None:
 
 
 @converts(RotaryEmbedding, types=NARROW_FLOATS | INDICES, limit=_by_position, nonempty=True)
-def rotary_embedding(g: Graph, op: RotaryEmbedding) -> list[str]:
+def rotary_embedding(g: Graph, op: RotaryEmbedding) -> str:
     assert op.positions is not None, "supports() asks for it"
     # ONNX Runtime reads whatever is where a position points.
     rows = g.add("Sub", g.add("Shape", g[op.cos], end=1), g.int64([1]))
     places = g.add("Min", g.cast(g[op.positions], np.int64), rows)
     places = g.add("Max", places, g.int64([0]))
     return g.add_contributed(
-        *("RotaryEmbedding", "1", g[op.input], places, g[op.cos], g[op.sin]),
+        *("RotaryEmbedding", g[op.input], places, g[op.cos], g[op.sin]),
         interleaved=int(op.interleaved),
         num_heads=op.num_heads or None,
     )

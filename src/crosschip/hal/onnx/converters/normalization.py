@@ -26,8 +26,6 @@ from crosschip.ops.standard.normalization import (
     InstanceNormalization,
     LayerNormalization,
     RMSNormalization,
-    SkipLayerNormalization,
-    SkipRMSNormalization,
 )
 
 
@@ -146,35 +144,6 @@ def rms_normalization(g: Graph, op: RMSNormalization) -> str:
     inputs = (g[op.input], g[op.scale])
     return g.add(
         "SimplifiedLayerNormalization", *inputs, axis=op.begin_norm_axis, epsilon=op.epsilon
-    )
-
-
-def _skipping(op: SkipLayerNormalization | SkipRMSNormalization) -> Refusal | None:
-    shape, skip = op.input.type.shape, op.skip.type.shape
-    if shape is None or len(shape) not in (2, 3):
-        return Refusal("input", "must have two or three axes", Rule.SHAPE)
-    if skip not in (shape, shape[-2:], (1, *shape[-2:])):
-        return Refusal("skip", "must have the input's sizes, but for the batch", Rule.SHAPE)
-    for slot in ("scale", "bias", "skip_bias"):
-        operand = op.operand(slot)
-        if operand is not None and operand.type.shape != shape[-1:]:
-            return Refusal(slot, "must have the last axis' size", Rule.SHAPE)
-    return None
-
-
-@converts(SkipLayerNormalization, types=NARROW_FLOATS, limit=_skipping, nonempty=True)
-def skip_layer_normalization(g: Graph, op: SkipLayerNormalization) -> list[str]:
-    given = (op.input, op.skip, op.scale, op.bias, op.skip_bias)
-    inputs = [g[operand] if operand else "" for operand in given]
-    return g.add_contributed("SkipLayerNormalization", "1001", *inputs, epsilon=op.epsilon)
-
-
-@converts(SkipRMSNormalization, types=NARROW_FLOATS, limit=_skipping, nonempty=True)
-def skip_rms_normalization(g: Graph, op: SkipRMSNormalization) -> list[str]:
-    given = (op.input, op.skip, op.scale, op.skip_bias)
-    inputs = [g[operand] if operand else "" for operand in given]
-    return g.add_contributed(
-        "SkipSimplifiedLayerNormalization", "1001", *inputs, epsilon=op.epsilon
     )
 
 
