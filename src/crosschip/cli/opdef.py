@@ -143,7 +143,7 @@ def export(
 @app.command()
 def generate(
     files: Files,
-    target: Annotated[Target, typer.Option(help="The language of the operators.")],
+    target: Annotated[Target, typer.Option(help="python, or native for kernels in C.")],
     backend: Annotated[
         list[str] | None,
         typer.Option(
