@@ -356,7 +356,10 @@ class Scope(Names):
         """By the operator of a package, whose results may be more than the node names."""
         arguments = arguments_in_order(operator, node.inputs, node.value)
         made = node.add_all(operator, **arguments)
-        node.finish()
+        try:
+            node.finish()
+        except UnsupportedError as error:
+            raise ModelError(f"{error}; {operator.type} has no such parameter") from None
         if len(node.outputs) > len(made):
             raise ModelError(
                 f"names {len(node.outputs)} outputs, but {operator.type} has {len(made)}"
