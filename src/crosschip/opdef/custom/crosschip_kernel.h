@@ -48,8 +48,8 @@ typedef enum crosschip_element {
     CROSSCHIP_ELEMENT_FLOAT16 = 9,
     CROSSCHIP_ELEMENT_FLOAT32 = 10,
     CROSSCHIP_ELEMENT_FLOAT64 = 11,
-    CROSSCHIP_ELEMENT_INT4 = 70, /* a byte each, sign extended */
-    CROSSCHIP_ELEMENT_UINT4 = 71 /* a byte each */
+    CROSSCHIP_ELEMENT_INT4 = 70, /* the low half of a byte each; the rest of it is undefined */
+    CROSSCHIP_ELEMENT_UINT4 = 71
 } crosschip_element;
 
 /* Integers that stand for reals: real = (integer - zero_points[i]) * scales[i]. */
