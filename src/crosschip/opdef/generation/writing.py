@@ -16,6 +16,9 @@ from crosschip.opdef.generation.planning import DEFINITIONS
 from crosschip.opdef.generation.project import Project
 from crosschip.opdef.generation.record import NAME, Record, digest, record_in, record_of
 
+_LONGEST = 100
+"""The most characters of a folder's name that are in the name of the one beside it."""
+
 
 class State(StrEnum):
     """What became of a file."""
@@ -65,7 +68,8 @@ def compared(project: Project, output: Path) -> Comparison:
         _check(project, folder, record)
         states = {path: _state(project, folder, record, path) for path in _paths(project, record)}
     except OSError as error:
-        raise _unreadable(error, folder) from None
+        where = error.filename or folder
+        raise InputError(f"{where}: cannot be read: {error.strerror}") from None
     outdated = [
         path
         for path, state in states.items()
@@ -119,24 +123,20 @@ def write(comparison: Comparison) -> None:
         InputError: it cannot be written.
     """
     folder = comparison.folder
+    is_first = not folder.parent.exists()
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        staged = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        staged = Path(tempfile.mkdtemp(prefix=f".{folder.name[:_LONGEST]}-", dir=folder.parent))
+        try:
+            _stage(comparison, staged)
+            _put(comparison, staged)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
     except OSError as error:
-        raise _unwritable(error, folder) from None
-    try:
-        _stage(comparison, staged)
-        if comparison.record is None:
-            with suppress(FileNotFoundError):
-                folder.rmdir()  # it is empty
-            staged.chmod(0o777 & ~_umask())
-            staged.rename(folder)
-        else:
-            _move(comparison, staged)
-    except OSError as error:
-        raise _unwritable(error, folder) from None
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
+        if is_first:
+            with suppress(OSError):
+                folder.parent.rmdir()
+        raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
 
 
 def _stage(comparison: Comparison, staged: Path) -> None:
@@ -153,9 +153,15 @@ def _stage(comparison: Comparison, staged: Path) -> None:
     (staged / NAME).write_bytes(record_of(project, files).encoded())
 
 
-def _move(comparison: Comparison, staged: Path) -> None:
+def _put(comparison: Comparison, staged: Path) -> None:
     """Put what is staged in its place, the record last: until then, all can be done again."""
     folder = comparison.folder
+    if comparison.record is None:
+        with suppress(FileNotFoundError):
+            folder.rmdir()  # it is empty
+        staged.chmod(0o777 & ~_umask())
+        staged.rename(folder)
+        return
     for path, state in comparison.states.items():
         target = folder / path
         if state in (State.NEW, State.RENEWED):
@@ -170,11 +176,3 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-def _unreadable(error: OSError, folder: Path) -> InputError:
-    return InputError(f"{error.filename or folder}: cannot be read: {error.strerror}")
-
-
-def _unwritable(error: OSError, folder: Path) -> InputError:
-    return InputError(f"{folder}: cannot be written: {error.strerror}")
