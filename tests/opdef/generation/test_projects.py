@@ -74,7 +74,7 @@ def test_stubs_are_clean_and_say_that_they_are_stubs(target: str, tmp_path: Path
     assert "passed" not in printed
     written = "native/widen.c" if target == "native" else "src/signals/widen.py"
     assert f"not written yet: {written}" in printed
-    assert "not tested yet: RIGHT is empty in tests/test_widen.py" in printed
+    assert "test_widen.py::test_it_is_right - not tested yet: RIGHT is empty" in printed
 
 
 @pytest.mark.parametrize("target", ["python", "native"])

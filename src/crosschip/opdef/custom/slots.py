@@ -46,7 +46,10 @@ def slots_of(
     tensors: tuple[Input | Parameter, ...] = (*op_def.inputs, *op_def.parameters)
     for tensor in tensors:
         stored = frozenset(_stored(datatypes_of(collection, op_def, tensor)))
-        slot = _input(tensor, stored) if isinstance(tensor, Input) else Setting(tensor, stored)
+        try:
+            slot = _input(tensor, stored) if isinstance(tensor, Input) else Setting(tensor, stored)
+        except ValueError as error:
+            raise InputError(f"{op_def.name}.{tensor.name}: its default: {error}") from None
         slot.name = _slot_name(tensor.name, names)
         names.add(slot.name)
         made[tensor.name] = slot

@@ -110,7 +110,6 @@ def _test(project: Project, each: Sketch) -> str:
         imports=imports,
         slot=each.inputs[0][1].name,
         file=source,
-        test=f"tests/test_{each.module}.py",
         **{"class": each.class_name},
     )
 

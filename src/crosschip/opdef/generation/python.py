@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from crosschip.opdef.generation.project import Project
 from crosschip.opdef.generation.sketches import Sketch
-from crosschip.opdef.generation.texts import WIDTH, filled, in_docstring
+from crosschip.opdef.generation.texts import WIDTH, filled, in_docstring, sentence
 
 _INDENT = " " * 4
 
@@ -14,6 +14,7 @@ _INDENT = " " * 4
 def add_operator(project: Project, each: Sketch) -> None:
     """Add the module of an operator, whose class has a stub of the reference."""
     signature, inference = _signature(each), inference_of(each)
+    outputs = _sentence(f"The outputs: {each.outputs_in_words()}.")
     text = filled(
         "python/operator.py",
         title=each.op_def.name,
@@ -22,7 +23,7 @@ def add_operator(project: Project, each: Sketch) -> None:
         package=project.name,
         about=about(each),
         signature=signature,
-        outputs=each.outputs_in_words(),
+        outputs=f"{outputs}\n{_INDENT * 2}" if "\n" in outputs else outputs,
         inference=inference,
         **{"class": each.class_name},
     )
@@ -52,6 +53,11 @@ def _signature(each: Sketch) -> str:
     return f"{_INDENT}def reference(\n{rows}{_INDENT}) -> {each.returned('Array')}:"
 
 
+def _sentence(text: str) -> str:
+    """The beginning of the docstring of a function in a class."""
+    return in_docstring(sentence(text, WIDTH - 2 * len(_INDENT) - 6), _INDENT * 2).strip()
+
+
 def inference_of(each: Sketch) -> str:
     """Stubs of the functions that say of the outputs what the definition leaves open."""
     return "".join(_inference(each))
@@ -62,14 +68,16 @@ def _inference(each: Sketch) -> Iterator[str]:
         "title": each.op_def.name,
         "class": each.class_name,
         "slot": each.inputs[0][1].name,
-        "outputs": each.outputs_in_words(),
     }
+    outputs = each.outputs_in_words()
     several = len(each.op_def.outputs) > 1 or each.op_def.outputs[-1].repeated
     if not each.shape_is_told:
         shape = "list[Shape | None]" if several else "Shape"
-        yield filled("common/infer_shape.py", type=shape, **words)
+        about = _sentence(f"The shape of {outputs}.")
+        yield filled("common/infer_shape.py", type=shape, about=about, **words)
     if not each.type_is_told:
         types = "list[ElementType]" if several else "ElementType"
-        yield filled("common/infer_element_type.py", type=types, **words)
+        about = _sentence(f"The element type of {outputs}.")
+        yield filled("common/infer_element_type.py", type=types, about=about, **words)
     if not each.count_is_told:
         yield filled("common/output_count.py", **words)
