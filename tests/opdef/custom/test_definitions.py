@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.opdef.custom.documents import LIKE_X, made, package_of, setting, taken
+from tests.opdef.strategies import collections
 
 from crosschip import opdef
 from crosschip.ir import (
@@ -28,7 +29,8 @@ from crosschip.ir import (
     symbol,
 )
 from crosschip.opdef.datatypes import Datatype
-from crosschip.opdef.definitions import Rank
+from crosschip.opdef.definitions import OpDefCollection, Rank
+from crosschip.ops.definition.examples import arrays_for, model_of
 from crosschip.ops.definition.operator import Operator
 
 FLOAT32 = ElementType.FLOAT32
@@ -388,3 +390,43 @@ def test_a_slot_is_an_argument_and_nothing_else(name: str, tmp_path: Path) -> No
     assert slot.name == normalize("NFKC", slot.name)
     array = np.array([1, 2], np.float32)
     np.testing.assert_array_equal(computed(operator, array), [2, 4])
+
+
+class Anything(opdef.CustomOperator):
+    """Makes something of the element types and ranks that its definition has."""
+
+    def infer_shape(self) -> Any:
+        return [(1,) * (told.tensor.shape.rank.axes or 1) for told in self.outputs_told]
+
+    def infer_element_type(self) -> list[ElementType]:
+        first = (min(told.stored, key=lambda s: (s[1], str(s))) for told in self.outputs_told)
+        return [FLOAT32 if quantized else element_type for element_type, quantized in first]
+
+    def output_count(self) -> int:
+        return len(self.results)
+
+    def reference(self, *_: Any, **__: Any) -> list[Array]:
+        return [
+            np.zeros(o.type.static_shape or (), o.type.element_type.dtype) for o in self.outputs
+        ]
+
+
+@given(collections())
+def test_any_definition_is_an_operator_or_refused(collection: OpDefCollection) -> None:
+    package = opdef.Package(collection)
+    for name in collection.op_defs:
+        try:
+            operator: type[Anything] = package.defines(name)(type("Any", (Anything,), {}))
+        except InputError:
+            continue
+        assert len(operator.code()) == 64
+        for arguments in operator.drawn_examples():
+            model = model_of(operator, arguments)
+            model.verify()
+            (operation,) = model.operations
+            inputs = arrays_for(arguments)
+            named = {o: inputs[n] for n, o in model.inputs.items()}
+            assert isinstance(operation, Operator)
+            operation.kernel()(
+                [None if o is None else named.get(o, o.value) for o in operation.inputs]
+            )

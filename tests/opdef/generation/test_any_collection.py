@@ -43,7 +43,7 @@ def usable(collection: OpDefCollection) -> OpDefCollection:
 
 
 # An example takes a while; to look for the least that fails would take too long.
-@settings(max_examples=40, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(max_examples=20, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(collections().map(usable), st.sampled_from(Target), st.sets(st.sampled_from(DEVICES)))
 def test_any(collection: OpDefCollection, target: Target, backends: set[str]) -> None:
     try:

@@ -62,6 +62,9 @@ def _uses(
     first: Stored,
 ) -> Iterator[Example]:
     """Arguments by slot, of which most may break a rule."""
+    declared = {}
+    if all(quantized for told in operator.outputs_told for _, quantized in told.stored):
+        declared["quantization"] = Quantization((0.05,))
     needed = [s for s in operator.slots if isinstance(s, Setting) and not s.optional]
     shapes = [_SHAPES[slot.tensor.shape.rank] for slot in inputs]
     alike = list(zip(*([s[i % len(s)] for i in range(4)] for s in shapes), strict=True))
@@ -74,7 +77,7 @@ def _uses(
                     for slot, size, kind in zip(inputs, sizes, kinds, strict=True)
                 }
                 settings = {s.name: _setting(s, n) for s, n in zip(needed, numbers, strict=True)}
-                yield {**samples, **settings}
+                yield {**samples, **settings, **declared}
 
 
 def _types(slot: DefinedSlot, first: Stored) -> Iterator[Any]:

@@ -48,7 +48,12 @@ class NativeOperator(CustomOperator):
     @classmethod
     def code(cls) -> str:
         if not cls._code:
-            cls.sources = (*cls.sources, Path(cls.library).read_bytes())
+            try:
+                cls.sources = (*cls.sources, Path(cls.library).read_bytes())
+            except OSError as error:
+                raise InputError(
+                    f"{cls.type}: {cls.library} cannot be read: {error.strerror}; build it first"
+                ) from None
         return super().code()
 
     def kernel(self) -> Kernel:

@@ -20,7 +20,13 @@ from crosschip.opdef.custom import code
 from crosschip.opdef.custom.inference import Outputs, placeholder
 from crosschip.opdef.custom.restrictions import Restrictions
 from crosschip.opdef.custom.rules import Rules
-from crosschip.opdef.custom.slots import DefinedSlot, default_array, stored_of, words
+from crosschip.opdef.custom.slots import (
+    DefinedSlot,
+    check_rank,
+    default_array,
+    stored_of,
+    words,
+)
 from crosschip.opdef.definitions import OpDef
 from crosschip.opdef.evaluation import Operands
 from crosschip.ops.definition.custom import PackagedOperator
@@ -92,6 +98,7 @@ class CustomOperator(PackagedOperator):
         for told, own in self._told(types):
             made = [Operand(told.tensor.name, type_) for type_ in own]
             for output in made:
+                check_rank(f"{self.type}.{output.name}", told.tensor, output)
                 if stored_of(output) not in told.stored:
                     found, taken = words([stored_of(output)]), words(told.stored)
                     raise ElementTypeError(f"{self.type}.{output.name}: is {taken}, not {found}")

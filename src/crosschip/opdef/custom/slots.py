@@ -49,7 +49,7 @@ def slots_of(
         try:
             slot = _input(tensor, stored) if isinstance(tensor, Input) else Setting(tensor, stored)
         except ValueError as error:
-            raise InputError(f"{op_def.name}.{tensor.name}: its default: {error}") from None
+            raise InputError(f"{op_def.name}.{tensor.name}: {error}") from None
         slot.name = _slot_name(tensor.name, names)
         names.add(slot.name)
         made[tensor.name] = slot
@@ -169,8 +169,9 @@ class Setting(slots.Parameter[Any]):
 
     def __init__(self, tensor: Parameter, stored: Collection[Stored]) -> None:
         self.tensor = tensor
-        types = {element_type for element_type, _ in stored}
-        named = [datatype.element_type for datatype in tensor.datatypes]
+        # A parameter holds its values themselves: one that is quantized in a document is real.
+        types = {ElementType.FLOAT32 if quantized else t for t, quantized in stored}
+        named = [d.element_type for d in tensor.datatypes if d.element_type in types]
         self._ordered = [t for t in named if t is not None] or sorted(types, key=str)
         options = _options(tensor)
         rank = tensor.shape.rank

@@ -27,7 +27,6 @@ def add_operator(project: Project, each: Sketch) -> None:
         "native/operator.py",
         imports=imports_of(inference),
         package=project.name,
-        module=each.module,
         about=about(each),
         inference=inference,
         **words,

@@ -13,7 +13,7 @@ from crosschip.opdef.generation.backends import Backend
 from crosschip.opdef.generation.names import is_distribution, package_name
 from crosschip.opdef.generation.project import Project, Target
 from crosschip.opdef.generation.sketches import Sketch, sketch
-from crosschip.opdef.generation.texts import WIDTH, filled, listed
+from crosschip.opdef.generation.texts import WIDTH, filled, imported, in_docstring, listed, sentence
 
 DEFINITIONS = "operators.xml"
 """The document in a project, in the folder of its package."""
@@ -81,14 +81,18 @@ def _add_functions(project: Project, backend: Backend, sketches: Sequence[Sketch
             f"beside the folder {folder}; rename the operator"
         )
     own = [each for each in sketches if each.op_def.name in backend.operators]
+    hint = (
+        "`graph[op.{}]` is what stands for an input. The device says that it does not have the "
+        "operator until `limit=not_written` is taken away."
+    )
     for each in own:
         text = filled(
             "common/device.py",
             title=each.op_def.name,
             device=backend.converter,
             package=project.name,
-            module=each.module,
-            slot=each.inputs[0][1].name,
+            operator=imported(f"{project.name}.{each.module}", each.class_name),
+            hint=in_docstring(sentence(hint.format(each.inputs[0][1].name), WIDTH - 4), " " * 4),
             **{"class": each.class_name},
         )
         project.add(f"{folder}/{each.module}.py", text, each.op_def.name)
@@ -98,18 +102,16 @@ def _add_functions(project: Project, backend: Backend, sketches: Sequence[Sketch
 
 
 def _test(project: Project, each: Sketch) -> str:
-    is_native = project.target is Target.NATIVE
-    imports = f"\nfrom {project.name}.{each.module} import {each.class_name}\n"
-    if is_native:
+    imports = f"\n{imported(f'{project.name}.{each.module}', each.class_name)}\n"
+    if project.target is Target.NATIVE:
         imports = f"\nfrom {project.name}._package import LIBRARY{imports}"
         imports += '\nassert LIBRARY.exists(), "build it first: make"\n'
-    source = f"native/{each.module}.c" if is_native else f"src/{project.name}/{each.module}.py"
     return filled(
         "common/test_operator.py",
         title=each.op_def.name,
         imports=imports,
         slot=each.inputs[0][1].name,
-        file=source,
+        file=f"{each.module}.{'c' if project.target is Target.NATIVE else 'py'}",
         **{"class": each.class_name},
     )
 
@@ -141,13 +143,10 @@ def _imports(project: Project, sketches: Sequence[Sketch]) -> dict[str, list[str
 
 def _front(about: str, imports: Mapping[str, Sequence[str]]) -> str:
     """The `__init__.py` of a package that imports names from modules."""
-    lines = []
-    for module, names in sorted(imports.items(), key=lambda pair: _natural(pair[0])):
-        line = f"from {module} import {', '.join(sorted(names, key=_natural))}"
-        if len(line) > WIDTH:
-            rows = "".join(f"    {name},\n" for name in sorted(names, key=_natural))
-            line = f"from {module} import (\n{rows})"
-        lines.append(line)
+    lines = [
+        imported(module, *sorted(imports[module], key=_natural))
+        for module in sorted(imports, key=_natural)
+    ]
     every = sorted(name for names in imports.values() for name in names)
     return filled(
         "common/__init__.py",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from crosschip.opdef.generation.project import Project
 from crosschip.opdef.generation.sketches import Sketch
 from crosschip.opdef.generation.texts import WIDTH, filled, in_docstring, sentence
@@ -54,30 +52,37 @@ def _signature(each: Sketch) -> str:
 
 
 def _sentence(text: str) -> str:
-    """The beginning of the docstring of a function in a class."""
+    """Lines of the docstring of a function in a class, but for the space before the first."""
     return in_docstring(sentence(text, WIDTH - 2 * len(_INDENT) - 6), _INDENT * 2).strip()
 
 
 def inference_of(each: Sketch) -> str:
     """Stubs of the functions that say of the outputs what the definition leaves open."""
-    return "".join(_inference(each))
-
-
-def _inference(each: Sketch) -> Iterator[str]:
-    words = {
-        "title": each.op_def.name,
-        "class": each.class_name,
-        "slot": each.inputs[0][1].name,
-    }
-    outputs = each.outputs_in_words()
+    outputs, slot = each.outputs_in_words(), each.inputs[0][1].name
     several = len(each.op_def.outputs) > 1 or each.op_def.outputs[-1].repeated
+    stubs = []
     if not each.shape_is_told:
-        shape = "list[Shape | None]" if several else "Shape"
-        about = _sentence(f"The shape of {outputs}.")
-        yield filled("common/infer_shape.py", type=shape, about=about, **words)
+        hint = f"The definition does not say it. That of an input is `self.{slot}.type.shape`."
+        stub = "infer_shape", "list[Shape | None]" if several else "Shape", "The shape of", hint
+        stubs.append(stub)
     if not each.type_is_told:
-        types = "list[ElementType]" if several else "ElementType"
-        about = _sentence(f"The element type of {outputs}.")
-        yield filled("common/infer_element_type.py", type=types, about=about, **words)
+        hint = (
+            "The definition does not say it. That of an input is "
+            f"`self.{slot}.type.element_type`; of what is quantized, it is float32 here."
+        )
+        kind = "list[ElementType]" if several else "ElementType"
+        stubs.append(("infer_element_type", kind, "The element type of", hint))
     if not each.count_is_told:
-        yield filled("common/output_count.py", **words)
+        hint = "The definition does not say how often the last of them repeats."
+        stubs.append(("output_count", "int", "The number of the outputs", hint))
+    return "".join(
+        filled(
+            "common/inference.py",
+            function=function,
+            type=kind,
+            about=_sentence(f"{about} {outputs}."),
+            hint=_sentence(hint),
+            **{"class": each.class_name},
+        )
+        for function, kind, about, hint in stubs
+    )

@@ -66,3 +66,11 @@ def listed(words: Iterable[str], last: str = "and") -> str:
     """Words as an enumeration: `a, b and c`."""
     *first, end = words
     return f"{', '.join(first)} {last} {end}" if first else end
+
+
+def imported(module: str, *names: str) -> str:
+    """The statement that imports names from a module."""
+    line = f"from {module} import {', '.join(names)}"
+    if len(line) <= WIDTH:
+        return line
+    return "\n".join([f"from {module} import (", *(f"    {name}," for name in names), ")"])
