@@ -14,7 +14,6 @@ from tests.opdef.generation.projects import SIGNALS, generated
 from crosschip.ir import InputError
 from crosschip.opdef.definitions import OpDef, OpDefCollection, OpDefList
 from crosschip.opdef.documents import write
-from crosschip.opdef.generation import writing
 from crosschip.opdef.generation.generating import generate
 from crosschip.opdef.generation.project import Target
 from crosschip.opdef.problems import OpDefError
@@ -194,7 +193,8 @@ def test_what_was_cut_off_is_finished_the_next_time(
     project = generated(tmp_path).folder
     file = tmp_path / "a.xml"
     file.write_text(SIGNALS.read_text("utf-8").replace(">1<", ">3<"), "utf-8")
-    replaced, moves = os.replace, []
+    replaced = os.replace
+    moves: list[Path] = []
 
     def replace(source: Path, target: Path) -> None:
         if len(moves) == 1:
@@ -203,7 +203,7 @@ def test_what_was_cut_off_is_finished_the_next_time(
         replaced(source, target)
 
     with monkeypatch.context() as patched:
-        patched.setattr(writing.os, "replace", replace)
+        patched.setattr(os, "replace", replace)
         with pytest.raises(InputError, match="cannot be written: Input/output error"):
             generated(tmp_path, "python", file)
     report = generated(tmp_path, "python", file)
