@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosschip.opdef.generation.project import Project
 from crosschip.opdef.generation.sketches import Sketch
-from crosschip.opdef.generation.texts import WIDTH, filled, in_docstring, sentence
+from crosschip.opdef.generation.texts import WIDTH, columns, filled, in_docstring, sentence
 
 _INDENT = " " * 4
 
@@ -45,7 +45,7 @@ def about(each: Sketch) -> str:
 def _signature(each: Sketch) -> str:
     arguments = ["self", *each.arguments()]
     line = f"{_INDENT}def reference({', '.join(arguments)}) -> {each.returned('Array')}:"
-    if len(line) <= WIDTH:
+    if columns(line) <= WIDTH:
         return line
     rows = "".join(f"{_INDENT * 2}{argument},\n" for argument in arguments)
     return f"{_INDENT}def reference(\n{rows}{_INDENT}) -> {each.returned('Array')}:"

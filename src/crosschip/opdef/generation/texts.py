@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from textwrap import wrap
+from unicodedata import east_asian_width
 
 from crosschip.ir.text import legible
 from crosschip.opdef.definitions import Code, Description
@@ -40,14 +41,26 @@ def paragraphs(description: Description | None, width: int) -> list[list[str]]:
 
 def sentence(text: str, width: int, hanging: str = "") -> list[str]:
     """A text as lines, of which those after the first begin with `hanging`."""
-    plain = legible(" ".join(text.split()))
-    return wrap(plain, width, subsequent_indent=hanging, break_on_hyphens=False)
+    return _wrapped(" ".join(text.split()), width, hanging=hanging)
+
+
+def columns(text: str) -> int:
+    """The columns that a text takes on a terminal: two for what is wide, as Chinese is."""
+    return len(text) + sum(east_asian_width(character) in "WF" for character in text)
+
+
+def _wrapped(text: str, width: int, first: str = "", hanging: str = "") -> list[str]:
+    wide = re.sub("(.)", lambda c: c[1] + "\0" * (columns(c[1]) - 1), legible(text))
+    lines = wrap(
+        wide, width, initial_indent=first, subsequent_indent=hanging, break_on_hyphens=False
+    )
+    return [line.replace("\0", "") for line in lines]
 
 
 def _code(text: str, width: int) -> Iterator[str]:
     for line in text.expandtabs(4).splitlines():
         if line.strip():
-            yield from wrap(legible(line.rstrip()), width, initial_indent=" " * 4)
+            yield from _wrapped(line.rstrip(), width, " " * 4)
 
 
 def in_docstring(lines: Iterable[str], indent: str) -> str:
