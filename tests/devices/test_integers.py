@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from crosschip.ops.standard.reduction import ReduceProd
 Run = Callable[..., Array]
 
 
-def compiled(operator: type[Operator], *types: TensorType, **named: object) -> Run:
+def compiled(operator: type[Operator], *types: TensorType, **named: Any) -> Run:
     b = Builder("one")
     inputs = [b.input(f"x{index}", type_) for index, type_ in enumerate(types)]
     b.output("y", b.add(operator, *inputs, **named))
