@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -128,6 +129,8 @@ def test_what_was_edited_of_an_operator_that_is_gone_is_left(again: Any) -> None
         report = again(without("Mix"))
         assert test.read_text("utf-8") == "# mine\n"
         assert states(report)["tests/test_mix.py"] == "left"
+    record = json.loads((folder / "generated.json").read_text("utf-8"))
+    assert record["owners"]["tests/test_mix.py"] == "Mix"
     report = again(TEXT)
     assert test.read_text("utf-8") == "# mine\n"
     assert list(map(str, report.changes)) == [
@@ -170,6 +173,8 @@ def test_a_file_of_the_users_stands_where_a_new_operator_would(again: Any) -> No
 def test_backends_come_and_go(again: Any) -> None:
     folder = again(backends=["openvino"]).folder
     (folder / "src/signals/on_openvino/mix.py").write_text("# mine\n", "utf-8")
+    report = again(backends=["openvino", "HTP"])
+    assert not report.changes
     report = again(backends=["HTP"])
     assert not (folder / "src/signals/on_openvino/soft_clip.py").exists()
     assert (folder / "src/signals/on_openvino/mix.py").read_text("utf-8") == "# mine\n"
@@ -178,6 +183,12 @@ def test_backends_come_and_go(again: Any) -> None:
         "Widen: is of none of the backends",
         "Mix: is of none of the backends; src/signals/on_openvino/mix.py was edited and left alone",
     ]
+
+
+def test_folders_that_are_empty_are_gone(again: Any) -> None:
+    folder = again(backends=["openvino"]).folder
+    again()
+    assert not (folder / "src/signals/on_openvino").exists()
 
 
 def test_definitions_that_are_edited_in_the_project_are_read_from_there(again: Any) -> None:

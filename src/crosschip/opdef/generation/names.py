@@ -8,8 +8,16 @@ from collections.abc import Collection
 from keyword import iskeyword, issoftkeyword
 
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])")
-_MODULES = sys.stdlib_module_names | {"crosschip", "numpy", "pytest", "tests", "hatchling"}
+_MODULES = sys.stdlib_module_names | {
+    *("crosschip", "numpy", "ml_dtypes", "msgspec", "onnx", "google", "platformdirs", "rich"),
+    *("typer", "xxhash", "cffi", "xmlschema", "onnxruntime", "openvino", "jax", "paddle"),
+    *("hatchling", "pytest", "tests"),
+}
+"""Modules of Python, and those that crosschip and the projects import."""
+
 _IN_PACKAGES = frozenset({"package"})
+"""What a project's package has besides modules of operators."""
+
 _IN_MODULES = frozenset(
     {"Any", "Array", "ElementType", "LIBRARY", "RIGHT", "Sequence", "Shape", "__debug__"}
     | {"annotations", "crosschip", "np", "not_written", "opdef", "package", "pytest", "run"}
@@ -18,6 +26,8 @@ _IN_MODULES = frozenset(
     | {"zip", "name", "object", "library", "function", "__all__", "__name__", "__file__", "use"}
     | {"compiled", "found", "graph", "hal", "model", "op", "operand", "outputs", "right", "uses"}
 )
+"""What modules of a project call otherwise, those of its tests too."""
+
 _WORDS_OF_C = (
     "asm auto break call case char const continue default do double else enum errno extern float "
     "for goto if inline int long main register restrict return short signed sizeof static stderr "
@@ -27,7 +37,7 @@ _IN_C = frozenset(_WORDS_OF_C.split())
 
 
 def snake_case(name: str) -> str:
-    """A name in small letters with underscores between its words: `MultiClassNms` is so named."""
+    """A name in small letters, with underscores between its words: `multi_class_nms`."""
     return _WORDS.sub("_", name).lower().strip("_") or "_"
 
 

@@ -44,11 +44,11 @@ def about(each: Sketch) -> str:
 
 def _signature(each: Sketch) -> str:
     arguments = ["self", *each.arguments()]
-    line = f"{_INDENT}def reference({', '.join(arguments)}) -> {each.returned('Array')}:"
+    line = f"{_INDENT}def reference({', '.join(arguments)}) -> {each.returned()}:"
     if columns(line) <= WIDTH:
         return line
     rows = "".join(f"{_INDENT * 2}{argument},\n" for argument in arguments)
-    return f"{_INDENT}def reference(\n{rows}{_INDENT}) -> {each.returned('Array')}:"
+    return f"{_INDENT}def reference(\n{rows}{_INDENT}) -> {each.returned()}:"
 
 
 def _sentence(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
@@ -56,13 +56,19 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def record_of(project: Project, files: Mapping[str, str]) -> Record:
+def record_of(project: Project, before: Record | None, left: Collection[str]) -> Record:
     """The record of a project that has been generated.
 
     Args:
         project: the project.
-        files: the digest of each of its files, and of those that are left of what is gone.
+        before: the record of what was generated before.
+        left: the files that are left of that, and are not generated any more.
     """
+    files = {path: digest(content) for path, content in project.files.items()}
+    owners = dict(project.owners)
+    if before is not None:
+        files |= {path: before.files[path] for path in left}
+        owners |= {path: before.owners[path] for path in left if path in before.owners}
     return Record(
         format=1,
         package=project.collection.package_name,
@@ -71,7 +77,7 @@ def record_of(project: Project, files: Mapping[str, str]) -> Record:
         operators=project.operators,
         document=write(project.collection).decode(),
         files=dict(sorted(files.items())),
-        owners=dict(sorted(project.owners.items())),
+        owners=dict(sorted(owners.items())),
     )
 
 
@@ -110,4 +116,4 @@ def _check(record: Record) -> None:
         parts = PurePosixPath(path).parts
         if not parts or ".." in parts or path.startswith("/") or "\\" in path or ":" in path:
             raise ValueError(f"{path!r} is no file of the project")
-    assert record.collection
+    parse(record.document.encode(), NAME)

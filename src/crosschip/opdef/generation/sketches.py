@@ -94,12 +94,12 @@ class Sketch:
             else:
                 yield f"{slot.name}: Array"
 
-    def returned(self, one: str, last: str = "Sequence[{}]") -> str:
-        """The annotation of a function that makes something for each output."""
+    def returned(self) -> str:
+        """The annotation of what the reference returns."""
         outputs = self.op_def.outputs
         if outputs[-1].repeated:
-            return last.format(one)
-        return one if len(outputs) == 1 else f"tuple[{', '.join([one] * len(outputs))}]"
+            return "Sequence[Array]"
+        return "Array" if len(outputs) == 1 else f"tuple[{', '.join(['Array'] * len(outputs))}]"
 
     def outputs_in_words(self) -> str:
         """The names of the outputs."""

@@ -141,16 +141,14 @@ def write(comparison: Comparison) -> None:
 
 def _stage(comparison: Comparison, staged: Path) -> None:
     """Write what is new, and the record, in a folder of its own."""
-    project, record = comparison.project, comparison.record
-    files = {path: digest(content) for path, content in project.files.items()}
-    for path, state in comparison.states.items():
+    project, states = comparison.project, comparison.states
+    for path, state in states.items():
         if state in (State.NEW, State.RENEWED):
             target = staged / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(project.files[path])
-        elif state is State.LEFT and record is not None:
-            files[path] = record.files[path]
-    (staged / NAME).write_bytes(record_of(project, files).encoded())
+    left = [path for path, state in states.items() if state is State.LEFT]
+    (staged / NAME).write_bytes(record_of(project, comparison.record, left).encoded())
 
 
 def _put(comparison: Comparison, staged: Path) -> None:
@@ -169,6 +167,8 @@ def _put(comparison: Comparison, staged: Path) -> None:
             os.replace(staged / path, target)
         elif state is State.REMOVED:
             target.unlink(missing_ok=True)
+            with suppress(OSError):
+                target.parent.rmdir()  # if nothing else is in it
     os.replace(staged / NAME, folder / NAME)
 
 
