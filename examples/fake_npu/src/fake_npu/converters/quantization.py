@@ -1,0 +1,27 @@
+"""Conversion of reals to bytes and back, on the chip; at its borders the driver does it."""
+
+from __future__ import annotations
+
+from fake_npu_ddk import Operator
+
+from crosschip.hal import Refusal, Rule
+from crosschip.ops.standard.quantization import Dequantize, Quantize
+from fake_npu.assembly import Assembly
+from fake_npu.converters.table import BYTE, converters
+from fake_npu.forms import BYTES, REALS
+
+
+@converters.converts(Dequantize, quantized=[{"input": BYTE}])
+def dequantize(g: Assembly, op: Dequantize) -> int:
+    return g.add(Operator.CONVERT, [g[op.input]], op)
+
+
+def _one_scale(op: Quantize) -> Refusal | None:
+    if op.dtype not in BYTES:
+        return Refusal("dtype", f"{op.dtype}", Rule.ELEMENT_TYPE)
+    return None if len(op.scale) == 1 else Refusal("scale", "one for each index of an axis")
+
+
+@converters.converts(Quantize, types=REALS | BYTES, limit=_one_scale)
+def quantize(g: Assembly, op: Quantize) -> int:
+    return g.add(Operator.CONVERT, [g[op.input]], op)

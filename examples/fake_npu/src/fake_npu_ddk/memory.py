@@ -1,0 +1,75 @@
+"""The chip's memory: limited, and reached by handles only."""
+
+from __future__ import annotations
+
+import threading
+from itertools import count
+
+import numpy as np
+
+from fake_npu_ddk.compiler.weights import BLOCK
+from fake_npu_ddk.status import NpuError, Status
+from fake_npu_ddk.tensors import Array, Tensor
+
+
+class Memory:
+    """Memory of a size.
+
+    Args:
+        size: in bytes.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._used = 0
+        self._blocks: dict[int, Array] = {}
+        self._handles = count(1)
+        self._lock = threading.Lock()
+
+    @property
+    def free(self) -> int:
+        """The bytes that are not in use."""
+        return self.size - self._used
+
+    def allocate(self, size: int) -> int:
+        """A block of memory; its handle.
+
+        Raises:
+            NpuError: there is not so much.
+        """
+        whole = -(-size // BLOCK) * BLOCK
+        with self._lock:
+            if whole > self.free:
+                raise NpuError(Status.OUT_OF_MEMORY, f"{whole} bytes of {self.free} that are free")
+            self._used += whole
+            handle = next(self._handles)
+            self._blocks[handle] = np.zeros(whole, np.uint8)
+            return handle
+
+    def release(self, handle: int) -> None:
+        """Give a block back."""
+        with self._lock:
+            self._used -= len(self.block(handle))
+            del self._blocks[handle]
+
+    def block(self, handle: int) -> Array:
+        """The bytes of a block, for the chip itself."""
+        if handle not in self._blocks:
+            raise NpuError(Status.INVALID_HANDLE, str(handle))
+        return self._blocks[handle]
+
+    def copy_in(self, handle: int, tensor: Tensor, elements: Array) -> None:
+        """Put the elements of a tensor into a block."""
+        self._checked(handle, tensor)[...] = elements
+
+    def copy_out(self, handle: int, tensor: Tensor) -> Array:
+        """The elements of a tensor in a block, in memory of their own."""
+        return self._checked(handle, tensor).copy()
+
+    def _checked(self, handle: int, tensor: Tensor) -> Array:
+        block = self.block(handle)
+        if tensor.size > len(block):
+            raise NpuError(
+                Status.INVALID_ARGUMENT, f"{tensor.size} bytes in a block of {len(block)}"
+            )
+        return tensor.view(block)
