@@ -10,7 +10,7 @@ from crosschip.hal import CompileError, Group, Offer, Refusal, Rule, Support
 from crosschip.hal.converters import refused
 from crosschip.hal.device import alone
 from crosschip.hal.onnx.units import computes_float32, units
-from crosschip.ir import Model
+from crosschip.ir import Model, Operation
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 from fake_npu.assembly import Assembly, tensor_of
 from fake_npu.converters import converters
@@ -78,7 +78,8 @@ def answer(job: Job, *, half: bool) -> Support:
     operation = job.operation
     if not half and computes_float32(operation):
         return refused(operation, _FLOAT32)
-    supported = converters.supports(operation)
+    refusal = _unlike_the_chips(operation)
+    supported = refused(operation, refusal) if refusal else converters.supports(operation)
     if not supported:
         return supported
     assembly = Assembly()
@@ -93,6 +94,17 @@ def answer(job: Job, *, half: bool) -> Support:
             raise
         return refused(operation, Refusal("", told.detail, _RULES.get(told.status, Rule.VALUE)))
     return supported
+
+
+def _unlike_the_chips(operation: Operation) -> Refusal | None:
+    """The rule that a tensor breaks which is not like those of the chip, whatever reads it."""
+    named = [*operation.named_inputs(), *(("output", output) for output in operation.outputs)]
+    for slot, operand in named:
+        if operand.type.quantization is not None and operand.type.quantization.axis is not None:
+            return Refusal(slot, "has a scale for each index of an axis", Rule.QUANTIZATION)
+        if operand.type.static_shape is None and operation.type in converters.operators:
+            return Refusal(slot, "has a size that is not known", Rule.SHAPE)
+    return None
 
 
 def _readers(model: Model) -> dict[str, list[str]]:

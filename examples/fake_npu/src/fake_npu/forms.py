@@ -76,7 +76,7 @@ class Form:
 def encoded(array: Array) -> Array:
     """Elements in the type that the chip has for them; their order stays."""
     if array.dtype == np.int8:
-        return np.ascontiguousarray(array).view(np.uint8) ^ np.uint8(128)
+        return np.asarray(np.ascontiguousarray(array).view(np.uint8) ^ np.uint8(128))
     if array.dtype == np.uint8:
         return array
     with np.errstate(over="ignore"):
@@ -86,7 +86,7 @@ def encoded(array: Array) -> Array:
 def decoded(elements: Array, element_type: ElementType) -> Array:
     """What `encoded` was given, of a type."""
     if element_type is ElementType.INT8:
-        return (elements ^ np.uint8(128)).view(np.int8)
+        return np.asarray(elements ^ np.uint8(128)).view(np.int8)
     return elements.astype(element_type.dtype, copy=False)
 
 

@@ -68,9 +68,7 @@ class NpuProgram(Program):
 
     def _holds(self, buffer: Buffer, form: Form) -> TypeGuard[NpuBuffer]:
         """Tell whether a buffer is one of this chip's in which a tensor lies in a form."""
-        return (
-            isinstance(buffer, NpuBuffer) and buffer.chip is self._chip and buffer.form == form
-        )
+        return isinstance(buffer, NpuBuffer) and buffer.chip is self._chip and buffer.form == form
 
     def _fed(self, buffer: Buffer, form: Form) -> NpuBuffer:
         """An input in the chip's memory."""

@@ -115,6 +115,8 @@ def _pooling(inputs: Sequence[Tensor], output: Tensor, settings: Settings) -> Sh
     (image,) = inputs
     _same_type(image, output)
     _ranks(image, 4)
+    if settings.dilations != (1, 1):
+        raise NpuError(Status.UNSUPPORTED_SETTING, "dilated windows of a pooling")
     for axis in range(2):
         if max(settings.pads[2 * axis : 2 * axis + 2]) >= settings.kernel[axis]:
             raise NpuError(Status.UNSUPPORTED_SETTING, "padding as wide as the window")

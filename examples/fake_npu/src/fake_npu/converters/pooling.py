@@ -13,7 +13,7 @@ from fake_npu.converters.table import bytes_in, converters
 
 
 def _windows(op: Pool2D) -> Refusal | None:
-    """Windows end with the padding, and all of them hold a pixel."""
+    """Windows end with the padding."""
     image = static((op.input.type.shape or ())[2:])
     if tuple(op.windows.padding(image)[1::2]) > tuple(op.windows.sides(image)[1::2]):
         return Refusal("ceil_mode", "a window reaches beyond the padding")
@@ -21,7 +21,7 @@ def _windows(op: Pool2D) -> Refusal | None:
 
 
 def _average(op: AveragePool2D) -> Refusal | None:
-    if op.count_include_pad and any(op.pads):
+    if op.count_include_pad and any(op.windows.sides((op.input.type.shape or ())[2:])):
         return Refusal("count_include_pad", "padding never counts")
     return _windows(op)
 
