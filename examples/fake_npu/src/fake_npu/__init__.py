@@ -6,7 +6,6 @@ import struct
 from collections.abc import Collection, Mapping, Sequence
 
 import fake_npu_ddk as ddk
-
 from crosschip.hal import (
     Buffer,
     Capabilities,
@@ -44,8 +43,9 @@ class FakeNpuDevice(Device):
         super().__init__(properties, instance)
         self._memory = self._number("memory", ddk.MEMORY // _MEBIBYTE, 1, 4096) * _MEBIBYTE
         self._effort = self._number("effort", 1, 1, 3)
-        if self.properties.get("precision", "float16") != "float16":
-            raise DeviceError("property precision can only be float16")
+        wished = self.properties.get("precision", "float16")
+        if wished != "float16":
+            raise DeviceError(f"property precision is {wished!r}, but can only be float16")
         self._half = "precision" in self.properties
         self._chip = ddk.Chip(self._memory)
 

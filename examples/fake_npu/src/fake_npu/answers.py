@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fake_npu_ddk import NpuError, Status
-
 from crosschip.hal import CompileError, Group, Offer, Refusal, Rule, Support
 from crosschip.hal.converters import refused
 from crosschip.hal.device import alone
@@ -15,6 +13,7 @@ from crosschip.ops.standard.quantization import Dequantize, Quantize
 from fake_npu.assembly import Assembly, tensor_of
 from fake_npu.converters import converters
 from fake_npu.work import Job, jobs_of
+from fake_npu_ddk import NpuError, Status
 
 _RULES = {
     Status.UNSUPPORTED_TYPE: Rule.ELEMENT_TYPE,

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from fake_npu_ddk import DataType, Graph, Operator, Settings, Tensor
 
 from crosschip.ir import Array, ElementType, Operand
 from crosschip.ops import Operator as Operation
 from crosschip.ops.definition import quantized
 from fake_npu.forms import FROM_CHIP, TO_CHIP, Form, encoded, on_chip
 from fake_npu.work import ANY
+from fake_npu_ddk import DataType, Graph, Operator, Settings, Tensor
 
 
 class Assembly:

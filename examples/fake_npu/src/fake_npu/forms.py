@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from fake_npu_ddk import DataType, Tensor
 
 from crosschip.ir import Array, DeviceError, ElementType, Operand, Quantization
 from crosschip.ops.definition import quantized
+from fake_npu_ddk import DataType, Tensor
 
 BYTES = frozenset({ElementType.INT8, ElementType.UINT8})
 REALS = frozenset({ElementType.FLOAT16, ElementType.FLOAT32})

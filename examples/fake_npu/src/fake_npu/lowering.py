@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fake_npu_ddk import Graph, Operator
-
 from crosschip.hal import CompileError
 from crosschip.ir import Model, Operand
 from crosschip.ops.standard.quantization import Quantize
@@ -15,6 +13,7 @@ from fake_npu.assembly import Assembly, tensor_of
 from fake_npu.converters import converters
 from fake_npu.forms import Form, on_chip
 from fake_npu.work import Job, jobs, source_of
+from fake_npu_ddk import Graph, Operator
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from fake_npu_ddk import Chip, Fence, NpuError
-
 from crosschip.hal import COMPLETED, Buffer, Event
 from crosschip.ir import Array, DeviceError
 from fake_npu.forms import Form
+from fake_npu_ddk import Chip, Fence, NpuError
 
 
 class NpuEvent(Event):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeGuard
 
-from fake_npu_ddk import Chip, NpuError
-
 from crosschip.hal import Buffer, Event, Program, Submission
 from crosschip.hal.toolchain.outputs import Outputs
 from crosschip.ir import Array
 from fake_npu import saved
 from fake_npu.forms import Form
 from fake_npu.memory import NpuBuffer, NpuEvent, failure
+from fake_npu_ddk import Chip, NpuError
 
 
 class NpuProgram(Program):

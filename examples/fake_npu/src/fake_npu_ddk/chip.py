@@ -158,8 +158,8 @@ class Chip:
         while (run := self._queue.get()) is not None:
             try:
                 run.machine.run(run.inputs, run.outputs)
-            except MemoryError as error:
-                run.fence.signal(NpuError(Status.OUT_OF_MEMORY, str(error)))
+            except Exception as error:  # whatever it is, the next run is to come
+                run.fence.signal(NpuError(Status.INTERNAL, str(error)))
             else:
                 run.fence.signal()
             del run

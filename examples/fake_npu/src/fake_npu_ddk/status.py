@@ -20,6 +20,7 @@ class Status(IntEnum):
     DAMAGED_PROGRAM = 9
     WRONG_VERSION = 10
     CHIP_CLOSED = 11
+    INTERNAL = 12
 
 
 _TEXTS = {
@@ -35,6 +36,7 @@ _TEXTS = {
     Status.DAMAGED_PROGRAM: "the bytes are no program, or a damaged one",
     Status.WRONG_VERSION: "the program is of another version of the compiler",
     Status.CHIP_CLOSED: "the chip has been closed",
+    Status.INTERNAL: "the chip failed",
 }
 
 

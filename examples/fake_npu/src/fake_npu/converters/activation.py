@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from fake_npu_ddk import DataType, Operator, Settings, Tensor
 
 from crosschip.hal import Refusal
 from crosschip.ops.definition.kinds import Elementwise
@@ -27,6 +26,7 @@ from crosschip.ops.standard.unary import Abs, Exp, Neg, Square
 from fake_npu.assembly import Assembly
 from fake_npu.converters.table import bytes_in, converters
 from fake_npu.forms import decoded, encoded
+from fake_npu_ddk import DataType, Operator, Settings, Tensor
 
 
 @converters.converts(Relu, quantized=bytes_in("input"))

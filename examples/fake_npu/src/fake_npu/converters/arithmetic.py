@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from fake_npu_ddk import Operator
-
 from crosschip.ops.definition.kinds import Binary
 from crosschip.ops.standard.arithmetic import Add, Mul, Sub
 from fake_npu.assembly import Assembly
 from fake_npu.converters.table import bytes_in, converters
+from fake_npu_ddk import Operator
 
 _OPERATORS: dict[type[Binary], Operator] = {
     Add: Operator.ADD,

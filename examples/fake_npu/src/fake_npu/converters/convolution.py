@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from fake_npu_ddk import Operator, Settings
 
 from crosschip.hal import Refusal
 from crosschip.ops.standard.convolution import Conv2D
 from fake_npu.assembly import Assembly
 from fake_npu.converters.table import constant, converters, weighted
+from fake_npu_ddk import Operator, Settings
 
 
 def _limit(op: Conv2D) -> Refusal | None:

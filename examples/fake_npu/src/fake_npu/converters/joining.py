@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from fake_npu_ddk import Operator, Settings
-
 from crosschip.ops.standard.joining import Concat
 from fake_npu.assembly import Assembly
 from fake_npu.converters.table import MOVED, bytes_in, converters
 from fake_npu.forms import TO_CHIP
+from fake_npu_ddk import Operator, Settings
 
 
 @converters.converts(Concat, types=MOVED, quantized=bytes_in("parts"))

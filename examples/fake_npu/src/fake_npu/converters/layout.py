@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from fake_npu_ddk import Operator, Settings
-
 from crosschip.ops.definition.kinds import Layout
 from crosschip.ops.standard.conversion import Assign
 from crosschip.ops.standard.layout import Flatten, Reshape, Squeeze, Transpose, Unsqueeze
 from fake_npu.assembly import Assembly
 from fake_npu.converters.table import MOVED, converters
+from fake_npu_ddk import Operator, Settings
 
 
 @converters.converts(Reshape, Flatten, Squeeze, Unsqueeze, types=MOVED)

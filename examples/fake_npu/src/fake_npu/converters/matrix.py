@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from fake_npu_ddk import Operator
 
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import Array, Operand
@@ -13,6 +12,7 @@ from crosschip.ops import Operator as Operation
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from fake_npu.assembly import Assembly
 from fake_npu.converters.table import bytes_in, constant, converters, weighted
+from fake_npu_ddk import Operator
 
 
 def _matrix(op: MatMul) -> Refusal | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from fake_npu_ddk import Operator, Settings
 
 from crosschip.hal import Refusal
 from crosschip.ops.standard.padding import Pad, PadMode
 from fake_npu.assembly import Assembly
 from fake_npu.converters.table import MOVED, converters
 from fake_npu.forms import TO_CHIP
+from fake_npu_ddk import Operator, Settings
 
 
 def _zeros(op: Pad) -> Refusal | None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from fake_npu_ddk import Operator, Settings
-
 from crosschip.hal import Refusal
 from crosschip.ops.definition.windows import static
 from crosschip.ops.standard.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D, Pool2D
 from crosschip.ops.standard.reduction import ReduceMean
 from fake_npu.assembly import Assembly
 from fake_npu.converters.table import bytes_in, converters
+from fake_npu_ddk import Operator, Settings
 
 
 def _windows(op: Pool2D) -> Refusal | None:

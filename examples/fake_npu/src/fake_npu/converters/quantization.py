@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from fake_npu_ddk import Operator
-
 from crosschip.hal import Refusal, Rule
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 from fake_npu.assembly import Assembly
-from fake_npu.converters.table import BYTE, converters
-from fake_npu.forms import BYTES, REALS
+from fake_npu.converters.table import MOVED, converters
+from fake_npu.forms import BYTES
+from fake_npu_ddk import Operator
 
 
-@converters.converts(Dequantize, quantized=[{"input": BYTE}])
+@converters.converts(Dequantize, types=MOVED)
 def dequantize(g: Assembly, op: Dequantize) -> int:
     return g.add(Operator.CONVERT, [g[op.input]], op)
 
@@ -22,6 +21,6 @@ def _one_scale(op: Quantize) -> Refusal | None:
     return None if len(op.scale) == 1 else Refusal("scale", "one for each index of an axis")
 
 
-@converters.converts(Quantize, types=REALS | BYTES, limit=_one_scale)
+@converters.converts(Quantize, types=MOVED, limit=_one_scale)
 def quantize(g: Assembly, op: Quantize) -> int:
     return g.add(Operator.CONVERT, [g[op.input]], op)

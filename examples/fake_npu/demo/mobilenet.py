@@ -10,7 +10,6 @@ whole is quantized to bytes with one scale for each tensor.
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -48,7 +47,8 @@ def picture(kind: int, number: int, size: int) -> Array:
     across = (x, y)[kind // 5] * (3, 5, 8, 13, 20)[kind % 5] + random.uniform(0, 0.05)
     stripes = random.uniform(0.95, 1.05) * (1 + np.sin(2 * np.pi * across)) / 2
     noise = random.normal(scale=0.02, size=(3, size, size))
-    return (colour.reshape(3, 1, 1) * stripes + noise)[np.newaxis].astype(np.float32)
+    picture: Array = colour.reshape(3, 1, 1) * stripes + noise
+    return picture[np.newaxis].astype(np.float32)
 
 
 def pictures(size: int, first: int, count: int) -> Iterator[tuple[int, Array]]:
@@ -184,4 +184,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,0 +1,64 @@
+"""The package as a vendor ships it: installed by pip, and run by crosschip's own commands."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "fake_npu"
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a process for which the package is installed."""
+    folder = tmp_path_factory.mktemp("site")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", str(EXAMPLE)]
+    subprocess.run([*pip, "--disable-pip-version-check", "--target", str(folder)], check=True)
+    path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+    cache = tmp_path_factory.mktemp("cache")
+    return {**os.environ, "PYTHONPATH": path, "CROSSCHIP_CACHE_DIR": str(cache)}
+
+
+def said(environment: dict[str, str], *arguments: str) -> str:
+    command = [sys.executable, "-m", "crosschip", *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_it_is_listed(environment: dict[str, str]) -> None:
+    listed = {d["name"]: d for d in json.loads(said(environment, "devices", "--json"))}
+    found = listed["fake_npu"]
+    assert (found["available"], found["simulated"]) == (True, True)
+    assert set(found["properties"]) == {"memory", "effort", "precision"}
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16"])
+def test_nothing_of_the_conformance_kit_fails(environment: dict[str, str], precision: str) -> None:
+    arguments = ["conformance", "fake_npu", "--quick", "--json", "--precision", precision]
+    report = json.loads(said(environment, *arguments))
+    assert report["fail"] == report["not_run"] == report["excluded"] == 0
+    assert report["pass"] >= (300 if precision == "float16" else 200)
+
+
+def test_it_runs_in_a_driver_of_its_own(environment: dict[str, str], network: Path) -> None:
+    devices = ["--devices", "fake_npu@driver,reference"]
+    told = said(environment, "run", str(network), *devices, "--json", "--no-cache")
+    assert json.loads(told)
+
+
+def test_the_ddk_knows_nothing_of_crosschip() -> None:
+    allowed = {"numpy", "fake_npu_ddk", *sys.stdlib_module_names}
+    files = list((EXAMPLE / "src" / "fake_npu_ddk").rglob("*.py"))
+    assert len(files) > 10
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
+            assert {name.partition(".")[0] for name in names} <= allowed, file
