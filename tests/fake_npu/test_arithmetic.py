@@ -50,7 +50,8 @@ def computed(graph: Graph, elements: Array, made: Tensor) -> Array:
 def stored(reals: Array, tensor: Tensor, low: float = -np.inf, high: float = np.inf) -> Array:
     """Bytes for reals, by the definition of quantization."""
     steps = np.rint(np.clip(reals, low, high) / tensor.scale) + tensor.zero_point
-    return np.clip(steps, 0, 255)
+    clamped: Array = np.clip(steps, 0, 255)
+    return clamped
 
 
 def reals(elements: Array, tensor: Tensor) -> Array:

@@ -107,7 +107,7 @@ def test_float32_is_not_computed_in_float16_unasked(device: FakeNpuDevice) -> No
 
 
 @pytest.mark.parametrize(
-    "properties, words",
+    ("properties", "words"),
     [
         ({"memory": "0"}, "property memory is '0', but must be 1 to 4096"),
         ({"effort": "most"}, "property effort is 'most', but must be 1 to 3"),
@@ -242,8 +242,8 @@ def test_a_model_that_is_too_large_goes_elsewhere() -> None:
         (decision,) = compiled.placement.decisions
         assert decision.device == "reference"
         assert "does not fit the chip's memory" in decision.reasons[device.name]
-        x = inputs(model)["x"]
-        np.testing.assert_array_equal(compiled(x), x.reshape(64, 100, 100))
+        elements = inputs(model)["x"]
+        np.testing.assert_array_equal(compiled(elements), elements.reshape(64, 100, 100))
 
 
 def test_a_saved_program_computes_the_same(device: FakeNpuDevice) -> None:

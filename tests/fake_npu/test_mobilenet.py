@@ -11,6 +11,7 @@ from mobilenet import KINDS, pictures, quantized, share
 from tests.fake_npu.conftest import SIZE
 
 import crosschip
+from crosschip.hal import Device
 from fake_npu import FakeNpuDevice
 
 SHARE = 0.9
@@ -22,7 +23,7 @@ def test_the_class_is_that_of_the_reference_on_fifty_pictures(
 ) -> None:
     model = crosschip.load(network)
     session = onnxruntime.InferenceSession(network, providers=["CPUExecutionProvider"])
-    devices = [device, "reference"]
+    devices: list[str | Device] = [device, "reference"]
     with (
         crosschip.compile(model, devices, cache=tmp_path) as npu,
         crosschip.compile(model, ["reference"], cache=False) as reference,
