@@ -15,8 +15,11 @@ from tests.fake_npu.models import (
     SHAPE,
     Array,
     between_conversions,
+    convolved,
     on_bytes,
     quantization,
+    quantize,
+    weights,
     with_another_between,
 )
 
@@ -24,8 +27,10 @@ import crosschip
 from crosschip.hal import HostBuffer, Options, Precision
 from crosschip.ir import Builder, DeviceError, ElementType, Model, TensorType
 from crosschip.ops.standard.activation import Relu, Sigmoid
+from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.quantization import Dequantize
+from crosschip.ops.standard.unary import Sin
 from fake_npu import FakeNpuDevice
 from fake_npu.forms import Form
 from fake_npu_ddk.memory import Memory
@@ -301,3 +306,30 @@ def test_two_programs_from_several_threads(device: FakeNpuDevice) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(40)))
+
+
+def test_bytes_that_become_other_bytes_are_never_float16(device: FakeNpuDevice) -> None:
+    """A tensor is rounded anew, to steps so fine that float16 would show."""
+    b = Builder("anew")
+    type_ = ElementType.UINT8
+    stored = TensorType(type_, SHAPE, quantization(0.05, 120, type_))
+    made = convolved(b, b.input("x", stored), type_)
+    fine = quantize(b, b.add(Dequantize, made), quantization(0.0501, 120, type_), type_)
+    b.output("y", b.add(Relu, fine, quantization=quantization(0.0501, 120, type_)))
+    model = b.build()
+    made_by = [outputs(model, [chosen])["y"].astype(int) for chosen in (device, "reference")]
+    assert np.abs(made_by[0] - made_by[1]).max() <= 1
+
+
+def test_weights_that_another_device_reads_too(device: FakeNpuDevice) -> None:
+    b = Builder("shared")
+    type_ = ElementType.UINT8
+    meaning = quantization(0.05, 120, type_)
+    x = b.add(Dequantize, b.input("x", TensorType(type_, SHAPE, meaning)))
+    filters, bias = (b.add(Dequantize, o) for o in weights(type_))
+    b.output("y", quantize(b, b.add(Conv2D, x, filters, bias, pads=(1, 1, 1, 1)), meaning, type_))
+    b.output("z", b.add(Sin, bias))
+    model = b.build()
+    made, wanted = (outputs(model, [*d, "reference"]) for d in ([device], []))
+    assert np.abs(made["y"].astype(int) - wanted["y"].astype(int)).max() <= 1
+    np.testing.assert_array_equal(made["z"], wanted["z"])

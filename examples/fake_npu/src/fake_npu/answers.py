@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from crosschip.hal import CompileError, Group, Offer, Refusal, Rule, Support
 from crosschip.hal.converters import refused
 from crosschip.hal.device import alone
-from crosschip.hal.onnx.units import computes_float32, units
+from crosschip.hal.onnx.units import computes_float32, joined, units
 from crosschip.ir import Model, Operation
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 from fake_npu.assembly import Assembly, tensor_of
@@ -61,7 +61,7 @@ def offer(model: Model, *, half: bool) -> Offer:
             beside = [*readers.get(operation.name, ()), *([maker.name] if maker else [])]
             near = half or any(own.get(name) for name in beside)
             own[operation.name] = told if near or not told else refused(operation, _ALONE)
-    groups = _joined(taken)
+    groups = joined(taken)
     answers = [own[operation.name] for operation in model.operations]
     why = "a quantized operation with the conversions around it"
     return Offer(answers, [Group(group, why) for group in groups if len(group) < len(place)])
@@ -115,18 +115,3 @@ def _readers(model: Model) -> dict[str, list[str]]:
             if maker is not None:
                 found.setdefault(maker.name, []).append(operation.name)
     return found
-
-
-def _joined(parts: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Sets of operations, those that share some made one."""
-    groups: list[set[int]] = []
-    for part in parts:
-        joined = set(part)
-        apart = []
-        for group in groups:
-            if group & joined:
-                joined |= group
-            else:
-                apart.append(group)
-        groups = [*apart, joined]
-    return [sorted(group) for group in groups]

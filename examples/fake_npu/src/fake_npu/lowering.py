@@ -85,6 +85,9 @@ class _Lowering:
         results = []
         for output in self._model.outputs.values():
             source = source_of(self._model, output)
+            if source.is_constant:  # and no byte, perhaps: weights that another device reads, too
+                at_fault = [self._model.producers[output]]
+                raise CompileError(f"{output.name!r} is a constant of the program", at_fault)
             value = self._assembly[source]
             if value in graph.outputs or not graph.is_made(value):
                 value = graph.add(Operator.RESCALE, [value], graph.tensors[value])

@@ -7,13 +7,13 @@ activation behind the operator is a pair of bounds. `crosschip.hal.onnx.units` f
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crosschip.hal.onnx.units import Unit, units
 from crosschip.ir import Model, Operand, Operation
 from crosschip.ops.standard.activation import Relu, Relu6
 from crosschip.ops.standard.arithmetic import Clip
+from crosschip.ops.standard.conversion import Assign
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 
 Bounds = tuple[float, float]
@@ -59,7 +59,7 @@ def jobs(model: Model) -> list[Job]:
         if operation.name in cores:
             every += jobs_of(cores[operation.name])
         elif operation.name not in inside:
-            every.append(Job(operation))
+            every.append(Job(_on_bytes(model, operation)))
     needed = {source_of(model, operand) for operand in model.outputs.values()}
     kept = []
     for job in reversed(every):
@@ -75,6 +75,19 @@ def source_of(model: Model, output: Operand) -> Operand:
     return maker.input if isinstance(maker, Dequantize) else output
 
 
+def _on_bytes(model: Model, operation: Operation) -> Operation:
+    """An operation; where it makes bytes of reals that bytes stand for, what makes bytes of bytes.
+
+    The reals in between would be float16 on the chip, which nobody has asked for.
+    """
+    if not isinstance(operation, Quantize):
+        return operation
+    source = source_of(model, operation.input)
+    if source is operation.input:
+        return operation
+    return Assign(operation.name, (source,), operation.outputs)
+
+
 def _bounds(unit: Unit) -> Bounds:
     low, high = ANY
     for member in unit.operations:
@@ -85,8 +98,3 @@ def _bounds(unit: Unit) -> Bounds:
         elif isinstance(member, Clip):
             low, high = max(low, member.min), min(high, member.max)
     return low, high
-
-
-def conversions(model: Model) -> Sequence[Operation]:
-    """The operations of a model that convert reals to integers, and back."""
-    return [op for op in model.operations if isinstance(op, Quantize | Dequantize)]

@@ -6,8 +6,8 @@ from crosschip.ops.definition.kinds import Layout
 from crosschip.ops.standard.conversion import Assign
 from crosschip.ops.standard.layout import Flatten, Reshape, Squeeze, Transpose, Unsqueeze
 from fake_npu.assembly import Assembly
-from fake_npu.converters.table import MOVED, converters
-from fake_npu_ddk import Operator, Settings
+from fake_npu.converters.table import MOVED, bytes_in, converters
+from fake_npu_ddk import Operator
 
 
 @converters.converts(Reshape, Flatten, Squeeze, Unsqueeze, types=MOVED)
@@ -23,6 +23,6 @@ def transpose(g: Assembly, op: Transpose) -> int:
     return g.shaped(g.turned(g.plain(op.input), order), shape, op.input)
 
 
-@converters.converts(Assign, types=MOVED)
+@converters.converts(Assign, types=MOVED, quantized=bytes_in("input"))
 def assign(g: Assembly, op: Assign) -> int:
-    return g.add(Operator.RESCALE, [g[op.input]], op, Settings())
+    return g.add(Operator.RESCALE, [g[op.input]], op)

@@ -16,6 +16,8 @@ def dequantize(g: Assembly, op: Dequantize) -> int:
 
 
 def _one_scale(op: Quantize) -> Refusal | None:
+    if op.input.is_constant:
+        return Refusal("input", "is constant")
     if op.dtype not in BYTES:
         return Refusal("dtype", f"{op.dtype}", Rule.ELEMENT_TYPE)
     return None if len(op.scale) == 1 else Refusal("scale", "one for each index of an axis")
