@@ -5,20 +5,28 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from mobilenet import quantized
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "fake_npu"
+from crosschip.scaffold.project import new_device
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "fake_npu"
+GUIDE = (ROOT / "docs" / "guide.md").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of a process for which the package is installed."""
+    """The environment of a process for which the package, and the guide's first, are installed."""
     folder = tmp_path_factory.mktemp("site")
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", str(EXAMPLE)]
+    new_device("acme_npu", folder / "sources")
+    projects = [str(EXAMPLE), str(folder / "sources" / "acme_npu")]
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", *projects]
     subprocess.run([*pip, "--disable-pip-version-check", "--target", str(folder)], check=True)
     path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
     cache = tmp_path_factory.mktemp("cache")
@@ -66,3 +74,29 @@ def test_the_ddk_knows_nothing_of_crosschip() -> None:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
             assert {name.partition(".")[0] for name in names} <= allowed, file
+
+
+def test_the_guide_shows_what_is_missing(
+    environment: dict[str, str], models: Path, tmp_path: Path
+) -> None:
+    """Its tables are what the command prints, with the columns as far apart as on the page."""
+    network = models / "onnx" / "mobilenet_v1.onnx"
+    path = tmp_path / "quantized.onnx"
+    quantized(network, path, 224, "uint8")
+    shape = ["--shape", "x=1x3x224x224"]
+    wide = {**environment, "COLUMNS": "400"}
+    for arguments in (
+        [str(network), *shape, "--missing", "acme_npu"],
+        [str(path), "--missing", "fake_npu"],
+    ):
+        printed = said(wide, "explain", *arguments)
+        for line in filter(None, map(str.rstrip, printed.splitlines())):
+            assert f"    {line}\n" in GUIDE
+
+
+def test_the_guide_shows_the_code_that_there_is() -> None:
+    sources = "".join(path.read_text("utf-8") for path in sorted(EXAMPLE.rglob("*.py")))
+    blocks = re.findall(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL)
+    assert len(blocks) >= 7
+    for block in blocks:
+        assert block in sources, block
