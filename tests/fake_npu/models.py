@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from crosschip.ir import Builder, ElementType, Model, Operand, Quantization, TensorType
 from crosschip.ir.builder import constant
-from crosschip.ops.standard.activation import Relu6
+from crosschip.ops.standard.activation import Relu, Relu6
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 from crosschip.ops.standard.unary import Sin
 
@@ -26,12 +27,16 @@ def quantization(scale: float, zero_point: int, element_type: ElementType) -> Qu
     return Quantization((scale,), (zero_point - down,))
 
 
+def stored_as(element_type: ElementType, integers: Array) -> Array:
+    """Integers from 0 to 255 as bytes, those of int8 moved down by 128."""
+    unsigned = integers.astype(np.uint8)
+    return (unsigned ^ 128).view(np.int8) if element_type is ElementType.INT8 else unsigned
+
+
 def weights(element_type: ElementType) -> tuple[Operand, Operand]:
     """Filters [3, 3, 3, 3] and a bias for an input whose scale is 0.05."""
     random = np.random.default_rng(0)
-    stored = random.integers(0, 256, (3, 3, 3, 3)).astype(np.uint8)
-    if element_type is ElementType.INT8:
-        stored = (stored ^ 128).view(np.int8)
+    stored = stored_as(element_type, random.integers(0, 256, (3, 3, 3, 3)))
     filters = constant(stored, "filters", quantization(0.01, 128, element_type))
     bias = random.integers(-900, 900, 3).astype(np.int32)
     return filters, constant(bias, "bias", Quantization((0.05 * float(np.float32(0.01)),)))
@@ -87,3 +92,21 @@ def quantize(b: Builder, value: Operand, to: Quantization, element_type: Element
     """The integers for a tensor of reals."""
     zero = tuple(map(float, to.zero_point))
     return b.add(Quantize, value, scale=to.scale, zero_point=zero, dtype=element_type)
+
+
+def last_layer(element_type: ElementType) -> Model:
+    """A product, a sum and an activation with nothing rounded in between, as tools write them."""
+    b = Builder("last layer")
+    random = np.random.default_rng(0)
+    meaning = quantization(0.05, 120, element_type)
+    x = b.input("x", TensorType(ElementType.FLOAT32, (2, 30)))
+    stored = stored_as(element_type, random.integers(0, 256, (30, 8)))
+    matrix = constant(stored, "matrix", quantization(0.02, 128, element_type))
+    unit = Quantization((0.05 * float(np.float32(0.02)),))
+    bias = constant(random.integers(-9000, 9000, 8).astype(np.int32), "bias", unit)
+    rows = b.add(Dequantize, quantize(b, x, meaning, element_type))
+    product = b.add(MatMul, rows, b.add(Dequantize, matrix))
+    total = b.add(Relu, b.add(Add, product, b.add(Dequantize, bias)))
+    made = quantize(b, total, quantization(0.5, 3, element_type), element_type)
+    b.output("y", b.add(Dequantize, made))
+    return b.build()

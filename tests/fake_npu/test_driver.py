@@ -16,6 +16,7 @@ from tests.fake_npu.models import (
     Array,
     between_conversions,
     convolved,
+    last_layer,
     on_bytes,
     quantization,
     quantize,
@@ -333,3 +334,14 @@ def test_weights_that_another_device_reads_too(device: FakeNpuDevice) -> None:
     made, wanted = (outputs(model, [*d, "reference"]) for d in ([device], []))
     assert np.abs(made["y"].astype(int) - wanted["y"].astype(int)).max() <= 1
     np.testing.assert_array_equal(made["z"], wanted["z"])
+
+
+@pytest.mark.parametrize("element_type", BYTES)
+def test_a_product_and_its_sum_are_one_operation(
+    device: FakeNpuDevice, element_type: ElementType
+) -> None:
+    model = last_layer(element_type)
+    made = outputs(model, [device], strict=True)["y"]
+    steps = np.abs(made - outputs(model, ["reference"])["y"]) / 0.5
+    assert steps.max() <= 1.01
+    assert len(np.unique(made)) > 3

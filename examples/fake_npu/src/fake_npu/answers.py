@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from crosschip.hal import CompileError, Group, Offer, Refusal, Rule, Support
 from crosschip.hal.converters import refused
 from crosschip.hal.device import alone
-from crosschip.hal.onnx.units import computes_float32, joined, units
+from crosschip.hal.onnx.units import computes_float32, joined
 from crosschip.ir import Model, Operation
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 from fake_npu.assembly import Assembly, tensor_of
 from fake_npu.converters import converters
-from fake_npu.work import Job, jobs_of
+from fake_npu.work import Job, jobs_of, on_bytes
 from fake_npu_ddk import NpuError, Status
 
 _RULES = {
@@ -43,7 +43,7 @@ def offer(model: Model, *, half: bool) -> Offer:
     place = {operation.name: index for index, operation in enumerate(model.operations)}
     own: dict[str, Support] = {}
     taken: list[Sequence[int]] = []
-    for unit in units(model):
+    for unit in on_bytes(model):
         told = next((no for job in jobs_of(unit) if not (no := answer(job, half=half))), None)
         if told is None:
             taken.append([place[member.name] for member in unit.operations])

@@ -15,6 +15,7 @@ from crosschip.ops.standard.activation import Relu, Relu6
 from crosschip.ops.standard.arithmetic import Clip
 from crosschip.ops.standard.conversion import Assign
 from crosschip.ops.standard.quantization import Dequantize, Quantize
+from fake_npu.products import products
 
 Bounds = tuple[float, float]
 """The least and the greatest real of a result."""
@@ -35,6 +36,11 @@ class Job:
     bounds: Bounds = ANY
 
 
+def on_bytes(model: Model) -> list[Unit]:
+    """The quantized operations of a model."""
+    return [*units(model), *products(model)]
+
+
 def jobs_of(unit: Unit) -> list[Job]:
     """The jobs for a quantized operation: one for each way in which its result is rounded."""
     bounds = _bounds(unit)
@@ -46,7 +52,7 @@ def jobs_of(unit: Unit) -> list[Job]:
 
 def jobs(model: Model) -> list[Job]:
     """The jobs that make the outputs of a model, in order; a `DEQUANTIZE` at its end is none."""
-    found = units(model)
+    found = on_bytes(model)
     cores = {unit.whole.name: unit for unit in found}
     inside = {
         member.name
@@ -59,7 +65,7 @@ def jobs(model: Model) -> list[Job]:
         if operation.name in cores:
             every += jobs_of(cores[operation.name])
         elif operation.name not in inside:
-            every.append(Job(_on_bytes(model, operation)))
+            every.append(Job(_direct(model, operation)))
     needed = {source_of(model, operand) for operand in model.outputs.values()}
     kept = []
     for job in reversed(every):
@@ -75,7 +81,7 @@ def source_of(model: Model, output: Operand) -> Operand:
     return maker.input if isinstance(maker, Dequantize) else output
 
 
-def _on_bytes(model: Model, operation: Operation) -> Operation:
+def _direct(model: Model, operation: Operation) -> Operation:
     """An operation; where it makes bytes of reals that bytes stand for, what makes bytes of bytes.
 
     The reals in between would be float16 on the chip, which nobody has asked for.
