@@ -90,6 +90,7 @@ class Package:
             if made.type in self._operators:
                 raise InputError(f"{self.name}: two classes compute {name!r}")
             self._operators[made.type] = made
+            packages.renew(self)
             return made
 
         return define
