@@ -9,6 +9,7 @@ import pytest
 from tests.fake_npu.graphs import MADE, POOLED, SOURCE, picture, ran, small
 
 from fake_npu_ddk import Chip, DataType, NpuError, Status, Tensor, compile
+from fake_npu_ddk.compiler.tiling import best_rows, traffic
 
 MEMORY = 1 << 20
 
@@ -124,9 +125,7 @@ def test_two_programs_from_several_threads(chip: Chip) -> None:
 
 
 def test_more_effort_computes_the_same_and_moves_no_more() -> None:
-    from fake_npu_ddk.compiler.tiling import _traffic, best_rows
-
     graph = small()
     node = graph.nodes[0]
     rows = [best_rows(graph, node, effort) for effort in (1, 2)]
-    assert _traffic(graph, node, rows[1], 1) <= _traffic(graph, node, rows[0], 1)
+    assert traffic(graph, node, rows[1], 1) <= traffic(graph, node, rows[0], 1)

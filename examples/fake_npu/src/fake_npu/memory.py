@@ -57,7 +57,7 @@ class NpuBuffer(Buffer):
             self.block = chip.memory.allocate(form.tensor.size)
         except NpuError as error:
             raise failure(error) from error
-        weakref.finalize(self, chip.memory.release, self.block)
+        weakref.finalize(self, chip.memory.discard, self.block)
 
     def array(self) -> Array:
         self.ready.wait()

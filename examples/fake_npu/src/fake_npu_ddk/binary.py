@@ -22,7 +22,7 @@ from fake_npu_ddk.limits import check, check_tensor
 from fake_npu_ddk.operators import CONSTANT_INPUTS, Operator, Settings
 from fake_npu_ddk.program import Located, Place, Program, Step
 from fake_npu_ddk.status import NpuError, Status
-from fake_npu_ddk.tensors import DataType, Tensor
+from fake_npu_ddk.tensors import BLOCK, DataType, Tensor
 
 VERSION = 1
 MAGIC = b"FNPU"
@@ -181,7 +181,7 @@ def _check_places(tensors: Sequence[Located], arena: int, weights: int) -> None:
     for located in tensors:
         if located.place in numbers:
             numbers[located.place].append(located.offset)
-        elif located.offset % 64 or located.offset + located.tensor.size > room[located.place]:
+        elif located.offset % BLOCK or located.offset + located.tensor.size > room[located.place]:
             raise ValueError("a tensor lies where there is no memory for it")
     for found in numbers.values():
         if sorted(found) != list(range(len(found))):

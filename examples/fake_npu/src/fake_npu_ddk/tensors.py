@@ -15,6 +15,9 @@ Array = NDArray[Any]
 CHANNELS = 16
 """The last axis of every tensor is filled up to a multiple of so many elements."""
 
+BLOCK = 64
+"""Tensors begin at a multiple of so many bytes."""
+
 
 class DataType(IntEnum):
     """The type of an element."""

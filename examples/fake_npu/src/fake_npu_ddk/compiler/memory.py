@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fake_npu_ddk.compiler.weights import BLOCK
 from fake_npu_ddk.graph import Graph
 from fake_npu_ddk.program import Located, Place
+from fake_npu_ddk.tensors import BLOCK
 
 _Span = tuple[int, int]
 """The first and the last step at which a tensor is needed."""

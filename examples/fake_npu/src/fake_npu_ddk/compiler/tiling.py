@@ -38,12 +38,12 @@ def best_rows(graph: Graph, node: Node, effort: int) -> int:
     candidates = [*powers, rows] if effort == 1 else list(range(1, rows + 1))
     splits = range(1, channels // 16 + 1) if effort == 3 else [1]
     costs = {
-        (_traffic(graph, node, count, split), count) for count in candidates for split in splits
+        (traffic(graph, node, count, split), count) for count in candidates for split in splits
     }
     return min(costs, key=lambda cost: (cost[0], -cost[1]))[1]
 
 
-def _traffic(graph: Graph, node: Node, rows: int, split: int) -> float:
+def traffic(graph: Graph, node: Node, rows: int, split: int) -> float:
     """The bytes that are moved with so many rows at once, and channels in so many parts."""
     image, filters = (graph.tensors[number] for number in node.inputs[:2])
     output, settings = graph.tensors[node.output], node.settings

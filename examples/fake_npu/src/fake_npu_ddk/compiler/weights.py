@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fake_npu_ddk.graph import Graph
-from fake_npu_ddk.tensors import Array, Tensor
-
-BLOCK = 64
-"""Tensors begin at a multiple of so many bytes."""
+from fake_npu_ddk.tensors import BLOCK, Array, Tensor
 
 
 def laid_out(graph: Graph) -> tuple[bytes, dict[int, int]]:
