@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
-from mobilenet import KINDS, pictures, quantized, share
+from mobilenet import KINDS, fitted, pictures, quantized, share
 from tests.fake_npu.conftest import SIZE
 
 import crosschip
@@ -52,3 +53,20 @@ def test_in_int8_beside_other_engines(
         assert share(compiled, device.name) >= SHARE
         for kind, image in pictures(SIZE, 2000, 1):
             assert compiled(image).argmax() == kind
+
+
+def test_in_float16_where_that_is_asked_for(
+    models: Path, device: FakeNpuDevice, tmp_path: Path
+) -> None:
+    """The same network as it is, float32: nothing of it is the NPU's unless the caller says so."""
+    path = tmp_path / "float32.onnx"
+    onnx.save(fitted(models / "onnx" / "mobilenet_v1.onnx", SIZE), path)
+    devices: list[str | Device] = [device, "onnxruntime"]
+    with crosschip.compile(path, devices, cache=False) as plain:
+        assert share(plain, device.name) == 0
+        with crosschip.compile(path, devices, cache=False, precision="float16") as compiled:
+            assert share(compiled, device.name) == 1
+            for kind, image in pictures(SIZE, 3000, 1):
+                made, wanted = compiled(image), plain(image)
+                assert made.argmax() == wanted.argmax() == kind
+                assert np.abs(made - wanted).max() < 0.05

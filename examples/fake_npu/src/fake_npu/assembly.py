@@ -32,9 +32,6 @@ class Assembly:
         """Say where an operand is."""
         self._values[operand] = value
 
-    def __contains__(self, operand: Operand) -> bool:
-        return operand in self._values
-
     def __getitem__(self, operand: Operand) -> int:
         """The tensor of an operand; a constant becomes part of the graph."""
         value = self._values.get(operand)
@@ -102,7 +99,7 @@ class Assembly:
         one, other = image.type.quantization, weights.type.quantization
         if one is None or other is None:
             tensor = Tensor(DataType.FLOAT16, (count,))
-            return self.graph.constant(tensor, reals.astype(np.float16))
+            return self.graph.constant(tensor, encoded(reals))
         unit = one.scale[0] * other.scale[0]
         steps = np.clip(np.rint(reals / unit), -(2**31), 2**31 - 1).astype(np.int32)
         return self.graph.constant(Tensor(DataType.INT32, (count,)), steps)

@@ -69,7 +69,8 @@ class Form:
         turned = elements.transpose(FROM_CHIP) if len(self.shape) == 4 else elements
         array = np.array(turned.reshape(self.shape), order="C")
         if self.quantization is not None:
-            return quantized.reals(array, self.quantization).astype(self.element_type.dtype)
+            reals = np.asarray(quantized.reals(array, self.quantization))
+            return reals.astype(self.element_type.dtype)
         return decoded(array, self.element_type)
 
 

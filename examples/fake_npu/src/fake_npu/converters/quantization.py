@@ -10,17 +10,21 @@ from fake_npu.forms import BYTES
 from fake_npu_ddk import Operator
 
 
-@converters.converts(Dequantize, types=MOVED)
+def _computed(op: Dequantize | Quantize) -> Refusal | None:
+    return Refusal("input", "is constant") if op.input.is_constant else None
+
+
+@converters.converts(Dequantize, types=MOVED, limit=_computed)
 def dequantize(g: Assembly, op: Dequantize) -> int:
     return g.add(Operator.CONVERT, [g[op.input]], op)
 
 
 def _one_scale(op: Quantize) -> Refusal | None:
-    if op.input.is_constant:
-        return Refusal("input", "is constant")
     if op.dtype not in BYTES:
         return Refusal("dtype", f"{op.dtype}", Rule.ELEMENT_TYPE)
-    return None if len(op.scale) == 1 else Refusal("scale", "one for each index of an axis")
+    if len(op.scale) != 1:
+        return Refusal("scale", "one for each index of an axis")
+    return _computed(op)
 
 
 @converters.converts(Quantize, types=MOVED, limit=_one_scale)
