@@ -166,6 +166,17 @@ def test_forms_bring_back_what_they_took(
     np.testing.assert_array_equal(back, elements, strict=True)
 
 
+@given(SHAPES, st.integers(0))
+def test_reals_that_are_bytes_on_the_chip_come_back(shape: tuple[int, ...], seed: int) -> None:
+    meaning = quantization(0.05, 120, ElementType.UINT8)
+    form = Form(ElementType.FLOAT32, shape, meaning)
+    stored = np.random.default_rng(seed).integers(0, 256, shape).astype(np.uint8)
+    reals = ((np.asarray(stored).astype(np.float64) - 120) * np.float32(0.05)).astype(np.float32)
+    laid = form.to_chip(np.asarray(reals))
+    assert laid.shape == form.tensor.shape
+    np.testing.assert_array_equal(form.from_chip(laid), reals, strict=True)
+
+
 @given(st.permutations(range(4)), st.lists(st.integers(1, 4), min_size=4, max_size=4))
 def test_shapes_are_those_of_the_model(order: list[int], sizes: list[int]) -> None:
     """Elements are in the model's order, whatever the chip's is."""
