@@ -16,13 +16,13 @@ from crosschip.ir import ModelFileError, UnsupportedError
 
 def test_all_unknown_operators_are_listed_with_counts(tmp_path: Path) -> None:
     of_2, of_3 = small(), small_3()
-    for name in ("sequence_pool", "beam_search", "sequence_pool"):
+    for name in ("var_conv_2d", "tree_conv", "var_conv_2d"):
         of_2.operator(name, {"X": "x"}, {"Out": "z"})
         of_3.operator(f"1.{name}", [1])
-    with pytest.raises(UnsupportedError, match=r"2 of .*: beam_search \(1\), sequence_pool \(2\)"):
+    with pytest.raises(UnsupportedError, match=r"2 of .*: tree_conv \(1\), var_conv_2d \(2\)"):
         load(of_2.save(tmp_path))
     with pytest.raises(
-        UnsupportedError, match=r"pd_op\.beam_search \(1\), pd_op\.sequence_pool \(2\)"
+        UnsupportedError, match=r"pd_op\.tree_conv \(1\), pd_op\.var_conv_2d \(2\)"
     ):
         load(of_3.save(tmp_path))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.lod import hand_on
 from crosschip.importers.paddle.program import Operator, within
 from crosschip.importers.paddle.table import TABLE
 from crosschip.importers.paddle.values import Values
@@ -29,6 +30,8 @@ def run(operators: Iterable[Operator], values: Values) -> None:
         builder.origins = (operator.origin,)
         try:
             _expect_reals(operator)
+            if values.lods:
+                hand_on(operator, values.lods)
             TABLE[operator.type](Context(operator, values))
         except (ModelError, UnsupportedError) as error:
             where = f"operator {operator.number} ({operator.label})"

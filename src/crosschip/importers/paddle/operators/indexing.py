@@ -10,7 +10,9 @@ from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.operators.creation import written
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
+from crosschip.ops.standard.arithmetic import Add, Div, Mul, Sub
 from crosschip.ops.standard.comparison import Equal
+from crosschip.ops.standard.conversion import BitCast
 from crosschip.ops.standard.creation import Fill
 from crosschip.ops.standard.indexing import (
     Gather,
@@ -21,7 +23,8 @@ from crosschip.ops.standard.indexing import (
     ScatterND,
 )
 from crosschip.ops.standard.layout import Expand, Reshape, Squeeze, Unsqueeze
-from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.logical import BitShift, BitwiseAnd, Direction, Where
+from crosschip.ops.standard.slicing import Slice
 
 _MOST_PLACES = 2**24
 """In how large a tensor a part can be written over; its places are listed."""
@@ -78,6 +81,31 @@ def _look_up(op: Context, indices: Operand) -> None:
     is_padding = op.add(Unsqueeze, found, (-1,))
     zero = op.constant(np.zeros((), table.type.element_type.dtype), f"{table.name}.padding")
     op.make(Where, is_padding, zero, op.add(Gather, table, indices, 0))
+
+
+@imports("lookup_table_dequant")
+def lookup_table_dequant(op: Context) -> None:
+    """Rows of bytes, four in each float32, which stand for reals from the row's least to greatest.
+
+    The first two numbers of a row are these bounds.
+    """
+    table, padding = op.input("W"), op.integer("padding_idx", -1)
+    indices = op.add(Squeeze, op.input("Ids"), (-1,))
+    rows = op.add(Gather, table, indices, 0)
+    low, high = (op.add(Slice, rows, (-1,), (place,), (place + 1,)) for place in range(2))
+    words = op.add(BitCast, op.add(Slice, rows, (-1,), (2,), (2**31 - 1,)), ElementType.UINT32)
+    places = np.arange(0, 32, 8, dtype=np.uint32)
+    shifted = op.add(BitShift, op.add(Unsqueeze, words, (-1,)), places, Direction.RIGHT)
+    bytes_ = op.as_type(op.add(BitwiseAnd, shifted, np.uint32(255)), table.type.element_type)
+    flat = op.add(Reshape, bytes_, (0,) * op.rank(indices) + (-1,))
+    step = op.add(Div, op.add(Sub, high, low), 256.0)
+    made = op.add(Add, op.add(Mul, flat, step), low)
+    if padding == -1:
+        op.define(made)
+        return
+    is_padding = op.add(Equal, op.as_type(indices, ElementType.INT64), np.int64(padding))
+    zero = table.type.element_type.dtype.type(0)
+    op.make(Where, op.add(Unsqueeze, is_padding, (-1,)), zero, made)
 
 
 @imports("scatter")
