@@ -21,9 +21,7 @@ def test_all_unknown_operators_are_listed_with_counts(tmp_path: Path) -> None:
         of_3.operator(f"1.{name}", [1])
     with pytest.raises(UnsupportedError, match=r"2 of .*: tree_conv \(1\), var_conv_2d \(2\)"):
         load(of_2.save(tmp_path))
-    with pytest.raises(
-        UnsupportedError, match=r"pd_op\.tree_conv \(1\), pd_op\.var_conv_2d \(2\)"
-    ):
+    with pytest.raises(UnsupportedError, match=r"pd_op\.tree_conv \(1\), pd_op\.var_conv_2d \(2\)"):
         load(of_3.save(tmp_path))
 
 

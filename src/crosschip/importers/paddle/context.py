@@ -64,6 +64,11 @@ class Context:
         return self._operator.name
 
     @property
+    def kind(self) -> str:
+        """What Paddle 2 calls the operator."""
+        return self._operator.type
+
+    @property
     def origin(self) -> Origin:
         """The operator as what is built for it remembers it."""
         return self._operator.origin

@@ -108,7 +108,10 @@ class _Reader:
             case _:
                 regions = checked(op, dict).get("regions", [])
                 blocks = tuple(map(self._block, checked(regions, list)))
-                self._operator(number, label, read, made, attributes, blocks)
+                renewed = self._operator(number, label, read, made, attributes, blocks)
+                if renewed is not None:
+                    # Whoever reads the first input from here on reads what took its place.
+                    self._values[field(item_at(field(op, "I", list), 0), "%", int)] = renewed
 
     def _block(self, region: object) -> Block:
         """A block that an operator runs; it sees the values around it, and hands on its yields."""
@@ -155,8 +158,11 @@ class _Reader:
         made: Sequence[object],
         attributes: Attributes,
         blocks: Sequence[Block],
-    ) -> None:
-        counterpart = COUNTERPARTS.get(label) or Counterpart(label)
+    ) -> tuple[str, ...] | None:
+        """Add an operator; returns what its first input has become, if it writes over that."""
+        writes_over = label.endswith("_") and label not in COUNTERPARTS
+        counterpart = COUNTERPARTS.get(label.removesuffix("_") if writes_over else label)
+        counterpart = counterpart or Counterpart(label)
         name = self._numbering.next(label.partition(".")[2].rstrip("_"))
         outputs = [
             self._define(value, self._result_names(f"{name}.{place}" if place else name, value))
@@ -174,6 +180,7 @@ class _Reader:
                 blocks=blocks,
             )
         )
+        return outputs[0] if writes_over and outputs else None
 
     def _result_names(self, name: str, value: object) -> Sequence[str]:
         """Names for the variables of a value that an operation called `name` makes."""

@@ -37,6 +37,7 @@ class Values:
         stacked: the tensors without axes that a list was stacked from. A program that computes only
             some of the sizes of a shape puts them together with constants so.
         lods: how the variables that hold sequences are divided into them.
+        arrays: the tensors that each array of tensors holds.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Values:
         self.branches: dict[str, Any] = {}
         self.choices: dict[Any, Any] = {}
         self.lods: dict[str, Lod] = {}
+        self.arrays: dict[str, Sequence[Operand]] = {}
         self._outer = outer
         self._operands: dict[str, Operand] = {}
         self._postponed: dict[str, Postponed] = {}

@@ -84,3 +84,20 @@ def temporal_shift(op: Context) -> None:
     ]
     moved = op.add(Concat, parts=parts, axis=2)
     images.make(Reshape, moved, (-1, channels, height, width))
+
+
+@imports("pixel_unshuffle")
+def pixel_unshuffle(op: Context) -> None:
+    """Blocks of pixels moved into channels, those of one channel after one another."""
+    images = Images(op)
+    x, size = images.input("X"), op.integer("downscale_factor", 1)
+    shape = x.type.shape or ()
+    if len(shape) != 4 or not all(isinstance(side, int) for side in shape[1:]):
+        raise UnsupportedError(f"X: {x.type} must be images of known sizes")
+    channels, height, width = (side if isinstance(side, int) else -1 for side in shape[1:])
+    if size < 1 or height % size or width % size:
+        raise ModelError(f"downscale_factor: {size} does not divide {height} and {width}")
+    rows, columns = height // size, width // size
+    apart = op.add(Reshape, x, (-1, channels, rows, size, columns, size))
+    moved = op.add(Transpose, apart, (0, 1, 3, 5, 2, 4))
+    images.make(Reshape, moved, (-1, channels * size * size, rows, columns))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from crosschip.importers.einsum import contraction
 from crosschip.importers.paddle import ragged
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.fusing import fused
 from crosschip.importers.paddle.operators.layout import as_matrix
+from crosschip.importers.paddle.operators.reduction import norm
 from crosschip.importers.paddle.scanning import scanned
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import Builder, ElementType, Operand, UnsupportedError
@@ -22,6 +24,7 @@ from crosschip.ops.standard.joining import Concat, Split
 from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Unsqueeze
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.matrix import Det, MatMul
+from crosschip.ops.standard.reduction import ReduceSum
 from crosschip.ops.standard.searching import ArgMax
 from crosschip.ops.standard.slicing import Slice
 from crosschip.ops.standard.unary import Abs
@@ -157,3 +160,34 @@ def _halves(op: Context, x: Operand) -> tuple[int, int]:
     if not isinstance(size, int):
         raise UnsupportedError(f"Input: {x.type} must have a known size to be inverted")
     return size, size
+
+
+@imports("dot")
+def dot(op: Context) -> None:
+    """The sum of products along the last axis, which remains unless it is the only one."""
+    x, y = op.input("X"), op.input("Y")
+    # Paddle 2.6 and 3 leave no axis of size 1.
+    op.make(ReduceSum, op.add(Mul, x, y), (-1,), keepdim=False)
+
+
+@imports("mv")
+def mv(op: Context) -> None:
+    op.make(MatMul, op.input("X"), op.input("Vec"))
+
+
+@imports("addmm")
+def addmm(op: Context) -> None:
+    product = op.add(MatMul, op.input("X"), op.input("Y"))
+    product = op.add(Mul, product, op.real("Alpha", 1.0))
+    op.make(Add, op.add(Mul, op.input("Input"), op.real("Beta", 1.0)), product)
+
+
+@imports("dist")
+def dist(op: Context) -> None:
+    """The norm of a difference."""
+    norm(op, op.add(Sub, op.input("X"), op.input("Y")), op.real("p", 2.0), (), keepdim=False)
+
+
+@imports("einsum")
+def einsum(op: Context) -> None:
+    op.define(contraction(op, op.text("equation"), op.inputs("Operands")))

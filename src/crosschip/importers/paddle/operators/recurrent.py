@@ -19,7 +19,7 @@ from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat, Split
 from crosschip.ops.standard.layout import Reshape, Squeeze, Transpose, Unsqueeze
 from crosschip.ops.standard.matrix import MatMul
-from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Direction
+from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Direction, Recurrent
 from crosschip.ops.standard.slicing import Slice
 
 _LSTM_GATES, _GRU_GATES = (0, 3, 1, 2), (1, 0, 2)
@@ -33,7 +33,7 @@ _FUNCTIONS = {
     "identity": CellFunction.AFFINE,
 }
 _UNIT_FUNCTIONS: tuple[type[Operator] | None, ...] = (None, Sigmoid, Tanh, Relu)
-_CELLS: dict[str, tuple[type[Operator], tuple[int, ...], dict[str, Any]]] = {
+_CELLS: dict[str, tuple[type[Recurrent], tuple[int, ...], dict[str, Any]]] = {
     "LSTM": (LSTM, _LSTM_GATES, {}),
     "GRU": (GRU, _GRU_GATES, {"linear_before_reset": True}),
     "RNN_TANH": (RNN, (0,), {}),
@@ -57,8 +57,7 @@ def rnn(op: Context) -> None:
         settings |= {"activations": settings.get("activations", ()) * 2}
     listed, states = op.inputs("WeightList"), op.inputs("PreState")
     count = 2 * layers * directions
-    kinds = 2 if operator is LSTM else 1
-    if len(listed) not in (count, 2 * count) or len(states) != kinds or layers < 1:
+    if len(listed) not in (count, 2 * count) or len(states) != len(operator.states) or layers < 1:
         raise ModelError(
             f"WeightList: {len(listed)} tensors and {len(states)} states for {layers} layers in "
             f"{directions} directions"
@@ -75,7 +74,7 @@ def rnn(op: Context) -> None:
             _joined(op, gates, [part[1] for part in parts]),
             _biases(op, gates, parts, count if len(listed) > count else None),
             op.optional_input("SequenceLength"),
-            *own,
+            **dict(zip(operator.states, own, strict=True)),
             **settings,
         )
         last.append(after)

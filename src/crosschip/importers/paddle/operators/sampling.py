@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from crosschip.importers.paddle import ragged
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
-from crosschip.ir import ElementType, Operand
+from crosschip.ir import ElementType, Operand, UnsupportedError
 from crosschip.ops.numerics.bilinear import Kernel
+from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.padding import PadMode
 from crosschip.ops.standard.sampling import GridSample, RoiAlign
 
@@ -54,3 +58,20 @@ def _images_of_regions(op: Context) -> Operand:
     else:
         offsets = ragged.offsets_of(op, op.as_type(counts, ElementType.INT64))
     return ragged.owners(op, offsets, ragged.numbers_up_to(op, ragged.size(op, op.input("ROIs"))))
+
+
+@imports("affine_grid")
+def affine_grid(op: Context) -> None:
+    """The places of an image's pixels, from -1 to 1, moved by a matrix for each image."""
+    theta, shape = op.input("Theta"), op.integers("output_shape", (), "OutputShape")
+    if len(shape) != 4 or min(shape) < 1:
+        raise UnsupportedError(f"output_shape: {list(shape)} must be four known sizes")
+    places = []
+    for size in shape[:1:-1]:
+        edge = 1.0 if op.flag("align_corners", True) else 1 - 1 / size
+        places.append(np.linspace(-edge, edge, size))
+    columns, rows = np.meshgrid(*places)
+    base = np.stack([columns, rows, np.ones_like(rows)], -1).reshape(1, -1, 3)
+    grid = op.constant(base.astype(theta.type.element_type.dtype), "grid")
+    moved = op.add(MatMul, grid, theta, transpose_y=True)
+    op.make(Reshape, moved, (-1, *shape[2:], 2), output="Output")
