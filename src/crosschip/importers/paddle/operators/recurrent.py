@@ -207,7 +207,6 @@ def _over_sequences(
     )
     rows = op.add(Transpose, op.add(Squeeze, hidden, (1,)), (1, 0, 2))
     op.define(ragged.unpadded(op, rows, lengths), "Hidden")
-    op.set_levels(op.levels("Input"), "Hidden")
 
 
 def _hidden_size(op: Context, gates: int) -> int:
