@@ -136,7 +136,11 @@ class _Reader:
 
     def _parameter(self, op: object) -> None:
         name = checked(item_at(field(op, "A", list), 3), str)
-        self.parameters[name] = self._declare(name, field(op, "O", dict))
+        variable = self._declare(name, field(op, "O", dict))
+        marks = checked(checked(op, dict).get("OA", []), list)
+        # One that does not persist, such as what a network keeps of training, has no value.
+        if not marks or marks[0] != 0:
+            self.parameters[name] = variable
 
     def _declare(self, name: str, value: object) -> Variable:
         if name in self._names:

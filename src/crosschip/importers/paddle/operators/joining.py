@@ -6,13 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from crosschip.importers.paddle import ragged
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
+from crosschip.ops.standard.arithmetic import FloorDiv, Mul
 from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.control import Assert
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.joining import Concat, Meshgrid, Split, Stack, Unstack
+from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.logical import Or
 from crosschip.ops.standard.slicing import Slice
 
@@ -66,27 +69,73 @@ def unstack(op: Context) -> None:
 
 @imports("split")
 def split(op: Context) -> None:
-    axis = op.integer("axis", 0, "AxisTensor")
+    """Parts of an axis; where its size is open, each is cut out by itself."""
+    x, axis = op.input(), op.integer("axis", 0, "AxisTensor")
     sections = op.integers("sections", (), "SectionsTensorList")
+    if sections.count(-1) > 1:
+        raise ModelError(f"sections: {list(sections)} leave several sizes open")
+    size = _size(op, axis)
+    if size is None:
+        _cut_out(op, sections or _equal_sections(op, axis), axis)
+        return
     if -1 in sections:
-        rest = _size(op, axis) - sum(size for size in sections if size != -1)
-        sections = tuple(rest if size == -1 else size for size in sections)
+        rest = size - sum(part for part in sections if part != -1)
+        sections = tuple(rest if part == -1 else part for part in sections)
     if not sections:
-        size, count = _size(op, axis), op.count()
+        count = op.count()
         if op.integer("num") != count or not count or size % count:
             raise ModelError(f"num: {size} cannot be split into {op.integer('num')} equal parts")
         sections = (size // count,) * count
-    op.make(Split, op.input(), axis, sections)
+    op.make(Split, x, axis, sections)
 
 
-def _size(op: Context, axis: int) -> int:
+def _equal_sections(op: Context, axis: int) -> Operand:
+    """The size of each of as many parts as there are outputs, where it is computed."""
+    count = op.count()
+    if op.integer("num") != count or not count:
+        raise ModelError(f"num: {op.integer('num')} parts are {count} outputs")
+    return op.add(FloorDiv, ragged.size(op, op.input(), axis), np.int64(count))
+
+
+def _cut_out(op: Context, sections: tuple[int, ...] | Operand, axis: int) -> None:
+    """Make the parts of an axis of open size: as large as one another, or one of them open."""
+    x, results = op.input(), op.results()
+    if not isinstance(sections, Operand) and len(sections) != len(results):
+        raise ModelError(f"sections: {list(sections)} are not as many as the outputs")
+    for place, result in enumerate(results):
+        bounds: Sequence[object]
+        if isinstance(sections, Operand):
+            numbers = (np.int64(place), np.int64(place + 1))
+            starts = (op.add(Mul, sections, number) for number in numbers)
+            bounds = [op.add(Reshape, start, (1,)) for start in starts]
+        else:
+            bounds = _bounds(sections, place)
+        op.values.define(result, op.add(Slice, x, (axis,), *bounds))
+
+
+def _bounds(sections: tuple[int, ...], place: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Where a section begins and ends, counted from the end if it is after one of open size."""
+    open_place = sections.index(-1) if -1 in sections else len(sections)
+    if place <= open_place:
+        start = sum(sections[:place])
+        end = start + sections[place]
+    else:
+        start, end = -sum(sections[place:]), -sum(sections[place + 1 :])
+    if place == open_place:
+        end = -sum(sections[place + 1 :])
+    at_end = end == 0 and (place >= open_place)
+    return (start,), (_TO_END if at_end else end,)
+
+
+def _size(op: Context, axis: int) -> int | None:
+    """The size of an axis; `None` if it is open."""
     shape = op.input().type.shape
-    if shape is not None and not -len(shape) <= axis < len(shape):
+    if shape is None:
+        raise UnsupportedError(f"the axes of {op.input().type} must be known")
+    if not -len(shape) <= axis < len(shape):
         raise ModelError(f"axis: {axis} is not an axis of {op.input().type}")
-    size = None if shape is None else shape[axis]
-    if not isinstance(size, int):
-        raise UnsupportedError(f"the size of axis {axis} of {op.input().type} must be known")
-    return size
+    size = shape[axis]
+    return size if isinstance(size, int) else None
 
 
 @imports("unbind")

@@ -9,7 +9,7 @@ from crosschip.importers.paddle.boxes import overlaps, picked
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import Array, ElementType, Operand, UnsupportedError
-from crosschip.ops.standard.arithmetic import Add, Div, FloorDiv, Max, Min, Mul, Sub
+from crosschip.ops.standard.arithmetic import Add, Div, Max, Min, Mul, Sub
 from crosschip.ops.standard.comparison import Equal, Greater, Less
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.indexing import Gather
@@ -122,7 +122,7 @@ def matrix_nms(op: Context) -> None:
     if op.integer("keep_top_k") > -1:
         most = op.add(Min, most, np.int64(op.integer("keep_top_k")))
     marks, order = op.add_all(TopK, flat, most, axis=1, largest=True, sorted=True)
-    label = op.add(FloorDiv, order, ragged.size(op, best, 2))
+    label = op.add(Gather, _labels(op, best), order, 0)
     places = picked(op, op.add(Unsqueeze, op.add(Reshape, places, (0, -1)), (2,)), order)
     chosen = picked(op, boxes, op.add(Squeeze, places, (2,)))
     columns = [
@@ -141,6 +141,13 @@ def matrix_nms(op: Context) -> None:
     if op.count("RoisNum"):
         numbers = op.as_type(is_there, ElementType.INT32)
         op.make(ReduceSum, numbers, (1,), keepdim=False, output="RoisNum")
+
+
+def _labels(op: Context, best: Operand) -> Operand:
+    """The class of each of the best scores of all classes, in a list."""
+    sizes = [op.add(Reshape, ragged.size(op, best, axis), (1,)) for axis in (1, 2)]
+    numbers = op.add(Unsqueeze, ragged.numbers_up_to(op, ragged.size(op, best, 1)), (1,))
+    return op.add(Reshape, op.add(Expand, numbers, op.add(Concat, parts=sizes, axis=0)), (-1,))
 
 
 def _least(scores: Operand) -> Array:
