@@ -68,7 +68,7 @@ REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
     ("set_value", "part", {"steps": [1, -2]}, "only positive ones"),
     ("set_value", "part", {"ends": [2]}, "must be as many"),
     ("set_value", "part", {"axes": [0, 3]}, "axes: 3 is not an axis"),
-    ("set_value", "part", {"none_axes": [1]}, "no axes be added"),
+    ("set_value", "part", {"none_axes": [1]}, "axes that are added to a part"),
     ("set_value", "part", {"decrease_axes": [1]}, "are not axes of size 1"),
     ("unique", "columns", {"axis": [0, 1]}, "only one is expressed"),
     ("prelu", "channel", {"mode": "row"}, "mode: 'row'"),

@@ -136,6 +136,7 @@ def set_value(op: Context) -> None:
         raise UnsupportedError("none_axes: axes that are added to a part cannot be expressed")
     slots = [(name, f"{name.title()}TensorList") for name in ("starts", "ends", "steps")]
     bounds = [_bounds(op, len(axes), *slot) for slot in slots]
+    _check_removed(op, x, axes, bounds)
     value = _along_all(op, value, op.rank(x))
     is_inside: Operand | None = None
     for axis, start, end, step in zip(axes, *bounds, strict=True):
@@ -167,6 +168,22 @@ def _bounds(op: Context, count: int, name: str, slot: str) -> Sequence[int | Ope
     whole = op.as_type(computed, ElementType.INT64)
     parts = [op.add(Slice, whole, (0,), (place,), (place + 1,)) for place in range(count)]
     return [op.add(Reshape, part, ()) for part in parts]
+
+
+def _check_removed(
+    op: Context, x: Operand, axes: Sequence[int], bounds: Sequence[Sequence[int | Operand]]
+) -> None:
+    """Refuse to remove axes of which a part is known to have another size than 1."""
+    removed = op.integers("decrease_axes", ())
+    for axis, *own in zip(axes, *bounds, strict=True):
+        size = (x.type.shape or ())[axis] if 0 <= axis < op.rank(x) else None
+        known = [bound for bound in own if isinstance(bound, int)]
+        if axis not in removed or not isinstance(size, int) or len(known) != len(own):
+            continue
+        if len(range(size)[slice(*known)]) != 1:
+            raise ModelError(f"decrease_axes: {list(removed)} are not axes of size 1")
+    if not set(removed) <= set(axes):
+        raise ModelError(f"decrease_axes: {list(removed)} are not axes of size 1")
 
 
 def _along_all(op: Context, value: Operand, rank: int) -> Operand:
