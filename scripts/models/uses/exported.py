@@ -132,6 +132,37 @@ use(
     align_corners=False,
 )
 
+
+for name in ("reduce_amax", "reduce_amin"):
+    use(name, "one axis", {"X": X}, dim=[1])
+use("reduce_sum", "bool", {"X": normal(3, 4) > 0}, dim=[1])
+use("channel_shuffle", "groups", {"X": normal(2, 6, 3, 4)}, groups=3)
+use(
+    "elementwise_heaviside",
+    "zeros",
+    {"X": np.sign(normal(3, 4)).round() * (X[0, 0, :3, :4] > 0), "Y": normal(3, 4)},
+)
+use("cross", "axis 1", {"X": normal(2, 3, 4), "Y": normal(2, 3, 4, seed=1)}, dim=1)
+use("cross", "the first", {"X": fixed(normal(3, 4)), "Y": fixed(normal(3, 4, seed=1))}, dim=9)
+use("kron", "matrices", {"X": normal(2, 3), "Y": fixed(normal(4, 5))})
+use("kron", "of other ranks", {"X": fixed(normal(3)), "Y": fixed(normal(2, 4, 5))})
+use("kthvalue", "second", {"X": normal(3, 5)}, outputs="Out Indices", k=2, axis=1)
+use(
+    "kthvalue",
+    "third, kept",
+    {"X": normal(2, 5, 3)},
+    outputs="Out Indices",
+    k=3,
+    axis=-2,
+    keepdim=True,
+)
+ADDED = {"X": fixed(normal(4, 3, 2)), "Index": fixed(integers(2, 0, 2, dtype="int64"))}
+use("index_add", "axis 0", ADDED | {"AddValue": fixed(normal(3, 3, 2, seed=1))}, axis=0)
+use("index_add", "axis 1", ADDED | {"AddValue": fixed(normal(4, 3, 2, seed=1))}, axis=1)
+use("tril_indices", "below", {}, rows=3, cols=4, offset=-1, dtype=3)
+use("triu_indices", "above", {}, row=3, col=4, offset=1, dtype=3)
+use("trace", "open sizes", {"Input": normal(4, 5)}, offset=1)
+
 VOLUME = normal(1, 4, 5, 6, 7)
 FILTER = saved(normal(6, 2, 3, 2, 3))
 OUTPUT = "Output"

@@ -153,3 +153,5 @@ INSIDE_OUT = FOUND | {
     "BBoxes": np.random.RandomState(3).uniform(0, 3, (2, 12, 4)).astype(np.float32)
 }
 use("multiclass_nms2", "turned inside out", INSIDE_OUT, outputs="Out Index", **NMS)
+
+use("nms", "overlaps", {"Boxes": boxes(20, 30, 5)}, iou_threshold=0.3)

@@ -45,6 +45,8 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.affine_grid": Counterpart("affine_grid", "Theta OutputShape", "Output"),
     "pd_op.all": Counterpart("reduce_all", axis="dim", keepdim="keep_dim"),
     "pd_op.allclose": Counterpart("allclose", "Input Other rtol atol"),
+    "pd_op.amax": Counterpart("reduce_amax", axis="dim", keepdim="keep_dim"),
+    "pd_op.amin": Counterpart("reduce_amin", axis="dim", keepdim="keep_dim"),
     "pd_op.anchor_generator": Counterpart("anchor_generator", "Input", "Anchors Variances"),
     "pd_op.any": Counterpart("reduce_any", axis="dim", keepdim="keep_dim"),
     "pd_op.arange": Counterpart("range", "Start End Step"),
@@ -81,6 +83,7 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.cast": Counterpart("cast", dtype="out_dtype"),
     "pd_op.ceil": Counterpart("ceil"),
     "pd_op.celu": Counterpart("celu"),
+    "pd_op.channel_shuffle": Counterpart("channel_shuffle"),
     "pd_op.clip": Counterpart("clip", "X min max"),
     "pd_op.collect_fpn_proposals": Counterpart(
         "collect_fpn_proposals",
@@ -99,6 +102,7 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
         "crf_decoding", "Emission Transition Label Length", "ViterbiPath"
     ),
     "pd_op.crop": Counterpart("crop_tensor", "X Shape Offsets"),
+    "pd_op.cross": Counterpart("cross", "X Y", axis="dim"),
     "pd_op.cross_entropy_with_softmax": Counterpart(
         "softmax_with_cross_entropy", "Logits Label", "Softmax Loss"
     ),
@@ -169,9 +173,11 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.hardsigmoid": Counterpart("hard_sigmoid"),
     "pd_op.hardswish": Counterpart("hard_swish"),
     "pd_op.hardtanh": Counterpart("brelu"),
+    "pd_op.heaviside": Counterpart("elementwise_heaviside", "X Y"),
     "pd_op.if": Counterpart("if", "Cond", "Out*"),
     "pd_op.im2sequence": Counterpart("im2sequence", "X Y"),
     "pd_op.increment": Counterpart("increment", value="step"),
+    "pd_op.index_add": Counterpart("index_add", "X Index AddValue"),
     "pd_op.index_put": Counterpart("index_put", "x indices value", "out"),
     "pd_op.index_sample": Counterpart("index_sample", "X Index"),
     "pd_op.index_select": Counterpart("index_select", "X Index", axis="dim"),
@@ -184,6 +190,8 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.isfinite": Counterpart("isfinite_v2"),
     "pd_op.isinf": Counterpart("isinf_v2"),
     "pd_op.isnan": Counterpart("isnan_v2"),
+    "pd_op.kron": Counterpart("kron", "X Y"),
+    "pd_op.kthvalue": Counterpart("kthvalue", "X", "Out Indices"),
     "pd_op.label_smooth": Counterpart("label_smooth", "X PriorDist"),
     "pd_op.layer_norm": Counterpart("layer_norm", "X Scale Bias", "Y Mean Variance"),
     "pd_op.leaky_relu": Counterpart("leaky_relu", negative_slope="alpha"),
@@ -236,6 +244,7 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.nearest_interp": Counterpart(
         "nearest_interp_v2", _INTERPOLATION, data_format="data_layout"
     ),
+    "pd_op.nms": Counterpart("nms", "Boxes", "KeepBoxesIdxs", threshold="iou_threshold"),
     "pd_op.nonzero": Counterpart("where_index", "Condition"),
     "pd_op.not_equal": Counterpart("not_equal", "X Y"),
     "pd_op.numel": Counterpart("size", "Input"),
@@ -330,10 +339,12 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.trace": Counterpart("pd_op.trace", "Input"),
     "pd_op.transpose": Counterpart("transpose2", perm="axis"),
     "pd_op.tril": Counterpart("tril_triu"),
+    "pd_op.tril_indices": Counterpart("tril_indices", "", "out"),
     "pd_op.trilinear_interp": Counterpart(
         "trilinear_interp_v2", _INTERPOLATION, data_format="data_layout"
     ),
     "pd_op.triu": Counterpart("pd_op.triu"),
+    "pd_op.triu_indices": Counterpart("triu_indices", "", "out"),
     "pd_op.trunc": Counterpart("trunc"),
     "pd_op.unbind": Counterpart("unbind", "X", "Out"),
     "pd_op.unfold": Counterpart("unfold", "X", "Y"),

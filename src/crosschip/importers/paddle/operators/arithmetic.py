@@ -28,7 +28,8 @@ from crosschip.ops.standard.arithmetic import (
     Sum,
 )
 from crosschip.ops.standard.comparison import Equal, Less
-from crosschip.ops.standard.joining import Split
+from crosschip.ops.standard.joining import Concat, Split
+from crosschip.ops.standard.layout import Reshape, Unsqueeze
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.unary import Atan, IsNaN
 
@@ -44,6 +45,8 @@ _BINARY: dict[str, type[Operator]] = {
 }
 
 _GREATEST = 2.0**63
+_NO_AXIS = 9
+"""The axis that Paddle writes for none."""
 
 _Step = tuple[type[Operator], Operand | float, float]
 """An operator, its second input, and the value of that with which it changes nothing."""
@@ -217,3 +220,53 @@ def swiglu(op: Context) -> None:
             raise UnsupportedError(f"X: {x.type} must have an even, known last size")
         x, y = op.add_all(Split, x, -1, (size // 2, size // 2))
     op.make(Mul, op.add(Swish, x), y)
+
+
+@imports("elementwise_heaviside")
+def heaviside(op: Context) -> None:
+    """0 below 0, 1 above, and what the other input says at 0."""
+    x, y = aligned(op)
+    kind = x.type.element_type.dtype.type
+    above = op.add(Where, op.add(Less, kind(0), x), kind(1), kind(0))
+    known = op.add(Where, op.add(Equal, x, kind(0)), y, above)
+    if x.type.element_type in FLOATS:
+        op.make(Where, op.add(IsNaN, x), x, known)
+    else:
+        op.define(known)
+
+
+@imports("cross")
+def cross(op: Context) -> None:
+    """Vector products along an axis of size 3; the first one, if none is named."""
+    x, y = op.input(), op.input("Y")
+    axis = op.integer("dim", _NO_AXIS)
+    if axis == _NO_AXIS:
+        axis = next((a for a, size in enumerate(x.type.shape or ()) if size == 3), _NO_AXIS)
+    if axis == _NO_AXIS:
+        raise UnsupportedError(f"X: {x.type} must have an axis of size 3")
+    a, b = (op.add_all(Split, part, axis, (1, 1, 1)) for part in (x, y))
+    parts = [
+        op.add(Sub, op.add(Mul, a[i - 2], b[i - 1]), op.add(Mul, a[i - 1], b[i - 2]))
+        for i in range(3)
+    ]
+    op.make(Concat, parts=parts, axis=axis)
+
+
+@imports("kron")
+def kron(op: Context) -> None:
+    """Each element of the first tensor times the second; of sizes that are known but one."""
+    x, y = op.input(), op.input("Y")
+    rank = max(op.rank(x), op.rank(y))
+    x, y = (_of_rank(op, part, rank) for part in (x, y))
+    sizes = [[s if isinstance(s, int) else -1 for s in part.type.shape or ()] for part in (x, y)]
+    joined = tuple(-1 if -1 in pair else pair[0] * pair[1] for pair in zip(*sizes, strict=True))
+    if joined.count(-1) > 1:
+        raise UnsupportedError(f"X: the sizes of {x.type} and {y.type} must be known but for one")
+    apart = op.add(Unsqueeze, x, tuple(range(1, 2 * rank, 2)))
+    other = op.add(Unsqueeze, y, tuple(range(0, 2 * rank, 2)))
+    op.make(Reshape, op.add(Mul, apart, other), joined)
+
+
+def _of_rank(op: Context, operand: Operand, rank: int) -> Operand:
+    missing = rank - op.rank(operand)
+    return op.add(Unsqueeze, operand, tuple(range(missing))) if missing else operand

@@ -25,6 +25,12 @@ def shuffle_channel(op: Context) -> None:
     op.make(ChannelShuffle, op.input(), op.integer("group"))
 
 
+@imports("channel_shuffle")
+def channel_shuffle(op: Context) -> None:
+    images = Images(op)
+    images.make(ChannelShuffle, images.input("X"), op.integer("groups", 1))
+
+
 @imports("pixel_shuffle")
 def pixel_shuffle(op: Context) -> None:
     images = Images(op)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -237,9 +238,21 @@ def size(op: Context) -> None:
     op.make(ReduceProd, sizes, (), keepdim=False)
 
 
+_SIDES = (("num_rows", None), ("num_columns", -1.0))
+"""The sides of a unit matrix, with their defaults."""
+
+
+def _whole(op: Context, name: str, default: float | None) -> int:
+    """An integer, which Paddle 3 writes as a real."""
+    number = op.real(name, default)
+    if not number.is_integer():
+        raise ModelError(f"{name}: {number} is not an integer")
+    return int(number)
+
+
 @imports("eye")
 def eye(op: Context) -> None:
-    rows, columns = op.integer("num_rows"), op.integer("num_columns", -1)
+    rows, columns = (_whole(op, name, default) for name, default in _SIDES)
     columns = rows if columns == -1 else columns
     if not 0 <= rows * columns <= _MAX_COUNT or rows < 0:
         raise ModelError(f"num_rows {rows}, num_columns {columns}: is no matrix")
@@ -280,3 +293,24 @@ def _take_diagonal(op: Context, x: Operand, shift: int) -> None:
     numbers = ragged.numbers_up_to(op, count)
     places = [op.add(Add, numbers, np.int64(taken)) for taken in before]
     op.make(GatherND, x, op.add(Stack, places, 1))
+
+
+@imports("tril_indices")
+def tril_indices(op: Context) -> None:
+    """The rows and columns of what is on a diagonal of a matrix or below."""
+    _make_indices(op, np.tril, op.integer("rows"), op.integer("cols"))
+
+
+@imports("triu_indices")
+def triu_indices(op: Context) -> None:
+    """The rows and columns of what is on a diagonal of a matrix or above."""
+    _make_indices(op, np.triu, op.integer("row"), op.integer("col"))
+
+
+def _make_indices(op: Context, part: Callable[..., Array], rows: int, columns: int) -> None:
+    if not 0 <= rows * columns <= _MAX_COUNT or rows < 0:
+        raise ModelError(f"rows {rows}, columns {columns}: is no matrix")
+    element_type = op.element_type("dtype") or ElementType.INT64
+    places = np.nonzero(part(np.ones((rows, columns)), op.integer("offset", 0)))
+    found = op.constant(np.stack(places).astype(element_type.dtype), "indices")
+    op.define(found, "out")

@@ -312,17 +312,16 @@ def diagonal_of(op: Context, *, in_order: bool = False) -> Operand:
     first, second = op.integer("axis1", 0) % rank, op.integer("axis2", 1) % rank
     if in_order:
         first, second = sorted((first, second))
-    sizes = [(x.type.shape or ())[axis] for axis in (first, second)]
-    rows, columns = (size if isinstance(size, int) else -1 for size in sizes)
-    if min(rows, columns) < 0 or first == second:
-        raise UnsupportedError(f"Input: the sizes of two axes of {x.type} must be known")
+    if first == second:
+        raise ModelError(f"axis1, axis2: {first} is named twice")
     shift = op.integer("offset", 0)
-    count = max(0, min(rows, columns - shift) if shift >= 0 else min(rows + shift, columns))
-    before = [axis for axis in range(rank) if axis not in (first, second)]
-    moved = op.add(Transpose, x, (first, second, *before))
-    numbers = np.arange(count)
-    places = np.stack([numbers + max(0, -shift), numbers + max(0, shift)], 1)
-    found = op.add(GatherND, moved, places)
+    before = max(0, -shift), max(0, shift)
+    sizes = [ragged.size(op, x, axis) for axis in (first, second)]
+    room = [op.add(Sub, size, np.int64(taken)) for size, taken in zip(sizes, before, strict=True)]
+    numbers = ragged.numbers_up_to(op, op.add(Max, op.add(Min, *room), np.int64(0)))
+    places = op.add(Stack, [op.add(Add, numbers, np.int64(taken)) for taken in before], 1)
+    others = [axis for axis in range(rank) if axis not in (first, second)]
+    found = op.add(GatherND, op.add(Transpose, x, (first, second, *others)), places)
     return op.add(Transpose, found, (*range(1, rank - 1), 0))
 
 
@@ -352,3 +351,14 @@ def searchsorted(op: Context) -> None:
     before = op.add(compare, op.add(Unsqueeze, ordered, (-2,)), op.add(Unsqueeze, values, (-1,)))
     dtype = ElementType.INT32 if op.flag("out_int32", False) else ElementType.INT64
     op.make(ReduceSum, op.as_type(before, dtype), (-1,), keepdim=False)
+
+
+@imports("index_add")
+def index_add(op: Context) -> None:
+    """Entries of an axis with others added to them, where they go."""
+    x, axis = op.input(), op.integer("axis", 0) % op.rank(op.input())
+    order = (axis, *(other for other in range(op.rank(x)) if other != axis))
+    places = op.add(Unsqueeze, op.input("Index"), (1,))
+    first, more = (op.add(Transpose, part, order) for part in (x, op.input("AddValue")))
+    added = op.add(ScatterND, first, places, more, reduction=Scatter.ADD)
+    op.make(Transpose, added, tuple(order.index(place) for place in range(op.rank(x))))

@@ -11,7 +11,7 @@ import numpy as np
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.operators.indexing import diagonal_of
 from crosschip.importers.paddle.table import imports
-from crosschip.ir import ModelError, Operand
+from crosschip.ir import ElementType, ModelError, Operand
 from crosschip.ops import Operator
 from crosschip.ops.standard.activation import LogSoftmax, Softmax
 from crosschip.ops.standard.arithmetic import Add, Mul, Pow, Sub
@@ -42,6 +42,8 @@ _REDUCTIONS: dict[str, type[Operator]] = {
     "reduce_max": ReduceMax,
     "reduce_min": ReduceMin,
     "reduce_prod": ReduceProd,
+    "reduce_amax": ReduceMax,
+    "reduce_amin": ReduceMin,
     "reduce_all": ReduceAll,
     "reduce_any": ReduceAny,
 }
@@ -51,15 +53,17 @@ def _reduction(operator: type[Operator]) -> Callable[[Context], None]:
     def reduce(op: Context) -> None:
         is_all = op.flag("reduce_all", False) or op.input().type.shape == ()
         axes = () if is_all else op.integers("dim", ())
-        op.make(operator, _input(op), axes, keepdim=op.flag("keep_dim", False))
+        op.make(operator, _input(op, operator), axes, keepdim=op.flag("keep_dim", False))
 
     return reduce
 
 
-def _input(op: Context) -> Operand:
-    """The input in the element type of the result; Paddle sums up int32 in int64."""
+def _input(op: Context, operator: type[Operator]) -> Operand:
+    """The input in the element type of the result; Paddle sums up int32 and bool in int64."""
     x = op.input()
-    return op.as_type(x, op.element_type("out_dtype") or x.type.element_type)
+    is_counted = operator is ReduceSum and x.type.element_type is ElementType.BOOL
+    own = ElementType.INT64 if is_counted else x.type.element_type
+    return op.as_type(x, op.element_type("out_dtype") or own)
 
 
 for _name, _operator in _REDUCTIONS.items():

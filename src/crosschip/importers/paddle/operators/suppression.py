@@ -20,7 +20,7 @@ from crosschip.ops.standard.reduction import ReduceMax, ReduceMin, ReduceSum
 from crosschip.ops.standard.searching import NonZero, TopK
 from crosschip.ops.standard.slicing import Slice
 from crosschip.ops.standard.suppression import NonMaxSuppression
-from crosschip.ops.standard.unary import Exp, IsNaN, Square
+from crosschip.ops.standard.unary import Exp, IsNaN, Neg, Square
 
 _POLYGONS = (8, 16, 24, 32)
 
@@ -190,3 +190,22 @@ def _decay(op: Context, boxes: Operand) -> Operand:
         share = op.add(Where, op.add(IsNaN, share), kind(1), share)
     share = op.add(Where, is_before, share, kind(1))
     return op.add(Min, op.add(ReduceMin, share, (3,), keepdim=False), kind(1))
+
+
+@imports("nms")
+def nms(op: Context) -> None:
+    """The boxes, of falling scores, that do not overlap one before them that is kept."""
+    boxes = op.input("Boxes")
+    numbers = ragged.numbers_up_to(op, ragged.size(op, boxes))
+    marks = op.add(Neg, op.as_type(numbers, boxes.type.element_type))
+    _, _, places = op.add_all(
+        NonMaxSuppression,
+        op.add(Unsqueeze, boxes, (0,)),
+        op.add(Unsqueeze, marks, (0, 1)),
+        background_label=-1,
+        score_threshold=float(np.finfo(np.float32).min),
+        nms_threshold=op.real("iou_threshold", 1.0),
+        return_index=True,
+    )
+    kept = op.as_type(op.add(Reshape, places, (-1,)), ElementType.INT64)
+    op.define(kept, "KeepBoxesIdxs")
