@@ -46,16 +46,7 @@ class MatMul(Operator):
     transpose_y = flag(False)
 
     def infer_shape(self) -> Shape:
-        x, y = shape_of(self.x), shape_of(self.y)
-        if not x or not y:
-            raise ValueError(f"{'y' if x else 'x'}: a scalar has no matrix product")
-        left = (1, *x) if len(x) == 1 else x
-        right = (*y, 1) if len(y) == 1 else y
-        rows, inner = _matrix(left, self.transpose_x and len(x) > 1)
-        inner_y, columns = _matrix(right, self.transpose_y and len(y) > 1)
-        same(inner, inner_y, "y: the inner sizes of x and y")
-        batch = broadcast(left[:-2], right[:-2], slot="y") if len(left) + len(right) > 4 else ()
-        return (*batch, *(() if len(x) == 1 else (rows,)), *(() if len(y) == 1 else (columns,)))
+        return product_shape(shape_of(self.x), shape_of(self.y), self.transpose_x, self.transpose_y)
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         left, right = axes[:2]
@@ -141,6 +132,21 @@ class FullyConnected(Operator):
             rows = b.add(Reshape, rows, (-1, size))
         output = b.add(MatMul, rows, self.weight, transpose_y=True)
         return output if self.bias is None else b.add(Add, output, self.bias)
+
+
+def product_shape(
+    x: Shape, y: Shape, transpose_x: bool = False, transpose_y: bool = False
+) -> Shape:
+    """The shape of a matrix product; `ValueError` if there is none."""
+    if not x or not y:
+        raise ValueError(f"{'y' if x else 'x'}: a scalar has no matrix product")
+    left = (1, *x) if len(x) == 1 else x
+    right = (*y, 1) if len(y) == 1 else y
+    rows, inner = _matrix(left, transpose_x and len(x) > 1)
+    inner_y, columns = _matrix(right, transpose_y and len(y) > 1)
+    same(inner, inner_y, "y: the inner sizes of x and y")
+    batch = broadcast(left[:-2], right[:-2], slot="y") if len(left) + len(right) > 4 else ()
+    return (*batch, *(() if len(x) == 1 else (rows,)), *(() if len(y) == 1 else (columns,)))
 
 
 def _matrix(shape: Shape, transpose: bool) -> Shape:

@@ -14,11 +14,11 @@ from crosschip.devices.openvino.converters.table import (
     exact_quotient,
     rank_of,
 )
-from crosschip.devices.openvino.graph import TYPES, Graph
+from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand, Quantization
 from crosschip.ir.types import NARROW_TYPES, QUANTIZABLE
-from crosschip.ops.standard.quantization import Dequantize, Quantize
+from crosschip.ops.standard.quantization import Dequantize, Quantize, Reinterpret
 
 _INTEGERS = QUANTIZABLE - NARROW_TYPES
 
@@ -50,6 +50,11 @@ def dequantize(g: Graph, op: Dequantize) -> Node:
     if not _of(op.input).symmetric:
         steps = ops.subtract(steps, _along(g, op.input, _of(op.input).zero_point))
     return ops.multiply(steps, _along(g, op.input, _of(op.input).scale))
+
+
+@converts(Reinterpret, types=_INTEGERS)
+def reinterpret(g: Graph, op: Reinterpret) -> Value:
+    return g[op.input]
 
 
 def _of(operand: Operand) -> Quantization:

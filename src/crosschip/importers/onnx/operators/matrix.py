@@ -10,6 +10,7 @@ from crosschip.importers.onnx.facts import rank_of, size_of, value_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports
 from crosschip.ir import ModelError, Operand, UnsupportedError
 from crosschip.ir.types import FLOATS
+from crosschip.ops.definition.quantized import value_type
 from crosschip.ops.standard.arithmetic import Add, Mod, Mul
 from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.creation import Range
@@ -48,7 +49,7 @@ def gemm(node: Node) -> Operand:
 def _is_layer(a: Operand, b: Operand, c: Operand | None, beta: float) -> bool:
     """Tell whether `a` is a list of rows, `b` a list of units, and `c` a number for each unit."""
     rows, units = a.type.shape, b.type.shape
-    if a.type.element_type not in FLOATS or not rows or not units or len(rows) != 2:
+    if value_type(a) not in FLOATS or not rows or not units or len(rows) != 2:
         return False
     return c is None or (beta == 1 and c.type.shape == units[:1])
 
