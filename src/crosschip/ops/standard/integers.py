@@ -142,14 +142,16 @@ class Conv2DInteger(Operator):
         weights = _differences(b, self.filter, zero_point, dtype)
 
         def product(part: Operand) -> Operand:
-            settings = {
-                "auto_pad": self.auto_pad,
-                "pads": self.pads,
-                "strides": self.strides,
-                "group": self.group,
-                "dilations": self.dilations,
-            }
-            return b.add(Conv2D, part, weights, **settings)
+            return b.add(
+                Conv2D,
+                part,
+                weights,
+                auto_pad=self.auto_pad,
+                pads=self.pads,
+                strides=self.strides,
+                group=self.group,
+                dilations=self.dilations,
+            )
 
         if dtype is ElementType.FLOAT64:
             return b.add(Cast, product(image), ElementType.INT32)
