@@ -160,13 +160,16 @@ class Conv2DInteger(Operator):
 
 def _check_zero_points(slot: str, own: Shape, shape: Shape, single: int) -> None:
     """`ValueError` unless zero points go along with a tensor, with size 1 on an axis."""
-    if len(own) > len(shape) or (len(own) >= -single and own[single] != 1):
+    if len(own) > len(shape):
         raise ValueError(f"{slot}: {list(own)} are not one number, or one a row or column")
-    if own == shape[-1:] and len(shape) == 1 and own != (1,):
-        raise ValueError(f"{slot}: there is one row or column only")
-    for size, whole in zip(reversed(own), reversed(shape), strict=False):
-        if size != 1:
-            same(size, whole, f"{slot}: a size, and that of its tensor")
+    for axis in range(-1, -len(own) - 1, -1):
+        if own[axis] == 1:
+            continue
+        if axis == single or len(shape) == 1:
+            if isinstance(own[axis], int):
+                raise ValueError(f"{slot}: {list(own)} are not one number, or one a row or column")
+        else:
+            same(own[axis], shape[axis], f"{slot}: a size, and that of its tensor")
 
 
 def _is_exact(terms: Dim | None) -> bool:

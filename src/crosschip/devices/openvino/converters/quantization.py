@@ -1,7 +1,6 @@
-"""To and from quantized integers: bytes as OpenVINO has them, others step by step.
+"""To and from quantized integers: step by step, so that every rounding is as defined.
 
-Integers that no operation on bytes reads come out the same or, where a quotient is nearly halfway
-between two, as the other one of these.
+Bytes between the operations of a quantized model are made as OpenVINO wants them.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from crosschip.devices.openvino.converters.table import (
 )
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal, Rule
-from crosschip.ir import Array, ElementType, Operand, Quantization
+from crosschip.ir import Array, ElementType, Model, Operand, Quantization
 from crosschip.ir.types import NARROW_TYPES, QUANTIZABLE
 from crosschip.ops.standard.quantization import Dequantize, Quantize, Reinterpret
 
@@ -36,7 +35,12 @@ def quantize(g: Graph, op: Quantize) -> Node:
     limits = np.iinfo(element_type.dtype)
     reals = ops.convert(g[op.input], "f32")
     ends = [_ends(quantized, end) for end in (limits.min, limits.max)]
-    if element_type in _BYTES and np.all(np.isfinite(ends)) and np.all(np.diff(ends, axis=0) > 0):
+    if (
+        element_type in _BYTES
+        and quantized in g.between
+        and np.all(np.isfinite(ends))
+        and np.all(np.diff(ends, axis=0) > 0)
+    ):
         return _fake(g, quantized, reals, ends)
     steps = exact_quotient(reals, _along(g, quantized, _of(quantized).scale))
     shifted = ops.add(ops.round(steps), _along(g, quantized, _of(quantized).zero_point))
@@ -52,7 +56,10 @@ def _ends(quantized: Operand, end: int) -> Array:
 
 
 def _fake(g: Graph, quantized: Operand, reals: Node, ends: Sequence[Array]) -> Node:
-    """The quantization that OpenVINO finds operations on bytes by; ties may go the other way."""
+    """The quantization by which OpenVINO finds operations on bytes.
+
+    Where a quotient is nearly halfway between two integers, it may be either.
+    """
     element_type = quantized.type.element_type
     limits = np.iinfo(element_type.dtype)
     low, high = (_along(g, quantized, end.tolist()) for end in ends)
@@ -83,6 +90,19 @@ def dequantize(g: Graph, op: Dequantize) -> Node:
 @converts(Reinterpret, types=_INTEGERS)
 def reinterpret(g: Graph, op: Reinterpret) -> Value:
     return g[op.input]
+
+
+def between(model: Model) -> frozenset[Operand]:
+    """The quantized operands that pass between operations which read what they stand for."""
+    read = {operand for operation in model.operations for operand in operation.inputs}
+    found: set[Operand | None] = set()
+    bare: set[Operand | None] = set(model.outputs.values())
+    for operation in model.operations:
+        if isinstance(operation, Dequantize):
+            (bare if read.isdisjoint(operation.outputs) else found).add(operation.input)
+        elif not getattr(operation, "moves", False):
+            bare.update(operation.inputs)
+    return frozenset(operand for operand in found - bare if operand is not None)
 
 
 def _of(operand: Operand) -> Quantization:
