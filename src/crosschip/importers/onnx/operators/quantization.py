@@ -187,12 +187,6 @@ def qlinear_unary(node: Node) -> Operand:
     return _stored_by(node, node.on_reals(_plain_type(node), [_real(node, 0)]), 3)
 
 
-@imports(f"{MICROSOFT}.QLinearReduceMean")
-def qlinear_reduce_mean(node: Node) -> Operand:
-    """The axes are an attribute, as in older versions of ReduceMean."""
-    return _stored_by(node, node.on_reals("ReduceMean", [_real(node, 0)], opset=13), 3)
-
-
 @imports(f"{MICROSOFT}.QLinearSoftmax")
 def qlinear_softmax(node: Node) -> Operand:
     """An attribute says which version of Softmax it is."""
