@@ -269,12 +269,31 @@ def scaled(case: Case) -> None:
     case.output(made, 1e-3)
 
 
+def few_bits(case: Case) -> None:
+    """Weights of four and eight bits, in blocks."""
+    rows, depth, block = case.one_of(3, 8), case.one_of(32, 40, 96), case.one_of(16, 32)
+    bits = case.one_of(4, 4, 8)
+    blocks = -(-depth // block)
+    x = case.input(case.random.normal(size=(2, 3, depth)).astype(np.float32))
+    weights = case.constant(case.bytes_(np.uint8, rows, blocks, block * bits // 8))
+    scales = case.scale(rows * blocks) if case.chance(0.3) else case.scale(rows, blocks)
+    zeros, bias = "", ""
+    if case.chance(0.5):
+        packed = case.bytes_(np.uint8, rows * -(-blocks * bits // 8))
+        zeros = case.constant(packed)
+    if case.chance(0.3):
+        bias = case.constant(case.random.normal(size=rows).astype(np.float32))
+    inputs = [x, weights, scales, zeros, "", bias] if bias else [x, weights, scales, zeros]
+    named = {"K": depth, "N": rows, "bits": bits, "block_size": block}
+    case.output(case.node("MatMulNBits", *inputs, domain=MICROSOFT, **named), 0.01)
+
+
 KINDS: list[Callable[[Case], None]] = [
-    *(conversions, moved, convolution, matrices, sums, convolved, contributed, scaled)
+    *(conversions, moved, convolution, matrices, sums, convolved, contributed, scaled, few_bits)
 ]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_as_onnx_runtime(kind: Callable[[Case], None], seed: int) -> None:
     case = Case(1000 * KINDS.index(kind) + seed)
