@@ -12,7 +12,8 @@ from crosschip.cli._show import console, document, doing, table
 from crosschip.hal import Sizes
 from crosschip.ir import InputError
 from crosschip.ir.suggestion import meant
-from crosschip.ops import Operator, operators
+from crosschip.ops import Operator
+from crosschip.ops.packages import every_operator, failures
 from crosschip.runtime.catalog import describe, documentation
 from crosschip.runtime.discovery import automatic, open_automatic, open_device
 from crosschip.runtime.guard.devices import GuardedDevice
@@ -20,7 +21,7 @@ from crosschip.runtime.guard.devices import GuardedDevice
 
 def _operator_names(incomplete: str) -> list[str]:
     """The operators that may be meant, for the shell."""
-    return [name for name in operators() if name.startswith(incomplete)]
+    return [name for name in every_operator() if name.startswith(incomplete)]
 
 
 @takes(Engines)
@@ -39,18 +40,18 @@ def command(
     engines: Engines,
     as_json: _options.Json = False,
 ) -> None:
-    """List the standard operators, or describe one in full; with devices, say who runs what."""
-    chosen = operators() if name is None else {name.upper(): _named(name)}
+    """List all operators, or describe one in full; with devices, say who runs what."""
+    chosen = list(every_operator().values()) if name is None else [_named(name)]
     with ExitStack() as opened:
         asked = [opened.enter_context(device) for device in _opened(devices, engines)]
         options = engines.configuration().options(Sizes())
-        described = [describe(operator, asked, options) for operator in chosen.values()]
+        described = [describe(operator, asked, options) for operator in chosen]
     if as_json:
         document(described)
     elif name is None:
         _print_all(described, asked)
     else:
-        _print(described[0], chosen[name.upper()])
+        _print(described[0], chosen[0])
 
 
 def _opened(devices: str, engines: Engines) -> Iterator[GuardedDevice]:
@@ -65,16 +66,19 @@ def _opened(devices: str, engines: Engines) -> Iterator[GuardedDevice]:
 
 
 def _named(name: str) -> type[Operator]:
-    found = operators().get(name.upper())
+    known = every_operator()
+    found = next((known[each] for each in known if each.lower() == name.lower()), None)
     if found is None:
-        near = meant(name, operators())
+        near = meant(name, known)
         raise InputError(f"there is no operator {name!r}{near}; `crosschip ops` lists all")
     return found
 
 
 def _print_all(described: list[dict[str, Any]], devices: Sequence[GuardedDevice]) -> None:
+    own = sum(op["package"] is not None for op in described)
+    packaged = f", {own} from packages" if own else ""
     table(
-        f"{len(described)} operators, {sum(op['core'] for op in described)} of them core",
+        f"{len(described)} operators, {sum(op['core'] for op in described)} of them core{packaged}",
         ("operator", *(device.name for device in devices), "what it computes"),
         [
             (
@@ -86,6 +90,8 @@ def _print_all(described: list[dict[str, Any]], devices: Sequence[GuardedDevice]
         ],
     )
     console.print("* core: all others can be decomposed into these", highlight=False)
+    for entry, reason in failures().items():
+        console.print(f"package {entry}: not loaded: {reason}", highlight=False, style="red")
 
 
 def _word(way: str) -> str:
@@ -93,7 +99,8 @@ def _word(way: str) -> str:
 
 
 def _print(op: dict[str, Any], operator: type[Operator]) -> None:
-    console.print(f"{op['name']}{' (core)' if op['core'] else ''}\n", style="bold")
+    more = f" (package {op['package']})" if op["package"] else " (core)" if op["core"] else ""
+    console.print(f"{op['name']}{more}\n", style="bold")
     console.print(documentation(operator) + "\n", highlight=False)
     table(
         "Slots",

@@ -21,8 +21,9 @@ from crosschip.conformance.shrinking import followed
 from crosschip.conformance.uses import Use
 from crosschip.conformance.variations import Variation, variations
 from crosschip.ir import ModelError
-from crosschip.ops import Operator, operators
+from crosschip.ops import Operator, operator_named
 from crosschip.ops.definition.examples import examples_of, model_of, samples
+from crosschip.ops.packages import every_operator
 
 DEVICE = "DEVICE"
 """The word in the place of an operator in the ids of checks."""
@@ -71,7 +72,7 @@ def all_cases(
             or plain; `quantized int8` leaves the plain ones out.
         quick: only a few of each operator.
     """
-    for name, definition in operators().items():
+    for name, definition in every_operator().items():
         if operator in (None, name):
             for case in _cases_of(definition, quick):
                 if has_type(case, element_type):
@@ -102,8 +103,9 @@ def random_cases(count: int, seed: int = 0, operator: str | None = None) -> Iter
         seed: what they are drawn from.
         operator: only those of this operator.
     """
-    chosen = [name for name in operators() if operator in (None, name)]
-    weights = [2 + len(operators()[name].slots) for name in chosen]
+    known = every_operator()
+    chosen = [name for name in known if operator in (None, name)]
+    weights = [2 + len(known[name].slots) for name in chosen]
     for name, weight in zip(chosen, weights, strict=True):
         share = -(-count * weight // sum(weights))
         for number in range(share):
@@ -118,7 +120,7 @@ def use_at(id: str) -> Use:
         steps = [int(step) for step in way.split(".")] if way else []
     except ValueError:
         raise KeyError(id) from None
-    return followed(random_use(operators()[operator], f"{operator}/{drawn}"), steps)
+    return followed(random_use(operator_named(operator), f"{operator}/{drawn}"), steps)
 
 
 def _random_case(id: str) -> Case:
@@ -161,7 +163,7 @@ def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
 @cache
 def _paired(operator: str) -> tuple[Case, ...]:
     cases = []
-    for index, words, use in pairs(operators()[operator]):
+    for index, words, use in pairs(operator_named(operator)):
         variation = use.variation(words)
         id = f"{operator}/{index}/{words}"
         cases.append(Case(id, operator, _element_type(variation), variation))

@@ -147,7 +147,10 @@ def compute_parameter(use: Use, random: Random) -> Use | None:
     if isinstance(value, Draw):
         known = decoded(slot, value)
         return None if known is None else _with(use, slot.name, known)
-    array = slot.encode(value)
+    try:
+        array = slot.encode(value)
+    except ValueError:  # one that its type cannot hold, which the use is refused for
+        return None
     if array.dtype == np.int32 and random.random() < 0.5:
         array = array.astype(np.int64)
     return _with(use, slot.name, given_draw(array))

@@ -17,7 +17,9 @@ from typing import Any, Generic, TypeVar, cast
 from crosschip.hal.device import CompileError
 from crosschip.hal.support import YES, Refusal, Rule, Support
 from crosschip.ir import ElementType, ModelFileError, Operand, Operation
+from crosschip.ir.types import ALL_TYPES
 from crosschip.ops import Operator
+from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.definition.slots import Fuse
 
 Graph = TypeVar("Graph")
@@ -85,12 +87,21 @@ class Converters(Generic[Graph, Value]):
         types: the element types that tensors may have where a converter says nothing else.
         fuses: whether converters look at `fuse_code`; if not, such operations are declined, and
             the runtime splits the activation off.
+        device: the name under which packages of operators bring converters of their own for them.
     """
 
-    def __init__(self, types: Collection[ElementType], *, fuses: bool = False) -> None:
+    def __init__(
+        self, types: Collection[ElementType], *, fuses: bool = False, device: str = ""
+    ) -> None:
         self._types = frozenset(types)
         self._fuses = fuses
         self._table: dict[type[Operation], Converter[Graph, Value]] = {}
+        self._device = device
+
+    @classmethod
+    def of_packages(cls, device: str) -> Converters[Any, Any]:
+        """The converters that packages of operators bring for a device."""
+        return _of_packages.setdefault(device, Converters(ALL_TYPES))
 
     def converts(
         self,
@@ -129,7 +140,7 @@ class Converters(Generic[Graph, Value]):
 
     def supports(self, operation: Operation) -> Support:
         """Support of the operation by the table, with the reason if there is none."""
-        converter = self._table.get(type(operation))
+        converter = self._converter(operation)
         if converter is None or not isinstance(operation, Operator):
             return Support.no(operation, "", "not implemented on this device", Rule.OPERATOR)
         refusal = self._refusal(operation, converter)
@@ -142,7 +153,9 @@ class Converters(Generic[Graph, Value]):
             CompileError: the converter failed; the operation is named as the one at fault.
         """
         try:
-            result = self._table[type(operation)].convert(graph, operation)
+            converter = self._converter(operation)
+            assert converter is not None, "the operation is supported"
+            result = converter.convert(graph, operation)
         except ModelFileError:
             raise  # weights whose file has changed are no failure of the device
         except Exception as error:  # converters call the device's own library
@@ -150,6 +163,12 @@ class Converters(Generic[Graph, Value]):
                 f"{operation.type} {operation.name!r}: {error}", [operation]
             ) from error
         return cast(Sequence[Value], result if isinstance(result, list | tuple) else [result])
+
+    def _converter(self, operation: Operation) -> Converter[Graph, Value] | None:
+        own = self._table.get(type(operation))
+        if own is None and isinstance(operation, PackagedOperator) and self._device:
+            return self.of_packages(self._device)._table.get(type(operation))
+        return own
 
     def _refusal(self, operation: Operator, converter: Converter[Graph, Value]) -> Refusal | None:
         quantized = bool(operation.quantized_inputs()) and not operation.moves_integers
@@ -171,6 +190,9 @@ class Converters(Generic[Graph, Value]):
             detail = f"{operation.fused.name} is not fused on this device"
             return Refusal("fuse_code", detail, Rule.FUSION)
         return converter.limit(operation) if converter.limit else None
+
+
+_of_packages: dict[str, Converters[Any, Any]] = {}
 
 
 def refused(operation: Operation, refusal: Refusal) -> Support:

@@ -34,6 +34,8 @@ class Rule(Enum):
     """Its memory or another limit of the whole does not do."""
     GROUP = "group"
     """It runs the operation only together with others that it did not get."""
+    DEFINITION = "definition"
+    """The package that brings the operator says that the device does not do this."""
     FAILURE = "failure"
     """It failed to answer, or to compile what it had said yes to."""
     CALLER = "caller"

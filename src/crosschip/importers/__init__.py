@@ -11,6 +11,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
+from crosschip.importers.packaged import with_overriding
 from crosschip.ir import Budget, BudgetError, InputError, Model, ModelFileError
 from crosschip.ir.budget import spending
 from crosschip.ir.files import DataFile
@@ -65,7 +66,7 @@ def load(
     for importer in takers.values():
         try:
             with spending(budget):
-                return importer.load(found)
+                return with_overriding(importer.load(found))
         except BudgetError as error:
             raise BudgetError(f"{where}: {error}") from None
     if isinstance(found, Path) and found.is_file():

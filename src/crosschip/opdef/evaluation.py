@@ -58,11 +58,11 @@ class _Absent(Exception):
     """A tensor that a rule speaks of is left out."""
 
 
-class _Nothing:
+class Nothing:
     """A value that there is not: an axis beyond the last, a quotient by 0. No comparison holds."""
 
 
-_NOTHING = _Nothing()
+NOTHING = Nothing()
 
 
 def holds(rule: Condition, operands: Operands) -> bool | None:
@@ -75,6 +75,19 @@ def holds(rule: Condition, operands: Operands) -> bool | None:
         operands: what fills each tensor that it speaks of.
     """
     return _holds(rule, operands, True)
+
+
+def evaluate(value: Value, operands: Operands) -> list[Any]:
+    """The value for each operand of a tensor that repeats.
+
+    `None` stands for what is not known yet, and `NOTHING` for what there is not. There is no value
+    where it speaks of a tensor that is left out. Elements are arrays, datatypes pairs of an element
+    type and whether it is quantized, shapes tuples.
+    """
+    try:
+        return _values(value, operands)
+    except _Absent:
+        return []
 
 
 def _holds(rule: Condition, operands: Operands, asserted: bool) -> bool | None:
@@ -170,9 +183,9 @@ def _dim(operand: Operand, index: Any) -> Any:
     if shape is None or index is None or isinstance(index, Dimension):
         return None
     if isinstance(index, np.ndarray):
-        index = index.item() if index.size == 1 else _NOTHING
-    if index is _NOTHING or int(index) != index or not -len(shape) <= index < len(shape):
-        return _NOTHING
+        index = index.item() if index.size == 1 else NOTHING
+    if index is NOTHING or int(index) != index or not -len(shape) <= index < len(shape):
+        return NOTHING
     return shape[int(index)]
 
 
@@ -186,8 +199,8 @@ def _elements(operand: Operand) -> Any:
 
 
 def _computed(sign: str, left: Any, right: Any) -> Any:
-    if left is _NOTHING or right is _NOTHING:
-        return _NOTHING
+    if left is NOTHING or right is NOTHING:
+        return NOTHING
     if left is None or right is None:
         return None
     if sign == "/" and (isinstance(left, Dimension) or isinstance(right, Dimension)):
@@ -198,11 +211,11 @@ def _computed(sign: str, left: Any, right: Any) -> Any:
     except TypeError:  # what is not known of sizes, beside reals or elements
         return None
     except (ArithmeticError, ValueError):
-        return _NOTHING
+        return NOTHING
 
 
 def _compared(relation: str, left: Any, right: Any) -> bool | None:
-    if left is _NOTHING or right is _NOTHING:
+    if left is NOTHING or right is NOTHING:
         return False
     if left is None or right is None:
         return None

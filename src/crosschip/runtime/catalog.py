@@ -10,6 +10,7 @@ from typing import Any
 
 from crosschip.hal import Options
 from crosschip.ops import Operator, faces_of
+from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt
 from crosschip.ops.definition.slots import Parameter, Slot
 from crosschip.ops.definition.translation import row_of
@@ -24,15 +25,17 @@ def describe(
     """An operator's name elsewhere, slots, decomposition and devices, ready for JSON.
 
     Returns:
-        `name`, `summary`; what it is called by `nnadapter` (a name or `None`), `nnrt`, `hdi` and
-        `onnx` (names); `faces`, with codes, operand orders, parameters and what must be translated;
-        `slots`; `core`; `decomposes` (the operators that an example becomes, empty if it does not);
-        and `devices`: for each, `yes`, `decomposed`, or the reason why it does not run it.
+        `name`, `summary`, `package` (`None` for a standard one); what it is called by `nnadapter`
+        (a name or `None`), `nnrt`, `hdi` and `onnx` (names); `faces`, with codes, operand orders,
+        parameters and what must be translated; `slots`; `core`; `decomposes` (the operators that an
+        example becomes, empty if it does not); and `devices`: for each, `yes`, `decomposed`, or the
+        reason why it does not run it.
     """
     faces = faces_of(operator)
     return {
         "name": operator.type,
         "summary": " ".join(documentation(operator).split("\n\n")[0].split()),
+        "package": operator.package if issubclass(operator, PackagedOperator) else None,
         "nnadapter": operator.type if faces.nnadapter else None,
         "nnrt": [face.name for face in faces.nnrt],
         "hdi": list(dict.fromkeys(face.name for face in faces.hdi)),
@@ -55,7 +58,7 @@ def documentation(operator: type[Operator]) -> str:
     """The definition's account of what the operator computes, with the rules of its bases."""
     parts = [getdoc(operator) or ""]
     for base in operator.__mro__[1:]:
-        if base is Operator:
+        if base is Operator or issubclass(operator, PackagedOperator):
             break
         # The first paragraph says what the base is for.
         parts += (cleandoc(base.__doc__ or "")).split("\n\n")[1:]

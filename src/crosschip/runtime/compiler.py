@@ -35,7 +35,7 @@ from crosschip.runtime.compiled import CompiledModel, CompileReport
 from crosschip.runtime.configuration import Configuration, Properties, check_count
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.measuring import Choice
-from crosschip.runtime.opening import Devices, instances, open_devices
+from crosschip.runtime.opening import Devices, host_of_kernels, instances, open_devices
 from crosschip.runtime.placement.directives import Directives
 from crosschip.runtime.placement.mixed_precision import in_float
 from crosschip.runtime.placement.placing import Placement, place
@@ -161,6 +161,7 @@ def compile(
     with ExitStack() as owned:
         demanded = properties or {}
         opened = open_devices(devices, settings.properties, demanded, owned, isolate=isolate)
+        opened |= host_of_kernels(model, opened, owned, isolate=isolate)
         task = _Task(
             model, given, real, opened, options, padded, directives, token, store, budget,
             settings.in_flight, queue_size, automatic=devices == "auto",
@@ -392,6 +393,7 @@ def explain(
     with ExitStack() as owned:
         demanded = properties or {}
         opened = open_devices(devices, settings.properties, demanded, owned, isolate=isolate)
+        opened |= host_of_kernels(model, opened, owned, isolate=isolate)
         choice = None
         if devices == "auto":
             choice = Automatic(model, opened, options, open_store(cache)).remembered()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Literal
 
-from crosschip.hal import Device
-from crosschip.ir import InputError
+from crosschip.hal import Device, Offer, Options, Rule, Support
+from crosschip.ir import InputError, Model, Operation
+from crosschip.ir.bodies import every_operation
 from crosschip.ir.suggestion import meant
+from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.runtime.configuration import Properties
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.discovery import (
@@ -85,6 +87,49 @@ def open_devices(
                 f"there are properties for {name!r}, which is not among the devices{near}"
             )
     return opened
+
+
+class HostOfKernels(GuardedDevice):
+    """The reference device, for operators that bring their own kernel and for nothing else."""
+
+    def query(self, model: Model, options: Options) -> Offer:
+        offer = super().query(model, options)
+        answers = [
+            answer if isinstance(operation, PackagedOperator) else _not_asked_for(operation)
+            for operation, answer in zip(model.operations, offer.answers, strict=True)
+        ]
+        return Offer(answers, offer.groups)
+
+
+def host_of_kernels(
+    model: Model, opened: Mapping[str, GuardedDevice], owned: ExitStack, *, isolate: bool
+) -> dict[str, GuardedDevice]:
+    """The device that runs what packages bring kernels for, if the caller has named none for it.
+
+    An operator with a kernel runs wherever the model does: on a device that has a function for it,
+    or that runs its parts, and else by its kernel on the host.
+
+    Args:
+        model: what is to run.
+        opened: the devices that the caller has named.
+        owned: closes it.
+        isolate: whether it is to be in a process of its own.
+    """
+    if any(own_name(name) == _HOST for name in opened):
+        return {}
+    packaged = (o for o in every_operation(model) if isinstance(o, PackagedOperator))
+    if not any(operation.computes() for operation in packaged):
+        return {}
+    device = open_device(in_driver(_HOST) if isolate else _HOST)
+    return {device.name: owned.enter_context(HostOfKernels(device.device, device.name))}
+
+
+_HOST = "reference"
+
+
+def _not_asked_for(operation: Operation) -> Support:
+    detail = "is not among the devices, and only here for operators that packages bring"
+    return Support.no(operation, "", detail, Rule.CALLER)
 
 
 def instances(devices: Devices) -> list[Device]:

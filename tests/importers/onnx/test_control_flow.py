@@ -366,10 +366,10 @@ def statements(draw: st.DrawFn, depth: int, names: tuple[str, ...], tag: str) ->
     return "\n".join(lines)
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=15, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_random_bodies(tmp_path: Path, data: st.DataObject) -> None:
-    body = data.draw(statements(2, ("x", "w"), "y"))
+    body = data.draw(statements(3, ("x", "w"), "y"))
     graph = f"""g (float[3] x, float[3] w, float[R, 3] rows, float limit, int64 n)
         => (float[3] y) <bool go = {{1}}, int64 two = {{2}}> {{ {body} }}"""
     model, path = imported(tmp_path, graph)
@@ -381,6 +381,6 @@ def test_random_bodies(tmp_path: Path, data: st.DataObject) -> None:
         "n": np.array(data.draw(st.integers(0, 3))),
     }
     wanted = oracle(path, inputs)
-    for devices in (["reference"], ["onnxruntime"]):
+    for devices in (["reference"], ["onnxruntime"], ["openvino"], ["openvino", "onnxruntime"]):
         with crosschip.compile(model, devices, cache=False) as compiled:
             expect(compiled.run(inputs), wanted)

@@ -26,6 +26,7 @@ from crosschip.hal import (
     processor,
 )
 from crosschip.ir import ControlFlow, DeviceError, Extension, Model, Operation
+from crosschip.ops.standard.control import Assert
 
 _MISSING = "ONNX Runtime is not installed; pip install crosschip[onnxruntime]"
 
@@ -92,7 +93,7 @@ class OnnxRuntimeDevice(Device):
         return modes.settings(options, self.properties)
 
     def supports(self, operation: Operation, options: Options) -> Support:
-        if self._provider is not None and isinstance(operation, ControlFlow | Extension):
+        if self._provider is not None and isinstance(operation, ControlFlow | Extension | Assert):
             detail = f"is not given to {self._provider.name}"
             return Support.no(operation, "", detail, Rule.OPERATOR)
         if isinstance(operation, Extension):

@@ -29,6 +29,7 @@ from crosschip.hal import (
 )
 from crosschip.ir import Array, DeviceError, Extension, Model, ModelFileError, Operation
 from crosschip.ops import Operator, operators
+from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.definition.kernel import Kernel
 from crosschip.ops.definition.serialization import from_bytes, to_bytes
 
@@ -47,6 +48,8 @@ class ReferenceDevice(Device):
         return Capabilities(threads=True, tied_to=(), holds_weights=True)
 
     def supports(self, operation: Operation, options: Options) -> Support:
+        if isinstance(operation, PackagedOperator) and not operation.computes():
+            return Support.no(operation, "", "has no reference, only parts", Rule.OPERATOR)
         if isinstance(operation, Operator):
             return YES
         if isinstance(operation, Extension):

@@ -32,6 +32,7 @@ from crosschip.hal.toolchain.program import ToolchainProgram, unpack
 from crosschip.hal.worker import Died, Refused, Worker
 from crosschip.ir import DeviceError, Model, Operation
 from crosschip.ir.types import ALL_TYPES
+from crosschip.ops.standard.control import Assert
 
 _TRIES = 24
 _SECONDS = "600"
@@ -252,6 +253,8 @@ class Toolchain(Device):
 
     def _limited(self, operation: Operation, options: Options) -> Support:
         """The answer that converters and the device's own rules give."""
+        if isinstance(operation, Assert):
+            return Support.no(operation, "", "a chip does not stop in the middle", Rule.OPERATOR)
         answer = converters.supports(on_reals(operation))
         if not answer:
             return answer

@@ -12,7 +12,7 @@ from crosschip.importers.onnx.functions import is_same
 from crosschip.importers.onnx.opaque import CONTAINER, is_container
 from crosschip.importers.onnx.operators import TABLE
 from crosschip.importers.onnx.schemas import domain_of, schema_of
-from crosschip.importers.onnx.scope import Scope
+from crosschip.importers.onnx.scope import Scope, is_packaged
 from crosschip.importers.onnx.shared import Shared, full_name, located, opsets_of
 from crosschip.importers.onnx.tensors import TensorReader, operand_type, text
 from crosschip.importers.onnx.wire import without_weights
@@ -105,6 +105,7 @@ class _ModelImport:
         """Tell whether something is known of a node's operator, if only that an engine has it."""
         return (
             full_name(node) in TABLE
+            or is_packaged(node)
             or text(node.domain) in _ENGINE_DOMAINS
             or self._shared.function(node) is not None
             or schema_of(node, self._opsets.get(text(node.domain), 1)) is not None

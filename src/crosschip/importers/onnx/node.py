@@ -330,6 +330,21 @@ class Node:
             return _given(name, default)
         return tuple(value.decode("utf-8", "backslashreplace") for value in attribute.strings)
 
+    def value(self, name: str) -> object | None:
+        """An attribute of numbers, text or a tensor, whatever it is; `None` if it is left out.
+
+        Raises:
+            ModelError: it is of another type.
+        """
+        attribute = self._attributes.get(name)
+        if attribute is None:
+            return None
+        read = _READERS.get(attribute.type)
+        if read is None:
+            found = AttributeProto.AttributeType.Name(attribute.type)
+            raise ModelError(f"attribute {name!r} is of type {found}, which is no plain value")
+        return read(self, name)
+
     def graph(self, name: str) -> GraphProto:
         """A graph; required."""
         return _given(name, self._take(name, AttributeProto.GRAPH)).g
@@ -427,6 +442,16 @@ def _operands(argument: object) -> list[Operand]:
 
 def _plain(operand: Operand) -> TensorType:
     return replace(operand.type, quantization=None)
+
+
+_READERS: Mapping[int, Callable[[Node, str], object]] = {
+    AttributeProto.INT: Node.integer,
+    AttributeProto.INTS: Node.integers,
+    AttributeProto.FLOAT: Node.real,
+    AttributeProto.FLOATS: Node.reals,
+    AttributeProto.STRING: Node.text,
+    AttributeProto.TENSOR: Node.tensor,
+}
 
 
 def _given(name: str, value: T | None) -> T:

@@ -33,6 +33,7 @@ from crosschip.importers.onnx.opaque import (
 )
 from crosschip.importers.onnx.opaque_types import TypeInference
 from crosschip.importers.onnx.operators import TABLE
+from crosschip.importers.onnx.schemas import domain_of
 from crosschip.importers.onnx.shared import (
     REFUSALS,
     Shared,
@@ -43,6 +44,7 @@ from crosschip.importers.onnx.shared import (
     place,
 )
 from crosschip.importers.onnx.tensors import text, texts
+from crosschip.importers.packaged import arguments_in_order
 from crosschip.ir import (
     Builder,
     ElementTypeError,
@@ -54,7 +56,9 @@ from crosschip.ir import (
 )
 from crosschip.ir.budget import spend
 from crosschip.ir.loops import CONDITION, ITERATION
+from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.definition.slots import ComputedParameter
+from crosschip.ops.packages import of_title
 from crosschip.ops.standard.layout import Unsqueeze
 
 _MAX_DEPTH = 32
@@ -111,7 +115,7 @@ class Scope(Names):
         """
         shared = self._shared
         others = shared.containers or shared.functions_make_others or makes_no_tensor(nodes)
-        if others or has_foreign(nodes, shared.function):
+        if others or has_foreign(nodes, lambda node: shared.function(node) or is_packaged(node)):
             self._run_units(nodes, set(wanted), where)
             return
         for number, node in enumerate(nodes):
@@ -291,7 +295,7 @@ class Scope(Names):
         self._current = own = f"{self._prefix}{stem}"
         names = self._shared.names(own, number)
         node = Node(proto, self._opsets, inputs, made, self._builder, names, self)
-        function = self._shared.function(proto)
+        function = None if is_packaged(proto) else self._shared.function(proto)
         around = self._builder.origins
         if self._of_file:
             origin = Origin(node.full_name, tuple(filter(None, read)), tuple(filter(None, made)))
@@ -335,6 +339,9 @@ class Scope(Names):
             raise refusal from None
 
     def _by_function(self, node: Node) -> Sequence[Operand]:
+        packaged = of_title(node.type, domain_of(node.proto))
+        if packaged is not None:
+            return self._by_package(packaged, node)
         if node.full_name not in TABLE:
             raise UnsupportedError("is not a standard operator")
         try:
@@ -344,6 +351,20 @@ class Scope(Names):
             raise ModelError(f"its numbers do not go together: {error}") from None
         node.finish()
         return [results] if isinstance(results, Operand) else results
+
+    def _by_package(self, operator: type[PackagedOperator], node: Node) -> Sequence[Operand]:
+        """By the operator of a package, whose results may be more than the node names."""
+        arguments = arguments_in_order(operator, node.inputs, node.value)
+        made = node.add_all(operator, **arguments)
+        try:
+            node.finish()
+        except UnsupportedError as error:
+            raise ModelError(f"{error}; {operator.type} has no such parameter") from None
+        if len(node.outputs) > len(made):
+            raise ModelError(
+                f"names {len(node.outputs)} outputs, but {operator.type} has {len(made)}"
+            )
+        return made
 
     def _by_model_function(self, function: FunctionProto, node: Node) -> Sequence[Operand | None]:
         """By the function's body; what calls it from outside of all others may stay as it is."""
@@ -426,6 +447,11 @@ class Scope(Names):
             shared.functions.values(),
             self._declared,
         )
+
+
+def is_packaged(node: NodeProto) -> bool:
+    """Tell whether a package has a node's operator, or takes its place."""
+    return of_title(text(node.op_type), domain_of(node)) is not None
 
 
 def _made(proto: NodeProto) -> list[str]:

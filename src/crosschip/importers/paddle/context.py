@@ -19,6 +19,7 @@ from crosschip.ir import (
     constant,
 )
 from crosschip.ops import Operator as StandardOperator
+from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.joining import Concat
@@ -268,6 +269,34 @@ class Context:
         if len(operands) != len(variables):
             raise ModelError(f"{output}: is {len(variables)} tensors, but must be {len(operands)}")
         for variable, operand in zip(variables, operands, strict=True):
+            if variable is not None:
+                self._values.define(variable, operand)
+
+    def filled(self) -> Mapping[str, Sequence[Operand]]:
+        """The operands in each slot that is not empty."""
+        return {slot: self.inputs(slot) for slot, names in self._operator.inputs.items() if names}
+
+    def setting(self, name: str) -> object | None:
+        """A parameter, whatever it is; `None` if it is left out."""
+        if self._in_place(name):
+            found = self._parameter(name) or ()
+            return found[0] if len(found) == 1 else found
+        return self._operator.attributes.get(name)
+
+    def make_in_order(
+        self, operator: type[PackagedOperator], arguments: Mapping[str, object]
+    ) -> None:
+        """Build the operation that makes all variables, in slots of its results' names.
+
+        Where no slot is called so, the results are those of the slots in the file's order.
+        """
+        outputs = self._operator.outputs
+        slots = list(outputs) if outputs.keys().isdisjoint(operator.results) else operator.results
+        variables = [name for slot in slots for name in outputs.get(slot) or (None,)]
+        made = self.add_all(operator, **arguments)
+        if len(variables) > len(made):
+            raise ModelError(f"{operator.type} makes {len(made)} tensors, not {len(variables)}")
+        for variable, operand in zip(variables, made, strict=False):
             if variable is not None:
                 self._values.define(variable, operand)
 

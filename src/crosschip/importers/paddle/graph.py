@@ -20,6 +20,7 @@ from crosschip.ir import (
     symbol,
 )
 from crosschip.ir.files import Stored
+from crosschip.ops.packages import of_title
 
 _IMAGE_AXES = "NCHW"
 
@@ -30,7 +31,8 @@ def check(where: str, program: Program) -> None:
     Raises:
         UnsupportedError: there is at least one; the message lists them all, with counts.
     """
-    TABLE.check(where, (operator.type for operator in every_operator(program.operators)))
+    types = (operator.type for operator in every_operator(program.operators))
+    TABLE.check(where, (name for name in types if name in TABLE or of_title(name) is None))
 
 
 def build(name: str, program: Program, parameters: Mapping[str, Array | Stored]) -> Model:

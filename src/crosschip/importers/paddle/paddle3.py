@@ -29,6 +29,7 @@ from crosschip.importers.paddle.program import (
     within,
 )
 from crosschip.ir import ModelError, UnsupportedError
+from crosschip.ops.packages import of_title
 
 _DIALECTS = {"0": "builtin", "1": "pd_op", "2": "cf", "3": "custom_op", "4": "dist"}
 _ROAD = ("program", "regions", "blocks", "ops")
@@ -156,7 +157,7 @@ class _Reader:
         attributes: Attributes,
         blocks: Sequence[Block],
     ) -> None:
-        counterpart = COUNTERPARTS.get(label) or Counterpart(label)
+        counterpart = COUNTERPARTS.get(label) or _packaged(label) or Counterpart(label)
         name = self._numbering.next(label.partition(".")[2].rstrip("_"))
         outputs = [
             self._define(value, self._result_names(f"{name}.{place}" if place else name, value))
@@ -199,6 +200,18 @@ class _Reader:
         if number not in self._values:
             raise ModelError(f"value {number} is read, but nothing before makes it")
         return self._values[number]
+
+
+def _packaged(label: str) -> Counterpart | None:
+    """An operator of a package, whose slots are called as in its definition."""
+    operator = of_title(label.partition(".")[2].rstrip("_"))
+    if operator is None:
+        return None
+    slots = ((name, getattr(operator, slot)) for name, slot in operator.tensors.items())
+    found = Counterpart(operator.title)
+    found.inputs = tuple(f"{n}*" if slot.variadic else n for n, slot in slots if not slot.parameter)
+    found.outputs = tuple(operator.results)
+    return found
 
 
 def _in_slots(slots: Sequence[str], values: Sequence[Sequence[str]]) -> dict[str, Sequence[str]]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
+from crosschip.importers.packaged import arguments_by_name
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.program import Operator, within
 from crosschip.importers.paddle.table import TABLE
 from crosschip.importers.paddle.values import Values
 from crosschip.ir import ModelError, UnsupportedError
 from crosschip.ir.budget import spend
+from crosschip.ops.definition.custom import PackagedOperator
+from crosschip.ops.packages import of_title
 
 _QUANTIZED = ("enable_int8", "enable_int16")
 """Attributes that Paddle Lite's tools set on operators that compute on integers."""
@@ -29,7 +33,7 @@ def run(operators: Iterable[Operator], values: Values) -> None:
         builder.origins = (operator.origin,)
         try:
             _expect_reals(operator)
-            TABLE[operator.type](Context(operator, values))
+            _function(operator.type)(Context(operator, values))
         except (ModelError, UnsupportedError) as error:
             where = f"operator {operator.number} ({operator.label})"
             raise within(where, error) from None
@@ -38,6 +42,19 @@ def run(operators: Iterable[Operator], values: Values) -> None:
             where = f"operator {operator.number} ({operator.label})"
             raise ModelError(f"{where}: its numbers do not go together: {error}") from None
     builder.origins = around
+
+
+def _function(name: str) -> Callable[[Context], None]:
+    """The function that imports an operator: a package's operator may take its place."""
+    packaged = of_title(name)
+    if packaged is None or (name in TABLE and not packaged.overrides):
+        return TABLE[name]
+    return partial(_by_package, packaged)
+
+
+def _by_package(operator: type[PackagedOperator], context: Context) -> None:
+    arguments = arguments_by_name(operator, context.filled(), context.setting)
+    context.make_in_order(operator, arguments)
 
 
 def _expect_reals(operator: Operator) -> None:

@@ -113,9 +113,9 @@ def examples(operator: type[Operator], *uses: Example) -> None:
 
 
 def examples_of(operator: type[Operator]) -> tuple[Example, ...]:
-    """The examples of an operator; none if none are registered."""
+    """The examples of an operator; those that are made up for it if none are registered."""
     import_family("examples", operator)
-    return _examples.get(operator, ())
+    return _examples.get(operator) or tuple(operator.drawn_examples())
 
 
 def samples(arguments: Example) -> Iterator[tuple[str, Sample]]:

@@ -68,6 +68,8 @@ def kernel_of(operation: Operator) -> Kernel:
             except IndexError as error:
                 raise ValueError(f"indices: {error}") from error
             results = [result] if isinstance(result, np.ndarray | np.generic) else result
+            if len(results) != len(types):
+                raise ValueError(f"its reference makes {len(results)} outputs, not {len(types)}")
             if bounds:
                 first, *others = results
                 results = [_bounded(first, bounds), *others]

@@ -222,6 +222,11 @@ class Operator(Operation):
         """The number of outputs, where that does not need the shapes to be known."""
         return 1
 
+    @classmethod
+    def drawn_examples(cls) -> Sequence[Mapping[str, object]]:
+        """Uses of it that are made up, where nobody has written examples: arguments by slot."""
+        return ()
+
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         """The axis of every output along which its rows run, where rows are independent.
 
@@ -449,8 +454,14 @@ def operator(name: str, *, core: bool = False) -> Callable[[OperatorT], Operator
 
 
 def operator_named(name: str) -> type[Operator]:
-    """The operator of a standard name; `KeyError` if there is none."""
-    return _registry[name]
+    """The operator of a name, a standard one or one of a package; `KeyError` if there is none."""
+    found = _registry.get(name)
+    if found is not None:
+        return found
+    # Packages are made of operators: to look for them before one is asked for goes in a circle.
+    from crosschip.ops.packages import packaged_operators
+
+    return packaged_operators()[name]
 
 
 def operators() -> Mapping[str, type[Operator]]:

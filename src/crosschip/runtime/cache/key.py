@@ -13,6 +13,7 @@ import numpy as np
 from crosschip.hal import Options
 from crosschip.ir import Array, ControlFlow, Extension, Model, Operand, Operation
 from crosschip.ir.bodies import every_operation
+from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.runtime.cache.entry import FORMAT_VERSION
 from crosschip.runtime.cache.hashing import block_digests
 from crosschip.runtime.guard.devices import GuardedDevice
@@ -150,6 +151,8 @@ class _Content:
         self.add(operation.type, *_references(operation.inputs, number))
         if isinstance(operation, Extension):
             self.add(operation.payload.hex())
+        if isinstance(operation, PackagedOperator):
+            self.add(operation.code())
         if isinstance(operation, ControlFlow):
             self.add(sorted(operation.attributes.items()))
             for body in operation.bodies:

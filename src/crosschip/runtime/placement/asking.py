@@ -15,6 +15,7 @@ from crosschip.hal.screening import Screen
 from crosschip.ir import Model, Operation
 from crosschip.ir.budget import spend
 from crosschip.ops import Operator
+from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.sampling import Sampling
 from crosschip.runtime.shapes.policy import is_fixed_for
@@ -152,7 +153,7 @@ class Inquiry:
                     found.supports[index] = broken_group(operation, group.why)
 
 
-_FINAL = (Rule.FAILURE, Rule.CALLER)
+_FINAL = (Rule.FAILURE, Rule.CALLER, Rule.DEFINITION)
 """The rules for which a decomposition is no way around."""
 
 
@@ -178,16 +179,28 @@ def asking(device: GuardedDevice, options: Options) -> Ask:
 def _screened(device: GuardedDevice, options: Options) -> Ask:
     """The way to ask a device about a model whose sizes it compiles."""
     screen = Screen(device.capabilities, options)
-    if not screen.needed:
-        return lambda model: device.query(model, options)
 
     def ask(model: Model) -> Offer:
         offer = device.query(model, options)
-        pairs = zip(map(screen, model.operations), offer.answers, strict=True)
-        answers = [answer if declined is None else declined for declined, answer in pairs]
+        packaged = [o for o in model.operations if isinstance(o, PackagedOperator)]
+        if not screen.needed and not packaged:
+            return offer
+        refused = {id(operation): _by_definition(operation, device.name) for operation in packaged}
+        answers = []
+        for operation, answer in zip(model.operations, offer.answers, strict=True):
+            declined = refused.get(id(operation))
+            if declined is None:
+                declined = screen(operation)
+            answers.append(answer if declined is None else declined)
         return Offer(answers, offer.groups)
 
     return ask
+
+
+def _by_definition(operation: PackagedOperator, device: str) -> Support | None:
+    """The answer no, where the definition of a package's operator keeps it off a device."""
+    broken = operation.restriction(device)
+    return None if broken is None else Support.no(operation, *broken, Rule.DEFINITION)
 
 
 def broken_group(operation: Operation, why: str) -> Support:

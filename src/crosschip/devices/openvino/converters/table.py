@@ -22,7 +22,7 @@ INTEGER_TYPES = INDICES | {ElementType.INT16, ElementType.UINT16}
 NUMBERS = FLOAT_TYPES | INTEGER_TYPES
 SINGLE = {ElementType.FLOAT32}
 INDEXED = SINGLE | {ElementType.INT32, ElementType.INT64}
-converters = Converters[Graph, Value](FLOAT_TYPES)
+converters = Converters[Graph, Value](FLOAT_TYPES, device="openvino")
 converts = converters.converts
 
 

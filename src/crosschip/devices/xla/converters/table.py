@@ -17,7 +17,7 @@ from crosschip.ir.types import ALL_TYPES
 from crosschip.ops import Operator
 from crosschip.ops.definition.slots import Fuse
 
-converters = Converters[Graph, Value](ALL_TYPES, fuses=True)
+converters = Converters[Graph, Value](ALL_TYPES, fuses=True, device="xla")
 _sizing: dict[type[Operation], frozenset[str]] = {}
 
 Convert = Callable[[Graph, Any], Any]

@@ -17,7 +17,7 @@ NARROW_FLOATS = FLOAT_TYPES - {ElementType.FLOAT64}
 MOVABLE = FLOAT_TYPES | INTEGERS | BOOLEANS
 SINGLE = {ElementType.FLOAT32}
 INDEXED = SINGLE | {ElementType.INT32, ElementType.INT64}
-converters = Converters[Graph, str](FLOAT_TYPES)
+converters = Converters[Graph, str](FLOAT_TYPES, device="onnxruntime")
 converts = converters.converts
 
 

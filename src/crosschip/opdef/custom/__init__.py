@@ -1,0 +1,1 @@
+"""Operators made from OpDef definitions, with functions that say what they compute."""

@@ -1,0 +1,63 @@
+"""All that says what an operator of a package computes, as a digest for cache keys."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import marshal
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import CodeType, FunctionType
+
+_SUFFIXES = (".py", ".so", ".dll", ".dylib", ".xml")
+_MOST_FILES = 2000
+
+
+def digest(operator: type, definition: Iterable[bytes]) -> str:
+    """SHA-256, in hexadecimal, over an operator's definition and its code.
+
+    The code is every file of Python, XML or machine code in the folder of the package that the
+    class is of, or its module's file if that is in no package; and where a class has been written
+    into no file, the compiled code of its functions.
+
+    Args:
+        operator: its class.
+        definition: the bytes that define it besides.
+    """
+    found = hashlib.sha256()
+    for part in (*definition, *_code(operator)):
+        found.update(len(part).to_bytes(8, "little") + part)
+    return found.hexdigest()
+
+
+def _code(operator: type) -> Iterator[bytes]:
+    for base in operator.__mro__:
+        if base.__module__.partition(".")[0] in ("builtins", "crosschip", "abc", "typing"):
+            continue
+        for file in _files(base.__module__):
+            yield str(file).encode(errors="surrogatepass")
+            yield file.read_bytes()
+        for name, value in sorted(vars(base).items()):
+            if isinstance(value, FunctionType):
+                yield name.encode()
+                yield _compiled(value.__code__)
+
+
+def _files(module_name: str) -> list[Path]:
+    """The files of a module's package; those of a module by itself if it is in none."""
+    module = sys.modules.get(module_name)
+    file = getattr(module, "__file__", None)
+    if module is None or file is None or not Path(file).is_file():
+        return []
+    if module.__spec__ is None or not module.__spec__.parent:
+        return [Path(file)]
+    files = (path for path in sorted(Path(file).parent.rglob("*")) if path.suffix in _SUFFIXES)
+    return [path for _, path in zip(range(_MOST_FILES), files, strict=False)]
+
+
+def _compiled(code: CodeType) -> bytes:
+    """A function's code without the places in its file."""
+    plain = code.replace(co_filename="", co_firstlineno=1, co_linetable=b"", co_name="")
+    constants = [_compiled(c) if inspect.iscode(c) else c for c in plain.co_consts]
+    return marshal.dumps((plain.co_code, plain.co_names, [repr(c) for c in constants]))

@@ -1,0 +1,99 @@
+"""Examples of an operator that nobody has written: made up from its definition."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from crosschip.ir import ElementType, Error, Quantization
+from crosschip.ir.types import FLOATS
+from crosschip.opdef.custom.slots import DefinedSlot, Setting, Stored
+from crosschip.opdef.definitions import Rank
+from crosschip.ops.definition.examples import Example, model_of, random
+from crosschip.ops.definition.slots import Slot
+
+if TYPE_CHECKING:
+    from crosschip.opdef.custom.operator import CustomOperator
+
+_SHAPES: Mapping[Rank, Sequence[tuple[int, ...]]] = {
+    Rank.SCALAR: ((),),
+    Rank.ONE: ((4,), (3,), (1,)),
+    Rank.TWO: ((3, 4), (4, 4), (1, 4)),
+    Rank.THREE: ((2, 3, 4), (2, 4, 4), (1, 2, 4)),
+    Rank.FOUR: ((1, 4, 6, 6), (2, 3, 4, 5), (1, 4, 4, 4)),
+    Rank.ANY: ((2, 3, 4), (3, 4), (4,), (1, 4, 6, 6)),
+}
+_NUMBERS = (1, 2, 0, 3, 4, -1)
+_TRIES = 400
+
+
+def drawn(operator: type[CustomOperator]) -> tuple[Example, ...]:
+    """Uses of an operator that its rules allow: the first that is found for each element type.
+
+    There are none where no small sizes and numbers are found that go together; then they must be
+    written: `crosschip.ops.definition.examples.examples`.
+    """
+    inputs = [slot for slot in operator.slots if isinstance(slot, DefinedSlot)]
+    found = []
+    for stored in sorted(inputs[0].stored, key=_plainest):
+        for tries, arguments in enumerate(_uses(operator, inputs, stored)):
+            if tries == _TRIES:
+                break
+            try:
+                model_of(operator, arguments)
+            except (Error, ValueError):
+                continue
+            found.append(arguments)
+            break
+    return tuple(found)
+
+
+def _plainest(stored: Stored) -> tuple[bool, bool, bool, str]:
+    element_type, quantized = stored
+    known = element_type is ElementType.FLOAT32
+    return quantized, not known, element_type not in FLOATS, str(element_type)
+
+
+def _uses(
+    operator: type[CustomOperator],
+    inputs: Sequence[DefinedSlot],
+    first: Stored,
+) -> Iterator[Example]:
+    """Arguments by slot, of which most may break a rule."""
+    declared = {}
+    if all(quantized for told in operator.outputs_told for _, quantized in told.stored):
+        declared["quantization"] = Quantization((0.05,))
+    needed = [s for s in operator.slots if isinstance(s, Setting) and not s.optional]
+    shapes = [_SHAPES[slot.tensor.shape.rank] for slot in inputs]
+    alike = list(zip(*([s[i % len(s)] for i in range(4)] for s in shapes), strict=True))
+    types = [list(_types(slot, first)) for slot in inputs]
+    for kinds in product(*types):
+        for sizes in (*alike, *product(*shapes)):
+            for numbers in product(_NUMBERS, repeat=len(needed)):
+                samples = {
+                    slot.name: _sample(slot, size, kind)
+                    for slot, size, kind in zip(inputs, sizes, kinds, strict=True)
+                }
+                settings = {s.name: _setting(s, n) for s, n in zip(needed, numbers, strict=True)}
+                yield {**samples, **settings, **declared}
+
+
+def _types(slot: DefinedSlot, first: Stored) -> Iterator[Any]:
+    if first in slot.stored:
+        yield first
+    yield from sorted(slot.stored - {first}, key=str)
+
+
+def _sample(slot: Slot, shape: tuple[int, ...], stored: Stored) -> object:
+    element_type, quantized = stored
+    seed = zlib.crc32(slot.name.encode()) % 5
+    quantization = Quantization((0.05,), (seed if quantized else 0,)) if quantized else None
+    low = 0 if str(element_type).startswith("uint") or element_type not in FLOATS else -2
+    sample = random(*shape, dtype=element_type, low=low, high=4, quantization=quantization)
+    return [sample, sample] if slot.variadic else sample
+
+
+def _setting(slot: Setting, number: int) -> object:
+    return number if slot.rank == 0 else (number,) * 2

@@ -1,0 +1,239 @@
+"""Operators whose reference is a kernel in C: see `crosschip_kernel.h`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from crosschip.ir import Array, ElementType, InputError, Operand, Quantization, TensorType
+from crosschip.opdef.custom.operator import CustomOperator
+from crosschip.ops.definition.kernel import Kernel
+from crosschip.ops.definition.slots import Parameter, Slot, Tensors
+
+if TYPE_CHECKING:
+    from cffi import FFI
+
+HEADER = Path(__file__).with_name("crosschip_kernel.h")
+"""The header that kernels are compiled with."""
+
+_VERSION = 1
+_MESSAGE = 256
+_FOR_COMPILERS = re.compile(
+    r"^#ifdef __cplusplus.*?^#endif$|^#include .*?$|^#(ifndef|define) CROSSCHIP_KERNEL_H$|^#endif$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+class NativeOperator(CustomOperator):
+    """Base of operators that a kernel in a shared library computes.
+
+    Attributes:
+        library: the library's file.
+        function: the name of the kernel in it; the operator's own if left out.
+    """
+
+    __slots__ = ()
+    library: ClassVar[Path]
+    function: ClassVar[str] = ""
+
+    @classmethod
+    def computes(cls) -> bool:
+        return True
+
+    @classmethod
+    def code(cls) -> str:
+        if not cls._code:
+            try:
+                cls.sources = (*cls.sources, Path(cls.library).read_bytes())
+            except OSError as error:
+                raise InputError(
+                    f"{cls.type}: {cls.library} cannot be read: {error.strerror}; build it first"
+                ) from None
+        return super().code()
+
+    def kernel(self) -> Kernel:
+        found = kernel_in(Path(self.library), self.function or self.title)
+        return self.rules.guarding(self, _Call(self, found).run)
+
+
+Given = tuple[Any, Array | None, Quantization | None]
+"""A tensor's name in C, its elements, and the quantization of these."""
+
+
+class _Call:
+    """Calls of the kernel for one operation."""
+
+    def __init__(self, operation: CustomOperator, kernel: Any) -> None:
+        self._operation = operation
+        self._kernel = kernel
+        slots = [(name, getattr(type(operation), own)) for name, own in operation.tensors.items()]
+        self._inputs = [(_text(name), slot) for name, slot in slots if not slot.parameter]
+        self._settings = [(_text(name), slot) for name, slot in slots if slot.parameter]
+        told = operation.results
+        last = len(told) - 1
+        self._results = [_text(told[min(i, last)]) for i in range(len(operation.outputs))]
+        self._types: dict[object, Sequence[TensorType]] = {}
+        if all(output.type.static_shape is not None for output in operation.outputs):
+            self._types[None] = [output.type for output in operation.outputs]
+
+    def run(self, arrays: Sequence[Array | None]) -> tuple[Array, ...]:
+        """The outputs for the arrays that fill the slots.
+
+        Raises:
+            ValueError: the shapes break a rule.
+            RuntimeError: the kernel returned that it failed.
+        """
+        types = self._types.get(None) or self._types_for(arrays)
+        made = tuple(np.empty(t.static_shape or (), t.element_type.dtype) for t in types)
+        ffi = foreign()
+        kept: list[Any] = []  # what the structures point to
+        inputs = [t for name, slot in self._inputs for t in self._filled(name, slot, arrays)]
+        settings = [t for name, slot in self._settings for t in self._filled(name, slot, arrays)]
+        results = [
+            (name, array, type_.quantization)
+            for name, array, type_ in zip(self._results, made, types, strict=True)
+        ]
+        message = ffi.new("char[]", _MESSAGE)
+        call = ffi.new("crosschip_call *")
+        call.size = ffi.sizeof("crosschip_call")
+        call.input_count, call.inputs = len(inputs), _tensors(inputs, kept)
+        call.parameter_count, call.parameters = len(settings), _tensors(settings, kept)
+        call.output_count, call.outputs = len(results), _tensors(results, kept)
+        call.message, call.message_length = message, _MESSAGE
+        code = self._kernel(call)
+        if code != 0:
+            told = ffi.string(message, _MESSAGE).decode("utf-8", "replace")
+            raise RuntimeError(f"returned {code}{': ' if told else ''}{told}")
+        return made
+
+    def _filled(self, name: Any, slot: Slot, arrays: Sequence[Array | None]) -> Iterator[Given]:
+        """The arrays in a slot, with their quantizations; a parameter's default if it is empty."""
+        inputs = self._operation.inputs
+        if isinstance(slot, Tensors):
+            stop = len(inputs) - slot.after
+            pairs = zip(arrays[slot.index : stop], inputs[slot.index : stop], strict=True)
+        else:
+            pairs = zip(arrays[slot.index :][:1], inputs[slot.index :][:1], strict=True)
+        for array, operand in pairs:
+            if array is None and isinstance(slot, Parameter) and slot.default is not None:
+                array = slot.encode(slot.default)
+            yield name, array, operand.type.quantization if operand else None
+
+    def _types_for(self, arrays: Sequence[Array | None]) -> Sequence[TensorType]:
+        """The types of the outputs for the shapes of a run, and the values of its parameters."""
+        operation = self._operation
+        asked = tuple(None if array is None else array.shape for array in arrays)
+        settings = [s for s in operation.slots if s.parameter and arrays[s.index] is not None]
+        values = tuple(np.asarray(arrays[slot.index]).tobytes() for slot in settings)
+        if (asked, values) not in self._types:
+            inputs = tuple(
+                operand
+                if operand is None or array is None or operand.is_constant
+                else Operand(
+                    operand.name,
+                    TensorType(operand.type.element_type, array.shape, operand.type.quantization),
+                    array if index in {slot.index for slot in settings} else None,
+                )
+                for index, (operand, array) in enumerate(zip(operation.inputs, arrays, strict=True))
+            )
+            if len(self._types) > _MOST_SHAPES:
+                self._types.clear()
+            self._types[asked, values] = operation.with_inputs(inputs).infer()
+        return self._types[asked, values]
+
+
+_MOST_SHAPES = 256
+
+
+def _tensors(given: Sequence[Given], kept: list[Any]) -> Any:
+    ffi = foreign()
+    tensors = ffi.new("crosschip_tensor[]", max(1, len(given)))
+    kept.append(tensors)
+    for tensor, (name, array, quantization) in zip(tensors, given, strict=False):
+        tensor.size, tensor.name = ffi.sizeof("crosschip_tensor"), name
+        tensor.rank, tensor.quantization.axis = -1, -1
+        if array is None:
+            continue
+        kept.append(array)
+        tensor.type = ElementType.of(array.dtype).code
+        tensor.rank = array.ndim
+        sizes = ffi.new("int64_t[]", [*array.shape, *array.strides, 0])
+        kept.append(sizes)
+        tensor.shape, tensor.strides = sizes, sizes + array.ndim
+        tensor.data = ffi.cast("void *", array.__array_interface__["data"][0])
+        if quantization is not None:
+            _quantize(tensor.quantization, quantization, kept)
+    return tensors
+
+
+def _quantize(target: Any, quantization: Quantization, kept: list[Any]) -> None:
+    ffi = foreign()
+    target.count = len(quantization.scale)
+    target.axis = -1 if quantization.axis is None else quantization.axis
+    scales = ffi.new("float[]", quantization.scale)
+    zero_points = ffi.new("int64_t[]", quantization.zero_point)
+    kept += [scales, zero_points]
+    target.scales, target.zero_points = scales, zero_points
+
+
+@lru_cache(maxsize=1)
+def foreign() -> FFI:
+    """The header's declarations.
+
+    Raises:
+        InputError: cffi is not installed.
+    """
+    try:
+        from cffi import FFI
+    except ImportError:
+        raise InputError("kernels in C need cffi; pip install 'crosschip[native]'") from None
+    ffi = FFI()
+    ffi.cdef(_FOR_COMPILERS.sub("", HEADER.read_text(encoding="utf-8")))
+    ffi.cdef("extern int32_t crosschip_kernel_version;")
+    return ffi
+
+
+@cache
+def _text(text: str) -> Any:
+    return foreign().new("char[]", text.encode())
+
+
+@cache
+def _opened(library: Path) -> Any:
+    ffi = foreign()
+    try:
+        opened = ffi.dlopen(str(library), ffi.RTLD_NOW | ffi.RTLD_LOCAL)
+    except OSError as error:
+        raise InputError(f"{library}: cannot be loaded: {error}; build it first") from None
+    try:
+        version = opened.crosschip_kernel_version
+    except AttributeError:
+        raise InputError(
+            f"{library}: does not export crosschip_kernel_version; crosschip_kernel.h says how"
+        ) from None
+    if version != _VERSION:
+        raise InputError(
+            f"{library}: is made for version {version} of crosschip_kernel.h; this is version "
+            f"{_VERSION}; compile it again"
+        )
+    return opened
+
+
+@cache
+def kernel_in(library: Path, name: str) -> Any:
+    """The kernel of a name in a library, which is opened once for the process.
+
+    Raises:
+        InputError: there is none, the library cannot be loaded, or is made for another version.
+    """
+    opened = _opened(library)
+    foreign().cdef(f"int {name}(const crosschip_call *);", override=True)
+    try:
+        return getattr(opened, name)
+    except AttributeError:
+        raise InputError(f"{library}: does not export {name}") from None

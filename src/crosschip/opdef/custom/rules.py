@@ -1,0 +1,251 @@
+"""Constraints of a definition that are enforced: where it is used, and where it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, ModelError, Operand
+from crosschip.opdef.constraints import (
+    Arithmetic,
+    Comparison,
+    Condition,
+    Elements,
+    Junction,
+    Member,
+    Negation,
+    Number,
+    Property,
+    Value,
+    tensors_of,
+)
+from crosschip.opdef.definitions import Constraint, Tensor
+from crosschip.opdef.evaluation import Operands, holds
+from crosschip.ops import Operator, operator_named
+from crosschip.ops.definition.custom import PackagedOperator
+from crosschip.ops.definition.kernel import Kernel
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A constraint that is enforced.
+
+    Attributes:
+        tensor: the tensor that it stands at.
+        constraint: its number and text.
+        condition: what it says.
+    """
+
+    tensor: str
+    constraint: Constraint
+    condition: Condition
+
+    @property
+    def broken(self) -> str:
+        """The sentence that it does not hold."""
+        return f"breaks the constraint {self.constraint.text.strip()!r}"
+
+
+class Rules:
+    """The constraints of an operator that are enforced.
+
+    Args:
+        rules: all of them.
+        inputs: the names of its inputs.
+        outputs: the names of its outputs.
+    """
+
+    def __init__(
+        self,
+        rules: Sequence[tuple[Tensor, Constraint, Condition]],
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+    ) -> None:
+        every = [Rule(tensor.name, constraint, rule) for tensor, constraint, rule in rules]
+        made = set(outputs)
+        self._about_inputs = [r for r in every if made.isdisjoint(tensors_of(r.condition))]
+        self._about_outputs = [r for r in every if r not in self._about_inputs]
+        self._at_run_time = [r for r in every if _elements(r.condition) & {*inputs, *outputs}]
+        self.every = every
+
+    def check(self, where: str, operands: Operands) -> None:
+        """Raise a `ModelError` if one that speaks of no output does not hold."""
+        _check(where, self._about_inputs, operands)
+
+    def check_outputs(self, where: str, operands: Operands) -> None:
+        """Raise a `ModelError` if one that speaks of an output does not hold."""
+        _check(where, self._about_outputs, operands)
+
+    def guarding(self, operation: PackagedOperator, kernel: Kernel) -> Kernel:
+        """The kernel, which refuses elements that break a rule, and checks what it makes."""
+        names = [o.name for o in operation.outputs]
+        rules = self._at_run_time
+
+        def run(arrays: Sequence[Array | None]) -> tuple[Array, ...]:
+            try:
+                made = kernel(arrays)
+            except (ValueError, MemoryError, KeyboardInterrupt):
+                raise
+            except Exception as error:  # a package's own function
+                told = f"{type(error).__name__}: {error}".splitlines()[0]
+                raise RuntimeError(f"its reference failed: {told}") from error
+            for output, array in zip(operation.outputs, made, strict=True):
+                if not output.type.admits(array):
+                    raise ValueError(
+                        f"its reference made {array.dtype}{list(array.shape)} of "
+                        f"{output.name!r}, which is {output.type}"
+                    )
+            if rules:
+                _check_elements(operation, rules, arrays, dict(zip(names, made, strict=True)))
+            return made
+
+        return run
+
+    def asserted(
+        self, operation: PackagedOperator, b: Builder, made: Sequence[Operand]
+    ) -> tuple[Operand, ...]:
+        """What a decomposition makes, behind an assertion for each rule about elements."""
+        outputs = tuple(made)
+        for rule in self._at_run_time:
+            condition = _Assertion(operation, b, outputs).condition(rule.condition)
+            if condition is not None:
+                outputs = tuple(b.add_all(operator_named("ASSERT"), condition, list(outputs)))
+        return outputs
+
+
+def filling(
+    operation: PackagedOperator, arrays: Sequence[Array | None]
+) -> dict[str, list[Operand]]:
+    """The inputs and parameters of an operation with their elements in a run, by tensor."""
+    known = {
+        operand: Operand(operand.name, operand.type, array)
+        for operand, array in zip(operation.inputs, arrays, strict=True)
+        if operand is not None and array is not None
+    }
+    by_slot: dict[str, list[Operand]] = {}
+    for slot, operand in operation.filled():
+        by_slot.setdefault(slot.name, []).append(known.get(operand, operand))
+    return {tensor: by_slot.get(slot, []) for tensor, slot in operation.tensors.items()}
+
+
+def _check_elements(
+    operation: PackagedOperator,
+    rules: Sequence[Rule],
+    arrays: Sequence[Array | None],
+    made: Mapping[str, Array],
+) -> None:
+    operands = filling(operation, arrays)
+    types = {output.name: output.type for output in operation.outputs}
+    values = [Operand(name, types[name], array) for name, array in made.items()]
+    for index, name in enumerate(operation.results):
+        last = operation.repeats and index == len(operation.results) - 1
+        operands[name] = values[index:] if last else values[index : index + 1]
+    for rule in rules:
+        if holds(rule.condition, operands) is False:
+            raise ValueError(f"{rule.tensor}: {rule.broken}")
+
+
+def _check(where: str, rules: Sequence[Rule], operands: Operands) -> None:
+    for rule in rules:
+        if holds(rule.condition, operands) is False:
+            raise ModelError(f"{where}.{rule.tensor}: {rule.broken}")
+
+
+def _elements(part: Condition | Value) -> set[str]:
+    """The tensors of whose elements a rule speaks."""
+    match part:
+        case Elements(name):
+            return {name}
+        case Property(_, _, axis) if axis is not None:
+            return _elements(axis)
+        case Arithmetic(_, left, right) | Comparison(_, left, right):
+            return _elements(left) | _elements(right)
+        case Member(value, options):
+            return set().union(_elements(value), *map(_elements, options))
+        case Negation(inner):
+            return _elements(inner)
+        case Junction(_, parts):
+            return set().union(*map(_elements, parts))
+    return set()
+
+
+_RELATIONS = {
+    "==": "EQUAL",
+    "!=": "NOT_EQUAL",
+    "<": "LESS",
+    "<=": "LESS_EQUAL",
+    ">": "GREATER",
+    ">=": "GREATER_EQUAL",
+}
+
+
+class _Assertion:
+    """Conditions on elements as operations; `None` where they are settled, or cannot be said so.
+
+    Args:
+        operation: what is decomposed.
+        b: takes the operations.
+        made: what the decomposition makes.
+    """
+
+    def __init__(self, operation: PackagedOperator, b: Builder, made: Sequence[Operand]) -> None:
+        self._b = b
+        every: dict[str, Sequence[Operand]] = dict(
+            filling(operation, [None] * len(operation.inputs))
+        )
+        every.update((name, [o]) for name, o in zip(operation.results, made, strict=False))
+        self._operands = every
+
+    def condition(self, rule: Condition) -> Operand | None:
+        """One boolean for a rule; `None` if it is known to hold, or is not about elements alone."""
+        if holds(rule, self._operands) is not None:
+            return None
+        found: list[Operand] = []
+        match rule:
+            case Comparison(relation, left, right):
+                found = self._compared(relation, left, right)
+            case Member(value, options):
+                parts = [self._compared("==", value, option) for option in options]
+                if all(parts):
+                    found = [self._any([o for each in parts for o in each])]
+            case Junction(True, parts):
+                found = [c for part in parts if (c := self.condition(part)) is not None]
+        return self._every(found) if found else None
+
+    def _compared(self, relation: str, left: Value, right: Value) -> list[Operand]:
+        """A comparison of the elements of one tensor with a number."""
+        if isinstance(left, Number) and isinstance(right, Elements):
+            return self._compared(_TURNED.get(relation, relation), right, left)
+        if not isinstance(left, Elements) or not isinstance(right, Number):
+            return []
+        return [
+            self._b.add(_named(relation), operand, _number(right.value, operand))
+            for operand in self._operands[left.tensor]
+            if operand.type.quantization is None
+        ]
+
+    def _any(self, parts: Sequence[Operand]) -> Operand:
+        found = parts[0]
+        for part in parts[1:]:
+            found = self._b.add(operator_named("OR"), found, part)
+        return found
+
+    def _every(self, parts: Sequence[Operand]) -> Operand:
+        whole = [self._b.add(operator_named("REDUCE_ALL"), part, keepdim=False) for part in parts]
+        found = whole[0]
+        for part in whole[1:]:
+            found = self._b.add(operator_named("AND"), found, part)
+        return found
+
+
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _named(relation: str) -> type[Operator]:
+    return operator_named(_RELATIONS[relation])
+
+
+def _number(value: float, like: Operand) -> Array:
+    return np.array(value).astype(like.type.element_type.dtype)

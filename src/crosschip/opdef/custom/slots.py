@@ -1,0 +1,284 @@
+"""Slots of operators, made from the tensors of a definition."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from enum import Enum, IntEnum
+from keyword import iskeyword
+from typing import Any, cast
+
+import numpy as np
+
+from crosschip.ir import Array, ElementType, ElementTypeError, InputError, ModelError, Operand
+from crosschip.ir.types import FLOATS
+from crosschip.opdef.datatypes import Datatype
+from crosschip.opdef.defaults import Value, parse_default
+from crosschip.opdef.definitions import Input, OpDef, OpDefCollection, Parameter, Rank, Tensor
+from crosschip.ops.definition import slots
+
+Stored = tuple[ElementType, bool]
+"""An element type, and whether its elements are integers that stand for reals."""
+
+_NO_NAME = re.compile(r"\W+")
+
+
+def slots_of(
+    collection: OpDefCollection, op_def: OpDef, taken: Collection[str]
+) -> dict[str, slots.Slot]:
+    """The slots of an operator by the names of its tensors: the inputs, then the parameters.
+
+    A slot is called as its tensor is, without brackets (`in[0]` is `in0`), and with `_` behind it
+    if the name is one of Python's or of operators' own.
+
+    Args:
+        collection: the document.
+        op_def: the operator in it.
+        taken: the names that no slot can have.
+
+    Raises:
+        InputError: there can be no such slots.
+    """
+    repeated = [tensor.name for tensor in op_def.inputs if tensor.repeated]
+    if len(repeated) > 1:
+        both = " and ".join(map(repr, repeated))
+        raise InputError(f"{op_def.name}: {both} are repeated; one input can be")
+    made: dict[str, slots.Slot] = {}
+    names = set(taken)
+    tensors: tuple[Input | Parameter, ...] = (*op_def.inputs, *op_def.parameters)
+    for tensor in tensors:
+        stored = frozenset(_stored(datatypes_of(collection, op_def, tensor)))
+        try:
+            slot = _input(tensor, stored) if isinstance(tensor, Input) else Setting(tensor, stored)
+        except ValueError as error:
+            raise InputError(f"{op_def.name}.{tensor.name}: {error}") from None
+        slot.name = _slot_name(tensor.name, names)
+        names.add(slot.name)
+        made[tensor.name] = slot
+    return made
+
+
+def _slot_name(tensor: str, taken: Collection[str]) -> str:
+    name = _NO_NAME.sub("", tensor)
+    name = f"_{name}" if not name or name[0].isdigit() else name
+    while iskeyword(name) or name in taken:
+        name += "_"
+    return name
+
+
+def datatypes_of(
+    collection: OpDefCollection, op_def: OpDef, tensor: Tensor
+) -> tuple[Datatype, ...]:
+    """The datatypes of a tensor; where they are left to the backends, those of any of them."""
+    if Datatype.BACKEND_SPECIFIC not in tensor.datatypes:
+        return tensor.datatypes
+    return tuple(
+        dict.fromkeys(
+            datatype
+            for supplement in collection.supplements
+            for supplemental in supplement.op_defs
+            if supplemental.name == op_def.name
+            for told in (*supplemental.inputs, *supplemental.outputs, *supplemental.parameters)
+            if told.name == tensor.name
+            for datatype in told.datatypes
+        )
+    )
+
+
+def _stored(datatypes: Iterable[Datatype]) -> Iterable[Stored]:
+    for datatype in datatypes:
+        if datatype.element_type is not None:
+            yield datatype.element_type, datatype.quantized
+
+
+def words(stored: Collection[Stored]) -> str:
+    """Element types for people."""
+    return ", ".join(sorted(f"quantized {t}" if q else str(t) for t, q in stored))
+
+
+def stored_of(operand: Operand) -> Stored:
+    """The element type of an operand, and whether it is quantized."""
+    return operand.type.element_type, operand.type.quantization is not None
+
+
+class DefinedSlot(slots.Slot):
+    """A slot that takes the datatypes of a tensor's definition.
+
+    Attributes:
+        tensor: the definition.
+        stored: what it takes.
+    """
+
+    tensor: Input
+    stored: frozenset[Stored]
+
+    def define(self, tensor: Input, stored: frozenset[Stored]) -> None:
+        """Take over what a definition says."""
+        self.tensor = tensor
+        self.stored = stored
+        self.takes_reals = any(quantized for _, quantized in stored)
+
+    def accept(self, operand: Operand) -> None:
+        if stored_of(operand) not in self.stored:
+            found = words([stored_of(operand)])
+            raise ElementTypeError(f"{self.name}: takes {words(self.stored)}, not {found}")
+        super().accept(operand)
+        check_rank(self.name, self.tensor, operand)
+        if self.tensor.static and not operand.is_constant:
+            raise ModelError(f"{self.name}: is a static tensor, so it must be constant")
+
+
+def check_rank(name: str, tensor: Tensor, operand: Operand) -> None:
+    """Raise a `ModelError` for an operand with another number of axes than its definition has."""
+    rank, shape = tensor.shape.rank, operand.type.shape
+    if shape is not None and rank.axes not in (None, len(shape)):
+        raise ModelError(f"{name}: has {len(shape)} axes, but its rank is {rank.value}")
+
+
+class One(DefinedSlot, slots.Tensor):
+    """An input that must be there."""
+
+
+class Perhaps(DefinedSlot, slots.OptionalTensor):
+    """An input that may be left out; if it has a default, that takes its place."""
+
+
+class Many(DefinedSlot, slots.Tensors):
+    """An input that repeats."""
+
+
+def _input(tensor: Input, stored: frozenset[Stored]) -> slots.Slot:
+    types = {element_type for element_type, _ in stored}
+    slot: DefinedSlot
+    if tensor.repeated:
+        slot = Many(types, optional=not tensor.mandatory)
+    elif tensor.mandatory:
+        slot = One(types, optional=False)
+    else:
+        slot = Perhaps(types, optional=True)
+    slot.define(tensor, stored)
+    return slot
+
+
+class Setting(slots.Parameter[Any]):
+    """A parameter of a definition: a number, a list of them, an array, or a name.
+
+    Attributes:
+        tensor: the definition.
+    """
+
+    def __init__(self, tensor: Parameter, stored: Collection[Stored]) -> None:
+        self.tensor = tensor
+        # A parameter holds its values themselves: one that is quantized in a document is real.
+        types = {ElementType.FLOAT32 if quantized else t for t, quantized in stored}
+        named = [d.element_type for d in tensor.datatypes if d.element_type in types]
+        self._ordered = [t for t in named if t is not None] or sorted(types, key=str)
+        options = _options(tensor)
+        rank = tensor.shape.rank
+        super().__init__(
+            types,
+            self._decoder(options),
+            self._default(options),
+            kind=_kind(tensor, types),
+            optional=not tensor.mandatory or tensor.default is not None,
+            options=options,
+            rank={Rank.SCALAR: 0, Rank.ONE: 1}.get(rank, 2),
+        )
+
+    def accept(self, operand: Operand) -> None:
+        super().accept(operand)
+        if self.rank > 1:
+            check_rank(self.name, self.tensor, operand)
+
+    def encode(self, value: object) -> Array:
+        """The array for a value, of the first datatype that holds it.
+
+        Raises:
+            ValueError: none does, or it is not one of the names of the enumeration.
+        """
+        if isinstance(value, str):
+            value = self._number(value)
+        given = np.asarray(value)
+        if isinstance(value, np.ndarray | np.generic) and _is_one_of(given, self._ordered):
+            return given
+        for element_type in self._ordered:
+            with np.errstate(all="ignore"):
+                array = given.astype(element_type.dtype)
+            if _says(array, given, element_type):
+                return array
+        raise ValueError(f"{value!r} is not of {words([(t, False) for t in self._ordered])}")
+
+    def _number(self, name: str) -> int:
+        names = [option.name for option in self.options or ()]
+        if name not in names:
+            known = f"one of {', '.join(names)}" if names else "a number"
+            raise ValueError(f"{name!r} is not {known}")
+        return names.index(name)
+
+    def _decoder(self, options: type[Enum] | None) -> Any:
+        rank = self.tensor.shape.rank
+        if options is not None and rank is Rank.SCALAR:
+            return lambda array: options(int(array.item()))
+        if rank is Rank.SCALAR:
+            return lambda array: array.item()
+        if rank is Rank.ONE:
+            return lambda array: tuple(array.ravel().tolist())
+        return lambda array: array
+
+    def _default(self, options: type[Enum] | None) -> Any:
+        text = self.tensor.default
+        value = None if text is None else parse_default(text)
+        if value is None or (isinstance(value, str) and options is None):
+            return None  # left out, or a formula, which only the operator itself can read
+        if options is not None and isinstance(value, str):
+            return options[value]
+        if self.tensor.shape.rank is Rank.SCALAR or isinstance(value, tuple):
+            return np.array(value) if self.tensor.shape.rank.axes not in (0, 1) else value
+        return (value,) if self.tensor.shape.rank is Rank.ONE else np.array(value)
+
+
+def _options(tensor: Parameter) -> type[Enum] | None:
+    if tensor.enumeration is None:
+        return None
+    members = [(name, number) for number, name in enumerate(tensor.enumeration.names)]
+    return cast(type[Enum], IntEnum(f"{tensor.name}_names", members))
+
+
+def _kind(tensor: Parameter, types: Collection[ElementType]) -> str:
+    if tensor.enumeration is not None:
+        return "choice"
+    one = {True: "flag", False: "integer"}[set(types) == {ElementType.BOOL}]
+    one = "real number" if set(types) & FLOATS else one
+    many = {Rank.SCALAR: one, Rank.ONE: f"list of {one}s"}
+    return many.get(tensor.shape.rank, f"array of {one}s")
+
+
+def _is_one_of(array: Array, types: Sequence[ElementType]) -> bool:
+    return any(array.dtype == element_type.dtype for element_type in types)
+
+
+def _says(array: Array, given: Array, element_type: ElementType) -> bool:
+    """Tell whether an array of an element type says what is given, but for the digits of reals."""
+    if given.dtype.kind not in "biuf":
+        return False
+    if element_type in FLOATS:
+        return given.dtype.kind in "iuf"
+    if element_type is ElementType.BOOL:
+        return bool(np.all((given == 0) | (given == 1)))
+    return given.dtype.kind in "iuf" and bool(np.array_equal(array, given))
+
+
+def default_array(tensor: Input, stored: Collection[Stored]) -> Array | None:
+    """The array that takes the place of an input that is left out; `None` if nothing does."""
+    value: Value | None = None if tensor.default is None else parse_default(tensor.default)
+    if value is None or isinstance(value, str):
+        return None
+    plain = [d.element_type for d in tensor.datatypes if (d.element_type, False) in stored]
+    if not plain or plain[0] is None:
+        return None
+    return np.array(value, plain[0].dtype, ndmin=1)
+
+
+def by_slot(tensors: Mapping[str, slots.Slot]) -> dict[str, slots.Slot]:
+    """The slots by their own names."""
+    return {slot.name: slot for slot in tensors.values()}
