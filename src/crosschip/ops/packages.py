@@ -37,6 +37,7 @@ class Package(Protocol):
 
 
 _packages: dict[str, Package] = {}
+_by_title: dict[str, list[type[PackagedOperator]]] = {}
 _failures: dict[str, str] = {}
 _lock = threading.RLock()
 _state: Literal["new", "looking", "done"] = "new"
@@ -62,12 +63,30 @@ def _add(package: Package) -> None:
                     f"{package.name!r}; take one of them away"
                 )
         _packages[package.name] = package
+        _sort()
 
 
 def unregister(name: str) -> None:
     """Forget a package; nothing happens if there is none of the name."""
     with _lock:
         _packages.pop(name, None)
+        _sort()
+
+
+def renew(package: Package) -> None:
+    """Take note of operators that a package has got since it was made known, if it was."""
+    with _lock:
+        if _packages.get(package.name) is package:
+            _sort()
+
+
+def _sort() -> None:
+    """Sort the operators by title: each node of a model is looked up so."""
+    global _by_title
+    found: dict[str, list[type[PackagedOperator]]] = {}
+    for operator in packaged_operators().values():
+        found.setdefault(operator.title, []).append(operator)
+    _by_title = found
 
 
 def packages() -> Mapping[str, Package]:
@@ -108,7 +127,10 @@ def of_title(title: str, domain: str | None = None) -> type[PackagedOperator] | 
     Raises:
         InputError: several packages have one, and nothing tells which is meant.
     """
-    every = [each for each in packaged_operators().values() if each.title == title]
+    _look()
+    every = _by_title.get(title)
+    if not every:
+        return None
     if domain:
         found = [each for each in every if each.domain == domain]
     elif domain is None:
@@ -125,8 +147,8 @@ def of_title(title: str, domain: str | None = None) -> type[PackagedOperator] | 
 
 def overriding(standard: str) -> type[PackagedOperator] | None:
     """The operator that takes the place of a standard one wherever a model is imported."""
-    every = packaged_operators().values()
-    return next((each for each in every if each.overrides and each.title == standard), None)
+    _look()
+    return next((each for each in _by_title.get(standard, ()) if each.overrides), None)
 
 
 def _look() -> None:

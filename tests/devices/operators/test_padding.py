@@ -52,6 +52,9 @@ def test_pads_that_are_computed(check: Checker) -> None:
 
 def test_padding_wider_than_the_input_is_declined(check: Checker) -> None:
     for mode, most in ((PadMode.REFLECT, 2), (PadMode.WRAP, 3), (PadMode.EDGE, 3)):
+        if mode is PadMode.REFLECT and check.device.name == "onnxruntime":
+            check(lambda b, x, m=mode: b.add(Pad, x, (0, 7), m), (3,), rankless_too=False)
+            continue
         check.declines(
             lambda b, x, mode=mode, most=most: b.add(Pad, x, (0, most + 1), mode),
             (3,),

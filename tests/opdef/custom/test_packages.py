@@ -148,6 +148,19 @@ def test_a_package_that_is_registered_again_is_replaced(install: Any) -> None:
     assert first is not second
 
 
+def test_an_operator_that_comes_later_is_known_too(tmp_path: Path) -> None:
+    package = package_of(tmp_path, taken(), LIKE_X)
+    package.register()
+    try:
+        assert packages.of_title("Try") is None
+        operator = package.defines("Try")(Doubled)
+        assert packages.of_title("Try") is operator
+        assert types(model("Try", "example")) == ["example.Try"]
+    finally:
+        package.unregister()
+    assert packages.of_title("Try") is None
+
+
 def test_the_code_is_in_the_cache_key(install: Any, tmp_path: Path) -> None:
     class Tripled(opdef.CustomOperator):
         def reference(self, X: Array) -> Array:

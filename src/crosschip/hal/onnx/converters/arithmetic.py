@@ -8,7 +8,7 @@ from crosschip.hal import Refusal, Rule
 from crosschip.hal.onnx.converters.table import FLOAT_TYPES, MOVABLE, converts, same
 from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType, Operand
-from crosschip.ir.types import INTEGERS
+from crosschip.ir.types import INDICES, INTEGERS
 from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Mod, Mul, Pow, Sub, Sum
 from crosschip.ops.standard.conversion import Assign
 
@@ -16,25 +16,47 @@ _NUMBERS = FLOAT_TYPES | INTEGERS
 _COMPARABLE = _NUMBERS - {ElementType.INT16, ElementType.UINT16}
 
 
-def _traps(op: Div | Mod) -> Refusal | None:
-    """The processor traps on an integer division by 0, and on that of the lowest one by -1."""
+def _may_trap(op: Div | Mod) -> bool:
+    """Tell whether the processor may trap: on a division by 0, or of the lowest integer by -1."""
     divisor = op.input1.value
     if op.input1.type.element_type in FLOAT_TYPES:
-        return None
-    if divisor is None or np.isin(divisor, (0, -1)).any():
-        return Refusal("input1", "an integer divisor must be constant, and neither 0 nor -1")
+        return False
+    return divisor is None or bool(np.isin(divisor, (0, -1)).any())
+
+
+def _traps(op: Div | Mod) -> Refusal | None:
+    element_type = op.input1.type.element_type
+    if _may_trap(op) and element_type not in INDICES:
+        detail = f"a divisor of {element_type} must be constant, and neither 0 nor -1"
+        return Refusal("input1", detail)
     return None
+
+
+def _without_traps(g: Graph, op: Div | Mod) -> str:
+    """The divisor, with 1 in place of 0 and -1."""
+    divisor = g[op.input1]
+    zero, minus = (g.add("Equal", divisor, g.scalar(n, op.input1)) for n in (0, -1))
+    return g.add("Where", g.add("Or", zero, minus), g.scalar(1, op.input1), divisor)
 
 
 converts(Add, types=_NUMBERS)(same("Add"))
 converts(Sub, types=_NUMBERS)(same("Sub"))
 converts(Mul, types=_NUMBERS)(same("Mul"))
-converts(Div, types=_NUMBERS, limit=_traps)(same("Div"))
 converts(Max, types=_COMPARABLE)(same("Max"))
 converts(Min, types=_COMPARABLE)(same("Min"))
 converts(Pow)(same("Pow"))
 converts(Sum)(same("Sum"))
 converts(Assign, types=MOVABLE)(same("Identity"))
+
+
+@converts(Div, types=_NUMBERS, limit=_traps)
+def div(g: Graph, op: Div) -> str:
+    if not _may_trap(op):
+        return g.add("Div", g[op.input0], g[op.input1])
+    quotient = g.add("Div", g[op.input0], _without_traps(g, op))
+    zero, minus = (g.add("Equal", g[op.input1], g.scalar(n, op.input1)) for n in (0, -1))
+    quotient = g.add("Where", minus, g.add("Neg", g[op.input0]), quotient)
+    return g.add("Where", zero, g.scalar(0, op.input0), quotient)
 
 
 def _inexact(op: Mod) -> Refusal | None:
@@ -49,6 +71,8 @@ def _inexact(op: Mod) -> Refusal | None:
 def mod(g: Graph, op: Mod) -> str:
     dividend, divisor = g[op.input0], g[op.input1]
     if op.fmod or op.input0.type.element_type not in FLOAT_TYPES:
+        # By 1, the remainder is 0, as it is by 0 and -1.
+        divisor = _without_traps(g, op) if _may_trap(op) else divisor
         return g.add("Mod", dividend, divisor, fmod=int(op.fmod))
     # ONNX has no other remainder of reals than that with the sign of the dividend.
     rest = g.add("Mod", dividend, divisor, fmod=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from crosschip.hal import Refusal
 from crosschip.hal.limits import padded_once
 from crosschip.hal.onnx.converters.table import (
@@ -23,7 +25,28 @@ _PADDABLE = MOVABLE - {ElementType.INT16, ElementType.UINT16}
 
 
 def _padded(op: Pad) -> Refusal | None:
-    return Refusal("mode", "SYMMETRIC") if op.mode is PadMode.SYMMETRIC else padded_once(op)
+    if op.mode is PadMode.SYMMETRIC:
+        return Refusal("mode", "SYMMETRIC")
+    return None if _is_mirrored(op) else padded_once(op)
+
+
+def _is_mirrored(op: Pad) -> bool:
+    """Tell whether it is a mirror image that ONNX Runtime itself might not find enough for."""
+    given = op.operand("pads")
+    if op.mode is not PadMode.REFLECT or given is None or given.value is None:
+        return False
+    return op.input.type.shape is not None and min(op.pads, default=0) >= 0
+
+
+def _mirrored(g: Graph, value: str, axis: int, before: int, after: int) -> str:
+    """A tensor with its mirror image at the ends of an axis, as often as it takes."""
+    size = g.add("Gather", g.add("Shape", value), g.constant(np.array(axis)))
+    one, first = g.constant(np.array(1)), g.constant(np.array(-before))
+    places = g.add("Range", first, g.add("Add", size, g.constant(np.array(after))), one)
+    # There and back again takes twice as many steps as there are between elements.
+    round_trip = g.add("Max", g.add("Mul", g.add("Sub", size, one), g.constant(np.array(2))), one)
+    there = g.add("Mod", places, round_trip)
+    return g.add("Gather", value, g.add("Min", there, g.add("Sub", round_trip, there)), axis=axis)
 
 
 def _may_take_too_much(op: Pad) -> bool:
@@ -43,6 +66,11 @@ def _may_take_too_much(op: Pad) -> bool:
 def pad(g: Graph, op: Pad) -> str:
     if op.input.type.shape == ():
         return g[op.input]
+    if _is_mirrored(op) and padded_once(op) is not None:
+        value = g[op.input]
+        for axis, (before, after) in enumerate(zip(op.pads[::2], op.pads[1::2], strict=True)):
+            value = _mirrored(g, value, axis, before, after) if before or after else value
+        return value
     sides = g.add("Reshape", g.indices(op.operand("pads")), g.int64([-1, 2]))
     turned, all_in_a_row = g.add("Transpose", sides, perm=[1, 0]), g.int64([-1])
     if _may_take_too_much(op):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -81,16 +83,46 @@ def _keeping_nan(node: str) -> Callable[[Graph, Reduction], str]:
     return convert
 
 
-def _sizes_only(op: ReduceProd) -> Refusal | None:
-    """Integers are multiplied as float64, which holds the products of sizes."""
+_FACTORS = 32
+"""Up to so many integers are multiplied one by one, which wraps around as it should."""
+
+
+def _axes(op: Reduction) -> tuple[int, ...]:
+    """The axes that are reduced, from the front."""
+    rank = rank_of(op.input)
+    return tuple(axis % rank for axis in op.axes) if op.axes else tuple(range(rank))
+
+
+def _is_few(op: ReduceProd) -> bool:
+    """Tell whether the integers that make a product are known to be few, but some."""
     shape = op.input.type.shape
-    if op.input.type.element_type is ElementType.INT64 and (shape is None or len(shape) > 1):
-        return Refusal(
-            "input",
-            "int64 is multiplied as float64, which is for lists of sizes only",
-            Rule.ELEMENT_TYPE,
-        )
+    sizes = [shape[axis] for axis in _axes(op)] if shape is not None else []
+    known = [size for size in sizes if isinstance(size, int)]
+    return 0 < len(known) == len(sizes) and 0 < math.prod(known) <= _FACTORS
+
+
+def _sizes_only(op: ReduceProd) -> Refusal | None:
+    """ONNX Runtime multiplies integers as float64, which holds the products of sizes."""
+    shape, element_type = op.input.type.shape, op.input.type.element_type
+    if element_type not in INDICES or _is_few(op):
+        return None
+    if element_type is ElementType.INT32 or shape is None or len(shape) > 1:
+        detail = f"more than {_FACTORS} of {element_type} are multiplied as float64"
+        return Refusal("input", detail, Rule.ELEMENT_TYPE)
     return None
+
+
+@converts(ReduceProd, types=FLOAT_TYPES | INDICES, limit=_sizes_only)
+def reduce_prod(g: Graph, op: ReduceProd) -> str:
+    if op.input.type.element_type in FLOAT_TYPES or not _is_few(op):
+        return reduce("ReduceProd")(g, op)
+    value, axes = g[op.input], _axes(op)
+    for axis in axes:
+        size = (op.input.type.shape or ())[axis]
+        assert isinstance(size, int), "it is known to be small"
+        factors = [g.add("Gather", value, g.int64([i]), axis=axis) for i in range(size)]
+        value = functools.reduce(lambda one, other: g.add("Mul", one, other), factors)
+    return value if op.keepdim else g.add("Squeeze", value, g.int64(axes))
 
 
 @converts(ReduceMean, limit=some_elements)
@@ -106,9 +138,6 @@ def reduce_mean(g: Graph, op: ReduceMean) -> str:
     return g.add("Where", is_empty, g.scalar(np.nan, op.input), mean)
 
 
-converts(ReduceProd, types=FLOAT_TYPES | {ElementType.INT64}, limit=_sizes_only)(
-    reduce("ReduceProd")
-)
 converts(ReduceMax, types=_COMPARED)(extreme("ReduceMax"))
 
 
@@ -134,7 +163,7 @@ def reduce_sum(g: Graph, op: ReduceSum) -> str:
     # with a 0 where there may be none.
     if op.input.type.element_type in FLOAT_TYPES:
         return reduce("ReduceSum")(g, op)
-    total, axes = g[op.input], op.axes or tuple(range(rank_of(op.input)))
+    total, axes = g[op.input], _axes(op)
     for axis in axes:
         if not isinstance((op.input.type.shape or ())[axis], int):
             total = g.add("Pad", total, g.int64([1, 0]), "", g.int64([axis]))
