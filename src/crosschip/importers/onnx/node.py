@@ -41,10 +41,10 @@ _MAX_CONSTANT = 2**24
 _ORDERING = frozenset({AdaptiveMaxPool2D, Max, MaxPool2D, Min, ReduceMax, ReduceMin})
 """Operators that choose among elements, and know no more of them than their order."""
 
-Import = Callable[["Node"], Operand | Sequence[Operand]]
+Import = Callable[["Node"], Operand | Sequence[Operand | None]]
 """Adds the operations that a node stands for; returns the operands for its outputs, in order.
 
-Outputs that inference does not need may be missing at the end.
+Outputs that inference does not need may be missing at the end, or be `None`.
 """
 
 TABLE: ImportTable[Import] = ImportTable()
@@ -255,7 +255,9 @@ class Node:
         made = TABLE[type](node)
         node.finish()
         self._has_added = node._has_added
-        return made if isinstance(made, Operand) else made[0]
+        first = made if isinstance(made, Operand) else made[0]
+        assert first is not None, "the first output is never left out"
+        return first
 
     def rounded(self, real: Operand, quantization: Quantization, dtype: ElementType) -> Operand:
         """What an operation makes, as integers that stand for it.

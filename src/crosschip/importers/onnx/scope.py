@@ -338,7 +338,7 @@ class Scope(Names):
         except UnsupportedError:
             raise refusal from None
 
-    def _by_function(self, node: Node) -> Sequence[Operand]:
+    def _by_function(self, node: Node) -> Sequence[Operand | None]:
         packaged = of_title(node.type, domain_of(node.proto))
         if packaged is not None:
             return self._by_package(packaged, node)

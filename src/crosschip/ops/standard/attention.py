@@ -185,7 +185,7 @@ class Attention(Operator):
 
     def _with_heads_apart(self, b: Builder) -> Operand | None:
         """The same of inputs of four axes; `None` where the sizes of heads are not known."""
-        given = {slot: self.operand(slot) for slot in ("mask", "causality", "scale", "softcap")}
+        given = []
         for slot, operand in (("query", self.query), ("key", self.key), ("value", self.value)):
             _, heads, _, size = self.apart(slot)
             if len(shape_of(operand)) == 3:
@@ -193,8 +193,9 @@ class Attention(Operator):
                     return None
                 rows = b.add(Reshape, operand, (0, 0, heads, size))
                 operand = b.add(Transpose, rows, (0, 2, 1, 3))
-            given[slot] = operand
-        output = b.add(Attention, **{slot: one for slot, one in given.items() if one is not None})
+            given.append(operand)
+        more = (self.operand(slot) for slot in ("mask", "causality", "scale", "softcap"))
+        output = b.add(Attention, *given, *more)
         if len(shape_of(self.query)) == 4:
             return output
         width = shape_of(self.outputs[0])[2]

@@ -243,7 +243,8 @@ def attention(node: Node) -> list[Operand]:
     scale, softcap = node.real("scale", 0.0), node.real("softcap")
     whole = node.add(
         *(Attention, query, keys, values, mask, causality, scale, softcap),
-        **({"num_heads": heads, "key_heads": key_heads} if rank_of(query) == 3 else {}),
+        num_heads=heads,
+        key_heads=key_heads,
     )
     if mask is not None:
         whole = _zero_where_alone(node, whole, mask, heads)
