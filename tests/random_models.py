@@ -29,6 +29,7 @@ from crosschip.ops.standard.joining import Concat, Split
 from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.normalization import BatchNormalization
+from crosschip.ops.standard.quantization import Reinterpret
 from crosschip.ops.standard.slicing import Slice
 
 
@@ -413,6 +414,18 @@ def _there_and_back(g: Growing) -> None:
     _keep_quantized(g, there, back)
 
 
+def _other_meanings(g: Growing) -> None:
+    """Let integers stand for themselves, for other reals, or for the same again."""
+    x = _integers(g)
+    own = x.type.quantization
+    made = g.b.add(Reinterpret, x, bare=True) if g.flip() else x
+    for q in (_declared(g), own if own and own.axis is None and g.flip() else _quantization(g)):
+        if q is not None:
+            zero_point = tuple(map(float, q.zero_point))
+            made = g.b.add(Reinterpret, made, 0, q.scale, zero_point)
+    _keep_quantized(g, made)
+
+
 def _layer_of_integers(g: Growing) -> None:
     x = _integers(g)
     sizes, q = g.sizes_of(x), _declared(g)
@@ -475,6 +488,7 @@ def _sum_of_integers(g: Growing) -> None:
 
 QUANTIZED_STEPS: Steps = (
     (_move_of_integers,),
+    (_other_meanings, _move_of_integers),
     (_move_of_integers, _move_of_integers),
     (_there_and_back,),
     (_layer_of_integers, _addition_to_integers),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import onnxruntime
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 
 from crosschip.devices.onnxruntime import OnnxRuntimeDevice
+from crosschip.devices.onnxruntime.precision import saturates
 from crosschip.devices.onnxruntime.saved import read
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
@@ -55,6 +58,27 @@ def test_quantized_operations_are_fused(dtype: ElementType, zero_point: float) -
     assert executed.count("DequantizeLinear") == 1
 
 
+def test_bytes_are_multiplied_in_the_quicker_way_where_that_is_exact() -> None:
+    """Weights are turned into uint8 only where products of uint8 and int8 saturate."""
+    with OnnxRuntimeDevice() as device:
+        saved = device.compile(convolution(ElementType.UINT8, 3.0), Options()).save()
+    assert saved is not None
+    compiled = read(saved)
+    kinds = {t.name: t.data_type for t in ModelProto.FromString(compiled.proto).graph.initializer}
+    (node,) = (
+        n for n in ModelProto.FromString(compiled.proto).graph.node if n.op_type == "QLinearConv"
+    )
+    wanted = TensorProto.UINT8 if saturates() else TensorProto.INT8
+    assert kinds[node.input[3]] == wanted
+
+
+def test_whether_products_of_bytes_saturate_is_what_the_engine_computes() -> None:
+    instructions = Path("/proc/cpuinfo").read_text().split()
+    if platform.machine() != "x86_64":
+        pytest.skip("only x86 has instructions that saturate")
+    assert saturates() == {"avx512_vnni", "avx_vnni"}.isdisjoint(instructions)
+
+
 @pytest.mark.parametrize("auto_pad", [AutoPad.SAME, AutoPad.SAME_LOWER])
 @pytest.mark.parametrize(
     ("kernel", "strides"), [(3, (9, 10)), (1, (3, 4)), (1, (2, 2)), (2, (5, 1))]
@@ -91,6 +115,7 @@ def test_the_environment_stays() -> None:
 import os
 before = dict(os.environ)
 from crosschip.devices.onnxruntime import OnnxRuntimeDevice
+from crosschip.devices.onnxruntime.precision import saturates
 OnnxRuntimeDevice()
 assert dict(os.environ) == before
 """

@@ -19,6 +19,7 @@ from onnxruntime.quantization import (
 )
 
 import crosschip
+from crosschip.devices.openvino.program import OpenVinoProgram
 from crosschip.ir import Array
 
 SHAPE = (2, 3, 16, 16)
@@ -106,3 +107,29 @@ def test_as_the_engine_alone(tmp_path: Path, seed: int) -> None:
         with crosschip.compile(model, devices, cache=False) as compiled:
             assert len(compiled.placement.segments) == 1
             np.testing.assert_allclose(compiled(image), expected, atol=3 * step)
+
+
+def test_openvino_multiplies_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What reads a quantized image is computed on the integers, also in the QOperator form."""
+    compiled: list[Any] = []
+    make = OpenVinoProgram.__init__
+
+    def noted(self: OpenVinoProgram, *arguments: Any, **named: Any) -> None:
+        make(self, *arguments, **named)
+        compiled.append(self._compiled)
+
+    monkeypatch.setattr(OpenVinoProgram, "__init__", noted)
+    random = np.random.default_rng(3)
+    plain, quantized = tmp_path / "plain.onnx", tmp_path / "quantized.onnx"
+    onnx.save(network(random), plain)
+    for form in (QuantFormat.QDQ, QuantFormat.QOperator):
+        quantize_static(plain, quantized, Images(random), quant_format=form)
+        crosschip.compile(crosschip.load(quantized), "openvino", cache=False).close()
+        layers = [node.get_rt_info() for node in compiled.pop().get_runtime_model().get_ops()]
+        types = {
+            layer["runtimePrecision"].astype(str)
+            for layer in layers
+            if layer["layerType"].astype(str) == "Convolution"
+        }
+        assert types
+        assert types <= {"u8", "i8"}

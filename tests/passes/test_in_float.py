@@ -277,22 +277,33 @@ def test_lines_without_effect_are_warned_of(caplog: pytest.LogCaptureFixture) ->
     assert warnings_of(caplog, model, "Conv") == []
 
 
-def test_arithmetic_on_integers_stays(caplog: pytest.LogCaptureFixture) -> None:
-    """ONNX defines these operators by what is done to the integers."""
-    node = helper.make_node(
-        "QLinearMatMul", ["x_q", "x_s", "x_z", "m", "m_s", "m_z", "b_s", "b_z"], ["y_q"]
-    )
+def quantized_product(type_: str) -> onnx.ModelProto:
+    """A product of integers, between conversions."""
+    names = {
+        "QLinearMatMul": ["x_q", "x_s", "x_z", "m", "m_s", "m_z", "b_s", "b_z"],
+        "MatMulInteger": ["x_q", "m", "x_z", "m_z"],
+    }[type_]
     nodes = [
         _convert("QuantizeLinear", "x", "x_q", "x"),
-        node,
-        _convert("DequantizeLinear", "y_q", "y", "b"),
+        helper.make_node(type_, names, ["y_q"]),
+        _convert("DequantizeLinear", "y_q", "y", "b")
+        if type_ == "QLinearMatMul"
+        else helper.make_node("Cast", ["y_q"], ["y"], to=TensorProto.FLOAT),
     ]
     ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 4]) for name in "xy"]
     graph = helper.make_graph(nodes, "integers", ends[:1], ends[1:], CONSTANTS)
     opset = helper.make_opsetid("", 21)
-    model = helper.make_model(graph, opset_imports=[opset], ir_version=10)
-    (told,) = warnings_of(caplog, model, "QLinearMatMul")
-    assert told.endswith("'QLinearMatMul' names arithmetic on integers, and stays as it is")
+    return helper.make_model(graph, opset_imports=[opset], ir_version=10)
+
+
+def test_arithmetic_on_integers_stays(caplog: pytest.LogCaptureFixture) -> None:
+    """ONNX defines this operator by what is done to the integers."""
+    (told,) = warnings_of(caplog, quantized_product("MatMulInteger"), "MatMulInteger")
+    assert told.endswith("'MatMulInteger' names arithmetic on integers, and stays as it is")
+
+
+def test_an_operator_with_its_scales_computes_in_float(caplog: pytest.LogCaptureFixture) -> None:
+    assert warnings_of(caplog, quantized_product("QLinearMatMul"), "QLinearMatMul") == []
 
 
 def test_what_is_no_configuration_is_refused() -> None:

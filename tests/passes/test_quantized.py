@@ -17,6 +17,7 @@ from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.normalization import BatchNormalization
+from crosschip.ops.standard.quantization import Reinterpret
 from crosschip.ops.standard.slicing import Slice
 from crosschip.passes import simplify
 
@@ -88,6 +89,19 @@ def test_what_keeps_every_scale_of_an_axis_is_an_identity() -> None:
     model = model_of(make, int8(3, 2, 4, quantization=BY_CHANNEL))
     assert_unchanged(model)
     assert [operation.type for operation in simplify(model).operations] == ["RELU"]
+
+
+def test_meanings_that_nobody_asks_for_are_gone() -> None:
+    def make(b: Builder, x: Operand) -> Operand:
+        bare = b.add(Reinterpret, x, bare=True)
+        other = b.add(Reinterpret, bare, 0, (9.0,))
+        own = b.add(Reinterpret, b.add(Reinterpret, other, bare=True), 0, FINE.scale)
+        return b.add(Concat, [b.add(Relu, own), b.add(Relu, other)], 0)
+
+    model = model_of(make, int8(2, 2, 3))
+    assert_unchanged(model)
+    types = [operation.type for operation in simplify(model).operations]
+    assert sorted(types) == ["CONCAT", "REINTERPRET", "RELU", "RELU"]
 
 
 FOLDED: dict[str, Make] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from crosschip.ir import Model, ModelError, Operand, Operation
@@ -10,6 +11,7 @@ from crosschip.ops.definition.slots import ComputedParameter
 from crosschip.ops.standard.conversion import Assign, Cast
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.quantization import Reinterpret
 from crosschip.ops.standard.slicing import Slice
 from crosschip.passes.base import Pass
 from crosschip.passes.rewriter import Rewriter
@@ -23,13 +25,16 @@ class RemoveIdentities(Pass):
     2. `RESHAPE`, `FLATTEN`, `SQUEEZE`, `UNSQUEEZE`, `EXPAND` and forward `SLICE` whose output has
        the shape of the input, every size of it known or the same expression.
     3. `TRANSPOSE` that leaves every axis where it is.
+    4. `REINTERPRET` as what the integers stand for already; one of another one's output reads the
+       input of that.
 
     An operation whose output is of another type, as one that requantizes, is no identity.
     """
 
     def rewrite(self, model: Model) -> Model:
         rewriter = Rewriter(model)
-        for operation in map(rewriter.resolved, model.operations):
+        for resolved in map(rewriter.resolved, model.operations):
+            operation = _from_the_first(resolved, rewriter.producer)
             source = _passed_on(operation)
             if source is None:
                 rewriter.keep(operation)
@@ -52,10 +57,22 @@ def _passed_on(operation: Operation) -> Operand | None:
     return source
 
 
+def _from_the_first(
+    operation: Operation, producer: Callable[[Operand], Operation | None]
+) -> Operation:
+    """The operation, which reads what another one before it does if both only reinterpret."""
+    if not isinstance(operation, Reinterpret):
+        return operation
+    before = producer(operation.input)
+    if not isinstance(before, Reinterpret):
+        return operation
+    return operation.with_inputs((before.input, *operation.inputs[1:]))
+
+
 def _same_elements(operation: Operation) -> Operand | None:
     """The input whose elements the operation moves to where they are already, or `None`."""
     match operation:
-        case Assign():
+        case Assign() | Reinterpret():
             return operation.input
         case Cast() if operation.dtype is operation.input.type.element_type:
             return operation.input

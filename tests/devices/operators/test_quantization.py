@@ -9,6 +9,8 @@ import pytest
 
 from crosschip.ir import Builder, ElementType, Operand, Quantization, TensorType
 from crosschip.ops.standard.activation import Relu, Softmax
+from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.layout import Reshape, Transpose
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 
@@ -72,6 +74,30 @@ def test_reals_are_moved_before_something_reads_them(check: Checker, dtype: Elem
         return b.add(Softmax, b.add(Transpose, b.add(Reshape, reals, (4, 6)), (1, 0)))
 
     check(build, (2, 3, 4), rankless_too=False)
+
+
+@pytest.mark.parametrize("dtype", [ElementType.INT8, ElementType.UINT8], ids=str)
+def test_a_number_that_is_added_is_not_rounded_to_steps(check: Checker, dtype: ElementType) -> None:
+    """OpenVINO rounds it where it takes zero points for other numbers than integers."""
+
+    def build(b: Builder, x: Operand) -> Operand:
+        reals = b.add(Dequantize, b.add(Quantize, x, 0, (0.25,), (10.0,), dtype))
+        summed = b.add(Add, reals, np.array([0.25 * 2.53], np.float32))
+        stored = b.add(Quantize, summed, 0, (0.25,), (8.0,), dtype)
+        return b.add(Relu, b.add(Dequantize, stored))
+
+    check(build, (2, 3, 4, 5), rankless_too=False)
+
+
+def test_borders_of_images_are_not_left_out(check: Checker) -> None:
+    """OpenVINO does where windows are one pixel, and something is between to read fewer of."""
+
+    def build(b: Builder, x: Operand) -> Operand:
+        reals = b.add(Dequantize, b.add(Quantize, x, 0, (0.05,), (3.0,), ElementType.UINT8))
+        filter = b.constant(np.ones((3, 2, 1, 1), np.float32))
+        return b.add(Conv2D, reals, filter, pads=(1, 1, 0, 1), strides=(2, 2))
+
+    check(build, (1, 2, 6, 5), rankless_too=False)
 
 
 def test_an_int32_with_a_zero_point_is_declined(check: Checker) -> None:

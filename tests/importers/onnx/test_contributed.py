@@ -60,8 +60,11 @@ def saved(
     return path
 
 
-def check(path: Path, *, devices: str = "onnxruntime") -> None:
-    """Compare crosschip's output for a file with that of ONNX Runtime by itself."""
+def check(path: Path, *, devices: str = "onnxruntime", steps: int = 0) -> None:
+    """Compare crosschip's output for a file with that of ONNX Runtime by itself.
+
+    Rounding may differ by some steps of the output's scale.
+    """
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     expected = session.run(["y"], {"x": X})[0]
     model = load(path)
@@ -69,7 +72,7 @@ def check(path: Path, *, devices: str = "onnxruntime") -> None:
     with crosschip.compile(model, devices, cache=False) as compiled:
         found = compiled(X)
     assert found.dtype == expected.dtype
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7 + steps * 0.1)
 
 
 FIRST = node("QuantizeLinear", "x s z", "a", "")
@@ -94,56 +97,55 @@ QUANTIZED = {
 
 @pytest.mark.parametrize("case", QUANTIZED)
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
-def test_quantized_operators_make_the_type_of_their_zero_point(
+def test_quantized_operators_are_standard_ones_of_quantized_operands(
     tmp_path: Path, case: str, dtype: type
 ) -> None:
     path = saved([FIRST, *QUANTIZED[case], LAST], tmp_path, dtype)
-    kinds = {
-        str(output.type.element_type)
-        for operation in load(path).operations
-        if isinstance(operation, Extension)
-        for output in operation.outputs
-    }
-    assert kinds == {np.dtype(dtype).name}
-    for devices in ("onnxruntime", "openvino,onnxruntime"):
-        check(path, devices=devices)
+    model = load(path)
+    assert not any(isinstance(operation, Extension) for operation in model.operations)
+    *inside, last = model.operations
+    assert {str(o.outputs[0].type.element_type) for o in inside} == {np.dtype(dtype).name}
+    assert last.type == "DEQUANTIZE"
+    # Between conversions, ONNX Runtime computes int8 as uint8 on x86, which rounds ties otherwise.
+    check(path, steps=int(dtype is np.int8))
+    for devices in ("openvino", "reference"):
+        check(path, devices=devices, steps=1)
+
+
+LEFT = node("QLinearGlobalAveragePool", "a s z t u", "q", channels_last=1)
+"""An operator that no standard one expresses."""
 
 
 def test_what_a_file_declares_counts_where_no_table_has_the_operator(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(contributed, "_ZERO_POINTS", {})
-    nodes = [FIRST, *QUANTIZED["add"], LAST]
-    path = saved(nodes, tmp_path, known={"q": TensorProto.INT8})
+    path = saved([FIRST, LEFT, LAST], tmp_path, known={"q": TensorProto.INT8})
     assert [str(o.outputs[0].type.element_type) for o in load(path).operations][:2] == ["int8"] * 2
     check(path)
 
 
 def test_a_declaration_that_is_wrong_does_not_count_where_a_table_has(tmp_path: Path) -> None:
-    path = saved([FIRST, *QUANTIZED["sigmoid and multiplication"], LAST], tmp_path)
+    path = saved([FIRST, LEFT, LAST], tmp_path)
     proto = ModelProto.FromString(path.read_bytes())
-    wrong = helper.make_tensor_value_info("b", TensorProto.FLOAT, None)
+    wrong = helper.make_tensor_value_info("q", TensorProto.FLOAT, None)
     proto.graph.value_info.append(wrong)
     path.write_bytes(proto.SerializeToString())
-    assert "float32" not in {
-        str(output.type.element_type)
-        for operation in load(path).operations
-        if isinstance(operation, Extension)
-        for output in operation.outputs
-    }
+    (extension,) = (o for o in load(path).operations if isinstance(o, Extension))
+    assert str(extension.outputs[0].type.element_type) == "int8"
 
 
 def test_what_is_of_no_known_type_stays_inside_one_operation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(contributed, "_ZERO_POINTS", {})
-    nodes = [FIRST, *QUANTIZED["add"], node("Reshape", "q axis", "r", ""), LAST]
+    nodes = [FIRST, LEFT, node("Reshape", "q axis", "r", ""), LAST]
     nodes[-1] = node("DequantizeLinear", "r t u", "d", "")
     nodes.append(node("Relu", "d", "y", ""))
     path = saved(nodes, tmp_path)
     model = load(path)
     assert [operation.type for operation in model.operations][1:] == [
-        "onnx.com.microsoft.QLinearAdd+Reshape+DequantizeLinear",
+        "onnx.com.microsoft.QLinearGlobalAveragePool+Reshape+DequantizeLinear",
         "RELU",
     ]
     (extension,) = (o for o in model.operations if isinstance(o, Extension))

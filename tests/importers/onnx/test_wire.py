@@ -81,3 +81,17 @@ def is_message(data: bytes) -> bool:
 def test_little_is_left_of_a_real_model(models: Path) -> None:
     file = (models / "onnx" / "resnet50.onnx").read_bytes()
     assert len(without_weights(Held(file))) < len(file) // 100
+
+
+def test_where_the_elements_are_said_to_be_is_said_last() -> None:
+    """`quantize_dynamic` of ONNX Runtime writes `data_location` behind the elements."""
+    tensor = TensorProto(
+        name="w",
+        data_type=TensorProto.UINT8,
+        dims=[LARGE],
+        raw_data=bytes(LARGE),
+        data_location=TensorProto.DEFAULT,
+    )
+    file = ModelProto(graph=GraphProto(initializer=[tensor])).SerializeToString()
+    (light,) = all_tensors(ModelProto.FromString(without_weights(Held(file))))
+    assert light.data_location == TensorProto.EXTERNAL

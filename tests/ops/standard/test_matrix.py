@@ -15,7 +15,7 @@ from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
 from crosschip.ir import Array, Builder, ElementType, ModelError, Operand, Quantization, TensorType
 from crosschip.ops.definition.slots import Fuse
-from crosschip.ops.standard.matrix import Det, FullyConnected, MatMul
+from crosschip.ops.standard.matrix import Det, FullyConnected, MatMul, MatMulNBits
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker
@@ -259,3 +259,70 @@ def test_fully_connected(check: Checker) -> None:
         of_torch(lambda x: functional.linear(x.reshape(2, 12), torch.ones(5, 12))),
         (2, 3, 4),
     )
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("zeros", ["none", "packed", "real"])
+@pytest.mark.parametrize("size", [32, 27])
+def test_weights_of_few_bits(bits: int, zeros: str, size: int) -> None:
+    """By hand, integer by integer; and taken apart."""
+    random = np.random.default_rng(bits + size)
+    block, rows = 8, 3
+    blocks = -(-size // block)
+    x = random.normal(size=(2, size)).astype(np.float32)
+    weight = random.integers(0, 256, (rows, blocks, block * bits // 8)).astype(np.uint8)
+    scale = random.uniform(0.5, 2, (rows, blocks)).astype(np.float32)
+
+    def integer(packed: Array, place: int) -> int:
+        byte, part = divmod(place, 8 // bits)
+        return int(packed[byte]) >> bits * part & (2**bits - 1)
+
+    given = {
+        "none": None,
+        "packed": random.integers(0, 256, (rows, -(-blocks * bits // 8))).astype(np.uint8),
+        "real": random.uniform(0, 3, (rows, blocks)).astype(np.float32),
+    }[zeros]
+    reals = np.zeros((rows, size))
+    for row in range(rows):
+        for place in range(size):
+            number = place // block
+            zero = 2.0 ** (bits - 1)
+            if given is not None:
+                packed = zeros == "packed"
+                zero = integer(given[row], number) if packed else float(given[row, number])
+            stored = integer(weight[row].ravel(), place)
+            reals[row, place] = (stored - zero) * scale[row, number]
+    expected = x @ reals.T
+    b = Builder()
+    operands = [
+        b.input(str(i), TensorType(ElementType.of(a.dtype), a.shape))
+        for i, a in enumerate(a for a in (x, weight, scale, given) if a is not None)
+    ]
+    if given is None:
+        operands.append(None)  # type: ignore[arg-type]
+    settings = {"size": size, "block_size": block, "bits": bits}
+    b.output("whole", b.add(MatMulNBits, *operands, **settings))  # type: ignore[arg-type]
+    (parts,) = b.operations[-1].decomposition(b)  # type: ignore[attr-defined]
+    b.output("parts", parts)
+    arrays = [array for array in (x, weight, scale, given) if array is not None]
+    for found in ReferenceDevice().compile(b.build(), Options()).run(arrays):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"bits": 3}, "bits: 3 is not one of"),
+        ({"block_size": 3}, "block_size: 3 integers do not fill bytes"),
+        ({"size": 17}, "x: its last size"),
+        ({"block_size": 8}, "weight: its second size"),
+        ({"bits": 8}, "weight: its third size"),
+    ],
+)
+def test_weights_of_few_bits_that_do_not_go_together(change: dict[str, int], told: str) -> None:
+    b = Builder()
+    x = b.input("x", TensorType(ElementType.FLOAT32, (2, 32)))
+    weight = b.constant(np.zeros((3, 2, 8), np.uint8))
+    settings = {"size": 32, "block_size": 16, "bits": 4, **change}
+    with pytest.raises(ModelError, match=f"MAT_MUL_N_BITS.{told}"):
+        b.add(MatMulNBits, x, weight, np.ones((3, 2), np.float32), **settings)  # type: ignore[arg-type]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
+from onnxruntime import InferenceSession
 from tests.ops.oracle import of_torch, torch
 
 from crosschip.devices.reference import ReferenceProgram
@@ -24,7 +26,12 @@ from crosschip.ops.standard.arithmetic import Mul
 from crosschip.ops.standard.joining import Concat, Split
 from crosschip.ops.standard.layout import Flatten, Reshape, Squeeze, Transpose, Unsqueeze
 from crosschip.ops.standard.padding import Pad, PadMode
-from crosschip.ops.standard.quantization import Dequantize, Quantize
+from crosschip.ops.standard.quantization import (
+    Dequantize,
+    DynamicQuantize,
+    Quantize,
+    Reinterpret,
+)
 from crosschip.ops.standard.slicing import Slice
 
 if TYPE_CHECKING:
@@ -267,3 +274,63 @@ def test_a_zero_point_that_no_element_can_have() -> None:
         b.add(Mul, wrong, wrong)
     signed = b.input("signed", TensorType(ElementType.INT8, (4,), below))
     assert b.add(Mul, signed, signed, quantization=below).type.quantization == below
+
+
+@pytest.mark.parametrize(("low", "high"), [(-3.0, 5.0), (2.0, 9.0), (-9.0, -4.0), (0.0, 0.0)])
+def test_dynamic_quantization(low: float, high: float) -> None:
+    """Against ONNX Runtime, as it stands and taken apart."""
+    x = np.random.default_rng(4).uniform(low, high, (3, 40)).astype(np.float32)
+    value = helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)
+    kinds = (TensorProto.UINT8, TensorProto.FLOAT, TensorProto.UINT8)
+    made = [helper.make_tensor_value_info(f"y{i}", kind, None) for i, kind in enumerate(kinds)]
+    node = helper.make_node("DynamicQuantizeLinear", ["x"], ["y0", "y1", "y2"])
+    graph = helper.make_graph([node], "g", [value], made)
+    proto = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 11)])
+    session = InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    expected = session.run(None, {"x": x})
+    b = Builder()
+    operand = b.input("x", TensorType(ElementType.FLOAT32, x.shape))
+    whole = b.add_all(DynamicQuantize, operand)
+    parts = b.operations[-1].decomposition(b)  # type: ignore[attr-defined]
+    for index, output in enumerate((*whole, *parts)):
+        b.output(str(index), output)
+    found = ReferenceProgram(b.build()).run([x])
+    for index, array in enumerate(found):
+        np.testing.assert_array_equal(array, expected[index % 3])
+
+
+def test_dynamic_quantization_of_nothing_is_refused() -> None:
+    b = Builder()
+    with pytest.raises(ModelError, match=r"DYNAMIC_QUANTIZE\.input: has no elements"):
+        b.add_all(DynamicQuantize, b.input("x", TensorType(ElementType.FLOAT32, (2, 0))))
+
+
+def test_integers_stand_for_what_they_are_said_to() -> None:
+    stored = np.arange(-6, 6, dtype=np.int8).reshape(3, 4)
+    old, scales = Quantization((0.5,), (3,)), (0.25, 2.0, 1.0)
+    b = Builder()
+    x = b.input("x", TensorType(ElementType.INT8, (3, 4), old))
+    b.output("real", b.add(Dequantize, b.add(Reinterpret, x, -2, scales, (1.0, 0.0, -2.0))))
+    bare = b.add(Reinterpret, x, bare=True)
+    assert bare.type == TensorType(ElementType.INT8, (3, 4))
+    b.output("bare", bare)
+    real, integers = ReferenceProgram(b.build()).run([stored])
+    wide = stored.astype(np.float32) - np.array([[1], [0], [-2]], np.float32)
+    np.testing.assert_array_equal(real, wide * np.array(scales, np.float32)[:, None])
+    np.testing.assert_array_equal(integers, stored)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((0, (1.0, 2.0)), "scale: its size, and that of the axis"),
+        ((0, (0.0,)), "scale: every scale must be a positive"),
+        ((0, (1.0,), (200.0,)), r"zero_point: \[200\] are beyond int8"),
+        ((5, (1.0, 2.0)), r"axis: 5 is not in \[-2, 2\)"),
+    ],
+)
+def test_integers_cannot_stand_for_that(arguments: tuple[Any, ...], told: str) -> None:
+    b = Builder()
+    x = b.input("x", TensorType(ElementType.INT8, (3, 4)))
+    with pytest.raises(ModelError, match=rf"REINTERPRET\.{told}"):
+        b.add(Reinterpret, x, *arguments)

@@ -29,6 +29,7 @@ from crosschip.devices.onnxruntime.embedding import (
 from crosschip.devices.onnxruntime.extensions import opset_of
 from crosschip.devices.onnxruntime.failures import failure
 from crosschip.devices.onnxruntime.memory import give_back
+from crosschip.devices.onnxruntime.precision import has_bytes, saturates
 from crosschip.devices.onnxruntime.profiling import Nodes, OnnxRuntimeProfiler
 from crosschip.devices.onnxruntime.provided import NotTaken, require
 from crosschip.devices.onnxruntime.providers import Provider
@@ -222,7 +223,7 @@ def compile(
         DeviceError: ONNX Runtime failed.
     """
     payloads = payloads_of(model)
-    precise = all(map(is_precise, payloads.values()))
+    precise = _is_precise(model, payloads)
     settings = Settings.of(options, spinning, precise, provider)
     optimize = provider is not None or not _survives_writing(model, payloads)
     give_back()
@@ -238,6 +239,14 @@ def compile(
         raise CompileError(str(error), named) from error
     finally:
         give_back()
+
+
+def _is_precise(model: Model, payloads: Payloads) -> bool:
+    """Tell whether ONNX Runtime must be asked for products of bytes that never saturate.
+
+    They take it twice as long, and it can be asked only where it can compute them.
+    """
+    return has_bytes(model) and saturates() and all(map(is_precise, payloads.values()))
 
 
 def _survives_writing(model: Model, payloads: Payloads) -> bool:
@@ -298,7 +307,7 @@ def load(
     except Exception as error:
         raise failure("has not saved this program", error) from error
     payloads = payloads_of(model)
-    precise = all(map(is_precise, payloads.values()))
+    precise = _is_precise(model, payloads)
     settings = Settings.of(options, spinning, precise, provider)
     optimize = provider is not None or not _survives_writing(model, payloads)
     try:

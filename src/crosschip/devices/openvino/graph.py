@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -41,9 +41,11 @@ class Graph:
         parameters: what stands for the inputs.
         kept: the arrays whose memory constants are in.
         requirements: what must hold in a run.
+        between: the quantized operands that pass between operations on what they stand for.
     """
 
-    def __init__(self, inputs: Iterable[Operand]) -> None:
+    def __init__(self, inputs: Iterable[Operand], between: Collection[Operand] = ()) -> None:
+        self.between = between
         self._values: dict[Operand, Value] = {}
         self.parameters: list[Node] = []
         self._inputs = list(inputs)

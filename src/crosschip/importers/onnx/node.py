@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import starmap
 from typing import Any, Protocol, TypeVar
 
 from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto
+from onnx.helper import make_attribute
 
 from crosschip.importers.body import Body
 from crosschip.importers.onnx.known import known_outputs
@@ -16,18 +19,27 @@ from crosschip.ir import (
     Array,
     Builder,
     ControlFlow,
+    ElementType,
     ModelError,
     Operand,
+    Quantization,
     TensorType,
     UnsupportedError,
     constant,
 )
 from crosschip.ops import Operator
 from crosschip.ops.definition.shapes import axis_in
+from crosschip.ops.standard.arithmetic import Max, Min
+from crosschip.ops.standard.pooling import AdaptiveMaxPool2D, MaxPool2D
+from crosschip.ops.standard.quantization import Quantize, Reinterpret
+from crosschip.ops.standard.reduction import ReduceMax, ReduceMin
 
 T = TypeVar("T")
 
 _MAX_CONSTANT = 2**24
+
+_ORDERING = frozenset({AdaptiveMaxPool2D, Max, MaxPool2D, Min, ReduceMax, ReduceMin})
+"""Operators that choose among elements, and know no more of them than their order."""
 
 Import = Callable[["Node"], Operand | Sequence[Operand]]
 """Adds the operations that a node stands for; returns the operands for its outputs, in order.
@@ -85,7 +97,8 @@ class Node:
         full_name: the ONNX operator, with its domain if that is not the standard one.
         type: the ONNX operator.
         opset: the version of the operator set that defines what it means.
-        inputs: the operands that it reads; `None` where an optional one is left out.
+        inputs: the operands that it reads; `None` where an optional one is left out. Where they are
+            quantized, the operations that are added read the integers, as ONNX's operators do.
         outputs: the names of what it makes; empty where an optional one is left out.
         names: names for the operations that it becomes.
     """
@@ -95,6 +108,8 @@ class Node:
         "_builder",
         "_domain",
         "_has_added",
+        "_on_reals",
+        "_opsets",
         "_surroundings",
         "full_name",
         "inputs",
@@ -129,6 +144,8 @@ class Node:
         self._builder = builder
         self._surroundings = surroundings
         self._has_added = False
+        self._on_reals = False
+        self._opsets = opsets
 
     def __getitem__(self, index: int) -> Operand:
         """A required input.
@@ -160,6 +177,8 @@ class Node:
         self, operator: type[Operator], *arguments: object, **named: Any
     ) -> tuple[Operand, ...]:
         """Append an operation that makes any number of outputs and return them."""
+        if not self._on_reals:
+            arguments, named = self._on_integers(operator, arguments, named)
         name = next(self.names)
         # Mostly the first operation is the only one, and makes what the node is to make.
         outputs = () if self._has_added else self.outputs[:1]
@@ -173,6 +192,93 @@ class Node:
             return made
         self._builder.operations.pop()
         return known
+
+    def _on_integers(
+        self, operator: type[Operator], arguments: tuple[object, ...], named: dict[str, Any]
+    ) -> tuple[tuple[object, ...], dict[str, Any]]:
+        """The arguments of an operation that reads integers, whatever these stand for.
+
+        What moves or compares them may as well read what they stand for, and keeps it.
+        """
+        given = [part for value in (*arguments, *named.values()) for part in _operands(value)]
+        if all(operand.type.quantization is None for operand in given):
+            return arguments, named
+        operation = operator("", operator.bind("", arguments, named))
+        if not operation.quantized_inputs():
+            return arguments, named
+        kept = operation.moved_quantization()
+        if kept is not None and operator.moves:
+            return arguments, named
+        if kept is not None and operator in _ORDERING:
+            return arguments, {**named, "quantization": kept}
+        return tuple(map(self._bare, arguments)), {n: self._bare(v) for n, v in named.items()}
+
+    def _bare(self, argument: object) -> object:
+        """An argument without quantization: the integers of an operand."""
+        if isinstance(argument, Operand):
+            if argument.type.quantization is None:
+                return argument
+            if argument.is_constant:
+                return Operand(argument.name, _plain(argument), argument.content)
+            return self.add(Reinterpret, argument, bare=True)
+        if isinstance(argument, list | tuple) and _operands(argument):
+            return [self._bare(part) for part in argument]
+        return argument
+
+    def on_reals(
+        self,
+        type: str,
+        inputs: Sequence[Operand | None],
+        opset: int | None = None,
+        **attributes: int,
+    ) -> Operand:
+        """Append what another operator of ONNX does with this one's attributes.
+
+        Where inputs are quantized, it computes on what they stand for.
+
+        Args:
+            type: one of the standard operators, which makes one output.
+            inputs: what it reads.
+            opset: the version that defines it; that of the model if left out.
+            attributes: integers in place of the attributes that have not been read yet.
+        """
+        opsets = self._opsets if opset is None else {**self._opsets, "": opset}
+        proto = NodeProto(op_type=type, output=self.outputs)
+        if attributes:
+            proto.attribute.extend(starmap(make_attribute, attributes.items()))
+        else:
+            proto.attribute.extend(self._attributes.values())
+            self._attributes = {}
+        surroundings = self._surroundings
+        node = Node(proto, opsets, inputs, self.outputs, self._builder, self.names, surroundings)
+        node._on_reals, node._has_added = True, self._has_added
+        made = TABLE[type](node)
+        node.finish()
+        self._has_added = node._has_added
+        return made if isinstance(made, Operand) else made[0]
+
+    def rounded(self, real: Operand, quantization: Quantization, dtype: ElementType) -> Operand:
+        """What an operation makes, as integers that stand for it.
+
+        If it computes on integers of the type, it is the one that rounds.
+        """
+        last = self._builder.operations[-1] if self._builder.operations else None
+        if isinstance(last, Operator) and last.outputs == (real,) and quantization.axis is None:
+            sources = last.quantized_inputs()
+            if sources and sources[0].type.element_type is dtype and not last.output_quantization:
+                stored = replace(real.type, element_type=dtype, quantization=quantization)
+                made = Operand(real.name, stored)
+                rounding = type(last)(last.name, last.inputs, (made,), (quantization,))
+                self._builder.operations[-1] = rounding.standing_for(last)
+                return made
+        return self.add(
+            Quantize,
+            real,
+            axis=quantization.axis or 0,
+            scale=quantization.scale,
+            zero_point=tuple(map(float, quantization.zero_point)),
+            dtype=dtype,
+        )
 
     def constant(self, value: Array) -> Operand:
         """An operand that holds an array."""
@@ -326,6 +432,16 @@ class Node:
             found = AttributeProto.AttributeType.Name(attribute.type)
             raise ModelError(f"attribute {name!r} is of type {found}, not {wanted}")
         return attribute
+
+
+def _operands(argument: object) -> list[Operand]:
+    """The operands in an argument."""
+    parts = argument if isinstance(argument, list | tuple) else (argument,)
+    return [part for part in parts if isinstance(part, Operand)]
+
+
+def _plain(operand: Operand) -> TensorType:
+    return replace(operand.type, quantization=None)
 
 
 _READERS: Mapping[int, Callable[[Node, str], object]] = {

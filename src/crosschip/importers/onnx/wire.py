@@ -70,6 +70,7 @@ def without_weights(file: Source) -> bytes:
 def _lightened(window: Window, begin: int, end: int, road: _Road) -> list[bytes]:
     """The message between two places, in pieces."""
     pieces: list[bytes] = []
+    references: list[bytes] = []
     read = window.source.read
     done = begin
     for field in _large_fields(window, begin, end):
@@ -78,13 +79,14 @@ def _lightened(window: Window, begin: int, end: int, road: _Road) -> list[bytes]
         pieces.append(read(done, field.begin))
         ahead = road[field.number]
         if ahead is None:
-            pieces.append(_reference(field.contents, field.end - field.contents))
+            references.append(_reference(field.contents, field.end - field.contents))
         else:
             inner = _lightened(window, field.contents, field.end, ahead)
             pieces += [read(field.begin, field.length), _varint(sum(map(len, inner))), *inner]
         done = field.end
-    pieces.append(read(done, end))
-    return pieces
+    # They come last: a field that is there twice has its last value, and files may say where the
+    # elements are, too.
+    return [*pieces, read(done, end), *references]
 
 
 def _large_fields(window: Window, begin: int, end: int) -> Iterator[_Field]:

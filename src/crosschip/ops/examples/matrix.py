@@ -5,7 +5,7 @@ from __future__ import annotations
 from crosschip.ir import ElementType, Quantization
 from crosschip.ops.definition.examples import Sample, example, examples, random
 from crosschip.ops.definition.slots import Fuse
-from crosschip.ops.standard.matrix import Det, FullyConnected, MatMul
+from crosschip.ops.standard.matrix import Det, FullyConnected, MatMul, MatMulNBits
 
 _EIGHTH, _HALF = Quantization((0.125,)), Quantization((0.5,))
 
@@ -83,4 +83,40 @@ examples(
     example(input=random(3, 1, 1)),
     example(input=random(2, 3, 4, 4)),
     example(input=random(6, 6)),
+)
+
+
+def _packed(*shape: int) -> Sample:
+    return random(*shape, dtype=ElementType.UINT8, low=0, high=256)
+
+
+examples(
+    MatMulNBits,
+    example(x=random(3, 32), weight=_packed(4, 2, 8), scale=random(4, 2), size=32, block_size=16),
+    example(
+        x=random(2, 3, 40),
+        weight=_packed(4, 3, 8),
+        scale=random(4, 3),
+        zero_point=_packed(4, 2),
+        bias=random(4),
+        size=40,
+        block_size=16,
+    ),
+    example(
+        x=random(3, 16),
+        weight=_packed(2, 1, 16),
+        scale=random(2, 1),
+        zero_point=random(2, 1, high=99),
+        size=16,
+        block_size=16,
+        bits=8,
+    ),
+    example(
+        x=random(32, dtype=ElementType.FLOAT16),
+        weight=_packed(3, 2, 4),
+        scale=random(3, 2, dtype=ElementType.FLOAT16),
+        size=32,
+        block_size=16,
+        bits=2,
+    ),
 )

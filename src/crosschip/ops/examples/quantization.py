@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from crosschip.ir import ElementType, Quantization
 from crosschip.ops.definition.examples import example, examples, random
-from crosschip.ops.standard.quantization import Dequantize, Quantize
+from crosschip.ops.standard.quantization import (
+    Dequantize,
+    DynamicQuantize,
+    Quantize,
+    Reinterpret,
+)
 
 examples(
     Quantize,
@@ -51,4 +56,31 @@ examples(
             (ElementType.FLOAT8E4M3FN, -9, 9, Quantization((0.5,))),
         )
     ),
+)
+
+_COARSE = Quantization((0.5,), (3,))
+
+examples(
+    Reinterpret,
+    example(
+        input=random(2, 3, dtype=ElementType.UINT8, high=256), scale=(0.05,), zero_point=(128.0,)
+    ),
+    example(input=random(2, 3, dtype=ElementType.INT8, low=-128, high=128), axis=0, scale=(0.5, 2)),
+    example(
+        input=random(2, 3, dtype=ElementType.INT8, low=-128, high=128, quantization=_COARSE),
+        bare=True,
+    ),
+    example(
+        input=random(2, 3, dtype=ElementType.INT8, low=-128, high=128, quantization=_COARSE),
+        scale=(0.25,),
+    ),
+    example(input=random(2, dtype=ElementType.INT32, low=-(10**6), high=10**6), scale=(0.001,)),
+)
+
+examples(
+    DynamicQuantize,
+    example(input=random(2, 3)),
+    example(input=random(2, 3, low=1, high=9)),
+    example(input=random(5, low=-9, high=-1)),
+    example(input=random(1, 2, 3, 4, low=-1, high=100)),
 )

@@ -209,7 +209,7 @@ faces(
             (_OUTPUT,),
         ),
     ),
-    onnx=("Conv", "ConvInteger", "QLinearConv"),
+    onnx=("Conv", "QLinearConv"),
 )
 
 faces(

@@ -10,7 +10,7 @@ from crosschip.ops.definition.translation import Inward, Outward, Rule
 from crosschip.ops.faces.nodes import Activated
 from crosschip.ops.faces.rules import ActivationAfter, ProductBias, filled, number
 from crosschip.ops.standard.layout import Flatten
-from crosschip.ops.standard.matrix import Det, FullyConnected, MatMul
+from crosschip.ops.standard.matrix import Det, FullyConnected, MatMul, MatMulNBits
 
 
 class UsesAxis(Rule):
@@ -133,3 +133,5 @@ faces(
     Det,
     onnx=["Det"],
 )
+
+faces(MatMulNBits)

@@ -18,7 +18,7 @@ from crosschip.ops.definition.translation import (
 )
 from crosschip.ops.faces.common import HDI_CODES
 from crosschip.ops.faces.rules import Told, TypeNumber
-from crosschip.ops.standard.quantization import Dequantize, Quantize
+from crosschip.ops.standard.quantization import Dequantize, DynamicQuantize, Quantize
 
 
 class ScalesOfOutput(Rule):
@@ -111,4 +111,9 @@ faces(
     nnrt=(NNRt(52, "QUANT_DTYPE_CAST", (OfQuantized(),), _TYPES),),
     hdi=(HDI(113, "QUANT_DTYPE_CAST", (OfQuantized(),), _NODE_TYPES),),
     onnx=("DequantizeLinear",),
+)
+
+faces(
+    DynamicQuantize,
+    onnx=("DynamicQuantizeLinear",),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -78,29 +78,14 @@ class Conv2D(Operator):
         return Windows(kernel, self.strides, self.dilations, self.auto_pad, self.pads)
 
     def infer_shape(self) -> Shape:
-        batch, channels, *image = of_rank(shape_of(self.input), 4, "input")
-        out, per_group, *kernel = of_rank(shape_of(self.filter), 4, "filter")
+        filter = of_rank(shape_of(self.filter), 4, "filter")
         check_quantized_bias(self.input, self.filter, self.bias)
-        check_groups(self.group, channels, per_group, out)
-        check_bias(self.bias.type.shape if self.bias else None, out)
-        check_kernel(kernel)
-        if not is_static(kernel):
-            return (batch, out, unknown(), unknown())
-        return (batch, out, *self.windows(static(kernel)).counts(image))
+        shape = convolution_shape(shape_of(self.input), filter, self.group, self.windows)
+        check_bias(self.bias.type.shape if self.bias else None, filter[0])
+        return shape
 
     def reference(self, input: Array, filter: Array, bias: Array | None) -> Array:
-        windows = self.windows(filter.shape[2:])
-        size = static(windows.counts(input.shape[2:]))
-        batch, out = input.shape[0], filter.shape[0]
-        weights = filter.reshape(self.group, out // self.group, *filter.shape[1:])
-        result = np.zeros((batch, self.group, out // self.group, int(np.prod(size))), input.dtype)
-        for (i, j), pixels in windows.sliding_windows(input, 0):
-            columns = pixels.reshape(batch, self.group, filter.shape[1], result.shape[-1])
-            if columns.shape[2] == 1:
-                result += weights[:, :, :, i, j] * columns
-            else:
-                result += weights[:, :, :, i, j] @ columns
-        output = result.reshape(batch, out, *size)
+        output = convolved(input, filter, self.windows(filter.shape[2:]), self.group)
         return output if bias is None else output + bias.reshape(-1, 1, 1)
 
     def decompose(self, b: Builder) -> Operand | None:
@@ -120,6 +105,44 @@ class Conv2D(Operator):
             group=self.group,
             dilations=self.dilations,
         )
+
+
+def convolution_shape(
+    input: Shape, filter: Shape, group: int, windows: Callable[[tuple[int, ...]], Windows]
+) -> Shape:
+    """The shape of a convolution.
+
+    Args:
+        input: the shape of the images.
+        filter: that of the filter, of four axes.
+        group: the number of groups.
+        windows: the windows of a filter of a size.
+
+    Raises:
+        ValueError: there is no such convolution; the message starts with the slot.
+    """
+    batch, channels, *image = of_rank(input, 4, "input")
+    out, per_group, *kernel = filter
+    check_groups(group, channels, per_group, out)
+    check_kernel(kernel)
+    if not is_static(kernel):
+        return (batch, out, unknown(), unknown())
+    return (batch, out, *windows(static(kernel)).counts(image))
+
+
+def convolved(input: Array, filter: Array, windows: Windows, group: int) -> Array:
+    """The convolution of images with a filter."""
+    size = static(windows.counts(input.shape[2:]))
+    batch, out = input.shape[0], filter.shape[0]
+    weights = filter.reshape(group, out // group, *filter.shape[1:])
+    result = np.zeros((batch, group, out // group, int(np.prod(size))), input.dtype)
+    for (i, j), pixels in windows.sliding_windows(input, 0):
+        columns = pixels.reshape(batch, group, filter.shape[1], result.shape[-1])
+        if columns.shape[2] == 1:
+            result += weights[:, :, :, i, j] * columns
+        else:
+            result += weights[:, :, :, i, j] @ columns
+    return result.reshape(batch, out, *size)
 
 
 @operator("CONV_2D_TRANSPOSE", core=True)

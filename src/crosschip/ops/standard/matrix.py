@@ -6,17 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crosschip.ir import Array, Builder, ElementType, Operand, Shape
+from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.dimension import exact_quotient, product
 from crosschip.ir.types import FLOATS, NUMBERS
 from crosschip.ops.definition.bias import check_bias, check_quantized_bias
 from crosschip.ops.definition.operator import Operator, operator, shape_of
-from crosschip.ops.definition.shapes import broadcast, same
-from crosschip.ops.definition.slots import flag, fuse, optional_tensor, tensor
-from crosschip.ops.standard.arithmetic import Add, Div, Mul, Sub
+from crosschip.ops.definition.shapes import broadcast, of_rank, same
+from crosschip.ops.definition.slots import flag, fuse, integer, optional_tensor, tensor
+from crosschip.ops.standard.arithmetic import Add, Div, Mod, Mul, Sub
 from crosschip.ops.standard.comparison import Equal, Less
+from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.joining import Concat
-from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.layout import Reshape, Unsqueeze
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.reduction import ReduceProd, ReduceSum
 from crosschip.ops.standard.searching import ArgMax
@@ -46,16 +47,7 @@ class MatMul(Operator):
     transpose_y = flag(False)
 
     def infer_shape(self) -> Shape:
-        x, y = shape_of(self.x), shape_of(self.y)
-        if not x or not y:
-            raise ValueError(f"{'y' if x else 'x'}: a scalar has no matrix product")
-        left = (1, *x) if len(x) == 1 else x
-        right = (*y, 1) if len(y) == 1 else y
-        rows, inner = _matrix(left, self.transpose_x and len(x) > 1)
-        inner_y, columns = _matrix(right, self.transpose_y and len(y) > 1)
-        same(inner, inner_y, "y: the inner sizes of x and y")
-        batch = broadcast(left[:-2], right[:-2], slot="y") if len(left) + len(right) > 4 else ()
-        return (*batch, *(() if len(x) == 1 else (rows,)), *(() if len(y) == 1 else (columns,)))
+        return product_shape(shape_of(self.x), shape_of(self.y), self.transpose_x, self.transpose_y)
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         left, right = axes[:2]
@@ -141,6 +133,144 @@ class FullyConnected(Operator):
             rows = b.add(Reshape, rows, (-1, size))
         output = b.add(MatMul, rows, self.weight, transpose_y=True)
         return output if self.bias is None else b.add(Add, output, self.bias)
+
+
+_BITS = (2, 4, 8)
+
+
+@operator("MAT_MUL_N_BITS")
+class MatMulNBits(Operator):
+    """A matrix product with weights of few bits: `output = x @ transposed weight + bias`.
+
+    The weight has a row of `size` integers of `bits` bits (2, 4 or 8) for each column of the
+    output, in blocks of `block_size`, the last of which may go on beyond the row. It comes as
+    uint8 [rows, blocks, block_size * bits / 8]; of several integers in a byte, the first one has
+    the lowest bits. They stand for `(integer - zero_point) * scale`, with a scale and a zero point
+    for each block, [rows, blocks]. Zero points are of the type of the scales, or integers of as
+    many bits, packed in the same way: uint8 [rows, bytes]. Left out, they are `2 ** (bits - 1)`.
+
+    `accuracy_level` is how exactly a device must hold `x`: in its own type (0 and 1), or 2 for
+    float16, 3 for bfloat16, 4 for int8 with a scale for each block. The reference takes it as it
+    is.
+
+    Source: ONNX Runtime's MatMulNBits.
+    """
+
+    __slots__ = ()
+    x = tensor(FLOATS)
+    weight = tensor({ElementType.UINT8})
+    scale = tensor(FLOATS, like="x")
+    zero_point = optional_tensor(FLOATS | {ElementType.UINT8})
+    bias = optional_tensor(FLOATS, like="x")
+    size = integer()
+    block_size = integer()
+    bits = integer(4)
+    accuracy_level = integer(0)
+
+    def infer_shape(self) -> Shape:
+        x, weight = shape_of(self.x), of_rank(shape_of(self.weight), 3, "weight")
+        if not x:
+            raise ValueError("x: a scalar has no matrix product")
+        if self.bits not in _BITS:
+            raise ValueError(f"bits: {self.bits} is not one of {list(_BITS)}")
+        if self.block_size < 1 or self.block_size * self.bits % 8:
+            raise ValueError(f"block_size: {self.block_size} integers do not fill bytes")
+        blocks = -(-self.size // self.block_size)
+        same(x[-1], self.size, "x: its last size, and `size`")
+        same(weight[1], blocks, "weight: its second size, and the number of blocks")
+        same(weight[2], self.block_size * self.bits // 8, "weight: its third size, and its bytes")
+        self._check_each("scale", self.scale, weight[0], blocks)
+        if self.zero_point is not None:
+            packed = self.zero_point.type.element_type is ElementType.UINT8
+            count = -(-blocks * self.bits // 8) if packed else blocks
+            self._check_each("zero_point", self.zero_point, weight[0], count)
+        check_bias(self.bias.type.shape if self.bias else None, weight[0])
+        return (*x[:-1], weight[0])
+
+    def _check_each(self, slot: str, operand: Operand, rows: Dim, count: int) -> None:
+        own = of_rank(shape_of(operand), 2, slot)
+        same(own[0], rows, f"{slot}: its first size, and the weight's")
+        same(own[1], count, f"{slot}: its second size, and what the blocks need")
+
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        last = len(shape_of(self.x)) - 1
+        return axes[0] if axes[0] != last and set(axes[1:]) <= {None} else None
+
+    def reference(
+        self,
+        x: Array,
+        weight: Array,
+        scale: Array,
+        zero_point: Array | None,
+        bias: Array | None,
+    ) -> Array:
+        zeros: Array | int = 2 ** (self.bits - 1)
+        if zero_point is not None:
+            zeros = zero_point
+            if zeros.dtype == np.uint8:
+                zeros = self._unpacked(zeros)[:, : scale.shape[1]]
+            zeros = zeros[..., None]
+        reals = (self._unpacked(weight) - zeros) * scale[..., None]
+        rows = reals.reshape(len(weight), -1)[:, : self.size].astype(x.dtype)
+        output = x @ rows.T
+        return output if bias is None else output + bias
+
+    def _unpacked(self, packed: Array) -> Array:
+        shifts = np.arange(0, 8, self.bits, dtype=np.uint8)
+        parts = packed[..., None] >> shifts & (2**self.bits - 1)
+        return parts.reshape(*packed.shape[:-1], -1).astype(np.float32)
+
+    def decompose(self, b: Builder) -> Operand:
+        rows = shape_of(self.weight)[0]
+        blocks = -(-self.size // self.block_size)
+        own = self.x.type.element_type
+        zeros = b.constant(np.array(2 ** (self.bits - 1)).astype(own.dtype))
+        if self.zero_point is not None:
+            zeros = self.zero_point
+            if zeros.type.element_type is ElementType.UINT8:
+                numbers = self._taken_apart(b, zeros)
+                zeros = b.add(Cast, b.add(Slice, numbers, (1,), (0,), (blocks,)), own)
+            elif zeros.type.element_type is not own:
+                zeros = b.add(Cast, zeros, own)
+            zeros = b.add(Unsqueeze, zeros, (2,))
+        steps = b.add(Sub, b.add(Cast, self._taken_apart(b, self.weight), own), zeros)
+        reals = b.add(Mul, steps, b.add(Unsqueeze, self.scale, (2,)))
+        whole = blocks * self.block_size
+        matrix = b.add(Reshape, reals, (rows if isinstance(rows, int) else -1, whole))
+        if whole != self.size:
+            matrix = b.add(Slice, matrix, (1,), (0,), (self.size,))
+        output = b.add(MatMul, self.x, matrix, transpose_y=True)
+        return output if self.bias is None else b.add(Add, output, self.bias)
+
+    def _taken_apart(self, b: Builder, packed: Operand) -> Operand:
+        """The integers in bytes, side by side on the last axis, in int32."""
+        *outer, count = shape_of(packed)
+        wide = b.add(Cast, packed, ElementType.INT32)
+        if self.bits == 8:
+            return wide
+        span = np.array(2**self.bits, np.int32)
+        parts = []
+        for _ in range(8 // self.bits):
+            parts.append(b.add(Unsqueeze, b.add(Mod, wide, span), (-1,)))
+            wide = b.add(Div, wide, span)
+        assert isinstance(count, int), "inference compares it with what the blocks need"
+        sizes = [size if isinstance(size, int) else 0 for size in outer]
+        return b.add(Reshape, b.add(Concat, parts, axis=-1), (*sizes, count * 8 // self.bits))
+
+
+def product_shape(
+    x: Shape, y: Shape, transpose_x: bool = False, transpose_y: bool = False
+) -> Shape:
+    """The shape of a matrix product; `ValueError` if there is none."""
+    if not x or not y:
+        raise ValueError(f"{'y' if x else 'x'}: a scalar has no matrix product")
+    left = (1, *x) if len(x) == 1 else x
+    right = (*y, 1) if len(y) == 1 else y
+    rows, inner = _matrix(left, transpose_x and len(x) > 1)
+    inner_y, columns = _matrix(right, transpose_y and len(y) > 1)
+    same(inner, inner_y, "y: the inner sizes of x and y")
+    batch = broadcast(left[:-2], right[:-2], slot="y") if len(left) + len(right) > 4 else ()
+    return (*batch, *(() if len(x) == 1 else (rows,)), *(() if len(y) == 1 else (columns,)))
 
 
 def _matrix(shape: Shape, transpose: bool) -> Shape:

@@ -4,18 +4,82 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crosschip.ir import Array, ElementType, ModelError, Quantization, Shape, TensorType
+import numpy as np
+
+from crosschip.ir import (
+    Array,
+    Builder,
+    ElementType,
+    ModelError,
+    Operand,
+    Quantization,
+    Shape,
+    TensorType,
+)
 from crosschip.ir.types import FLOATS, QUANTIZABLE
 from crosschip.ops.definition import quantized
 from crosschip.ops.definition.kinds import Elementwise
-from crosschip.ops.definition.operator import UnknownRank, operator, shape_of
+from crosschip.ops.definition.operator import Operator, UnknownRank, operator, shape_of
 from crosschip.ops.definition.shapes import axis_in, same
-from crosschip.ops.definition.slots import ComputedParameter, element_type, integer, reals, tensor
+from crosschip.ops.definition.slots import (
+    ComputedParameter,
+    element_type,
+    flag,
+    integer,
+    reals,
+    tensor,
+)
 from crosschip.ops.numerics.casting import SATURATING
+from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Sub
+from crosschip.ops.standard.comparison import Equal
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.reduction import ReduceMax, ReduceMin
+from crosschip.ops.standard.unary import Round
+
+
+class _Scaled(Elementwise):
+    """Base of operators whose output has the quantization that parameters say."""
+
+    __slots__ = ()
+    input = tensor(QUANTIZABLE)
+    axis = integer(1)
+    scale = reals()
+    zero_point = reals((0.0,))
+
+    def _quantization(self, dtype: ElementType) -> Quantization:
+        try:
+            scale, zero_point, axis = self.scale, self._zero_point(dtype), self._axis()
+        except UnknownRank:
+            raise ModelError(f"{self.type}.input: its rank must be known for an axis") from None
+        except ComputedParameter as error:
+            raise ModelError(f"{self.type}.{error}, but must be constant") from None
+        except ValueError as error:
+            raise ModelError(f"{self.type}.{error}") from None
+        try:
+            return Quantization(scale, zero_point, axis)
+        except ValueError as error:
+            raise ModelError(f"{self.type}.scale: {error}") from None
+
+    def _zero_point(self, dtype: ElementType) -> tuple[int, ...]:
+        zero_point = tuple(map(int, self.zero_point))
+        if dtype not in SATURATING:
+            low, high = quantized.limits(dtype)
+            if not all(low <= zero <= high for zero in zero_point):
+                raise ValueError(f"zero_point: {list(zero_point)} are beyond {dtype}")
+        return zero_point
+
+    def _axis(self) -> int | None:
+        if len(self.scale) < 2:
+            return None
+        shape = shape_of(self.input)
+        axis = axis_in(self.axis, len(shape))
+        same(shape[axis], len(self.scale), "scale: its size, and that of the axis")
+        return axis
 
 
 @operator("QUANTIZE", core=True)
-class Quantize(Elementwise):
+class Quantize(_Scaled):
     """`output = clamp(round(input / scale) + zero_point)`, in the range of `dtype`.
 
     Rounding is to the nearest, ties to even, of the quotient in the input's type (float32 for
@@ -42,43 +106,17 @@ class Quantize(Elementwise):
 
     def storage(self, plain: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
         (integers,) = plain
-        return (TensorType(integers.element_type, integers.shape, self._quantization()),)
-
-    def _quantization(self) -> Quantization:
-        try:
-            scale, zero_point, axis = self.scale, self._zero_point(), self._axis()
-        except UnknownRank:
-            raise ModelError("QUANTIZE.input: its rank must be known for an axis") from None
-        except ComputedParameter as error:
-            raise ModelError(f"QUANTIZE.{error}, but must be constant") from None
-        except ValueError as error:
-            raise ModelError(f"QUANTIZE.{error}") from None
-        try:
-            return Quantization(scale, zero_point, axis)
-        except ValueError as error:
-            raise ModelError(f"QUANTIZE.scale: {error}") from None
-
-    def _zero_point(self) -> tuple[int, ...]:
-        zero_point = tuple(map(int, self.zero_point))
-        if self.dtype not in SATURATING:
-            low, high = quantized.limits(self.dtype)
-            if not all(low <= zero <= high for zero in zero_point):
-                raise ValueError(f"zero_point: {list(zero_point)} are beyond {self.dtype}")
-        return zero_point
-
-    def _axis(self) -> int | None:
-        if len(self.scale) < 2:
-            return None
-        shape = shape_of(self.input)
-        axis = axis_in(self.axis, len(shape))
-        same(shape[axis], len(self.scale), "scale: its size, and that of the axis")
-        return axis
+        return (
+            TensorType(
+                integers.element_type, integers.shape, self._quantization(integers.element_type)
+            ),
+        )
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         return None if axes[0] == self._axis() else axes[0]
 
     def reference(self, input: Array) -> Array:
-        return quantized.stored(input, self._quantization(), self.dtype)
+        return quantized.stored(input, self._quantization(self.dtype), self.dtype)
 
 
 @operator("DEQUANTIZE", core=True)
@@ -116,3 +154,88 @@ class Dequantize(Elementwise):
         quantization = self.input.type.quantization
         assert quantization is not None, "infer_shape has checked it"
         return quantized.reals(input, quantization)
+
+
+@operator("REINTERPRET", core=True)
+class Reinterpret(_Scaled):
+    """The input's integers as they are, standing for other reals than before.
+
+    They stand for `(integer - zero_point) * scale` from now on, which says nothing of what they
+    stood for. `scale` and `zero_point` have one element, or one for each index of `axis`; a
+    negative axis counts from the last one. They must be constant: they become the quantization of
+    the output's type. With `bare`, the integers stand for themselves, and `scale` is not read.
+    """
+
+    __slots__ = ()
+    scale = reals((1.0,))
+    bare = flag(False)
+
+    def infer_element_type(self) -> ElementType:
+        return self.input.type.element_type
+
+    def storage(self, plain: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
+        (type_,) = plain
+        try:
+            own = None if self.bare else self._quantization(type_.element_type)
+        except ComputedParameter as error:
+            raise ModelError(f"{self.type}.{error}, but must be constant") from None
+        return (TensorType(type_.element_type, type_.shape, own),)
+
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return axes[0] if self.bare or axes[0] != self._axis() else None
+
+    def reference(self, input: Array) -> Array:
+        return input
+
+
+@operator("DYNAMIC_QUANTIZE")
+class DynamicQuantize(Operator):
+    """The input as bytes, on a scale that reaches from its least element to its greatest.
+
+    With `low = min(0, least)` and `high = max(0, greatest)`, the second output is
+    `scale = (high - low) / 255`, or 1 if that is 0, the third `zero_point = round(-low / scale)`,
+    both without axes, and the first `clamp(round(input / scale) + zero_point)`, all of them in
+    float32 and rounded to the nearest, ties to even. There must be elements; with one that is not
+    finite, the outputs are not specified.
+
+    Source: ONNX's DynamicQuantizeLinear.
+    """
+
+    __slots__ = ()
+    input = tensor({ElementType.FLOAT32})
+
+    def infer_shape(self) -> Sequence[Shape]:
+        shape = shape_of(self.input)
+        if 0 in shape:
+            raise ValueError("input: has no elements")
+        return [shape, (), ()]
+
+    def infer_element_type(self) -> Sequence[ElementType]:
+        return [ElementType.UINT8, ElementType.FLOAT32, ElementType.UINT8]
+
+    def output_count(self) -> int:
+        return 3
+
+    def reference(self, input: Array) -> Sequence[Array]:
+        reals = input.astype(np.float32, copy=False)
+        low, high = np.minimum(reals.min(), 0), np.maximum(reals.max(), 0)
+        scale = (high - low) / np.float32(255) or np.float32(1)
+        zero_point = np.rint(-low / scale)
+        steps = np.clip(np.rint(reals / scale) + zero_point, 0, 255)
+        return [
+            np.nan_to_num(steps).astype(np.uint8),
+            np.array(scale, np.float32),
+            np.array(np.nan_to_num(zero_point), np.uint8),
+        ]
+
+    def decompose(self, b: Builder) -> Sequence[Operand]:
+        zero = b.constant(np.zeros((), np.float32))
+        every = tuple(range(len(shape_of(self.input))))
+        low = b.add(Min, b.add(ReduceMin, self.input, every, keepdim=False), zero)
+        high = b.add(Max, b.add(ReduceMax, self.input, every, keepdim=False), zero)
+        step = b.add(Div, b.add(Sub, high, low), np.array(255, np.float32))
+        scale = b.add(Where, b.add(Equal, step, zero), np.array(1, np.float32), step)
+        shift = b.add(Round, b.add(Div, b.add(Sub, zero, low), scale))
+        steps = b.add(Add, b.add(Round, b.add(Div, self.input, scale)), shift)
+        integers = b.add(Cast, b.add(Clip, steps, 0.0, 255.0), ElementType.UINT8)
+        return [integers, scale, b.add(Cast, shift, ElementType.UINT8)]

@@ -66,7 +66,7 @@ def in_float(
 def _computes_on_reals(source: Source) -> bool:
     """Tell whether all of a source computes on reals, or on integers that stand for such.
 
-    Operators of ONNX that say what is done to the integers (`QLinearConv`) are imported as that.
+    Operators of ONNX that say what is done to the integers (`MatMulInteger`) are imported as that.
     """
     return all(
         operand.type.quantization is not None or operand.type.element_type in FLOATS

@@ -38,8 +38,22 @@ def conv_2d(g: Graph, op: Conv2D) -> Node:
         convolution, filters = ops.convolution, _wide(g[op.filter], op)
         if _lone_column(op):
             image, filters = _with_channel(g, image), _with_channel(g, filters)
-    result = convolution(image, filters, dilations=op.dilations, **window_arguments(op))
+    window = window_arguments(op)
+    if not _skips_border(op):
+        return _biased(g, op, convolution(image, filters, dilations=op.dilations, **window))
+    every = convolution(image, filters, dilations=op.dilations, **{**window, "strides": (1, 1)})
+    start, end = g.int64([0, 0]), g.int64([np.iinfo(np.int32).max] * 2)
+    result = ops.slice(every, start, end, g.int64(op.strides), g.int64([2, 3]))
     return _biased(g, op, result)
+
+
+def _skips_border(op: Conv2D) -> bool:
+    """Tell whether OpenVINO would leave pixels out before it pads the image.
+
+    Where each window is one pixel (2026.4), it takes the strides to what makes the image.
+    """
+    kernel = (op.filter.type.shape or ())[2:]
+    return kernel == (1, 1) and max(op.strides) > 1 and any(op.pads)
 
 
 def _covered(g: Graph, op: Conv2D) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
+import numpy as np
+import openvino
 from openvino import Node
 from openvino import opset15 as ops
 
@@ -11,7 +13,7 @@ from crosschip.devices.openvino.converters.table import converts, rank_of
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal
 from crosschip.hal.limits import known_weight
-from crosschip.ir import Operand
+from crosschip.ir import ElementType, Operand
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard import matrix
 
@@ -33,6 +35,57 @@ def matmul(g: Graph, op: matrix.MatMul) -> Node:
     depth_x, depth_y = _depths(op)
     _alike(g, op, "y", (op.x, depth_x), (op.y, depth_y))
     return ops.matmul(g[op.x], g[op.y], op.transpose_x, op.transpose_y)
+
+
+def _constants(op: matrix.MatMulNBits) -> Refusal | None:
+    for slot, operand in (
+        ("weight", op.weight),
+        ("scale", op.scale),
+        ("zero_point", op.zero_point),
+    ):
+        if operand is not None and operand.value is None:
+            return Refusal(slot, "is computed at run time, but must be constant here")
+    return Refusal("bits", "2") if op.bits == 2 else None
+
+
+@converts(
+    matrix.MatMulNBits,
+    types={ElementType.FLOAT32, ElementType.UINT8},
+    limit=_constants,
+    nonempty=True,
+)
+def matmul_n_bits(g: Graph, op: matrix.MatMulNBits) -> Node:
+    """Integers stay as small as they are, as OpenVINO's own weights of few bits do."""
+    rows, blocks, _ = op.weight.type.static_shape or ()
+    steps = ops.convert(_integers(g, op, op.weight, (rows, blocks, op.block_size)), "f32")
+    if op.zero_point is None:
+        zeros = g.constant(np.array(2 ** (op.bits - 1), np.float32))
+    elif op.zero_point.type.element_type is ElementType.UINT8:
+        packed = op.zero_point.value
+        assert packed is not None, "it is constant"
+        shifts = np.arange(0, 8, op.bits, dtype=np.uint8)
+        numbers = (packed[..., None] >> shifts & (2**op.bits - 1)).reshape(rows, -1)[:, :blocks]
+        zeros = g.constant(numbers.astype(np.float32)[..., None])
+    else:
+        zeros = g.reshaped(op.zero_point, (rows, blocks, 1))
+    reals = ops.multiply(ops.subtract(steps, zeros), g.reshaped(op.scale, (rows, blocks, 1)))
+    weight = ops.reshape(reals, g.int64([rows, blocks * op.block_size]), False)
+    if blocks * op.block_size != op.size:
+        ends = (g.int64([n]) for n in (0, op.size, 1, 1))
+        weight = ops.slice(weight, *ends)
+    product = ops.matmul(g[op.x], weight, False, True)
+    return ops.add(product, g[op.bias]) if op.bias else product
+
+
+def _integers(g: Graph, op: matrix.MatMulNBits, packed: Operand, shape: tuple[int, ...]) -> Node:
+    """The integers in bytes, as OpenVINO packs them, too."""
+    if op.bits == 8:
+        return g.reshaped(packed, shape)
+    array = packed.value
+    assert array is not None, "it is constant"
+    g.kept.append(np.ascontiguousarray(array))
+    tensor = openvino.Tensor(g.kept[-1], openvino.Shape(shape), openvino.Type.u4)
+    return openvino.op.Constant(tensor, shared_memory=True)
 
 
 def _depths(op: matrix.MatMul) -> tuple[int, int]:

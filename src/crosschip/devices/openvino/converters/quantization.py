@@ -1,8 +1,12 @@
-"""To and from quantized integers, step by step, so that every rounding is as defined."""
+"""To and from quantized integers: step by step, so that every rounding is as defined.
+
+Bytes between the operations of a quantized model are made as OpenVINO wants them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from openvino import Node
@@ -14,12 +18,13 @@ from crosschip.devices.openvino.converters.table import (
     exact_quotient,
     rank_of,
 )
-from crosschip.devices.openvino.graph import TYPES, Graph
+from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal, Rule
-from crosschip.ir import ElementType, Operand, Quantization
+from crosschip.ir import Array, ElementType, Model, Operand, Quantization
 from crosschip.ir.types import NARROW_TYPES, QUANTIZABLE
-from crosschip.ops.standard.quantization import Dequantize, Quantize
+from crosschip.ops.standard.quantization import Dequantize, Quantize, Reinterpret
 
+_BYTES = {ElementType.INT8, ElementType.UINT8}
 _INTEGERS = QUANTIZABLE - NARROW_TYPES
 
 
@@ -29,9 +34,39 @@ def quantize(g: Graph, op: Quantize) -> Node:
     element_type = quantized.type.element_type
     limits = np.iinfo(element_type.dtype)
     reals = ops.convert(g[op.input], "f32")
+    ends = [_ends(quantized, end) for end in (limits.min, limits.max)]
+    if (
+        element_type in _BYTES
+        and quantized in g.between
+        and np.all(np.isfinite(ends))
+        and np.all(np.diff(ends, axis=0) > 0)
+    ):
+        return _fake(g, quantized, reals, ends)
     steps = exact_quotient(reals, _along(g, quantized, _of(quantized).scale))
     shifted = ops.add(ops.round(steps), _along(g, quantized, _of(quantized).zero_point))
     return ops.convert(ops.clamp(shifted, limits.min, limits.max), TYPES[element_type])
+
+
+def _ends(quantized: Operand, end: int) -> Array:
+    """The reals that the least or the greatest integer stands for, in float32."""
+    known = _of(quantized)
+    with np.errstate(over="ignore"):
+        steps = np.array(end - np.array(known.zero_point), np.float32)
+        return steps * np.array(known.scale, np.float32)
+
+
+def _fake(g: Graph, quantized: Operand, reals: Node, ends: Sequence[Array]) -> Node:
+    """The quantization by which OpenVINO finds operations on bytes.
+
+    Where a quotient is nearly halfway between two integers, it may be either.
+    """
+    element_type = quantized.type.element_type
+    limits = np.iinfo(element_type.dtype)
+    low, high = (_along(g, quantized, end.tolist()) for end in ends)
+    least, greatest = (g.constant(np.array(e, np.float32)) for e in (limits.min, limits.max))
+    levels = limits.max - limits.min + 1
+    steps = ops.fake_quantize(reals, low, high, least, greatest, levels)
+    return ops.convert(steps, TYPES[element_type])
 
 
 def _exact(op: Dequantize) -> Refusal | None:
@@ -43,13 +78,31 @@ def _exact(op: Dequantize) -> Refusal | None:
 
 @converts(Dequantize, types={ElementType.FLOAT32} | _INTEGERS, limit=_exact)
 def dequantize(g: Graph, op: Dequantize) -> Node:
-    if op.input.value is not None:
-        # OpenVINO finds what to fuse where filters are plain constants.
+    if op.input.value is not None and op.input.type.element_type not in _BYTES:
+        # Of bytes, OpenVINO computes on the integers; a bias is to be a plain constant.
         return g.constant(op.kernel()([op.input.value])[0])
     steps = ops.convert(g[op.input], "f32")
     if not _of(op.input).symmetric:
-        steps = ops.subtract(steps, _along(g, op.input, _of(op.input).zero_point))
+        steps = ops.subtract(steps, _zero_points(g, op.input))
     return ops.multiply(steps, _along(g, op.input, _of(op.input).scale))
+
+
+@converts(Reinterpret, types=_INTEGERS)
+def reinterpret(g: Graph, op: Reinterpret) -> Value:
+    return g[op.input]
+
+
+def between(model: Model) -> frozenset[Operand]:
+    """The quantized operands that pass between operations which read what they stand for."""
+    read = {operand for operation in model.operations for operand in operation.inputs}
+    found: set[Operand | None] = set()
+    bare: set[Operand | None] = set(model.outputs.values())
+    for operation in model.operations:
+        if isinstance(operation, Dequantize):
+            (bare if read.isdisjoint(operation.outputs) else found).add(operation.input)
+        elif not getattr(operation, "moves", False):
+            bare.update(operation.inputs)
+    return frozenset(operand for operand in found - bare if operand is not None)
 
 
 def _of(operand: Operand) -> Quantization:
@@ -57,11 +110,23 @@ def _of(operand: Operand) -> Quantization:
     return operand.type.quantization
 
 
+def _zero_points(g: Graph, operand: Operand) -> Node:
+    """Zero points as integers that are converted.
+
+    OpenVINO takes numbers in float32 there for any, to which it adds others, and then rounds them.
+    """
+    numbers = _laid(operand, _of(operand).zero_point, operand.type.element_type.dtype)
+    return ops.convert(g.constant(numbers), "f32")
+
+
 def _along(g: Graph, operand: Operand, numbers: Sequence[float]) -> Node:
     """The numbers in float32, laid along the axis of a quantized operand."""
+    return g.constant(_laid(operand, numbers, np.dtype(np.float32)))
+
+
+def _laid(operand: Operand, numbers: Sequence[float], dtype: np.dtype[Any]) -> Array:
     axis = _of(operand).axis
     if axis is None:
-        return g.constant(np.array(numbers[0], np.float32))
+        return np.array(numbers[0], dtype)
     rank = rank_of(operand)
-    shape = (-1,) + (1,) * (rank - 1 - axis % rank)
-    return g.constant(np.array(numbers, np.float32).reshape(shape))
+    return np.array(numbers, dtype).reshape((-1,) + (1,) * (rank - 1 - axis % rank))

@@ -13,7 +13,7 @@ from crosschip.devices.xla.graph import Graph, Value
 from crosschip.ir import ElementType, Operand, Quantization
 from crosschip.ir.types import NARROW_FLOATS
 from crosschip.ops.definition.quantized import limits
-from crosschip.ops.standard.quantization import Dequantize, Quantize
+from crosschip.ops.standard.quantization import Dequantize, Quantize, Reinterpret
 
 
 @converts(Quantize)
@@ -34,6 +34,11 @@ def dequantize(g: Graph, op: Dequantize) -> Value:
     wide = np.float64 if op.input.type.element_type is ElementType.INT32 else np.float32
     steps = g[op.input].astype(wide) - _along(op.input, _of(op.input).zero_point, wide)
     return steps * _along(op.input, _of(op.input).scale, wide)
+
+
+@converts(Reinterpret)
+def reinterpret(g: Graph, op: Reinterpret) -> Value:
+    return g[op.input]
 
 
 def _of(operand: Operand) -> Quantization:

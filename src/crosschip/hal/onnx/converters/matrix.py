@@ -15,6 +15,7 @@ from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import INDICES
 from crosschip.ops.standard import matrix
 
+_MICROSOFT = "com.microsoft"
 _UNSIGNED = frozenset({ElementType.UINT32, ElementType.UINT64})
 
 
@@ -66,3 +67,32 @@ def fully_connected(g: Graph, op: matrix.FullyConnected) -> str:
 @converts(matrix.Det, types={ElementType.FLOAT32})
 def det(g: Graph, op: matrix.Det) -> str:
     return g.add("Det", g[op.input])
+
+
+def _numbered(op: matrix.MatMulNBits) -> Refusal | None:
+    if op.weight.value is None or op.scale.value is None:
+        return Refusal("weight", "ONNX Runtime takes constants only", Rule.COMPUTED)
+    if op.bits == 2 or op.block_size < 16 or op.block_size & (op.block_size - 1):
+        return Refusal("block_size", "ONNX Runtime has 4 or 8 bits, in blocks of 16, 32, …")
+    if op.bits == 8 and op.zero_point is not None:
+        return Refusal("zero_point", "with 8 bits")
+    return None
+
+
+@converts(
+    matrix.MatMulNBits,
+    types={ElementType.FLOAT32, ElementType.UINT8},
+    limit=_numbered,
+    nonempty=True,
+)
+def matmul_n_bits(g: Graph, op: matrix.MatMulNBits) -> str:
+    g.require(_MICROSOFT, 1)
+    rows, _, _ = op.weight.type.static_shape or ()
+    optional = [g[operand] if operand else "" for operand in (op.zero_point, op.bias)]
+    inputs = [g[op.x], g[op.weight], g[op.scale], optional[0]]
+    if op.bias:
+        inputs += ["", optional[1]]
+    sizes = {"K": op.size, "N": rows, "bits": op.bits, "block_size": op.block_size}
+    return g.add(
+        "MatMulNBits", *inputs, domain=_MICROSOFT, accuracy_level=op.accuracy_level, **sizes
+    )

@@ -9,7 +9,12 @@ from crosschip.hal.onnx.converters.table import NARROW_FLOATS, converts
 from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import NARROW_TYPES, QUANTIZABLE
-from crosschip.ops.standard.quantization import Dequantize, Quantize
+from crosschip.ops.standard.quantization import (
+    Dequantize,
+    DynamicQuantize,
+    Quantize,
+    Reinterpret,
+)
 
 _INTEGERS = QUANTIZABLE - NARROW_TYPES
 
@@ -30,6 +35,16 @@ def _int32_zero_point(op: Dequantize) -> Refusal | None:
 @converts(Dequantize, types={ElementType.FLOAT32} | _INTEGERS, limit=_int32_zero_point)
 def dequantize(g: Graph, op: Dequantize) -> str:
     return dequantized(g, g[op.input], op.input)
+
+
+@converts(Reinterpret, types=_INTEGERS)
+def reinterpret(g: Graph, op: Reinterpret) -> str:
+    return g[op.input]
+
+
+@converts(DynamicQuantize, types={ElementType.FLOAT32, ElementType.UINT8}, nonempty=True)
+def dynamic_quantize(g: Graph, op: DynamicQuantize) -> list[str]:
+    return g.add_all("DynamicQuantizeLinear", 3, g[op.input])
 
 
 def quantized(g: Graph, reals: str, like: Operand) -> str:

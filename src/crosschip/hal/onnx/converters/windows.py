@@ -7,9 +7,8 @@ from typing import Any
 from crosschip.hal import Refusal
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
-from crosschip.ops.standard.pooling import (
-    Pool2D,
-)
+from crosschip.ops.standard.integers import Conv2DInteger
+from crosschip.ops.standard.pooling import Pool2D
 
 _AUTO_PAD = {
     AutoPad.NONE: "NOTSET",
@@ -19,7 +18,9 @@ _AUTO_PAD = {
 }
 
 
-def window_attributes(op: Conv2D | Conv2DTranspose | Pool2D) -> dict[str, Any]:
+def window_attributes(
+    op: Conv2D | Conv2DInteger | Conv2DTranspose | Pool2D,
+) -> dict[str, Any]:
     """The attributes that say where windows are."""
     top, bottom, left, right = op.pads
     pads = [top, left, bottom, right] if op.auto_pad is AutoPad.NONE else None

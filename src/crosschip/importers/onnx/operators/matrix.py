@@ -4,24 +4,52 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.importers.onnx.decompositions.einsum import contraction
+from crosschip.importers.einsum import contraction
 from crosschip.importers.onnx.decompositions.fourier import fourier_transform
 from crosschip.importers.onnx.facts import rank_of, size_of, value_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports
 from crosschip.ir import ModelError, Operand, UnsupportedError
 from crosschip.ir.types import FLOATS
+from crosschip.ops.definition.quantized import value_type
 from crosschip.ops.standard.arithmetic import Add, Mod, Mul
 from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.creation import Range
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.layout import Reshape, Unsqueeze
 from crosschip.ops.standard.logical import Where
-from crosschip.ops.standard.matrix import Det, FullyConnected, MatMul
+from crosschip.ops.standard.matrix import Det, FullyConnected, MatMul, MatMulNBits
 
 
 @imports("MatMul")
 def matmul(node: Node) -> Operand:
     return node.add(MatMul, node[0], node[1])
+
+
+@imports("com.microsoft.MatMulNBits")
+def matmul_n_bits(node: Node) -> Operand:
+    """Scales and zero points may come as one list."""
+    size, rows, block = node.integer("K"), node.integer("N"), node.integer("block_size")
+    bits, level = node.integer("bits", 4), node.integer("accuracy_level", 0)
+    if node.optional(4) is not None:
+        raise UnsupportedError("an order of the weights' groups cannot be expressed")
+    if level not in range(5):
+        raise ModelError(f"accuracy_level {level} is not from 0 to 4")
+    node.ignore("weight_prepacked")
+    scale, zero_point = node[2], node.optional(3)
+    if zero_point is not None:
+        zero_point = node.add(Reshape, zero_point, (rows, -1))
+    return node.add(
+        MatMulNBits,
+        node[0],
+        node[1],
+        node.add(Reshape, scale, (rows, -1)),
+        zero_point,
+        node.optional(5),
+        size=size,
+        block_size=block,
+        bits=bits,
+        accuracy_level=level,
+    )
 
 
 @imports("Det")
@@ -48,7 +76,7 @@ def gemm(node: Node) -> Operand:
 def _is_layer(a: Operand, b: Operand, c: Operand | None, beta: float) -> bool:
     """Tell whether `a` is a list of rows, `b` a list of units, and `c` a number for each unit."""
     rows, units = a.type.shape, b.type.shape
-    if a.type.element_type not in FLOATS or not rows or not units or len(rows) != 2:
+    if value_type(a) not in FLOATS or not rows or not units or len(rows) != 2:
         return False
     return c is None or (beta == 1 and c.type.shape == units[:1])
 

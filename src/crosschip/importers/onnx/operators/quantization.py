@@ -6,12 +6,14 @@ Elsewhere it is arithmetic.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from crosschip.importers.onnx.facts import rank_of, static_shape_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports
 from crosschip.importers.onnx.operators.conversion import converted
-from crosschip.importers.onnx.operators.convolution import convolution_of
 from crosschip.importers.onnx.tensors import element_type
 from crosschip.ir import (
     Array,
@@ -29,12 +31,22 @@ from crosschip.ops.standard.arithmetic import Add, Clip, Div, Mul, Sub
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
-from crosschip.ops.standard.matrix import MatMul
-from crosschip.ops.standard.quantization import Dequantize, Quantize
+from crosschip.ops.standard.quantization import (
+    Dequantize,
+    DynamicQuantize,
+    Quantize,
+    Reinterpret,
+)
 from crosschip.ops.standard.slicing import Slice
 from crosschip.ops.standard.unary import Round
 
 FLOAT32 = ElementType.FLOAT32
+
+MICROSOFT = "com.microsoft"
+"""The domain of ONNX Runtime's own operators."""
+
+_NEWEST = 25
+"""A version of ONNX's operators in which quantized types are all there."""
 
 _INTEGERS = QUANTIZABLE - {known for known in QUANTIZABLE if known.value.startswith("float")}
 
@@ -73,7 +85,7 @@ def quantize_linear(node: Node) -> Operand:
 
 @imports("DequantizeLinear")
 def dequantize_linear(node: Node) -> Operand:
-    """Arithmetic, unless the input is a constant or was quantized in the same way."""
+    """Arithmetic, unless scale and zero point are constant."""
     asked = node.integer("output_dtype")
     result = element_type(asked) if asked else node[1].type.element_type
     axis, block = node.integer("axis"), node.integer("block_size")
@@ -81,82 +93,166 @@ def dequantize_linear(node: Node) -> Operand:
     if not block and operand.type.element_type in _INTEGERS:
         quantization = _quantization(node, axis)
         if quantization is not None:
-            if operand.value is not None:
-                operand = constant(operand.value, f"{node.outputs[0]}.quantized", quantization)
-            if operand.type.quantization == quantization:
-                return _cast(node, node.add(Dequantize, operand), result)
-    along = _Along(node, axis, block)
-    real = _cast(node, raw(node, operand), FLOAT32)
+            real = node.add(Dequantize, standing(node, operand, quantization))
+            return _cast(node, real, result)
+    return converted(node, _difference_scaled(node, _Along(node, axis, block)), result)
+
+
+def standing(node: Node, operand: Operand, quantization: Quantization) -> Operand:
+    """The integers of an operand, standing for reals."""
+    if operand.type.quantization == quantization:
+        return operand
+    if operand.content is not None:
+        return constant(operand.content, f"{node.outputs[0]}.quantized", quantization)
+    return node.add(
+        Reinterpret,
+        operand,
+        axis=quantization.axis or 0,
+        scale=quantization.scale,
+        zero_point=tuple(map(float, quantization.zero_point)),
+    )
+
+
+def _difference_scaled(node: Node, along: _Along) -> Operand:
+    """What integers stand for, in float32, by arithmetic."""
+    real = _cast(node, node[0], FLOAT32)
     zero_point = node.optional(2)
     if zero_point is not None:
         real = node.add(Sub, real, along.spread(_cast(node, zero_point, FLOAT32)))
-    scaled = node.add(Mul, real, along.spread(_cast(node, node[1], FLOAT32)))
-    return converted(node, scaled, result)
+    return node.add(Mul, real, along.spread(_cast(node, node[1], FLOAT32)))
 
 
-@imports("MatMulInteger")
-def matmul_integer(node: Node) -> Operand:
-    zero_point = node.optional(2)
-    rows = None if zero_point is None else _rows(node, zero_point)
-    left = _centred(node, node[0], rows)
-    return node.add(MatMul, left, _centred(node, node[1], node.optional(3)))
+@imports("DynamicQuantizeLinear")
+def dynamic_quantize_linear(node: Node) -> Sequence[Operand]:
+    return node.add_all(DynamicQuantize, node[0])
 
 
-@imports("QLinearMatMul")
-def qlinear_matmul(node: Node) -> Operand:
-    left = _centred(node, node[0], _rows(node, node[2]))
-    product = node.add(MatMul, left, _centred(node, node[3], node[5]))
-    scale = node.add(
-        Div,
-        node.add(Mul, _cast(node, _rows(node, node[1]), FLOAT32), _cast(node, node[4], FLOAT32)),
-        _cast(node, node[6], FLOAT32),
-    )
-    steps = node.add(Mul, node.add(Cast, product, FLOAT32), scale)
-    zero = node.add(Cast, node[7], FLOAT32)
-    return _stored(node, steps, zero, node[7].type.element_type)
+@imports(f"{MICROSOFT}.QuantizeLinear", f"{MICROSOFT}.DequantizeLinear")
+def contributed(node: Node) -> Operand:
+    """As ONNX's own, which have got more types since."""
+    return node.on_reals(node.type, node.inputs, opset=_NEWEST)
 
 
-@imports("ConvInteger")
-def conv_integer(node: Node) -> Operand:
-    """Summed up in float64, where no sum of products of bytes is rounded."""
-    sums = convolution_of(
-        node,
-        _exact(node, node[0], node.optional(2)),
-        _exact(node, node[1], _channels(node, node.optional(3), node[1])),
-    )
-    return node.add(Cast, sums, ElementType.INT32)
-
-
-@imports("QLinearConv")
+@imports("QLinearConv", f"{MICROSOFT}.QLinearConv")
 def qlinear_conv(node: Node) -> Operand:
-    filter, bias = node[3], node.optional(8)
-    sums = convolution_of(
-        node,
-        _exact(node, node[0], node[2]),
-        _exact(node, filter, _channels(node, node[5], filter)),
-        None if bias is None else node.add(Cast, bias, ElementType.FLOAT64),
+    """The bias counts in steps of the product of both scales."""
+    _no_channels_last(node)
+    image, filter = _real(node, 0), _real(node, 3, axis=0)
+    bias = _bias(node, 8, image, filter) if len(node.inputs) > 8 else None
+    return _stored_by(node, node.on_reals("Conv", [image, filter, bias]), 6)
+
+
+@imports("QLinearMatMul", f"{MICROSOFT}.QLinearMatMul")
+def qlinear_matmul(node: Node) -> Operand:
+    """Several scales are one for each row of the left matrix, and each column of the right one."""
+    product = node.on_reals("MatMul", [_real(node, 0, axis=-2), _real(node, 3, axis=-1)])
+    return _stored_by(node, product, 6)
+
+
+@imports(f"{MICROSOFT}.QGemm")
+def qgemm(node: Node) -> Operand:
+    """The result is float32 where it has no scale; weights are turned to the form of layers."""
+    alpha, trans_a, trans_b = (
+        node.real("alpha", 1.0),
+        node.flag("transA", False),
+        node.flag("transB", False),
     )
-    scale = node.add(Mul, node[1], _channels(node, node[4], filter, output=True))
-    steps = node.add(Mul, node.add(Cast, sums, FLOAT32), node.add(Div, scale, node[6]))
-    zero = node.add(Cast, node[7], FLOAT32)
-    return _stored(node, steps, zero, node[7].type.element_type)
+    a, b = _real(node, 0), _real(node, 3, axis=0 if trans_b else 1)
+    bias = _bias(node, 6, a, b)
+    if alpha != 1:
+        raise UnsupportedError(f"alpha {alpha} beside quantized numbers cannot be expressed")
+    if not trans_b and b.value is not None:
+        own = b.type.quantization
+        along = None if own is None or own.axis is None else 0
+        turned = own if own is None else replace(own, axis=along)
+        b, trans_b = constant(np.ascontiguousarray(b.value.T), b.name, turned), True
+    result = node.on_reals("Gemm", [a, b, bias], transA=int(trans_a), transB=int(trans_b))
+    return result if node.optional(7) is None else _stored_by(node, result, 7)
 
 
-def raw(node: Node, operand: Operand) -> Operand:
-    """An operand's integers, whatever they stand for."""
-    quantization = operand.type.quantization
-    if quantization is None:
-        return operand
-    if operand.value is not None:
-        return constant(operand.value, operand.name)
-    shape: tuple[int, ...] = ()
-    if quantization.axis is not None:
-        shape = (-1,) + (1,) * (rank_of(operand) - 1 - quantization.axis)
-    real = node.add(Dequantize, operand)
-    steps = node.add(Div, real, np.array(quantization.scale, np.float32).reshape(shape))
-    zero_point = np.array(quantization.zero_point, np.float32).reshape(shape)
-    whole = node.add(Add, node.add(Round, steps), zero_point)
-    return node.add(Cast, whole, operand.type.element_type)
+@imports(f"{MICROSOFT}.QLinearAdd", f"{MICROSOFT}.QLinearMul")
+def qlinear_arithmetic(node: Node) -> Operand:
+    result = node.on_reals(_plain_type(node), [_real(node, 0), _real(node, 3)])
+    return _stored_by(node, result, 6)
+
+
+@imports(
+    f"{MICROSOFT}.QLinearAveragePool",
+    f"{MICROSOFT}.QLinearGlobalAveragePool",
+    f"{MICROSOFT}.QLinearLeakyRelu",
+    f"{MICROSOFT}.QLinearSigmoid",
+)
+def qlinear_unary(node: Node) -> Operand:
+    _no_channels_last(node)
+    return _stored_by(node, node.on_reals(_plain_type(node), [_real(node, 0)]), 3)
+
+
+@imports(f"{MICROSOFT}.QLinearSoftmax")
+def qlinear_softmax(node: Node) -> Operand:
+    """An attribute says which version of Softmax it is."""
+    opset = node.integer("opset")
+    return _stored_by(node, node.on_reals("Softmax", [_real(node, 0)], opset=opset), 3)
+
+
+@imports(f"{MICROSOFT}.QLinearConcat")
+def qlinear_concat(node: Node) -> Operand:
+    """The scale and the zero point of the result come first, then each part with its own."""
+    parts = [_real(node, index) for index in range(2, len(node.inputs), 3)]
+    return _stored_by(node, node.on_reals("Concat", parts), 0)
+
+
+@imports(f"{MICROSOFT}.QLinearWhere")
+def qlinear_where(node: Node) -> Operand:
+    result = node.on_reals("Where", [node[0], _real(node, 1), _real(node, 4)])
+    return _stored_by(node, result, 7)
+
+
+def _plain_type(node: Node) -> str:
+    return node.type.removeprefix("QLinear")
+
+
+def _no_channels_last(node: Node) -> None:
+    if node.integer("channels_last", 0):
+        raise UnsupportedError("channels_last 1 cannot be expressed")
+
+
+def _real(node: Node, index: int, axis: int = 0) -> Operand:
+    """An input of a quantized operator, whose scale and zero point follow it, standing for reals.
+
+    Args:
+        node: the operator.
+        index: the input.
+        axis: the axis that several scales run along.
+    """
+    operand, scale, zero_point = node[index], node[index + 1], node.optional(index + 2)
+    if scale.type.static_shape not in ((), (1,)):
+        axis = axis_from_front(axis, rank_of(operand))
+    quantization = quantization_of(scale, zero_point, operand, axis)
+    if quantization is not None:
+        return standing(node, operand, quantization)
+    return node.on_reals("DequantizeLinear", [operand, scale, zero_point], axis=axis)
+
+
+def _bias(node: Node, index: int, image: Operand, filter: Operand) -> Operand | None:
+    """The bias of a product: integers in steps of the product of both scales."""
+    bias, own, other = node.optional(index), image.type.quantization, filter.type.quantization
+    if bias is None:
+        return None
+    if own is None or other is None or own.axis is not None:
+        raise UnsupportedError("a bias where scales are computed cannot be expressed")
+    scale = (np.float32(own.scale[0]) * np.array(other.scale, np.float32)).tolist()
+    axis = None if other.axis is None else 0
+    return standing(node, bias, Quantization(tuple(scale), axis=axis))
+
+
+def _stored_by(node: Node, real: Operand, index: int) -> Operand:
+    """A result as integers, by the scale and the zero point from an input on."""
+    scale, zero_point = node[index], node.optional(index + 1)
+    dtype = ElementType.UINT8 if zero_point is None else zero_point.type.element_type
+    quantization = quantization_of(scale, zero_point, real, 0)
+    if quantization is not None and dtype in _INTEGERS:
+        return node.rounded(real, quantization, dtype)
+    return node.on_reals("QuantizeLinear", [real, scale, zero_point])
 
 
 class _Along:
@@ -232,8 +328,21 @@ def _stored(
 
 def _quantization(node: Node, axis: int) -> Quantization | None:
     """The quantization of a node; `None` if scale and zero point are not constant, or none."""
-    scale, zero_point = node[1], node.optional(2)
-    if scale.value is None or scale.type.element_type is not FLOAT32:
+    return quantization_of(node[1], node.optional(2), node[0], axis)
+
+
+def quantization_of(
+    scale: Operand, zero_point: Operand | None, operand: Operand, axis: int
+) -> Quantization | None:
+    """The quantization that a scale and a zero point mean; `None` if they are not constant.
+
+    Args:
+        scale: one number, or one for each index of an axis.
+        zero_point: the same, or 0 if left out.
+        operand: what is quantized.
+        axis: the axis of it that several numbers run along.
+    """
+    if scale.value is None or scale.type.element_type is ElementType.FLOAT64:
         return None
     if zero_point is not None and zero_point.value is None:
         return None
@@ -247,7 +356,7 @@ def _quantization(node: Node, axis: int) -> Quantization | None:
         return Quantization(
             tuple(scale.value.ravel().tolist()),
             tuple(map(int, zeros.ravel().tolist())),
-            axis_from_front(axis, rank_of(node[0])) if along else None,
+            axis_from_front(axis, rank_of(operand)) if along else None,
         )
     except ValueError as error:
         raise ModelError(str(error)) from None
@@ -256,34 +365,6 @@ def _quantization(node: Node, axis: int) -> Quantization | None:
 def _check_list(values: Array, what: str) -> None:
     if values.ndim > 1:
         raise UnsupportedError(f"the {what} must be one number, or a list of them along an axis")
-
-
-def _centred(node: Node, operand: Operand, zero_point: Operand | None) -> Operand:
-    """The differences from the zero point, in int32."""
-    wide = node.add(Cast, raw(node, operand), ElementType.INT32)
-    if zero_point is None:
-        return wide
-    return node.add(Sub, wide, node.add(Cast, zero_point, ElementType.INT32))
-
-
-def _exact(node: Node, operand: Operand, zero_point: Operand | None) -> Operand:
-    return node.add(Cast, _centred(node, operand, zero_point), ElementType.FLOAT64)
-
-
-def _rows(node: Node, operand: Operand) -> Operand:
-    """A number a row of a matrix, so that it broadcasts to the matrix."""
-    if operand.type.shape is None or len(operand.type.shape) != 1:
-        return operand
-    return node.add(Unsqueeze, operand, (-1,))
-
-
-def _channels(
-    node: Node, operand: Operand | None, filter: Operand, *, output: bool = False
-) -> Operand | None:
-    """A number an output channel, so that it broadcasts to the filter, or to what it makes."""
-    if operand is None or operand.type.static_shape in ((), (1,)):
-        return operand if operand is None else node.add(Reshape, operand, ())
-    return node.add(Reshape, operand, (-1,) + (1,) * (rank_of(filter) - 1 - output))
 
 
 def _cast(node: Node, operand: Operand, dtype: ElementType) -> Operand:

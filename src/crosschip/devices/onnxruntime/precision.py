@@ -1,0 +1,48 @@
+"""The precision of ONNX Runtime's products of bytes, which depends on the processor."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from onnx import TensorProto, helper
+from onnxruntime import InferenceSession
+
+from crosschip.devices.onnxruntime.provided import quiet_options
+from crosschip.ir import ElementType, Extension, Model
+
+_BYTES = (ElementType.INT8, ElementType.UINT8)
+_LENGTH = 64
+
+
+@cache
+def saturates() -> bool:
+    """Tell whether sums of two products of an unsigned and a signed byte are cut off at 16 bits.
+
+    They are on x86 processors without VNNI. It is tried out with the largest products there are.
+    """
+    unsigned, signed = np.full((1, _LENGTH), 255, np.uint8), np.full((_LENGTH, 1), 127, np.int8)
+    values = [
+        helper.make_tensor_value_info("x", TensorProto.UINT8, unsigned.shape),
+        helper.make_tensor_value_info("y", TensorProto.INT8, signed.shape),
+    ]
+    sums = helper.make_tensor_value_info("sums", TensorProto.INT32, [1, 1])
+    node = helper.make_node("MatMulInteger", ["x", "y"], ["sums"])
+    graph = helper.make_graph([node], "trial", values, [sums])
+    model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 10)])
+    options = quiet_options()
+    options.intra_op_num_threads = 1
+    session = InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    (found,) = session.run(None, {"x": unsigned, "y": signed})
+    return bool(found.item() != 255 * 127 * _LENGTH)
+
+
+def has_bytes(model: Model) -> bool:
+    """Tell whether a model may multiply bytes: operations of it read some."""
+    return any(
+        isinstance(operation, Extension)
+        or any(o is not None and o.type.element_type in _BYTES for o in operation.inputs)
+        for operation in model.operations
+    )

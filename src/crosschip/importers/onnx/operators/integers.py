@@ -1,0 +1,82 @@
+"""Products of bytes: in int32, and in float32 with scales that are computed."""
+
+from __future__ import annotations
+
+from crosschip.importers.onnx.facts import rank_of
+from crosschip.importers.onnx.node import Node, imports
+from crosschip.importers.onnx.operators.quantization import MICROSOFT
+from crosschip.importers.onnx.windows import arguments, flat, image_of, kernel_of, windows_of
+from crosschip.ir import ElementType, Operand, UnsupportedError
+from crosschip.ops.standard.arithmetic import Add, Mul
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.integers import Conv2DInteger, MatMulInteger
+from crosschip.ops.standard.layout import Reshape, Squeeze, Unsqueeze
+from crosschip.ops.standard.quantization import DynamicQuantize
+
+
+@imports("MatMulInteger")
+def matmul_integer(node: Node) -> Operand:
+    return _product(node, node[0], node[1], node.optional(2), node.optional(3))
+
+
+@imports(f"{MICROSOFT}.MatMulIntegerToFloat")
+def matmul_integer_to_float(node: Node) -> Operand:
+    """The inputs are A, B, their scales, their zero points and a bias."""
+    product = _product(node, node[0], node[1], node.optional(4), node.optional(5))
+    return _scaled(node, product, node[2], node[3], node.optional(6))
+
+
+@imports(f"{MICROSOFT}.DynamicQuantizeMatMul")
+def dynamic_quantize_matmul(node: Node) -> Operand:
+    """The inputs are A, which is float32, B, its scale, its zero point and a bias."""
+    integers, scale, zero_point = node.add_all(DynamicQuantize, node[0])
+    product = _product(node, integers, node[1], zero_point, node.optional(3))
+    return _scaled(node, product, scale, node[2], node.optional(4))
+
+
+@imports("ConvInteger")
+def conv_integer(node: Node) -> Operand:
+    input, filter = node[0], node[1]
+    kernel = kernel_of(node, filter)
+    rank, _ = len(kernel), image_of(input, len(kernel))
+    if rank == 3:
+        raise UnsupportedError("integers of images of three axes cannot be expressed")
+    windows, group = windows_of(node, kernel), node.integer("group")
+    if rank == 1:
+        input, filter = node.add(Unsqueeze, input, (2,)), node.add(Unsqueeze, filter, (2,))
+        windows = flat(windows)
+    sums = node.add(
+        Conv2DInteger,
+        input,
+        filter,
+        input_zero_point=_single(node, node.optional(2)),
+        filter_zero_point=_single(node, node.optional(3)),
+        group=group,
+        **arguments(windows),
+    )
+    return node.add(Squeeze, sums, (2,)) if rank == 1 else sums
+
+
+def _product(
+    node: Node, x: Operand, y: Operand, x_zero: Operand | None, y_zero: Operand | None
+) -> Operand:
+    """The product of integers; several zero points of `x` are one a row."""
+    x_zero, y_zero = _single(node, x_zero), _single(node, y_zero)
+    if x_zero is not None and rank_of(x_zero) == 1:
+        x_zero = node.add(Unsqueeze, x_zero, (-1,))
+    return node.add(MatMulInteger, x, y, x_zero, y_zero)
+
+
+def _scaled(
+    node: Node, product: Operand, x_scale: Operand, y_scale: Operand, bias: Operand | None
+) -> Operand:
+    reals = node.add(Cast, product, ElementType.FLOAT32)
+    scaled = node.add(Mul, reals, node.add(Mul, x_scale, y_scale))
+    return scaled if bias is None else node.add(Add, scaled, bias)
+
+
+def _single(node: Node, zero_point: Operand | None) -> Operand | None:
+    """A zero point, without axes if it is one number."""
+    if zero_point is None or zero_point.type.static_shape != (1,):
+        return zero_point
+    return node.add(Reshape, zero_point, ())

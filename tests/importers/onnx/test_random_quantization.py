@@ -1,0 +1,321 @@
+"""Random quantized operators of ONNX and of ONNX Runtime, against ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnxruntime import GraphOptimizationLevel, InferenceSession, SessionOptions
+
+import crosschip
+
+Array = NDArray[Any]
+
+MICROSOFT = "com.microsoft"
+DEVICES = (["onnxruntime"], ["openvino", "reference"], ["reference"])
+
+PAIRS = ((np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8))
+"""The types that ONNX Runtime multiplies with each other."""
+
+
+class Case:
+    """A random model in the making.
+
+    Attributes:
+        random: what is drawn from.
+        opset: the version of the standard operators.
+        steps: so much may outputs differ: one step of their scale.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+        self.opset = int(self.random.choice([13, 17, 19, 21]))
+        self.steps: dict[str, float] = {}
+        self.feed: dict[str, Array] = {}
+        self._nodes: list[NodeProto] = []
+        self._constants: list[TensorProto] = []
+        self._outputs: list[str] = []
+
+    def chance(self, share: float) -> bool:
+        return bool(self.random.random() < share)
+
+    def one_of(self, *choices: Any) -> Any:
+        return choices[int(self.random.integers(len(choices)))]
+
+    def bytes_(self, dtype: Any, *shape: int) -> Array:
+        limits = np.iinfo(dtype)
+        return self.random.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+
+    def input(self, array: Array) -> str:
+        name = f"x{len(self.feed)}"
+        self.feed[name] = array
+        return name
+
+    def constant(self, array: Array) -> str:
+        name = f"c{len(self._constants)}"
+        self._constants.append(numpy_helper.from_array(np.asarray(array), name))
+        return name
+
+    def scale(self, *shape: int, dtype: Any = np.float32) -> str:
+        drawn = np.exp2(self.random.uniform(-6, -2, shape))
+        return self.constant(np.asarray(drawn, dtype))
+
+    def node(self, kind: str, *inputs: str, domain: str = "", count: int = 1, **named: Any) -> str:
+        outputs = [f"v{len(self._nodes)}"] + [f"v{len(self._nodes)}_{i}" for i in range(1, count)]
+        node = helper.make_node(kind, inputs, outputs, domain=domain, **named)
+        self._nodes.append(node)
+        return outputs[0]
+
+    def output(self, name: str, step: float) -> None:
+        self._outputs.append(name)
+        self.steps[name] = step
+
+    def step_of(self, scale: str) -> float:
+        (found,) = (t for t in self._constants if t.name == scale)
+        return float(numpy_helper.to_array(found).max())
+
+    def model(self) -> ModelProto:
+        """The model, in which each size of an input may be open."""
+        inputs = []
+        for name, array in self.feed.items():
+            shape = [f"{name}_{i}" if self.chance(0.1) else n for i, n in enumerate(array.shape)]
+            kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+            inputs.append(helper.make_tensor_value_info(name, kind, shape))
+        untyped = [helper.make_empty_tensor_value_info(name) for name in self._outputs]
+        graph = helper.make_graph(self._nodes, "random", inputs, untyped, self._constants)
+        imports = [helper.make_opsetid("", self.opset), helper.make_opsetid(MICROSOFT, 1)]
+        return helper.make_model(graph, ir_version=10, opset_imports=imports)
+
+
+def quantized_input(case: Case, shape: tuple[int, ...], dtype: Any) -> tuple[str, str, str]:
+    """A tensor of bytes with its scale and zero point: quantized in the model, or given so."""
+    scale = case.scale()
+    zero = case.constant(np.array(case.random.integers(np.iinfo(dtype).max), dtype))
+    if case.chance(0.3):
+        return case.input(case.bytes_(dtype, *shape)), scale, zero
+    reals = case.random.normal(scale=2, size=shape).astype(np.float32)
+    return case.node("QuantizeLinear", case.input(reals), scale, zero), scale, zero
+
+
+def finished(case: Case, integers: str, scale: str, zero: str) -> None:
+    """Hand the integers out as they are, dequantized, or as other numbers."""
+    step = case.step_of(scale)
+    ending = case.one_of("as they are", "reals", "both", "cast")
+    if ending in ("as they are", "both"):
+        case.output(integers, 1)
+    if ending in ("reals", "both"):
+        case.output(case.node("DequantizeLinear", integers, scale, zero), step)
+    if ending == "cast":
+        case.output(case.node("Cast", integers, to=TensorProto.FLOAT), 1)
+
+
+def conversions(case: Case) -> None:
+    shape = case.one_of((2, 3, 4), (3,), (), (2, 0, 3), (1, 3, 2, 2))
+    kinds = [np.uint8, np.int8]
+    kinds += [np.uint16, np.int16] if case.opset >= 21 else []
+    dtype, axis, along = case.one_of(*kinds), 0, ()
+    if shape and case.chance(0.5):
+        axis = int(case.random.integers(-len(shape), len(shape)))
+        along = (shape[axis],)
+    half = case.opset >= 19 and case.chance(0.3)
+    float_ = np.float16 if half else np.float32
+    scale = case.scale(*along, dtype=float_)
+    zero = case.constant(case.bytes_(dtype, *along)) if case.chance(0.7) else ""
+    named = {"axis": axis} if along else {}
+    reals = case.random.normal(scale=3, size=shape).astype(float_)
+    if zero or dtype is np.uint8:
+        made = case.node("QuantizeLinear", case.input(reals), scale, zero, **named)
+    else:
+        made = case.input(case.bytes_(dtype, *shape))
+    case.output(made, 1)
+    step = 1.0 if 0 in along else case.step_of(scale)
+    case.output(case.node("DequantizeLinear", made, scale, zero, **named), step)
+
+
+def moved(case: Case) -> None:
+    """Integers are moved, chosen among, joined and compared, whatever they stand for."""
+    dtype = case.one_of(np.uint8, np.int8)
+    name, scale, zero = quantized_input(case, (2, 3, 4, 4), dtype)
+    kind = case.one_of("Reshape", "Transpose", "MaxPool", "Concat", "Gather", "Equal", "Max", "Pad")
+    if kind == "Reshape":
+        name = case.node(kind, name, case.constant(np.array([2, -1])))
+    elif kind == "Transpose":
+        name = case.node(kind, name, perm=[0, 2, 3, 1])
+    elif kind == "MaxPool":
+        name = case.node(kind, name, kernel_shape=[2, 2], strides=[2, 2])
+    elif kind == "Concat":
+        name = case.node(kind, name, quantized_input(case, (2, 3, 4, 4), dtype)[0], axis=1)
+    elif kind == "Gather":
+        name = case.node(kind, name, case.constant(np.array([2, 0])), axis=1)
+    elif kind == "Max":
+        name = case.node(kind, name, quantized_input(case, (2, 3, 4, 4), dtype)[0])
+    elif kind == "Pad":
+        pads = case.constant(np.array([0, 0, 1, 0, 0, 0, 0, 1]))
+        name = case.node(kind, name, pads, case.constant(np.array(3, dtype)))
+    else:
+        other = case.constant(case.bytes_(dtype, 1))
+        case.output(case.node("Equal", name, other), 0)
+        return
+    finished(case, name, scale, zero)
+
+
+def convolution(case: Case) -> None:
+    image, filters = case.one_of(*PAIRS)
+    group = case.one_of(1, 1, 2, 4)
+    out = 4 * case.one_of(1, 2)
+    name, scale, zero = quantized_input(case, (case.one_of(1, 2), 4, 6, 5), image)
+    size = case.one_of(1, 2, 3)
+    along = (out,) if case.chance(0.5) else ()
+    weights = case.constant(case.bytes_(filters, out, 4 // group, size, size))
+    zeros = np.zeros(along, filters) if along or case.chance(0.5) else np.array(3, filters)
+    inputs = [name, scale, zero, weights, case.scale(*along), case.constant(zeros)]
+    made, end = case.scale(), case.constant(np.array(5, image))
+    inputs += [made, end]
+    if case.chance(0.6):
+        inputs.append(case.constant(case.random.integers(-999, 999, out).astype(np.int32)))
+    named: dict[str, Any] = {"group": group, "strides": [case.one_of(1, 2)] * 2}
+    if case.chance(0.5):
+        named["pads"] = [1, 0, 1, 1]
+    finished(case, case.node("QLinearConv", *inputs, **named), made, end)
+
+
+def matrices(case: Case) -> None:
+    left, right = case.one_of(*PAIRS)
+    rows, depth, columns = case.one_of(1, 3), case.one_of(2, 9), case.one_of(2, 5)
+    batch = (2,) if case.chance(0.3) else ()
+    name, scale, zero = quantized_input(case, (*batch, rows, depth), left)
+    along = (columns,) if case.chance(0.4) else ()
+    other = case.constant(case.bytes_(right, depth, columns))
+    zeros = np.full(along, 0 if along else 3, right)
+    made, end = case.scale(), case.constant(np.array(5, left))
+    inputs = [name, scale, zero, other, case.scale(*along), case.constant(zeros), made, end]
+    finished(case, case.node("QLinearMatMul", *inputs), made, end)
+
+
+def sums(case: Case) -> None:
+    """Products in int32, of bytes that are given or quantized by their range."""
+    zero = ""
+    if case.chance(0.5):
+        reals = case.random.normal(size=(2, 4, 6)).astype(np.float32)
+        name = case.node("DynamicQuantizeLinear", case.input(reals), count=3)
+        zero = f"{name}_2"
+    else:
+        name = case.input(case.bytes_(case.one_of(np.uint8, np.int8), 2, 4, 6))
+    dtype = case.one_of(np.uint8, np.int8)
+    along = (3,) if case.chance(0.4) else ()
+    other = case.constant(case.bytes_(dtype, 6, 3))
+    zeros = case.constant(case.bytes_(dtype, *along)) if case.chance(0.6) else ""
+    case.output(case.node("MatMulInteger", name, other, zero, zeros), 0)
+
+
+def convolved(case: Case) -> None:
+    dtype = case.one_of(np.uint8, np.int8)
+    name = case.input(case.bytes_(np.uint8, 1, 3, 6, 5))
+    weights = case.constant(case.bytes_(dtype, 4, 3, 3, 2))
+    zeros = [
+        case.constant(case.bytes_(kind)) if case.chance(0.6) else "" for kind in (np.uint8, dtype)
+    ]
+    pads = [1, 0, 2, 1] if case.chance(0.5) else [0] * 4
+    case.output(case.node("ConvInteger", name, weights, *zeros, pads=pads), 0)
+
+
+def contributed(case: Case) -> None:
+    """ONNX Runtime's own quantized operators."""
+    dtype = case.one_of(np.uint8, np.int8)
+    first = quantized_input(case, (2, 3, 4, 4), dtype)
+    made = case.scale(), case.constant(np.array(case.random.integers(100), dtype))
+    kind = case.one_of(
+        *("Add", "Mul", "AveragePool", "GlobalAveragePool", "LeakyRelu", "Sigmoid"),
+        *("Softmax", "Concat", "Where"),
+    )
+    named: dict[str, Any] = {}
+    inputs = [*first, *made]
+    if kind in ("Add", "Mul"):
+        inputs = [*first, *quantized_input(case, (1, 3, 1, 4), dtype), *made]
+    elif kind == "AveragePool":
+        named = {"kernel_shape": [2, 2], "pads": [1, 0, 0, 1]}
+    elif kind == "LeakyRelu":
+        named = {"alpha": 0.2}
+    elif kind == "Softmax":
+        named = {"axis": -1, "opset": 13}
+    elif kind == "Concat":
+        inputs = [*made, *first, *quantized_input(case, (2, 2, 4, 4), dtype)]
+        named = {"axis": 1}
+    elif kind == "Where":
+        condition = case.constant(case.random.random((2, 3, 4, 4)) < 0.5)
+        inputs = [condition, *first, *quantized_input(case, (2, 3, 4, 4), dtype), *made]
+    finished(case, case.node(f"QLinear{kind}", *inputs, domain=MICROSOFT, **named), *made)
+
+
+def scaled(case: Case) -> None:
+    """Products of bytes that ONNX Runtime's optimizer makes, in float32."""
+    dtype = case.one_of(np.uint8, np.int8)
+    weights, along = case.constant(case.bytes_(dtype, 6, 3)), (3,) if case.chance(0.5) else ()
+    bias = case.constant(case.random.normal(size=3).astype(np.float32))
+    zeros = case.constant(case.bytes_(dtype, *along)) if case.chance(0.5) else ""
+    if case.chance(0.5):
+        reals = case.input(case.random.normal(size=(2, 4, 6)).astype(np.float32))
+        inputs = [reals, weights, case.scale(*along), zeros, bias]
+        made = case.node("DynamicQuantizeMatMul", *inputs, domain=MICROSOFT)
+    else:
+        name = case.input(case.bytes_(np.uint8, 2, 4, 6))
+        zero = case.constant(case.bytes_(np.uint8)) if case.chance(0.5) else ""
+        inputs = [name, weights, case.scale(), case.scale(*along), zero, zeros, bias]
+        made = case.node("MatMulIntegerToFloat", *inputs, domain=MICROSOFT)
+    case.output(made, 1e-3)
+
+
+def few_bits(case: Case) -> None:
+    """Weights of four and eight bits, in blocks."""
+    rows, depth, block = case.one_of(3, 8), case.one_of(32, 40, 96), case.one_of(16, 32)
+    bits = case.one_of(4, 4, 8)
+    blocks = -(-depth // block)
+    x = case.input(case.random.normal(size=(2, 3, depth)).astype(np.float32))
+    weights = case.constant(case.bytes_(np.uint8, rows, blocks, block * bits // 8))
+    scales = case.scale(rows * blocks) if case.chance(0.3) else case.scale(rows, blocks)
+    zeros, bias = "", ""
+    if case.chance(0.5):
+        packed = case.bytes_(np.uint8, rows * -(-blocks * bits // 8))
+        zeros = case.constant(packed)
+    if case.chance(0.3):
+        bias = case.constant(case.random.normal(size=rows).astype(np.float32))
+    inputs = [x, weights, scales, zeros, "", bias] if bias else [x, weights, scales, zeros]
+    named = {"K": depth, "N": rows, "bits": bits, "block_size": block}
+    case.output(case.node("MatMulNBits", *inputs, domain=MICROSOFT, **named), 0.01)
+
+
+KINDS: list[Callable[[Case], None]] = [
+    *(conversions, moved, convolution, matrices, sums, convolved, contributed, scaled, few_bits)
+]
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_as_onnx_runtime(kind: Callable[[Case], None], seed: int) -> None:
+    case = Case(1000 * KINDS.index(kind) + seed)
+    kind(case)
+    check(case)
+
+
+def check(case: Case) -> None:
+    """Every device is within a step of ONNX Runtime, which is asked without its optimizer."""
+    proto = case.model()
+    options = SessionOptions()
+    options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.add_session_config_entry("session.x64quantprecision", "1")
+    providers = ["CPUExecutionProvider"]
+    session = InferenceSession(proto.SerializeToString(), options, providers=providers)
+    expected = dict(zip(case.steps, session.run(None, case.feed), strict=True))
+    model = crosschip.load(proto)
+    model.verify()
+    for devices in DEVICES:
+        with crosschip.compile(model, devices, cache=False) as compiled:
+            found = compiled.run(case.feed)
+        for name, array in expected.items():
+            assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape), devices
+            apart = np.abs(found[name].astype(np.float64) - array.astype(np.float64))
+            assert np.all(apart <= case.steps[name] * 1.01), (devices, name)

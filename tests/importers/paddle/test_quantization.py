@@ -1,0 +1,220 @@
+"""Quantized programs of Paddle: its operators by their formulas, and what becomes of a network.
+
+The formulas have been compared with Paddle 2.6.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.importers.paddle.running import normal, outputs
+from tests.importers.paddle.writers import Paddle2Writer
+
+import crosschip
+from crosschip.importers import load
+from crosschip.ir import Array, UnsupportedError
+
+X = normal(3, 2, 4, 6)
+WEIGHT = normal(4, 4, 6)
+CHANNELS = np.array([1.0, 2.0, 0.5, 3.0], np.float32)
+TWO = np.array([2.0], np.float32)
+ZERO = np.zeros(1, np.float32)
+
+
+def steps(x: Array, scale: Any) -> Array:
+    return np.clip(np.rint(x / scale * 127), -128, 127)
+
+
+def along(scale: Array, axis: int, rank: int) -> Array:
+    return scale.reshape((-1,) + (1,) * (rank - 1 - axis))
+
+
+Written = tuple[str, dict[str, str], dict[str, Any], str]
+
+
+def made(
+    folder: Path, written: Written, inputs: Mapping[str, Array], parameters: Mapping[str, Array]
+) -> Array:
+    """The only output of a program of one operator."""
+    type_, slots, attributes, output = written
+    writer = Paddle2Writer()
+    for name, array in inputs.items():
+        writer.input(name, str(array.dtype), array.shape)
+    for name, array in parameters.items():
+        writer.parameter(name, array)
+    writer.operator(type_, slots, {output: "made"}, attributes)
+    writer.output("made")
+    (found,) = outputs(load(writer.save(folder)), inputs)
+    return found
+
+
+LINEAR = {"X": "x", "Scale": "scale", "ZeroPoint": "zero"}
+MOVING = {"X": "x", "InScale": "scale"}
+TESTING = {"bit_length": 8, "is_test": True}
+ONE = 1 / 127 * 1.01
+
+CASES: dict[str, tuple[Written, dict[str, Array], Callable[[Array], Array], float]] = {
+    "quantize_linear": (
+        ("quantize_linear", LINEAR, {"quant_axis": -1, **TESTING}, "Y"),
+        {"scale": TWO, "zero": ZERO},
+        lambda x: steps(x, 2.0),
+        1,
+    ),
+    "quantize_linear by channel": (
+        ("quantize_linear", LINEAR, {"quant_axis": 1, **TESTING}, "Y"),
+        {"scale": CHANNELS, "zero": np.zeros(4, np.float32)},
+        lambda x: steps(x, along(CHANNELS, 1, 3)),
+        1,
+    ),
+    "fake_quantize_moving_average_abs_max": (
+        ("fake_quantize_moving_average_abs_max", MOVING, TESTING, "Out"),
+        {"scale": TWO},
+        lambda x: steps(np.clip(x, -2, 2), 2.0),
+        1,
+    ),
+    "fake_quantize_range_abs_max": (
+        ("fake_quantize_range_abs_max", MOVING, TESTING, "Out"),
+        {"scale": TWO},
+        lambda x: steps(np.clip(x, -2, 2), 2.0),
+        1,
+    ),
+    "fake_quantize_dequantize_moving_average_abs_max": (
+        ("fake_quantize_dequantize_moving_average_abs_max", MOVING, TESTING, "Out"),
+        {"scale": TWO},
+        lambda x: steps(np.clip(x, -2, 2), 2.0) * 2 / 127,
+        2 * ONE,
+    ),
+    "fake_quantize_abs_max": (
+        ("fake_quantize_abs_max", {"X": "x"}, {"bit_length": 8}, "Out"),
+        {},
+        lambda x: steps(x, np.abs(x).max()),
+        1,
+    ),
+    "fake_quantize_dequantize_abs_max": (
+        ("fake_quantize_dequantize_abs_max", {"X": "x"}, {"bit_length": 8}, "Out"),
+        {},
+        lambda x: steps(x, np.abs(x).max()) * np.abs(x).max() / 127,
+        3 * ONE,
+    ),
+    "fake_channel_wise_quantize_abs_max": (
+        ("fake_channel_wise_quantize_abs_max", {"X": "x"}, {"quant_axis": 1}, "Out"),
+        {},
+        lambda x: steps(x, np.abs(x).max((0, 2), keepdims=True)),
+        1,
+    ),
+    "fake_channel_wise_quantize_dequantize_abs_max": (
+        ("fake_channel_wise_quantize_dequantize_abs_max", {"X": "x"}, {"quant_axis": 1}, "Out"),
+        {},
+        lambda x: (
+            steps(x, np.abs(x).max((0, 2), keepdims=True))
+            * np.abs(x).max((0, 2), keepdims=True)
+            / 127
+        ),
+        3 * ONE,
+    ),
+    "fake_dequantize_max_abs": (
+        ("fake_dequantize_max_abs", {"X": "x", "Scale": "scale"}, {"max_range": 127.0}, "Out"),
+        {"scale": TWO},
+        lambda x: x * 2 / 127,
+        1e-6,
+    ),
+    "fake_channel_wise_dequantize_max_abs": (
+        (
+            "fake_channel_wise_dequantize_max_abs",
+            {"X": "x", "Scales": "scale"},
+            {"quant_bits": [8], "quant_axis": 1},
+            "Out",
+        ),
+        {"scale": CHANNELS},
+        lambda x: x * along(CHANNELS, 1, 3) / 127,
+        1e-6,
+    ),
+    "moving_average_abs_max_scale": (
+        ("moving_average_abs_max_scale", {"X": "x"}, {"is_test": True}, "Out"),
+        {},
+        lambda x: x,
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_as_the_formula(tmp_path: Path, case: str) -> None:
+    written, parameters, formula, step = CASES[case]
+    found = made(tmp_path, written, {"x": X}, parameters)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, formula(X), rtol=1e-6, atol=step)
+    apart = np.abs(found - formula(X)) > 1e-6
+    assert apart[np.abs(X) < 2].mean() < 0.05  # beyond the scale, there is one integer more
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "abs_max" in case and "fake_q" in case])
+def test_weights_are_quantized_once(tmp_path: Path, case: str) -> None:
+    """A constant is rounded as what is computed is."""
+    (type_, slots, attributes, output), parameters, formula, step = CASES[case]
+    writer = Paddle2Writer()
+    writer.input("y", "float32", WEIGHT.shape)
+    for name, array in {"x": WEIGHT, **parameters}.items():
+        writer.parameter(name, array)
+    writer.operator(type_, slots, {output: "made"}, attributes)
+    writer.operator("elementwise_add", {"X": "y", "Y": "made"}, {"Out": "sum"}, {})
+    writer.output("sum")
+    (found,) = outputs(load(writer.save(tmp_path)), {"y": np.zeros_like(WEIGHT)})
+    np.testing.assert_allclose(found, formula(WEIGHT), rtol=1e-6, atol=step)
+
+
+def test_a_quantized_convolution_is_one_of_integers(tmp_path: Path) -> None:
+    """As PaddleSlim exports it: every device computes it within a step of the formula."""
+    random = np.random.default_rng(5)
+    image = random.normal(size=(1, 3, 6, 6)).astype(np.float32)
+    filters = random.integers(-127, 128, (4, 3, 1, 1)).astype(np.int8)
+    writer = Paddle2Writer()
+    writer.input("x", "float32", image.shape)
+    for name, array in {
+        "scale": TWO,
+        "zero": ZERO,
+        "filters": filters,
+        "scales": CHANNELS,
+        "zeros": np.zeros(4, np.float32),
+        "end": np.array([9.0], np.float32),
+    }.items():
+        writer.parameter(name, array)
+    linear = {"quant_axis": -1, **TESTING}
+    writer.operator("quantize_linear", LINEAR, {"Y": "q"}, linear)
+    writer.operator("dequantize_linear", {**LINEAR, "X": "q"}, {"Y": "image"}, linear)
+    weights = {"X": "filters", "Scale": "scales", "ZeroPoint": "zeros"}
+    writer.operator("dequantize_linear", weights, {"Y": "w"}, {"quant_axis": 0, **TESTING})
+    places = {"strides": [1, 1], "paddings": [0, 0], "dilations": [1, 1], "groups": 1}
+    writer.operator("conv2d", {"Input": "image", "Filter": "w"}, {"Output": "y"}, places)
+    last = {"X": "y", "Scale": "end", "ZeroPoint": "zero"}
+    writer.operator("quantize_linear", last, {"Y": "r"}, linear)
+    writer.operator("dequantize_linear", {**last, "X": "r"}, {"Y": "made"}, linear)
+    writer.output("made")
+    model = load(writer.save(tmp_path))
+    reals = steps(image, 2.0) * 2 / 127
+    weighted = filters[:, :, 0, 0] * along(CHANNELS, 0, 2) / 127
+    expected = steps(np.einsum("oc,bchw->bohw", weighted, reals), 9.0) * 9 / 127
+    for device in ("reference", "onnxruntime", "openvino"):
+        with crosschip.compile(model, device, cache=False) as compiled:
+            np.testing.assert_allclose(compiled(image), expected, atol=9 * ONE)
+            types = [operation.type for operation in compiled.placement.model.operations]
+            assert sorted(types) == ["CONV_2D", *["DEQUANTIZE"] * 3, *["QUANTIZE"] * 2]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "attributes", "told"),
+    [
+        ({"scale": TWO, "zero": np.ones(1, np.float32)}, {}, "ZeroPoint: must be constant, and 0"),
+        ({"scale": TWO, "zero": ZERO}, {"bit_length": 5}, "integers of 5 bits"),
+    ],
+)
+def test_what_cannot_be_expressed(
+    tmp_path: Path, parameters: dict[str, Array], attributes: dict[str, Any], told: str
+) -> None:
+    written = ("quantize_linear", LINEAR, {"quant_axis": -1, **TESTING, **attributes}, "Y")
+    with pytest.raises(UnsupportedError, match=told):
+        made(tmp_path, written, {"x": X}, parameters)
