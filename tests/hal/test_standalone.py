@@ -16,7 +16,9 @@ from crosschip.ir import Array, Builder, ElementType, Model, Quantization, Tenso
 from crosschip.ops.numerics.bilinear import Kernel
 from crosschip.ops.standard.activation import Gelu, Relu, Sigmoid
 from crosschip.ops.standard.arithmetic import Add, Mul
+from crosschip.ops.standard.attention import Attention
 from crosschip.ops.standard.layout import Transpose
+from crosschip.ops.standard.normalization import RMSNormalization
 from crosschip.ops.standard.sampling import GridSample
 from crosschip.ops.standard.unary import IsInf
 
@@ -108,6 +110,17 @@ def test_what_an_opset_lacks_is_said() -> None:
     assert unwritable(b.build(), old).startswith("not in opset 19 of ONNX: ")
     few = Dialect(types=TYPES, operators=frozenset({"Relu"}))
     assert unwritable(model, few) == "the compiler does not have ONNX's Gelu"
+
+
+def test_only_onnx_runtime_reads_what_it_has_beside_onnx() -> None:
+    b = Builder("m")
+    x = b.input("x", TensorType(FLOAT32, (2, 3, 8)))
+    b.output("y", b.add(Attention, x, x, x, num_heads=2))
+    assert unwritable(b.build(), NEWEST) == "ONNX has no MultiHeadAttention"
+    b = Builder("m")
+    x = b.input("x", TensorType(FLOAT32, (2, 8)))
+    b.output("y", b.add(RMSNormalization, x, np.ones(8, np.float32)))
+    assert unwritable(b.build(), NEWEST) == "ONNX has no SimplifiedLayerNormalization"
 
 
 def test_an_opset_that_nobody_writes_is_an_error() -> None:

@@ -41,7 +41,40 @@ def models() -> dict[str, list[onnx.ModelProto]]:
             found[case.model.graph.node[0].op_type].append(case.model)
     for model in _more():
         found[model.graph.node[0].op_type].append(model)
+    found.update((name, [_contributed(name)]) for name in CONTRIBUTED)
     return found
+
+
+CONTRIBUTED: dict[str, tuple[list[list[int]], dict[str, int]]] = {
+    "SimplifiedLayerNormalization": ([[2, 4], [4]], {}),
+    "com.microsoft.Attention": ([[2, 3, 4], [4, 12]], {"num_heads": 2}),
+    "com.microsoft.BiasGelu": ([[2, 4], [4]], {}),
+    "com.microsoft.FastGelu": ([[2, 4]], {}),
+    "com.microsoft.FusedMatMul": ([[2, 4], [4, 3]], {"transA": 0}),
+    "com.microsoft.Gelu": ([[2, 4]], {}),
+    "com.microsoft.MultiHeadAttention": ([[2, 3, 4]] * 3, {"num_heads": 2}),
+    "com.microsoft.RotaryEmbedding": ([[2, 3, 8], [2, 3], [5, 2], [5, 2]], {}),
+    "com.microsoft.SkipLayerNormalization": ([[2, 3, 4], [2, 3, 4], [4]], {}),
+    "com.microsoft.SkipSimplifiedLayerNormalization": ([[2, 3, 4], [2, 3, 4], [4]], {}),
+}
+"""Operators of ONNX Runtime: the shapes of their inputs, and attributes."""
+
+
+def _contributed(name: str) -> onnx.ModelProto:
+    shapes, attributes = CONTRIBUTED[name]
+    domain, _, kind = name.rpartition(".")
+    names = [f"x{index}" for index in range(len(shapes))]
+    node = helper.make_node(kind, names, ["y"], domain=domain, **attributes)
+    integers = {"x1"} if kind == "RotaryEmbedding" else set()
+    read = [
+        helper.make_tensor_value_info(
+            name, TensorProto.INT64 if name in integers else TensorProto.FLOAT, shape
+        )
+        for name, shape in zip(names, shapes, strict=True)
+    ]
+    written = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(helper.make_graph([node], kind, read, written), opset_imports=opsets)
 
 
 def _more() -> list[onnx.ModelProto]:

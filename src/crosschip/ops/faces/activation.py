@@ -181,7 +181,7 @@ faces(
     nnadapter=NNAdapter(85),
     nnrt=(NNRt(105, "SWISH"),),
     hdi=(activation(18, "SWISH"),),
-    onnx=("Swish", "com.microsoft.QuickGelu"),
+    onnx=("Swish",),
 )
 
 faces(

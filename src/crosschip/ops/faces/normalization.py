@@ -252,7 +252,6 @@ faces(
     onnx=[
         "RMSNormalization",
         "SimplifiedLayerNormalization",
-        "com.microsoft.SimplifiedLayerNormalization",
     ],
 )
 
