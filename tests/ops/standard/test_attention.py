@@ -93,23 +93,25 @@ REFUSED = {
         (2, 2, 5, 7),
         (2, 2, 5, 8),
     ),
+    "ATTENTION.query: its heads have no numbers": ((2, 2, 3, 0), (2, 2, 5, 0), (2, 2, 5, 8)),
     "ATTENTION.value: its size on axis 2, and the key's: 4 and 5 differ": (
         QUERY,
         KEY,
         (2, 2, 4, 8),
     ),
-    "ATTENTION.mask: would make the scores larger": (QUERY, KEY, VALUE, (2, 1, 1, 3, 5)[1:]),
+    "ATTENTION.mask: would make the scores larger": (
+        *((1, 4, 3, 8), (1, 2, 5, 8), (1, 2, 5, 6)),
+        (2, 1, 3, 5),
+    ),
 }
 
 
 @pytest.mark.parametrize("message", REFUSED)
 def test_what_does_not_fit_together(message: str) -> None:
     b = Builder("g")
-    shapes = REFUSED[message]
-    if len(shapes) == 4:
-        shapes = ((1, *QUERY[1:]), (1, *KEY[1:]), (1, *VALUE[1:]), (2, 1, 3, 5))
     given = [
-        b.input(f"x{i}", TensorType(ElementType.FLOAT32, shape)) for i, shape in enumerate(shapes)
+        b.input(f"x{index}", TensorType(ElementType.FLOAT32, shape))
+        for index, shape in enumerate(REFUSED[message])
     ]
     with pytest.raises(ModelError) as caught:
         b.add(Attention, *given)

@@ -75,7 +75,8 @@ class Attention(Operator):
         query, key, value = (self.apart(slot) for slot in ("query", "key", "value"))
         for slot, shape in (("key", key), ("value", value)):
             same(shape[0], query[0], f"{slot}: its entries, and the query's")
-        same(key[3], query[3], "key: its last size, and the query's")
+        if same(key[3], query[3], "key: its last size, and the query's") == 0:
+            raise ValueError("query: its heads have no numbers")
         for axis in (1, 2):
             same(value[axis], key[axis], f"value: its size on axis {axis}, and the key's")
         heads, own = query[1], key[1]
