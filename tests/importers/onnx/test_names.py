@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -45,7 +46,7 @@ def models() -> dict[str, list[onnx.ModelProto]]:
     return found
 
 
-CONTRIBUTED: dict[str, tuple[list[list[int]], dict[str, int]]] = {
+CONTRIBUTED: dict[str, tuple[list[list[int]], dict[str, Any]]] = {
     "SimplifiedLayerNormalization": ([[2, 4], [4]], {}),
     "com.microsoft.Attention": ([[2, 3, 4], [4, 12]], {"num_heads": 2}),
     "com.microsoft.BiasGelu": ([[2, 4], [4]], {}),
