@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import paddle
@@ -26,12 +27,12 @@ def pictures(count: int, size: int, seed: int) -> Array:
     return ((squares + noise) / 2).astype(np.float32)
 
 
-def prepare(net: nn.Layer, batch: Array) -> None:
+def prepare(net: nn.Layer, *batch: NDArray[Any]) -> None:
     """Put a network into evaluation mode with weights that keep its outputs near one.
 
     Paddle's initial weights let the signal of a deep network fade to 1e-16 or grow to 1e3,
     where a comparison of outputs says little. Here the running statistics of each batch
-    normalisation are those of `batch` [N, C, H, W].
+    normalisation are those of `batch`, the arrays that the network takes.
     """
     net.eval()
     fill(net)
@@ -40,7 +41,7 @@ def prepare(net: nn.Layer, batch: Array) -> None:
         norm._momentum = 0.0
         norm.train()
     with paddle.no_grad():
-        net(paddle.to_tensor(batch))
+        net(*map(paddle.to_tensor, batch))
     net.eval()
 
 

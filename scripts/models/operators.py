@@ -41,7 +41,7 @@ def main(directory: Path) -> None:
             stem = directory / operator / setting.replace(",", "").replace(" ", "_")
             if not IS_PADDLE3:
                 write_paddle2(use, stem)
-            elif not use.written_as:
+            elif not use.written_as and not use.holds_sequences:
                 with (directory / "refused.txt").open("a") as refused:
                     try:
                         write_paddle3(use, stem)
@@ -116,7 +116,12 @@ def declare(block: Any, scope: Any, name: str, variable: Variable) -> Any:
     dtype = str(variable.array.dtype)
     if not variable.is_saved:
         return block.create_var(
-            name=name, shape=variable.shape, dtype=dtype, is_data=True, need_check_feed=True
+            name=name,
+            shape=variable.shape,
+            dtype=dtype,
+            lod_level=len(variable.levels),
+            is_data=True,
+            need_check_feed=True,
         )
     scope.var(name).get_tensor().set(variable.array, paddle.CPUPlace())
     return block.create_parameter(name=name, shape=variable.shape, dtype=dtype)
@@ -155,9 +160,22 @@ def record(use: Use, stem: Path, suffix: str) -> None:
         for name, variable in named(slot, variables)
         if not variable.is_saved
     }
-    outputs = oracle.run(oracle.load(files), given)
+    levels = {
+        name: variable.levels
+        for slot, variables in use.inputs.items()
+        for name, variable in named(slot, variables)
+        if variable.levels
+    }
+    predictor = oracle.load(files)
+    outputs = oracle.run(predictor, given, levels)
     arrays: dict[str, Any] = {f"input:{name}": array for name, array in given.items()}
+    for name, of_input in levels.items():
+        for level, offsets in enumerate(of_input):
+            arrays[f"input:{name}.lod{level}"] = np.array(offsets, np.int64)
     arrays |= {f"output:{index}": array for index, array in enumerate(outputs)}
+    for index, name in enumerate(predictor.get_output_names()):
+        for level, offsets in enumerate(predictor.get_output_handle(name).lod()):
+            arrays[f"lod:{index}:{level}"] = np.array(offsets, np.int64)
     np.savez_compressed(stem.with_suffix(".npz"), **arrays)
 
 

@@ -45,12 +45,18 @@ def load(model: Sequence[Path]) -> inference.Predictor:
     return inference.create_predictor(config)
 
 
-def run(predictor: inference.Predictor, inputs: Mapping[str, Array]) -> list[Array]:
-    """Return the outputs, in order, for inputs by name."""
+def run(
+    predictor: inference.Predictor,
+    inputs: Mapping[str, Array],
+    levels: Mapping[str, Sequence[Sequence[int]]] | None = None,
+) -> list[Array]:
+    """Return the outputs, in order, for inputs, and the levels of sequences of some, by name."""
     for name, value in inputs.items():
         handle = predictor.get_input_handle(name)
         handle.reshape(value.shape)
         handle.copy_from_cpu(value)
+        if levels and name in levels:
+            handle.set_lod([list(offsets) for offsets in levels[name]])
     predictor.run()
     names = predictor.get_output_names()
     return [predictor.get_output_handle(output).copy_to_cpu() for output in names]

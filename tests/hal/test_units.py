@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.hal.onnx.units import units
+from crosschip.hal.onnx.units import joined, units
 from crosschip.ir import Builder, ElementType, Model, Operand, Quantization, TensorType
 from crosschip.ops.standard.activation import Relu, Softmax
 from crosschip.ops.standard.arithmetic import Add
@@ -84,3 +84,8 @@ def test_every_output_counts() -> None:
     b.output("y", quantized(b, first))
     b.output("z", second)
     assert names(b.build()) == []
+
+
+def test_parts_that_share_something_are_joined() -> None:
+    assert joined([]) == []
+    assert joined([[3, 1], [5], [2, 4], [4, 1]]) == [[5], [1, 2, 3, 4]]

@@ -27,12 +27,13 @@ from crosschip.ir import (
 )
 from crosschip.ir.bodies import every_operation
 from crosschip.ir.loops import CONDITION, ITERATION
-from crosschip.ops.standard.activation import Tanh
+from crosschip.ops.standard.activation import Relu, Tanh
 from crosschip.ops.standard.arithmetic import Add, Mul
-from crosschip.ops.standard.comparison import Less
+from crosschip.ops.standard.comparison import Greater, Less
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.layout import Reshape, Squeeze
+from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.reduction import ReduceSum
 from crosschip.ops.standard.unary import Exp, Neg
 from crosschip.passes import FoldConstants, ResolveControlFlow, Specialize, simplify
@@ -374,3 +375,22 @@ def test_engines_compute_what_random_programs_do(device: str, make: Inner) -> No
     with crosschip.compile(model, device, cache=False) as compiled:
         expected = computed(model, x=X)["y"]
         np.testing.assert_allclose(compiled.run({"x": X})["y"], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_refined_as_it_is_unrolled_is_what_the_next_time_reads() -> None:
+    """The size of a comparison of open sizes is another unknown each time that it is inferred."""
+    body = Builder("body")
+    state = body.input("state", TensorType(ElementType.FLOAT32, (symbol("n"), 3)))
+    slice_ = body.input("slice", TensorType(ElementType.FLOAT32, (symbol("m"), 3)))
+    larger = body.add(Where, body.add(Greater, slice_, state), slice_, state)
+    body.output("next", larger)
+    body.output("kept", body.add(Relu, larger))
+    b = Builder()
+    first = b.input("first", TensorType(ElementType.FLOAT32, (symbol("n"), 3)))
+    steps = b.input("steps", TensorType(ElementType.FLOAT32, (4, symbol("m"), 3)))
+    last, kept = b.insert(Scan.of("scan", [first], [steps], (), body.build()))
+    b.output("last", last)
+    b.output("kept", kept)
+    unrolled = simplify(b.build())
+    unrolled.verify()
+    assert not any(operation.bodies for operation in unrolled.operations)

@@ -23,11 +23,13 @@ class Variable:
         array: the value.
         shape: the shape that the model declares, -1 for a size left open.
         is_saved: whether it is a parameter; else it is an input of the model.
+        levels: the offsets of the sequences that it holds (LoD), the coarsest first.
     """
 
     array: Array
     shape: tuple[int, ...]
     is_saved: bool = False
+    levels: tuple[tuple[int, ...], ...] = ()
 
 
 Slots = Mapping[str, Variable | Sequence[Variable]]
@@ -51,6 +53,15 @@ class Use:
     attributes: Mapping[str, Any]
     outputs: Mapping[str, int] = field(default_factory=dict)
     written_as: str = ""
+
+    @property
+    def holds_sequences(self) -> bool:
+        """Tell whether an input holds sequences (LoD), which Paddle 3 has no more."""
+        return any(
+            variable.levels
+            for given in self.inputs.values()
+            for variable in ([given] if isinstance(given, Variable) else given)
+        )
 
 
 USES: dict[str, dict[str, Use]] = {}
@@ -133,6 +144,12 @@ def saved(array: ArrayLike) -> Variable:
     """A parameter."""
     value = np.asarray(array)
     return Variable(value, value.shape, is_saved=True)
+
+
+def ragged(array: ArrayLike, *levels: Sequence[int]) -> Variable:
+    """An input of sequences, whose number of rows is left open."""
+    value = np.asarray(array)
+    return Variable(value, (-1, *value.shape[1:]), levels=tuple(map(tuple, levels)))
 
 
 def each(*values: int) -> list[object]:

@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,9 +16,13 @@ from crosschip.ir.text import legible
 from crosschip.opdef.definitions import OpDef, OpDefCollection, Tensor, plain
 from crosschip.opdef.differences import differences
 from crosschip.opdef.documents import read, write
+from crosschip.opdef.generation.project import Target
 from crosschip.opdef.merging import merged
 from crosschip.opdef.problems import OpDefError, Problem
-from crosschip.runtime.discovery import open_device
+from crosschip.runtime.discovery import open_device, origins
+
+if TYPE_CHECKING:
+    from crosschip.opdef.generation.generating import Report
 
 app = typer.Typer(help="Operators written down as XML (OpDef).", no_args_is_help=True)
 
@@ -136,6 +140,36 @@ def export(
             table("", ("device", "operators"), rows, numbers="operators")
 
 
+@app.command()
+def generate(
+    files: Files,
+    target: Annotated[Target, typer.Option(help="python, or native for kernels in C.")],
+    backend: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--backend",
+            help="Only operators that this backend has; with stubs for its device, as in openvino.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option(help="The folder that a package's folder is made in.")
+    ] = Path(),
+    as_json: _options.Json = False,
+) -> None:
+    """Write a project for each package: stubs and tests; what has been edited is left alone."""
+    from crosschip.opdef.generation.generating import generate as generated
+
+    chosen = list(dict.fromkeys(backend or ()))
+    reports = generated(files, target, output, backends=chosen, devices=list(origins()))
+    if as_json:
+        document(
+            {"projects": [asdict(report) | {"folder": str(report.folder)} for report in reports]}
+        )
+    else:
+        for report in reports:
+            _show_project(report)
+
+
 def _brief(path: Path, collection: OpDefCollection) -> dict[str, object]:
     operators = list(collection.op_defs)
     return {"file": str(path), "package": collection.package_name, "operators": operators}
@@ -144,6 +178,20 @@ def _brief(path: Path, collection: OpDefCollection) -> dict[str, object]:
 def _counts(collection: OpDefCollection) -> dict[str, int]:
     """The number of operators that each backend supports."""
     return {s.backend: len(s.supported.names) if s.supported else 0 for s in collection.supplements}
+
+
+def _show_project(report: "Report") -> None:
+    from crosschip.opdef.generation.writing import State
+
+    folder = legible(str(report.folder))
+    operators = ", ".join(report.operators)
+    console.print(f"{report.package} in {folder}: {operators}", highlight=False)
+    for path, state in report.files.items():
+        if state is not State.SAME:
+            console.print(f"  {state:8} {legible(path)}", highlight=False)
+    for line in (*report.changes, *report.notes):
+        console.print(str(line), highlight=False)
+    console.print(f"next: pip install -e {folder} && pytest {folder}", highlight=False)
 
 
 def _value(value: object) -> str:

@@ -51,6 +51,8 @@ class ResolveControlFlow(Pass):
                 continue
             left -= attempt.unrolled
             for one in attempt.operations:
+                # What it reads may have been refined when it was emitted.
+                one = rewriter.resolved(one)
                 rewriter.emit(one if one.origins else one.standing_for(operation))
             for old, new in zip(operation.outputs, results, strict=True):
                 if old is not new:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 import pytest
@@ -373,6 +374,22 @@ def test_an_input_that_repeats_takes_many(tmp_path: Path) -> None:
     other = b.input("other", TensorType(FLOAT32, (3,)))
     with pytest.raises(ModelError, match="breaks the constraint 'shape"):
         b.add(operator, [other], each[0])
+
+
+@pytest.mark.parametrize("name", ["reference", "definition", "type", "self", "library", "x²", "ﬁx"])
+def test_a_slot_is_an_argument_and_nothing_else(name: str, tmp_path: Path) -> None:
+    class Doubled(opdef.CustomOperator):
+        def reference(self, **arrays: Array) -> Array:
+            (array,) = arrays.values()
+            return array * 2
+
+    output = made("out", f"shape(out) == shape('{name}')")
+    operator = defined(tmp_path, taken(name), output, base=Doubled)
+    (slot,) = operator.slots
+    assert slot.name.isidentifier()
+    assert slot.name == normalize("NFKC", slot.name)
+    array = np.array([1, 2], np.float32)
+    np.testing.assert_array_equal(computed(operator, array), [2, 4])
 
 
 class Anything(opdef.CustomOperator):

@@ -6,7 +6,7 @@ float32: a chip that computes in integers takes it for that. An activation may f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from crosschip.ir import ElementType, Model, Operand, Operation
@@ -47,6 +47,21 @@ def units(model: Model) -> list[Unit]:
             ordered = sorted(members.values(), key=lambda member: place[member.name])
             found.append(Unit(tuple(ordered), _whole(operation, members)))
     return found
+
+
+def joined(parts: Iterable[Iterable[int]]) -> list[list[int]]:
+    """Sets of places, those that share some made one: units share conversions."""
+    groups: list[set[int]] = []
+    for part in parts:
+        one = set(part)
+        apart = []
+        for group in groups:
+            if group & one:
+                one |= group
+            else:
+                apart.append(group)
+        groups = [*apart, one]
+    return [sorted(group) for group in groups]
 
 
 def computes_float32(operation: Operation) -> bool:

@@ -20,7 +20,7 @@ from crosschip.hal.converters import refused as refusal_of
 from crosschip.hal.device import CompileError, Device
 from crosschip.hal.onnx.converters import converters
 from crosschip.hal.onnx.standalone import Dialect, Written, on_reals, write
-from crosschip.hal.onnx.units import computes_float32, units
+from crosschip.hal.onnx.units import computes_float32, joined, units
 from crosschip.hal.options import Options
 from crosschip.hal.program import Program
 from crosschip.hal.support import YES, Group, Offer, Refusal, Rule, Support
@@ -400,16 +400,4 @@ def _atoms(model: Model) -> list[tuple[Operation, ...]]:
 
 def _groups(parts: Sequence[Sequence[Operation]], index: Mapping[str, int]) -> list[list[int]]:
     """The places of operations that are in one part, or in parts that share some."""
-    groups: list[set[int]] = []
-    for part in parts:
-        if len(part) < 2:
-            continue
-        joined = {index[member.name] for member in part}
-        apart = []
-        for group in groups:
-            if group & joined:
-                joined |= group
-            else:
-                apart.append(group)
-        groups = [*apart, joined]
-    return [sorted(group) for group in groups]
+    return joined([index[member.name] for member in part] for part in parts if len(part) > 1)

@@ -36,7 +36,8 @@ def load(source: Path | bytes) -> Model:
     """Import a model; its large parameters stay in their file until they are needed.
 
     Inputs have Paddle's names. Outputs have the names of the variables that are fetched (Paddle 2)
-    or the fetch names (Paddle 3). A size that Paddle leaves open becomes a symbol.
+    or the fetch names (Paddle 3). A size that Paddle leaves open becomes a symbol. Levels of
+    sequences (LoD) that something reads are inputs `NAME.lod0`, …, those that are made outputs.
 
     Args:
         source: the program, beside which its parameters are; a folder with one; or the content of

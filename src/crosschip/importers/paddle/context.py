@@ -7,6 +7,7 @@ from math import prod
 from typing import Any, TypeVar
 
 from crosschip.importers.paddle import tensor_types
+from crosschip.importers.paddle.lod import Lod
 from crosschip.importers.paddle.program import Block, Operator, Scalar
 from crosschip.importers.paddle.values import MAX_ELEMENTS, Values, elements
 from crosschip.ir import (
@@ -62,6 +63,11 @@ class Context:
     def name(self) -> str:
         """The name that the operation is to have."""
         return self._operator.name
+
+    @property
+    def kind(self) -> str:
+        """What Paddle 2 calls the operator."""
+        return self._operator.type
 
     @property
     def origin(self) -> Origin:
@@ -315,6 +321,38 @@ class Context:
     def stacks(self, parts: Sequence[Operand], output: str = "Out") -> None:
         """Record that the output which has been made is the list of these tensors without axes."""
         self._values.stacked[self._values[self._only_output(output)]] = parts
+
+    def holds_sequences(self, slot: str) -> bool:
+        """Tell whether the variable in an input slot is divided into sequences (LoD)."""
+        return any(name in self._values.lods for name in self.variables(slot))
+
+    def levels(self, slot: str = "X") -> Sequence[Operand]:
+        """The offsets of the sequences in the variable of a slot, the coarsest level first."""
+        return self.levels_of(slot)[0]
+
+    def levels_of(self, slot: str) -> list[Sequence[Operand]]:
+        """The levels of each of the variables in a slot."""
+        lods = [(name, self._values.lods.get(name)) for name in self.variables(slot)]
+        if not lods:
+            raise ModelError(f"{slot}: is required")
+        found = []
+        for name, lod in lods:
+            if lod is None:
+                raise UnsupportedError(
+                    f"{slot}: nothing says which sequences {name!r} holds; declare the input that "
+                    f"it comes from with its lod_level"
+                )
+            found.append(lod.levels())
+        return found
+
+    def set_levels(self, levels: Sequence[Operand], output: str = "Out") -> None:
+        """Say which sequences the variables in an output slot hold."""
+        for name in self.results(output):
+            self.set_levels_of(name, levels)
+
+    def set_levels_of(self, variable: str, levels: Sequence[Operand]) -> None:
+        """Say which sequences one variable holds."""
+        self._values.lods[variable] = Lod(levels)
 
     def is_read(self, output: str) -> bool:
         """Tell whether anything reads what is in an output slot, or the program hands it out."""

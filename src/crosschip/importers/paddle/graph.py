@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from crosschip.importers.paddle import operators  # noqa: F401, fills the table
+from crosschip.importers.paddle.lod import GivenLod, level_name
 from crosschip.importers.paddle.program import Program, Variable, every_operator
 from crosschip.importers.paddle.run import run
 from crosschip.importers.paddle.table import TABLE
@@ -52,6 +53,8 @@ def build(name: str, program: Program, parameters: Mapping[str, Array | Stored])
     for variable in program.inputs:
         operand = builder.input(values.new_name(variable.name), _input_type(variable, program))
         values.define(variable.name, operand)
+        if variable.levels:
+            values.lods[variable.name] = GivenLod(builder, variable.name, variable.levels)
     for parameter, value in parameters.items():
         operand = builder.constant(value, values.new_name(parameter))
         values.define(parameter, operand)
@@ -60,6 +63,11 @@ def build(name: str, program: Program, parameters: Mapping[str, Array | Stored])
         run(program.take_operators(), values)
     for output, variable_name in program.outputs.items():
         builder.output(output, values[variable_name])
+    for output, variable_name in program.outputs.items():
+        lod = values.lods.get(variable_name)
+        if lod is not None and not lod.is_given:
+            for level, offsets in enumerate(lod.levels()):
+                builder.output(level_name(output, level), offsets)
     return builder.build()
 
 

@@ -73,3 +73,16 @@ def padding(op: Context) -> tuple[AutoPad, tuple[int, ...]]:
         height, width = pads
         pads = (height, height, width, width)
     return _ALGORITHMS[algorithm], pads
+
+
+def volume_padding(op: Context) -> tuple[AutoPad, tuple[int, ...]]:
+    """The padding of a volume: its rule, and two numbers for each of depth, height and width."""
+    algorithm = op.text("padding_algorithm", "EXPLICIT")
+    if algorithm not in _ALGORITHMS:
+        raise ModelError(f"padding_algorithm: {algorithm!r} is not one of {', '.join(_ALGORITHMS)}")
+    pads = op.integers("paddings", (0, 0, 0))
+    if len(pads) == 3:
+        pads = tuple(number for pad in pads for number in (pad, pad))
+    if len(pads) != 6:
+        raise ModelError(f"paddings: must be 3 or 6 numbers, not {len(pads)}")
+    return _ALGORITHMS[algorithm], pads

@@ -30,6 +30,7 @@ from crosschip.importers.paddle.program import (
 from crosschip.ir import ModelError, UnsupportedError
 
 _LOD_TENSOR, _FEED_LIST, _FETCH_LIST, _RAW = 7, 9, 10, 17
+_MAX_LEVELS = 8
 _NOT_SAVED = (_FEED_LIST, _FETCH_LIST, _RAW)
 
 _BLOCK, _VAR, _VARS = 8, 13, 14
@@ -49,7 +50,8 @@ _VARIANT_FIELDS = {1: "b", 2: "i", 3: "r"}
 def read(data: bytes) -> Program:
     """Read a program from the bytes of the file.
 
-    An input of sequences (LoD) is the tensor that holds them one after the other.
+    An input of sequences (LoD) is the tensor that holds them one after the other, and says how many
+    levels there are.
 
     Raises:
         ModelError: the file is damaged.
@@ -194,9 +196,17 @@ def _tensor(name: str, variable: VarDesc) -> Variable:
     if variable.type.type != _LOD_TENSOR:
         raise UnsupportedError(f"{name!r} is of type {variable.type.type}, not a dense tensor")
     try:
-        return Variable(name, *tensor_types.from_desc(variable.type.lod_tensor.tensor))
+        described = variable.type.lod_tensor
+        element_type, shape = tensor_types.from_desc(described.tensor)
+        return Variable(name, element_type, shape, levels=_levels(described.lod_level))
     except (ModelError, UnsupportedError) as error:
         raise within(f"variable {name!r}", error) from None
+
+
+def _levels(count: int) -> int:
+    if not 0 <= count <= _MAX_LEVELS:
+        raise ModelError(f"has {count} levels of sequences (LoD)")
+    return count
 
 
 @lru_cache(maxsize=4096)

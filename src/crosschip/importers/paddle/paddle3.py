@@ -109,7 +109,10 @@ class _Reader:
             case _:
                 regions = checked(op, dict).get("regions", [])
                 blocks = tuple(map(self._block, checked(regions, list)))
-                self._operator(number, label, read, made, attributes, blocks)
+                renewed = self._operator(number, label, read, made, attributes, blocks)
+                if renewed is not None:
+                    # Whoever reads the first input from here on reads what took its place.
+                    self._values[field(item_at(field(op, "I", list), 0), "%", int)] = renewed
 
     def _block(self, region: object) -> Block:
         """A block that an operator runs; it sees the values around it, and hands on its yields."""
@@ -134,7 +137,11 @@ class _Reader:
 
     def _parameter(self, op: object) -> None:
         name = checked(item_at(field(op, "A", list), 3), str)
-        self.parameters[name] = self._declare(name, field(op, "O", dict))
+        variable = self._declare(name, field(op, "O", dict))
+        marks = checked(checked(op, dict).get("OA", []), list)
+        # One that does not persist, such as what a network keeps of training, has no value.
+        if not marks or marks[0] != 0:
+            self.parameters[name] = variable
 
     def _declare(self, name: str, value: object) -> Variable:
         if name in self._names:
@@ -156,8 +163,12 @@ class _Reader:
         made: Sequence[object],
         attributes: Attributes,
         blocks: Sequence[Block],
-    ) -> None:
-        counterpart = COUNTERPARTS.get(label) or _packaged(label) or Counterpart(label)
+    ) -> tuple[str, ...] | None:
+        """Add an operator; returns what its first input has become, if it writes over that."""
+        plain = label.removesuffix("_")
+        writes_over = label not in COUNTERPARTS and plain != label and plain in COUNTERPARTS
+        counterpart = COUNTERPARTS.get(plain if writes_over else label)
+        counterpart = counterpart or _packaged(label) or Counterpart(label)
         name = self._numbering.next(label.partition(".")[2].rstrip("_"))
         outputs = [
             self._define(value, self._result_names(f"{name}.{place}" if place else name, value))
@@ -175,6 +186,7 @@ class _Reader:
                 blocks=blocks,
             )
         )
+        return outputs[0] if writes_over and outputs else None
 
     def _result_names(self, name: str, value: object) -> Sequence[str]:
         """Names for the variables of a value that an operation called `name` makes."""

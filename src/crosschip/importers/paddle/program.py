@@ -63,12 +63,14 @@ class Variable(NamedTuple):
         shape: its sizes; -1 stands for one that is not known.
         is_made: whether an operator makes its value before any reads one, so that a value in the
             parameter file is of no use.
+        levels: how many levels of sequences (LoD) it has.
     """
 
     name: str
     element_type: ElementType
     shape: tuple[int, ...]
     is_made: bool = False
+    levels: int = 0
 
 
 class Operator(NamedTuple):

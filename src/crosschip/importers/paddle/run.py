@@ -7,6 +7,7 @@ from functools import partial
 
 from crosschip.importers.packaged import arguments_by_name
 from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.lod import hand_on
 from crosschip.importers.paddle.program import Operator, within
 from crosschip.importers.paddle.table import TABLE
 from crosschip.importers.paddle.values import Values
@@ -33,6 +34,8 @@ def run(operators: Iterable[Operator], values: Values) -> None:
         builder.origins = (operator.origin,)
         try:
             _expect_reals(operator)
+            if values.lods:
+                hand_on(operator, values.lods)
             _function(operator.type)(Context(operator, values))
         except (ModelError, UnsupportedError) as error:
             where = f"operator {operator.number} ({operator.label})"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.importers.body import Captures, OpenAxes
+from crosschip.importers.paddle.lod import Lod
 from crosschip.importers.paddle.program import Scalar
 from crosschip.ir import Builder, ModelError, Operand
 from crosschip.ir.types import FLOATS
@@ -35,6 +36,8 @@ class Values:
         choices: the choices between two blocks of opposite conditions, until they are built.
         stacked: the tensors without axes that a list was stacked from. A program that computes only
             some of the sizes of a shape puts them together with constants so.
+        lods: how the variables that hold sequences are divided into them.
+        arrays: the tensors that each array of tensors holds.
     """
 
     def __init__(
@@ -46,6 +49,8 @@ class Values:
         self.open_axes: OpenAxes = {} if outer is None else outer.open_axes
         self.branches: dict[str, Any] = {}
         self.choices: dict[Any, Any] = {}
+        self.lods: dict[str, Lod] = {}
+        self.arrays: dict[str, Sequence[Operand]] = {}
         self._outer = outer
         self._operands: dict[str, Operand] = {}
         self._postponed: dict[str, Postponed] = {}

@@ -47,7 +47,9 @@ typedef enum crosschip_element {
     CROSSCHIP_ELEMENT_UINT64 = 8,
     CROSSCHIP_ELEMENT_FLOAT16 = 9,
     CROSSCHIP_ELEMENT_FLOAT32 = 10,
-    CROSSCHIP_ELEMENT_FLOAT64 = 11
+    CROSSCHIP_ELEMENT_FLOAT64 = 11,
+    CROSSCHIP_ELEMENT_INT4 = 70, /* the low half of a byte each; the rest of it is undefined */
+    CROSSCHIP_ELEMENT_UINT4 = 71
 } crosschip_element;
 
 /* Integers that stand for reals: real = (integer - zero_points[i]) * scales[i]. */
@@ -58,7 +60,7 @@ typedef struct crosschip_quantization {
     const int64_t *zero_points; /* count of them */
 } crosschip_quantization;
 
-/* A tensor. One of 4 bits has an element a byte, sign extended. */
+/* A tensor. */
 typedef struct crosschip_tensor {
     size_t size;            /* of this structure */
     const char *name;       /* as in the definition; the same for all of one that repeats */

@@ -13,6 +13,7 @@ from crosschip.ir.suggestion import meant
 from crosschip.ir.types import ALL_TYPES
 from crosschip.opdef.constraints import rules_of
 from crosschip.opdef.custom.inference import Outputs, outputs_of
+from crosschip.opdef.custom.native import NativeOperator
 from crosschip.opdef.custom.operator import CustomOperator
 from crosschip.opdef.custom.restrictions import restrictions_of
 from crosschip.opdef.custom.rules import Rules
@@ -26,6 +27,11 @@ from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.definition.operator import Operator
 
 CustomT = TypeVar("CustomT", bound=type[CustomOperator])
+
+_TAKEN = frozenset(dir(NativeOperator)).union(
+    *(vars(base).get("__annotations__", ()) for base in NativeOperator.__mro__)
+)
+"""What classes of operators have already, so that no slot can be called so."""
 
 Convert = Callable[[Any, Any], Any]
 """A function of a device's graph and an operation, which adds the one to the other."""
@@ -148,7 +154,7 @@ class Package:
         where = f"{self.name}.{op_def.name}"
         if not isinstance(cls, type) or not issubclass(cls, CustomOperator):
             raise InputError(f"{where}: {cls!r} is not a subclass of opdef.CustomOperator")
-        tensors = slots_of(self.collection, op_def, dir(CustomOperator))
+        tensors = slots_of(self.collection, op_def, _TAKEN)
         rules = list(rules_of(op_def))
         told = outputs_of(op_def, [rule for _, _, rule in rules], self._stored(op_def))
         self._check(where, cls, told)

@@ -87,7 +87,12 @@ def restrictions_of(collection: OpDefCollection, op_def: OpDef) -> dict[str, Res
         found[supplement.backend.lower()] = Restrictions(
             supplement.backend, supported, () if own is None else _tensors(own)
         )
-    return {_DEVICES.get(backend, backend): told for backend, told in found.items()}
+    return {device_of(backend): told for backend, told in found.items()}
+
+
+def device_of(backend: str) -> str:
+    """The name that the device for a backend has, in lower case; there may be no such device."""
+    return _DEVICES.get(backend.lower(), backend.lower())
 
 
 def _is_default(operation: PackagedOperator, slot: str) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum, IntEnum
 from keyword import iskeyword
 from typing import Any, cast
+from unicodedata import normalize
 
 import numpy as np
 
@@ -19,8 +19,6 @@ from crosschip.ops.definition import slots
 
 Stored = tuple[ElementType, bool]
 """An element type, and whether its elements are integers that stand for reals."""
-
-_NO_NAME = re.compile(r"\W+")
 
 
 def slots_of(
@@ -44,7 +42,7 @@ def slots_of(
         both = " and ".join(map(repr, repeated))
         raise InputError(f"{op_def.name}: {both} are repeated; one input can be")
     made: dict[str, slots.Slot] = {}
-    names = set(taken)
+    names = {*taken, "self"}
     tensors: tuple[Input | Parameter, ...] = (*op_def.inputs, *op_def.parameters)
     for tensor in tensors:
         stored = frozenset(_stored(datatypes_of(collection, op_def, tensor)))
@@ -59,8 +57,10 @@ def slots_of(
 
 
 def _slot_name(tensor: str, taken: Collection[str]) -> str:
-    name = _NO_NAME.sub("", tensor)
-    name = f"_{name}" if not name or name[0].isdigit() else name
+    # As Python itself reads a name that stands in a program.
+    letters = normalize("NFKC", tensor)
+    name = "".join(letter for letter in letters if f"_{letter}".isidentifier())
+    name = name if name.isidentifier() else f"_{name}"
     while iskeyword(name) or name in taken:
         name += "_"
     return name

@@ -34,6 +34,24 @@ def overlaps(boxes: Array, pixel: float) -> Array:
     return np.where((common > 0) & (either > 0), common / either, 0)
 
 
+def overlaps_of_any(boxes: Array, pixel: float) -> Array:
+    """The same, also of boxes turned inside out, as Paddle has it.
+
+    Such a box has no area; what it has in common with another one is the product of two sides of
+    which one or both are negative.
+    """
+    one = np.array(pixel, boxes.dtype)
+    low, high = boxes[:, :2], boxes[:, 2:]
+    are_apart = ((low[:, None] > high) | (high[:, None] < low)).any(axis=2)
+    sides = np.minimum(high[:, None], high) - np.maximum(low[:, None], low) + one
+    common = np.where(are_apart, 0, sides.prod(axis=2))
+    is_inside_out = (high < low).any(axis=1)
+    areas = np.where(is_inside_out, 0, (high - low + one).prod(axis=1))
+    either = areas[:, None] + areas - common
+    with np.errstate(all="ignore"):
+        return np.where(are_apart, 0, common / either)
+
+
 def suppressed(
     order: Array, overlap: Array, threshold: float, eta: float, most: int | None = None
 ) -> list[int]:

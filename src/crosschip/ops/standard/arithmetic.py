@@ -10,14 +10,21 @@ from functools import reduce
 
 import numpy as np
 
-from crosschip.ir import Array, Builder, ElementType, Operand, Shape
+from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.types import FLOATS, NUMBERS
 from crosschip.ops.definition.kinds import Binary, Broadcast, Elementwise, aligned_row_axis
-from crosschip.ops.definition.operator import Operator, operator, operator_named, shape_of
+from crosschip.ops.definition.operator import (
+    Operator,
+    operator,
+    operator_named,
+    shape_of,
+    shape_value_of,
+)
 from crosschip.ops.definition.quantized import limits
 from crosschip.ops.definition.shape_values import Sizes
 from crosschip.ops.definition.shapes import axis_in, broadcast, same
 from crosschip.ops.definition.slots import (
+    Fuse,
     Parameter,
     flag,
     fuse,
@@ -63,6 +70,17 @@ class Mul(Binary):
     """
 
     __slots__ = ()
+
+    def infer_shape_value(self) -> Sequence[Dim] | None:
+        """Products of sizes, one by one or all by one."""
+        first, second = shape_value_of(self.input0), shape_value_of(self.input1)
+        if any(isinstance(size, int) and size < 0 for size in (*first, *second)):
+            return None
+        if self.fuse_code is not Fuse.NONE:
+            return None
+        count = max(len(first), len(second))
+        pairs = zip(*(part * (count // len(part)) for part in (first, second)), strict=False)
+        return [one * other for one, other in pairs]
 
     def reference(self, input0: Array, input1: Array) -> Array:
         return np.multiply(input0, input1)
@@ -353,8 +371,11 @@ class FloorDiv(Binary):
         quotient = b.add(Div, self.input0, self.input1)
         if self.input0.type.element_type in FLOATS:
             return b.add(operator_named("FLOOR"), quotient)
-        downwards, to_zero = (b.add(Mod, self.input0, self.input1, f) for f in (False, True))
-        rounded_up = b.add(operator_named("NOT_EQUAL"), downwards, to_zero)
+        zero = b.constant(np.zeros((), self.input0.type.element_type.dtype))
+        rest = b.add(Mod, self.input0, self.input1)
+        is_inexact = b.add(operator_named("NOT_EQUAL"), rest, zero)
+        signs = (b.add(operator_named("LESS"), o, zero) for o in (self.input0, self.input1))
+        rounded_up = b.add(operator_named("AND"), is_inexact, b.add(operator_named("XOR"), *signs))
         one = b.add(operator_named("CAST"), rounded_up, self.input0.type.element_type)
         return b.add(Sub, quotient, one)
 

@@ -11,7 +11,7 @@ from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, operator, shape_of
 from crosschip.ops.definition.shapes import of_rank, same
 from crosschip.ops.definition.slots import flag, integer, optional_tensor, real, tensor
-from crosschip.ops.numerics.overlap import overlaps, ranked, suppressed
+from crosschip.ops.numerics.overlap import overlaps, overlaps_of_any, ranked, suppressed
 
 
 @operator("NON_MAX_SUPPRESSION", core=True)
@@ -37,9 +37,9 @@ class NonMaxSuppression(Operator):
     (with `rois_num`, by index); [N] the number of rows for each image, int32; with `return_index`,
     [K, 1] int32: the row of each in `bboxes` as [N * M, 4] (or [M * C, 4]).
 
-    A score that is NaN is never greater than a threshold; with boxes that are not finite, the
-    outputs are not specified. Sources: NNAdapter's NON_MAX_SUPPRESSION, which only its code has;
-    Paddle's multiclass_nms3.
+    A score that is NaN is never greater than a threshold; with boxes that are not finite or turned
+    inside out, the outputs are not specified. Sources: NNAdapter's NON_MAX_SUPPRESSION, which only
+    its code has; Paddle's multiclass_nms3.
     """
 
     __slots__ = ()
@@ -89,7 +89,7 @@ class NonMaxSuppression(Operator):
                     continue
                 order = ranked(marks[label], self.score_threshold)
                 order = order[: self.nms_top_k] if self.nms_top_k >= 0 else order
-                overlap = overlaps(boxes[label], 0.0 if self.normalized else 1.0)
+                overlap = overlaps_of_any(boxes[label], 0.0 if self.normalized else 1.0)
                 picked = suppressed(order, overlap, self.nms_threshold, self.nms_eta)
                 kept += [(label, box) for box in picked]
             if 0 <= self.keep_top_k < len(kept):

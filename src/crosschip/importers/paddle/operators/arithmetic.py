@@ -8,10 +8,12 @@ from collections.abc import Callable
 from crosschip.importers.paddle.axes import aligned, with_axes_after
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.fusing import fused
+from crosschip.importers.paddle.operators.joining import columns
 from crosschip.importers.paddle.table import imports
-from crosschip.ir import ModelError, Operand
-from crosschip.ir.types import INTEGERS
+from crosschip.ir import ModelError, Operand, UnsupportedError
+from crosschip.ir.types import FLOATS, INTEGERS
 from crosschip.ops import Operator
+from crosschip.ops.standard.activation import Swish
 from crosschip.ops.standard.arithmetic import (
     Add,
     Clip,
@@ -25,6 +27,11 @@ from crosschip.ops.standard.arithmetic import (
     Sub,
     Sum,
 )
+from crosschip.ops.standard.comparison import Equal, Less
+from crosschip.ops.standard.joining import Concat, Split
+from crosschip.ops.standard.layout import Reshape, Unsqueeze
+from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.unary import Atan, IsNaN
 
 _BINARY: dict[str, type[Operator]] = {
     "elementwise_add": Add,
@@ -38,6 +45,8 @@ _BINARY: dict[str, type[Operator]] = {
 }
 
 _GREATEST = 2.0**63
+_NO_AXIS = 9
+"""The axis that Paddle writes for none."""
 
 _Step = tuple[type[Operator], Operand | float, float]
 """An operator, its second input, and the value of that with which it changes nothing."""
@@ -136,3 +145,128 @@ def affine_channel(op: Context) -> None:
     after = op.rank(x) - 2 if op.text("data_layout", "AnyLayout") == "NCHW" else 0
     factor, bias = (with_axes_after(op, op.input(slot), after) for slot in ("Scale", "Bias"))
     op.make(Add, op.add(Mul, x, factor), bias)
+
+
+@imports("atan2")
+def atan2(op: Context) -> None:
+    """The angle of the point (x, y), from -pi to pi."""
+    y, x = op.input("X1"), op.input("X2")
+    kind = x.type.element_type.dtype.type
+    zero, half, pi = kind(0), kind(math.pi / 2), kind(math.pi)
+    is_left, is_below = op.add(Less, x, zero), op.add(Less, y, zero)
+    is_upright = op.add(Equal, x, zero)
+    angle = op.add(Atan, op.add(Div, y, op.add(Where, is_upright, kind(1), x)))
+    around = op.add(Where, is_below, op.add(Sub, angle, pi), op.add(Add, angle, pi))
+    upright = op.add(Where, op.add(Equal, y, zero), zero, op.add(Where, is_below, -half, half))
+    op.make(Where, is_upright, upright, op.add(Where, is_left, around, angle))
+
+
+@imports("brelu")
+def brelu(op: Context) -> None:
+    op.make(Clip, op.input(), op.real("t_min", 0.0), op.real("t_max", 24.0))
+
+
+def _of_numbers(operator: type[Operator]) -> Callable[[Context], None]:
+    def choose(op: Context) -> None:
+        """The greater or lesser of two; the other one of a NaN."""
+        x, y = aligned(op)
+        if x.type.element_type not in FLOATS:
+            op.make(operator, x, y)
+            return
+        chosen = op.add(Where, op.add(IsNaN, y), x, op.add(operator, x, y))
+        op.make(Where, op.add(IsNaN, x), y, chosen)
+
+    return choose
+
+
+imports("elementwise_fmax")(_of_numbers(Max))
+imports("elementwise_fmin")(_of_numbers(Min))
+
+
+@imports("label_smooth")
+def label_smooth(op: Context) -> None:
+    """`(1 - epsilon) * x + epsilon * prior`; without a prior, all classes are as likely."""
+    x, share = op.input(), op.real("epsilon", 0.0)
+    prior = op.optional_input("PriorDist")
+    rest = op.add(Mul, x, 1 - share)
+    if prior is not None:
+        op.make(Add, rest, op.add(Mul, prior, share))
+        return
+    classes = (x.type.shape or (None,))[-1]
+    if not isinstance(classes, int) or not classes:
+        raise UnsupportedError(f"X: {x.type} must have a known number of classes")
+    op.make(Add, rest, share / classes)
+
+
+@imports("lerp")
+def lerp(op: Context) -> None:
+    x, y = op.input(), op.input("Y")
+    op.make(Add, x, op.add(Mul, op.input("Weight"), op.add(Sub, y, x)))
+
+
+@imports("partial_sum")
+def partial_sum(op: Context) -> None:
+    """The sum of the same columns of some tensors."""
+    op.make(Sum, columns(op))
+
+
+@imports("pd_op.swiglu")
+def swiglu(op: Context) -> None:
+    """`x * sigmoid(x) * y`; without a `y`, that is the second half of the last axis."""
+    x, y = op.input(), op.optional_input("Y")
+    if y is None:
+        size = (x.type.shape or (None,))[-1]
+        if not isinstance(size, int) or size % 2:
+            raise UnsupportedError(f"X: {x.type} must have an even, known last size")
+        x, y = op.add_all(Split, x, -1, (size // 2, size // 2))
+    op.make(Mul, op.add(Swish, x), y)
+
+
+@imports("elementwise_heaviside")
+def heaviside(op: Context) -> None:
+    """0 below 0, 1 above, and what the other input says at 0."""
+    x, y = aligned(op)
+    kind = x.type.element_type.dtype.type
+    above = op.add(Where, op.add(Less, kind(0), x), kind(1), kind(0))
+    known = op.add(Where, op.add(Equal, x, kind(0)), y, above)
+    if x.type.element_type in FLOATS:
+        op.make(Where, op.add(IsNaN, x), x, known)
+    else:
+        op.define(known)
+
+
+@imports("cross")
+def cross(op: Context) -> None:
+    """Vector products along an axis of size 3; the first one, if none is named."""
+    x, y = op.input(), op.input("Y")
+    axis = op.integer("dim", _NO_AXIS)
+    if axis == _NO_AXIS:
+        axis = next((a for a, size in enumerate(x.type.shape or ()) if size == 3), _NO_AXIS)
+    if axis == _NO_AXIS:
+        raise UnsupportedError(f"X: {x.type} must have an axis of size 3")
+    a, b = (op.add_all(Split, part, axis, (1, 1, 1)) for part in (x, y))
+    parts = [
+        op.add(Sub, op.add(Mul, a[i - 2], b[i - 1]), op.add(Mul, a[i - 1], b[i - 2]))
+        for i in range(3)
+    ]
+    op.make(Concat, parts=parts, axis=axis)
+
+
+@imports("kron")
+def kron(op: Context) -> None:
+    """Each element of the first tensor times the second; of sizes that are known but one."""
+    x, y = op.input(), op.input("Y")
+    rank = max(op.rank(x), op.rank(y))
+    x, y = (_of_rank(op, part, rank) for part in (x, y))
+    sizes = [[s if isinstance(s, int) else -1 for s in part.type.shape or ()] for part in (x, y)]
+    joined = tuple(-1 if -1 in pair else pair[0] * pair[1] for pair in zip(*sizes, strict=True))
+    if joined.count(-1) > 1:
+        raise UnsupportedError(f"X: the sizes of {x.type} and {y.type} must be known but for one")
+    apart = op.add(Unsqueeze, x, tuple(range(1, 2 * rank, 2)))
+    other = op.add(Unsqueeze, y, tuple(range(0, 2 * rank, 2)))
+    op.make(Reshape, op.add(Mul, apart, other), joined)
+
+
+def _of_rank(op: Context, operand: Operand, rank: int) -> Operand:
+    missing = rank - op.rank(operand)
+    return op.add(Unsqueeze, operand, tuple(range(missing))) if missing else operand

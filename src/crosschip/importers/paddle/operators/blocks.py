@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
+from crosschip.importers.paddle import ragged
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.images import Images
 from crosschip.importers.paddle.table import imports
+from crosschip.ir import ModelError, UnsupportedError
+from crosschip.ops.standard.arithmetic import Add, FloorDiv, Mul, Sub
 from crosschip.ops.standard.blocks import ChannelShuffle, DepthOrder, DepthToSpace
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Reshape, Transpose
+from crosschip.ops.standard.padding import Pad
+from crosschip.ops.standard.slicing import Slice
 
 
 @imports("shuffle_channel")
@@ -13,8 +25,85 @@ def shuffle_channel(op: Context) -> None:
     op.make(ChannelShuffle, op.input(), op.integer("group"))
 
 
+@imports("channel_shuffle")
+def channel_shuffle(op: Context) -> None:
+    images = Images(op)
+    images.make(ChannelShuffle, images.input("X"), op.integer("groups", 1))
+
+
 @imports("pixel_shuffle")
 def pixel_shuffle(op: Context) -> None:
     images = Images(op)
     size = op.integer("upscale_factor", 1)
     images.make(DepthToSpace, images.input("X"), size, DepthOrder.CRD)
+
+
+@imports("unfold")
+def unfold(op: Context) -> None:
+    """The windows of images, padded with zeros: a column for each, [N, C * kernel, windows]."""
+    x, sizes = op.input(), []
+    kernel, strides = op.integers("kernel_sizes"), op.integers("strides", (1, 1))
+    dilations, pads = op.integers("dilations", (1, 1)), op.integers("paddings", (0, 0, 0, 0))
+    if {len(kernel), len(strides), len(dilations)} != {2} or len(pads) != 4 or min(strides) < 1:
+        raise ModelError("kernel_sizes, strides, dilations: must be 2 numbers, and paddings 4")
+    if any(pads):
+        x = op.add(Pad, x, (0, 0, 0, 0, pads[0], pads[2], pads[1], pads[3]))
+    for axis in range(2):
+        # Of rows [N, C, H, W], of columns then [N, C, kernel_h, windows_h, W].
+        place = 2 + 2 * axis
+        offsets = op.constant((np.arange(kernel[axis]) * dilations[axis])[:, None], "offsets")
+        size = ragged.size(op, x, place)
+        room = op.add(Sub, size, np.int64(dilations[axis] * (kernel[axis] - 1) + 1))
+        count = op.add(Add, op.add(FloorDiv, room, np.int64(strides[axis])), np.int64(1))
+        starts = op.add(Mul, ragged.numbers_up_to(op, count), np.int64(strides[axis]))
+        x = op.add(Gather, x, op.add(Add, starts, offsets), place)
+        sizes.append(count)
+    channels = (op.input().type.shape or (None, None))[1]
+    rows = -1 if not isinstance(channels, int) else channels * math.prod(kernel)
+    columns = op.add(Transpose, x, (0, 1, 2, 4, 3, 5))
+    first = ragged.size(op, op.input())
+    shape = [op.add(Reshape, first, (1,)), op.constant(np.array([rows], np.int64), "rows")]
+    shape.append(op.add(Reshape, op.add(Mul, *sizes), (1,)))
+    op.make(Reshape, columns, op.add(Concat, parts=shape, axis=0), output="Y")
+
+
+@imports("temporal_shift")
+def temporal_shift(op: Context) -> None:
+    """Of segments of images, some channels are those of the one before, and some of the one after.
+
+    Source: Lin et al., "TSM: Temporal Shift Module for Efficient Video Understanding",
+    https://arxiv.org/abs/1811.08383.
+    """
+    images = Images(op)
+    x, count = images.input("X"), op.integer("seg_num")
+    shape = x.type.shape or ()
+    if len(shape) != 4 or not all(isinstance(size, int) for size in shape[1:]):
+        raise UnsupportedError(f"X: {x.type} must be images of known sizes")
+    _, channels, height, width = (size if isinstance(size, int) else -1 for size in shape)
+    first = int(channels * op.real("shift_ratio", 0.25))
+    segments = op.add(Reshape, x, (-1, count, channels, height, width))
+    padded = op.add(Pad, segments, (0, 0, 1, 1, 0, 0, 0, 0, 0, 0))
+    bounds = ((0, first, 0), (first, 2 * first, 2), (2 * first, channels, 1))
+    parts = [
+        op.add(Slice, padded, (1, 2), (shift, low), (shift + count, high))
+        for low, high, shift in bounds
+    ]
+    moved = op.add(Concat, parts=parts, axis=2)
+    images.make(Reshape, moved, (-1, channels, height, width))
+
+
+@imports("pixel_unshuffle")
+def pixel_unshuffle(op: Context) -> None:
+    """Blocks of pixels moved into channels, those of one channel after one another."""
+    images = Images(op)
+    x, size = images.input("X"), op.integer("downscale_factor", 1)
+    shape = x.type.shape or ()
+    if len(shape) != 4 or not all(isinstance(side, int) for side in shape[1:]):
+        raise UnsupportedError(f"X: {x.type} must be images of known sizes")
+    channels, height, width = (side if isinstance(side, int) else -1 for side in shape[1:])
+    if size < 1 or height % size or width % size:
+        raise ModelError(f"downscale_factor: {size} does not divide {height} and {width}")
+    rows, columns = height // size, width // size
+    apart = op.add(Reshape, x, (-1, channels, rows, size, columns, size))
+    moved = op.add(Transpose, apart, (0, 1, 3, 5, 2, 4))
+    images.make(Reshape, moved, (-1, channels * size * size, rows, columns))

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from crosschip.importers.body import Body, with_settled_state
+from crosschip.importers.body import Body, Captures, with_settled_state
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.program import Block
 from crosschip.importers.paddle.run import run
@@ -30,6 +30,7 @@ from crosschip.ir import (
 from crosschip.ir.budget import spend
 from crosschip.ir.control import ControlFlow
 from crosschip.ir.loops import CONDITION, ITERATION
+from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.logical import Not
 
@@ -179,13 +180,13 @@ class _Choice:
 
 @imports("select_input")
 def select_input(op: Context) -> None:
-    """Paddle 2: the first of two values if the mask is 0, the second one if it is 1."""
+    """Paddle 2: the value that the mask is the place of, of two if it chooses between blocks."""
     names = op.variables("X")
-    if len(names) != 2:
-        raise UnsupportedError(f"X: is {len(names)} tensors, but a branch chooses between 2")
     mask, (result,) = op.input("Mask"), op.results()
     if mask.value is not None:
         op.values.define(result, op.values[names[int(mask.value.item())]])
+    elif len(names) != 2:
+        op.values.define(result, _one_of(op, mask, names))
     elif choice := _choice(op, mask, names):
         choice.names[result] = (names[1], names[0])
         op.values.postpone([result], choice.make)
@@ -224,6 +225,20 @@ def _copied(op: Context, mask: Operand, names: Sequence[str]) -> Operand:
     return _branches(op, condition, bodies, op.results())[0]
 
 
+def _one_of(op: Context, mask: Operand, names: Sequence[str]) -> Operand:
+    """One of any number of values that have all been made."""
+    made = op.values[names[0]]
+    for place, name in enumerate(names[1:], 1):
+        number = np.array(place, mask.type.element_type.dtype)
+        condition = op.add(Equal, mask, number)
+        bodies = []
+        for value, role in ((op.values[name], "then"), (made, "else")):
+            captures = Captures()
+            bodies.append(Body(f"{op.name}.{role}", (), (), [captures.of(value)], captures))
+        (made,) = _branches(op, condition, bodies, op.results(), several=True)
+    return made
+
+
 def _blocks(op: Context, count: int) -> Sequence[Block]:
     if len(op.blocks) != count:
         raise ModelError(f"runs {len(op.blocks)} blocks, but must run {count}")
@@ -250,11 +265,17 @@ def _body(
 
 
 def _branches(
-    op: Context, condition: Operand, bodies: Sequence[Body], names: Sequence[str]
+    op: Context,
+    condition: Operand,
+    bodies: Sequence[Body],
+    names: Sequence[str],
+    *,
+    several: bool = False,
 ) -> tuple[Operand, ...]:
     captured = list(dict.fromkeys(operand for body in bodies for operand in body.captures.inside))
     models = [body.model(captured) for body in bodies]
-    return _inserted(op, If(op.name, (condition, *captured), bodies=models), names)
+    name = op.values.builder.unique_name(op.name) if several else op.name
+    return _inserted(op, If(name, (condition, *captured), bodies=models), names)
 
 
 def _inserted(op: Context, operation: ControlFlow, names: Sequence[str]) -> tuple[Operand, ...]:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from crosschip.importers.paddle import ragged
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
 from crosschip.importers.paddle.values import MAX_ELEMENTS
 from crosschip.ir import Array, ElementType, ModelError, Operand
 from crosschip.ir.types import INTEGERS, MAX_RANK
-from crosschip.ops.standard.arithmetic import Add, Div, Max, Mul, Sub
+from crosschip.ops.standard.arithmetic import Add, Div, Max, Min, Mul, Sub
 from crosschip.ops.standard.comparison import Equal, Less, LessEqual
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import Fill, Range, ShapeOf
-from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.indexing import GatherND
+from crosschip.ops.standard.joining import Concat, Stack
 from crosschip.ops.standard.layout import Reshape, Squeeze, Unsqueeze
 from crosschip.ops.standard.logical import Where
-from crosschip.ops.standard.reduction import ReduceMax
+from crosschip.ops.standard.padding import Pad
+from crosschip.ops.standard.reduction import ReduceMax, ReduceProd
 from crosschip.ops.standard.slicing import Slice
 
 Number = int | float
@@ -225,3 +229,88 @@ def shape(op: Context) -> None:
 @imports("shape64")
 def shape64(op: Context) -> None:
     op.make(ShapeOf, op.input("Input"), ElementType.INT64)
+
+
+@imports("size")
+def size(op: Context) -> None:
+    """How many elements there are."""
+    sizes = op.add(ShapeOf, op.input("Input"), ElementType.INT64)
+    op.make(ReduceProd, sizes, (), keepdim=False)
+
+
+_SIDES = (("num_rows", None), ("num_columns", -1.0))
+"""The sides of a unit matrix, with their defaults."""
+
+
+def _whole(op: Context, name: str, default: float | None) -> int:
+    """An integer, which Paddle 3 writes as a real."""
+    number = op.real(name, default)
+    if not number.is_integer():
+        raise ModelError(f"{name}: {number} is not an integer")
+    return int(number)
+
+
+@imports("eye")
+def eye(op: Context) -> None:
+    rows, columns = (_whole(op, name, default) for name, default in _SIDES)
+    columns = rows if columns == -1 else columns
+    if not 0 <= rows * columns <= _MAX_COUNT or rows < 0:
+        raise ModelError(f"num_rows {rows}, num_columns {columns}: is no matrix")
+    element_type = op.element_type("dtype") or ElementType.FLOAT32
+    op.make_constant(np.eye(rows, columns, dtype=element_type.dtype))
+
+
+@imports("empty")
+def empty(op: Context) -> None:
+    """A tensor that something writes to before it is read; of zeros."""
+    shape = op.integers_or_tensor("shape", "ShapeTensor", "ShapeTensorList")
+    fill(op, shape, 0, op.element_type("dtype") or ElementType.FLOAT32)
+
+
+@imports("diag_v2")
+def diag_v2(op: Context) -> None:
+    """A matrix with a list as its diagonal, or the diagonal of a matrix as a list."""
+    x, shift = op.input(), op.integer("offset", 0)
+    if op.rank(x) == 2:
+        _take_diagonal(op, x, shift)
+        return
+    count = ragged.size(op, x)
+    side = op.add(Add, count, np.int64(abs(shift)))
+    numbers = ragged.numbers_up_to(op, side)
+    rows, columns = (op.add(Unsqueeze, numbers, (axis,)) for axis in (1, 0))
+    is_on = op.add(Equal, op.add(Sub, columns, rows), np.int64(shift))
+    value = np.asarray(op.real("padding_value", 0.0)).astype(x.type.element_type.dtype)
+    # Each column has the element that is on the diagonal in it.
+    own = op.add(Pad, x, (max(0, shift), max(0, -shift)))
+    op.make(Where, is_on, op.add(Unsqueeze, own, (0,)), value)
+
+
+def _take_diagonal(op: Context, x: Operand, shift: int) -> None:
+    sizes = [op.add(Reshape, ragged.size(op, x, axis), ()) for axis in range(2)]
+    before = max(0, -shift), max(0, shift)
+    room = [op.add(Sub, size, np.int64(taken)) for size, taken in zip(sizes, before, strict=True)]
+    count = op.add(Max, op.add(Min, *room), np.int64(0))
+    numbers = ragged.numbers_up_to(op, count)
+    places = [op.add(Add, numbers, np.int64(taken)) for taken in before]
+    op.make(GatherND, x, op.add(Stack, places, 1))
+
+
+@imports("tril_indices")
+def tril_indices(op: Context) -> None:
+    """The rows and columns of what is on a diagonal of a matrix or below."""
+    _make_indices(op, np.tril, op.integer("rows"), op.integer("cols"))
+
+
+@imports("triu_indices")
+def triu_indices(op: Context) -> None:
+    """The rows and columns of what is on a diagonal of a matrix or above."""
+    _make_indices(op, np.triu, op.integer("row"), op.integer("col"))
+
+
+def _make_indices(op: Context, part: Callable[..., Array], rows: int, columns: int) -> None:
+    if not 0 <= rows * columns <= _MAX_COUNT or rows < 0:
+        raise ModelError(f"rows {rows}, columns {columns}: is no matrix")
+    element_type = op.element_type("dtype") or ElementType.INT64
+    places = np.nonzero(part(np.ones((rows, columns)), op.integer("offset", 0)))
+    found = op.constant(np.stack(places).astype(element_type.dtype), "indices")
+    op.define(found, "out")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 
 import numpy as np
 
+from crosschip.importers.paddle import ragged
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.operators.creation import written
 from crosschip.importers.paddle.table import imports
-from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
-from crosschip.ops.standard.comparison import Equal
-from crosschip.ops.standard.creation import Fill
+from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
+from crosschip.ops.standard.arithmetic import Add, Div, FloorDiv, Max, Min, Mod, Mul, Sub
+from crosschip.ops.standard.comparison import Equal, Less, LessEqual, NotEqual
+from crosschip.ops.standard.conversion import BitCast
+from crosschip.ops.standard.creation import Fill, ShapeOf
 from crosschip.ops.standard.indexing import (
     Gather,
     GatherElements,
@@ -20,11 +23,12 @@ from crosschip.ops.standard.indexing import (
     ScatterElements,
     ScatterND,
 )
-from crosschip.ops.standard.layout import Expand, Reshape, Squeeze, Unsqueeze
-from crosschip.ops.standard.logical import Where
-
-_MOST_PLACES = 2**24
-"""In how large a tensor a part can be written over; its places are listed."""
+from crosschip.ops.standard.joining import Stack
+from crosschip.ops.standard.layout import Expand, Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.logical import And, BitShift, BitwiseAnd, Direction, Where
+from crosschip.ops.standard.reduction import ReduceSum
+from crosschip.ops.standard.searching import NonZero
+from crosschip.ops.standard.slicing import Slice
 
 
 @imports("gather")
@@ -80,6 +84,31 @@ def _look_up(op: Context, indices: Operand) -> None:
     op.make(Where, is_padding, zero, op.add(Gather, table, indices, 0))
 
 
+@imports("lookup_table_dequant")
+def lookup_table_dequant(op: Context) -> None:
+    """Rows of bytes, four in each float32, which stand for reals from the row's least to greatest.
+
+    The first two numbers of a row are these bounds.
+    """
+    table, padding = op.input("W"), op.integer("padding_idx", -1)
+    indices = op.add(Squeeze, op.input("Ids"), (-1,))
+    rows = op.add(Gather, table, indices, 0)
+    low, high = (op.add(Slice, rows, (-1,), (place,), (place + 1,)) for place in range(2))
+    words = op.add(BitCast, op.add(Slice, rows, (-1,), (2,), (2**31 - 1,)), ElementType.UINT32)
+    places = np.arange(0, 32, 8, dtype=np.uint32)
+    shifted = op.add(BitShift, op.add(Unsqueeze, words, (-1,)), places, Direction.RIGHT)
+    bytes_ = op.as_type(op.add(BitwiseAnd, shifted, np.uint32(255)), table.type.element_type)
+    flat = op.add(Reshape, bytes_, (0,) * op.rank(indices) + (-1,))
+    step = op.add(Div, op.add(Sub, high, low), 256.0)
+    made = op.add(Add, op.add(Mul, flat, step), low)
+    if padding == -1:
+        op.define(made)
+        return
+    is_padding = op.add(Equal, op.as_type(indices, ElementType.INT64), np.int64(padding))
+    zero = table.type.element_type.dtype.type(0)
+    op.make(Where, op.add(Unsqueeze, is_padding, (-1,)), zero, made)
+
+
 @imports("scatter")
 def scatter(op: Context) -> None:
     """Rows written over those of the input, or added up where they go."""
@@ -98,39 +127,238 @@ def scatter(op: Context) -> None:
 def set_value(op: Context) -> None:
     """The input, with a value written over a box of it, in which steps are at least 1."""
     x = op.input("Input")
-    places = _box(op, x)
     value = op.optional_input("ValueTensor")
     if value is None:
         value = op.constant(written(op, x.type.element_type), "value")
-    value = op.add(Expand, op.as_type(value, x.type.element_type), places.shape)
-    if places.size == math.prod(x.type.static_shape or ()):
-        op.make(Reshape, value, x.type.static_shape)
-        return
-    flat, values = op.add(Reshape, x, (-1,)), op.add(Reshape, value, (-1,))
-    indices = op.constant(places.ravel(), "places")
-    changed = op.add(ScatterElements, flat, indices, values, 0)
-    op.make(Reshape, changed, x.type.static_shape)
+    value = op.as_type(value, x.type.element_type)
+    axes = op.integers("axes")
+    if op.integers("none_axes", ()):
+        raise UnsupportedError("none_axes: axes that are added to a part cannot be expressed")
+    slots = [(name, f"{name.title()}TensorList") for name in ("starts", "ends", "steps")]
+    bounds = [_bounds(op, len(axes), *slot) for slot in slots]
+    _check_removed(op, x, axes, bounds)
+    value = _along_all(op, value, op.rank(x))
+    is_inside: Operand | None = None
+    for axis, start, end, step in zip(axes, *bounds, strict=True):
+        own, place = _part_of_axis(op, x, axis, start, end, step)
+        shape = value.type.shape or ()
+        if shape[axis] != 1:
+            value = op.add(Gather, value, op.add(Min, place, _last(op, value, axis)), axis)
+        own = op.add(Reshape, own, tuple(-1 if a == axis else 1 for a in range(op.rank(x))))
+        is_inside = own if is_inside is None else op.add(And, is_inside, own)
+    if is_inside is None:
+        op.make(Expand, value, op.shape(x))
+    else:
+        op.make(Where, is_inside, value, x)
 
 
-def _box(op: Context, x: Operand) -> Array:
-    """The places of a box's elements in the flattened tensor, without the axes that are removed."""
-    sizes, axes = x.type.static_shape, op.integers("axes")
-    if sizes is None or math.prod(sizes) > _MOST_PLACES or op.integers("none_axes", ()):
-        raise UnsupportedError(f"a part of {x.type}: its sizes must be known, and no axes be added")
-    starts = op.integers("starts", None, "StartsTensorList")
-    ends = op.integers("ends", None, "EndsTensorList")
-    steps = op.integers("steps", None, "StepsTensorList")
-    if not len(axes) == len(starts) == len(ends) == len(steps):
-        raise ModelError("axes, starts, ends and steps: must be as many")
-    if min(steps, default=1) < 1:
-        raise UnsupportedError(f"steps {list(steps)}: only positive ones are expressed")
-    parts = [slice(None)] * len(sizes)
-    for axis, *bounds in zip(axes, starts, ends, steps, strict=True):
-        if not 0 <= axis < len(sizes):
-            raise ModelError(f"axes: {axis} is not an axis of {x.type}")
-        parts[axis] = slice(*bounds)
-    places = np.arange(math.prod(sizes)).reshape(sizes)[tuple(parts)]
+def _bounds(op: Context, count: int, name: str, slot: str) -> Sequence[int | Operand]:
+    """A number for each axis, an operand where it is computed."""
+    known = op.constants_among(name, slot)
+    if known is not None and None not in known:
+        numbers = [number for number in known if number is not None]
+        if name == "steps" and min(numbers, default=1) < 1:
+            raise UnsupportedError(f"steps {numbers}: only positive ones are expressed")
+        if len(numbers) != count:
+            raise ModelError("axes, starts, ends and steps: must be as many")
+        return numbers
+    computed = op.integers_or_tensor(name, slot)
+    if not isinstance(computed, Operand):
+        raise ModelError(f"{name}: is neither known nor computed")
+    whole = op.as_type(computed, ElementType.INT64)
+    parts = [op.add(Slice, whole, (0,), (place,), (place + 1,)) for place in range(count)]
+    return [op.add(Reshape, part, ()) for part in parts]
+
+
+def _check_removed(
+    op: Context, x: Operand, axes: Sequence[int], bounds: Sequence[Sequence[int | Operand]]
+) -> None:
+    """Refuse to remove axes of which a part is known to have another size than 1."""
     removed = op.integers("decrease_axes", ())
-    if any(not 0 <= axis < len(sizes) or places.shape[axis] != 1 for axis in removed):
+    for axis, *own in zip(axes, *bounds, strict=True):
+        size = (x.type.shape or ())[axis] if 0 <= axis < op.rank(x) else None
+        known = [bound for bound in own if isinstance(bound, int)]
+        if axis not in removed or not isinstance(size, int) or len(known) != len(own):
+            continue
+        if len(range(size)[slice(*known)]) != 1:
+            raise ModelError(f"decrease_axes: {list(removed)} are not axes of size 1")
+    if not set(removed) <= set(axes):
         raise ModelError(f"decrease_axes: {list(removed)} are not axes of size 1")
-    return np.atleast_1d(places.squeeze(removed))
+
+
+def _along_all(op: Context, value: Operand, rank: int) -> Operand:
+    """The value with an axis for each of the input's: of size 1 where a part has none."""
+    removed = {axis % rank for axis in op.integers("decrease_axes", ())}
+    kept = [axis for axis in range(rank) if axis not in removed]
+    own = op.rank(value)
+    if own > len(kept):
+        value = op.add(Squeeze, value, tuple(range(own - len(kept))))
+        own = len(kept)
+    filled = set(kept[len(kept) - own :])
+    missing = tuple(axis for axis in range(rank) if axis not in filled)
+    return op.add(Unsqueeze, value, missing) if missing else value
+
+
+def _part_of_axis(
+    op: Context,
+    x: Operand,
+    axis: int,
+    start: int | Operand,
+    end: int | Operand,
+    step: int | Operand,
+) -> tuple[Operand, Operand]:
+    """Of each index of an axis, whether it is in the part and which place it has there."""
+    if not 0 <= axis < op.rank(x):
+        raise ModelError(f"axes: {axis} is not an axis of {x.type}")
+    size = ragged.size(op, x, axis)
+    numbers = ragged.numbers_up_to(op, size)
+    first, last, stride = (
+        part if isinstance(part, Operand) else op.constant(np.array(part, np.int64), "bound")
+        for part in (start, end, step)
+    )
+    first, last = (_from_front(op, part, size) for part in (first, last))
+    after = op.add(Sub, numbers, first)
+    is_own = ragged.is_between(op, numbers, first, last)
+    is_own = op.add(And, is_own, op.add(Equal, op.add(Mod, after, stride), np.int64(0)))
+    return is_own, op.add(Max, op.add(FloorDiv, after, stride), np.int64(0))
+
+
+def _from_front(op: Context, place: Operand, size: Operand) -> Operand:
+    """A place on an axis, from 0 to its size, that may have been counted from the end."""
+    is_from_end = op.add(Less, place, np.int64(0))
+    place = op.add(Where, is_from_end, op.add(Add, place, size), place)
+    return op.add(Max, op.add(Min, place, size), np.int64(0))
+
+
+def _last(op: Context, operand: Operand, axis: int) -> Operand:
+    return op.add(Sub, ragged.size(op, operand, axis), np.int64(1))
+
+
+@imports("index_sample")
+def index_sample(op: Context) -> None:
+    """From each row the elements of the columns that a row of indices names."""
+    op.make(GatherElements, op.input(), op.input("Index"), 1)
+
+
+_REDUCTIONS = {
+    "assign": Scatter.NONE,
+    "add": Scatter.ADD,
+    "mul": Scatter.MUL,
+    "multiply": Scatter.MUL,
+    "amax": Scatter.MAX,
+    "amin": Scatter.MIN,
+}
+
+
+@imports("put_along_axis")
+def put_along_axis(op: Context) -> None:
+    """Elements written, along an axis, to the places that indices give."""
+    if not op.flag("Include_self", True):
+        raise UnsupportedError("Include_self False: what is there always counts; export with True")
+    x, indices, value = op.input("Input"), op.input("Index"), op.input("Value")
+    updates = op.add(Expand, op.as_type(value, x.type.element_type), op.shape(indices))
+    how = op.one_of("Reduce", _REDUCTIONS, "assign")
+    arguments = x, indices, updates, op.integer("Axis", 0)
+    op.make(ScatterElements, *arguments, reduction=how, output="Result")
+
+
+@imports("masked_select")
+def masked_select(op: Context) -> None:
+    """The elements where a mask is true, in a list."""
+    x, mask = op.input(), op.input("Mask")
+    if x.type.shape != mask.type.shape or x.type.static_shape is None:
+        sizes = op.add(ShapeOf, op.add(Where, mask, mask, op.add(NotEqual, x, x)))
+        x, mask = op.add(Expand, x, sizes), op.add(Expand, mask, sizes)
+    places = op.add(Transpose, op.add(NonZero, mask), (1, 0))
+    op.make(GatherND, x, places, output="Y")
+
+
+@imports("pd_op.masked_fill")
+def masked_fill(op: Context) -> None:
+    x = op.input()
+    op.make(Where, op.input("Mask"), op.as_type(op.input("Value"), x.type.element_type), x)
+
+
+@imports("index_put")
+def index_put(op: Context) -> None:
+    """Values written to the places that tensors of indices, or one mask, give."""
+    x, indices = op.input("x"), op.inputs("indices")
+    if len(indices) == 1 and indices[0].type.element_type is ElementType.BOOL:
+        places = op.add(Transpose, op.add(NonZero, indices[0]), (1, 0))
+    else:
+        shape = indices[0]
+        for other in indices[1:]:
+            shape = op.add(Add, shape, op.add(Sub, other, other))
+        sizes = op.shape(shape)
+        parts = [op.add(Expand, part, sizes) for part in indices]
+        places = op.add(Stack, parts, op.rank(shape))
+    rest = op.add(GatherND, x, places)
+    value = op.add(Expand, op.as_type(op.input("value"), x.type.element_type), op.shape(rest))
+    how = Scatter.ADD if op.flag("accumulate", False) else Scatter.NONE
+    op.make(ScatterND, x, places, value, reduction=how, output="out")
+
+
+@imports("diagonal")
+def diagonal(op: Context) -> None:
+    op.define(diagonal_of(op))
+
+
+def diagonal_of(op: Context, *, in_order: bool = False) -> Operand:
+    """The diagonals over two axes, which become the last axis.
+
+    The first axis has the rows; or with `in_order` the one that comes first in the tensor.
+    """
+    x, rank = op.input("Input"), op.rank(op.input("Input"))
+    first, second = op.integer("axis1", 0) % rank, op.integer("axis2", 1) % rank
+    if in_order:
+        first, second = sorted((first, second))
+    if first == second:
+        raise ModelError(f"axis1, axis2: {first} is named twice")
+    shift = op.integer("offset", 0)
+    before = max(0, -shift), max(0, shift)
+    sizes = [ragged.size(op, x, axis) for axis in (first, second)]
+    room = [op.add(Sub, size, np.int64(taken)) for size, taken in zip(sizes, before, strict=True)]
+    numbers = ragged.numbers_up_to(op, op.add(Max, op.add(Min, *room), np.int64(0)))
+    places = op.add(Stack, [op.add(Add, numbers, np.int64(taken)) for taken in before], 1)
+    others = [axis for axis in range(rank) if axis not in (first, second)]
+    found = op.add(GatherND, op.add(Transpose, x, (first, second, *others)), places)
+    return op.add(Transpose, found, (*range(1, rank - 1), 0))
+
+
+@imports("repeat_interleave")
+def repeat_interleave(op: Context) -> None:
+    """Each entry of an axis some times, one after the other."""
+    x, axis, times = op.input(), op.integer("dim", 0), op.optional_input("RepeatsTensor")
+    if times is not None:
+        lengths = op.as_type(op.add(Reshape, times, (-1,)), ElementType.INT64)
+        if times.type.static_shape == (1,):
+            count = op.add(Reshape, ragged.size(op, x, axis), (1,))
+            lengths = op.add(Expand, lengths, count)
+        op.make(Gather, x, ragged.repeated(op, lengths)[0], axis)
+        return
+    every = op.integer("Repeats")
+    if every < 1:
+        raise ModelError(f"Repeats: {every} is not positive")
+    numbers = ragged.numbers_up_to(op, op.add(Mul, ragged.size(op, x, axis), np.int64(every)))
+    op.make(Gather, x, op.add(FloorDiv, numbers, np.int64(every)), axis)
+
+
+@imports("searchsorted")
+def searchsorted(op: Context) -> None:
+    """As many elements of a sorted list as are less than a value, or with `right` not greater."""
+    ordered, values = op.input("SortedSequence"), op.input("Values")
+    compare = LessEqual if op.flag("right", False) else Less
+    before = op.add(compare, op.add(Unsqueeze, ordered, (-2,)), op.add(Unsqueeze, values, (-1,)))
+    dtype = ElementType.INT32 if op.flag("out_int32", False) else ElementType.INT64
+    op.make(ReduceSum, op.as_type(before, dtype), (-1,), keepdim=False)
+
+
+@imports("index_add")
+def index_add(op: Context) -> None:
+    """Entries of an axis with others added to them, where they go."""
+    x, axis = op.input(), op.integer("axis", 0) % op.rank(op.input())
+    order = (axis, *(other for other in range(op.rank(x)) if other != axis))
+    places = op.add(Unsqueeze, op.input("Index"), (1,))
+    first, more = (op.add(Transpose, part, order) for part in (x, op.input("AddValue")))
+    added = op.add(ScatterND, first, places, more, reduction=Scatter.ADD)
+    op.make(Transpose, added, tuple(order.index(place) for place in range(op.rank(x))))

@@ -6,13 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from crosschip.importers.paddle import ragged
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
-from crosschip.ir import Array, ModelError, Operand, UnsupportedError
+from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
+from crosschip.ops.standard.arithmetic import FloorDiv, Mul
 from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.control import Assert
+from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.joining import Concat, Meshgrid, Split, Stack, Unstack
+from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.logical import Or
+from crosschip.ops.standard.slicing import Slice
+
+_TO_END = 2**31 - 1
 
 
 @imports("concat")
@@ -62,27 +69,73 @@ def unstack(op: Context) -> None:
 
 @imports("split")
 def split(op: Context) -> None:
-    axis = op.integer("axis", 0, "AxisTensor")
+    """Parts of an axis; where its size is open, each is cut out by itself."""
+    x, axis = op.input(), op.integer("axis", 0, "AxisTensor")
     sections = op.integers("sections", (), "SectionsTensorList")
+    if sections.count(-1) > 1:
+        raise ModelError(f"sections: {list(sections)} leave several sizes open")
+    size = _size(op, axis)
+    if size is None:
+        _cut_out(op, sections or _equal_sections(op, axis), axis)
+        return
     if -1 in sections:
-        rest = _size(op, axis) - sum(size for size in sections if size != -1)
-        sections = tuple(rest if size == -1 else size for size in sections)
+        rest = size - sum(part for part in sections if part != -1)
+        sections = tuple(rest if part == -1 else part for part in sections)
     if not sections:
-        size, count = _size(op, axis), op.count()
+        count = op.count()
         if op.integer("num") != count or not count or size % count:
             raise ModelError(f"num: {size} cannot be split into {op.integer('num')} equal parts")
         sections = (size // count,) * count
-    op.make(Split, op.input(), axis, sections)
+    op.make(Split, x, axis, sections)
 
 
-def _size(op: Context, axis: int) -> int:
+def _equal_sections(op: Context, axis: int) -> Operand:
+    """The size of each of as many parts as there are outputs, where it is computed."""
+    count = op.count()
+    if op.integer("num") != count or not count:
+        raise ModelError(f"num: {op.integer('num')} parts are {count} outputs")
+    return op.add(FloorDiv, ragged.size(op, op.input(), axis), np.int64(count))
+
+
+def _cut_out(op: Context, sections: tuple[int, ...] | Operand, axis: int) -> None:
+    """Make the parts of an axis of open size: as large as one another, or one of them open."""
+    x, results = op.input(), op.results()
+    if not isinstance(sections, Operand) and len(sections) != len(results):
+        raise ModelError(f"sections: {list(sections)} are not as many as the outputs")
+    for place, result in enumerate(results):
+        bounds: Sequence[object]
+        if isinstance(sections, Operand):
+            numbers = (np.int64(place), np.int64(place + 1))
+            starts = (op.add(Mul, sections, number) for number in numbers)
+            bounds = [op.add(Reshape, start, (1,)) for start in starts]
+        else:
+            bounds = _bounds(sections, place)
+        op.values.define(result, op.add(Slice, x, (axis,), *bounds))
+
+
+def _bounds(sections: tuple[int, ...], place: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Where a section begins and ends, counted from the end if it is after one of open size."""
+    open_place = sections.index(-1) if -1 in sections else len(sections)
+    if place <= open_place:
+        start = sum(sections[:place])
+        end = start + sections[place]
+    else:
+        start, end = -sum(sections[place:]), -sum(sections[place + 1 :])
+    if place == open_place:
+        end = -sum(sections[place + 1 :])
+    at_end = end == 0 and (place >= open_place)
+    return (start,), (_TO_END if at_end else end,)
+
+
+def _size(op: Context, axis: int) -> int | None:
+    """The size of an axis; `None` if it is open."""
     shape = op.input().type.shape
-    if shape is not None and not -len(shape) <= axis < len(shape):
+    if shape is None:
+        raise UnsupportedError(f"the axes of {op.input().type} must be known")
+    if not -len(shape) <= axis < len(shape):
         raise ModelError(f"axis: {axis} is not an axis of {op.input().type}")
-    size = None if shape is None else shape[axis]
-    if not isinstance(size, int):
-        raise UnsupportedError(f"the size of axis {axis} of {op.input().type} must be known")
-    return size
+    size = shape[axis]
+    return size if isinstance(size, int) else None
 
 
 @imports("unbind")
@@ -93,3 +146,94 @@ def unbind(op: Context) -> None:
 @imports("meshgrid")
 def meshgrid(op: Context) -> None:
     op.make(Meshgrid, op.inputs("X"))
+
+
+@imports("partial_concat")
+def partial_concat(op: Context) -> None:
+    """The same columns of some tensors beside each other."""
+    op.make(Concat, parts=columns(op), axis=1)
+
+
+def columns(op: Context) -> Sequence[Operand]:
+    """The same columns of each input, from one on, as many as `length` or all."""
+    start, count = op.integer("start_index", 0), op.integer("length", -1)
+    end = _TO_END if count < 0 else start + count
+    if start < 0 <= start + count:
+        end = _TO_END
+    return [op.add(Slice, part, (1,), (start,), (end,)) for part in op.inputs("X")]
+
+
+@imports("write_to_array")
+def write_to_array(op: Context) -> None:
+    """A tensor put into an array of tensors, at a place that is known."""
+    (array,) = op.results()
+    op.values.arrays[array] = _written(op, op.values.arrays.get(array, ()))
+
+
+@imports("pd_op.array_write_")
+def array_write(op: Context) -> None:
+    """The same in Paddle 3, which gives the array a second name."""
+    written = _written(op, _array(op, "Array"))
+    for array in (*op.variables("Array"), *op.results()):
+        op.values.arrays[array] = written
+
+
+def _written(op: Context, array: Sequence[Operand]) -> tuple[Operand, ...]:
+    held, place = list(array), _place(op)
+    if not 0 <= place <= len(held):
+        raise UnsupportedError(f"I: {place} is beyond the array, which has {len(held)} tensors")
+    held[place : place + 1] = [op.input()]
+    return tuple(held)
+
+
+@imports("read_from_array")
+def read_from_array(op: Context) -> None:
+    held, place = _array(op), _place(op)
+    if not 0 <= place < len(held):
+        raise ModelError(f"I: {place} is beyond the array, which has {len(held)} tensors")
+    op.define(held[place])
+
+
+@imports("lod_array_length")
+def lod_array_length(op: Context) -> None:
+    op.make_constant(np.array([len(_array(op))], np.int64))
+
+
+@imports("tensor_array_to_tensor")
+def tensor_array_to_tensor(op: Context) -> None:
+    """The tensors of an array as one, and their sizes on the axis."""
+    held, axis = _array(op), op.integer("axis", 0)
+    if op.flag("use_stack", False):
+        op.make(Stack, held, axis)
+        sizes = [op.constant(np.ones(1, np.int32), "one") for _ in held]
+    else:
+        op.make(Concat, parts=held, axis=axis)
+        shapes = [op.add(ShapeOf, part, ElementType.INT32) for part in held]
+        place = axis % op.rank(held[0])
+        sizes = [op.add(Slice, shape, (0,), (place,), (place + 1,)) for shape in shapes]
+    if op.count("OutIndex"):
+        op.make(Concat, parts=sizes, axis=0, output="OutIndex")
+
+
+@imports("pd_op.create_array")
+def create_array(op: Context) -> None:
+    (array,) = op.results()
+    op.values.arrays[array] = ()
+
+
+def _array(op: Context, slot: str = "X") -> Sequence[Operand]:
+    """The tensors of the array that an operator reads."""
+    (array,) = op.variables(slot)
+    if array not in op.values.arrays:
+        raise UnsupportedError(
+            f"{slot}: {array!r} is an array that control flow fills; only one that is filled "
+            f"outside of loops and branches is expressed. Write to a tensor instead, and export"
+        )
+    return op.values.arrays[array]
+
+
+def _place(op: Context) -> int:
+    place = op.input("I").value
+    if place is None:
+        raise UnsupportedError("I: the place in an array is computed when the model runs")
+    return int(place.item())

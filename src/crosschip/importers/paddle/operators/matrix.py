@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from crosschip.importers.einsum import contraction
+from crosschip.importers.paddle import ragged
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.fusing import fused
 from crosschip.importers.paddle.operators.layout import as_matrix
+from crosschip.importers.paddle.operators.reduction import norm
+from crosschip.importers.paddle.scanning import scanned
 from crosschip.importers.paddle.table import imports
-from crosschip.ir import Operand
+from crosschip.ir import Builder, ElementType, Operand, UnsupportedError
 from crosschip.ops.definition.slots import Fuse
-from crosschip.ops.standard.arithmetic import Add, Clip, Mul
+from crosschip.ops.standard.arithmetic import Add, Clip, Div, Mul, Sub
+from crosschip.ops.standard.comparison import Equal, Less
+from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import ShapeOf
-from crosschip.ops.standard.joining import Concat
-from crosschip.ops.standard.layout import Flatten, Reshape
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat, Split
+from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Unsqueeze
+from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.matrix import Det, MatMul
+from crosschip.ops.standard.reduction import ReduceSum
+from crosschip.ops.standard.searching import ArgMax
 from crosschip.ops.standard.slicing import Slice
+from crosschip.ops.standard.unary import Abs
 
 _PADDED = 4
 """The number of rows and columns at the end of weights that Paddle has padded."""
@@ -108,3 +120,74 @@ def _sizes(op: Context, operand: Operand, axes: slice) -> Operand:
 @imports("determinant")
 def determinant(op: Context) -> None:
     op.make(Det, op.input("Input"))
+
+
+@imports("inverse")
+def inverse(op: Context) -> None:
+    """The inverse of square matrices, by elimination (Gauss and Jordan) with partial pivoting."""
+    x = op.input("Input")
+    rows = ragged.numbers_up_to(op, ragged.size(op, x, -1))
+    kind = x.type.element_type
+    unit = op.as_type(op.add(Equal, op.add(Unsqueeze, rows, (1,)), rows), kind)
+    unit = op.add(Expand, unit, op.shape(x))
+
+    def step(b: Builder, state: Operand, slices: Sequence[Operand]) -> Sequence[Operand]:
+        column, numbers = slices
+        elements = b.add(Squeeze, b.add(Gather, state, column, -1), (-1,))
+        size = b.add(Where, b.add(Less, numbers, column), kind.dtype.type(-1), b.add(Abs, elements))
+        best = b.add(ArgMax, size, -1, keepdim=True, dtype=ElementType.INT64)
+        rest = b.add(Where, b.add(Equal, numbers, best), column, numbers)
+        order = b.add(Where, b.add(Equal, numbers, column), best, rest)
+        chosen = b.add(Equal, b.add(Unsqueeze, order, (-1,)), numbers)
+        state = b.add(MatMul, b.add(Cast, chosen, kind), state)
+        pivots = b.add(Gather, state, column, -1)
+        own = b.add(Gather, state, column, -2)
+        own = b.add(Div, own, b.add(Gather, own, column, -1))
+        others = b.add(Sub, state, b.add(Mul, pivots, own))
+        is_own = b.add(Unsqueeze, b.add(Equal, numbers, column), (-1,))
+        return (b.add(Where, is_own, own, others),)
+
+    size = op.add(Reshape, ragged.size(op, x, -1), (1,))
+    twice = op.add(Concat, parts=[size, size], axis=0)
+    each = [op.add(Unsqueeze, rows, (1,)), op.add(Expand, rows, twice)]
+    (made,) = scanned(op, op.add(Concat, parts=[x, unit], axis=-1), each, step)
+    _, right = op.add_all(Split, made, -1, _halves(op, x))
+    op.define(right, "Output")
+
+
+def _halves(op: Context, x: Operand) -> tuple[int, int]:
+    size = (x.type.shape or (None,))[-1]
+    if not isinstance(size, int):
+        raise UnsupportedError(f"Input: {x.type} must have a known size to be inverted")
+    return size, size
+
+
+@imports("dot")
+def dot(op: Context) -> None:
+    """The sum of products along the last axis, which remains unless it is the only one."""
+    x, y = op.input("X"), op.input("Y")
+    # Paddle 2.6 and 3 leave no axis of size 1.
+    op.make(ReduceSum, op.add(Mul, x, y), (-1,), keepdim=False)
+
+
+@imports("mv")
+def mv(op: Context) -> None:
+    op.make(MatMul, op.input("X"), op.input("Vec"))
+
+
+@imports("addmm")
+def addmm(op: Context) -> None:
+    product = op.add(MatMul, op.input("X"), op.input("Y"))
+    product = op.add(Mul, product, op.real("Alpha", 1.0))
+    op.make(Add, op.add(Mul, op.input("Input"), op.real("Beta", 1.0)), product)
+
+
+@imports("dist")
+def dist(op: Context) -> None:
+    """The norm of a difference."""
+    norm(op, op.add(Sub, op.input("X"), op.input("Y")), op.real("p", 2.0), (), keepdim=False)
+
+
+@imports("einsum")
+def einsum(op: Context) -> None:
+    op.define(contraction(op, op.text("equation"), op.inputs("Operands")))

@@ -10,7 +10,7 @@ from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.images import Images
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, Operand, UnsupportedError
-from crosschip.ops.standard.arithmetic import Add, Div, Sub
+from crosschip.ops.standard.arithmetic import Add, Div, Mul, Sub
 from crosschip.ops.standard.creation import Fill
 from crosschip.ops.standard.layout import Reshape, Squeeze
 from crosschip.ops.standard.normalization import (
@@ -149,3 +149,14 @@ def norm(op: Context) -> None:
     x, axis = op.input(), op.integer("axis", -1)
     squares = op.add(ReduceSum, op.add(Square, x), (axis,), keepdim=True)
     op.make(Div, x, op.add(Sqrt, op.add(Add, squares, op.real("epsilon", 1e-10))))
+
+
+@imports("data_norm")
+def data_norm(op: Context) -> None:
+    """Columns less their means, times the roots of their numbers over the sums of squares."""
+    if op.flag("enable_scale_and_shift", False) or op.integer("slot_dim", -1) > 0:
+        raise UnsupportedError("enable_scale_and_shift, slot_dim: cannot be expressed")
+    x, count = op.input("X"), op.input("BatchSize")
+    mean = op.add(Div, op.input("BatchSum"), count)
+    scale = op.add(Sqrt, op.add(Div, count, op.input("BatchSquareSum")))
+    op.make(Mul, op.add(Sub, x, mean), scale, output="Y")

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.images import Images, padding
+from crosschip.importers.paddle.images import Images, padding, volume_padding
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
+from crosschip.ops import Operator
 from crosschip.ops.definition.windows import AutoPad, Windows
 from crosschip.ops.standard.arithmetic import Clip, Mul
+from crosschip.ops.standard.layout import Flatten, Reshape
 from crosschip.ops.standard.padding import Pad, PadMode
 from crosschip.ops.standard.pooling import (
     AdaptiveAveragePool2D,
@@ -20,7 +22,7 @@ from crosschip.ops.standard.pooling import (
     AveragePool2D,
     MaxPool2D,
 )
-from crosschip.ops.standard.reduction import ReduceMax
+from crosschip.ops.standard.reduction import ReduceMax, ReduceMean
 
 _LOWEST = float(np.finfo(np.float32).min)
 """The maximum that Paddle has of nothing."""
@@ -178,3 +180,117 @@ def max_pool2d_with_index(op: Context) -> None:
             outputs=outputs,
             **indices,
         )
+
+
+@imports("pool3d")
+def pool3d(op: Context) -> None:
+    """Pooling of planes, and then of what it makes along the depth."""
+    kind = op.text("pooling_type")
+    if kind not in ("avg", "max"):
+        raise ModelError(f"pooling_type: {kind!r} is neither 'avg' nor 'max'")
+    images = Images(op)
+    x = images.input("X")
+    if op.flag("global_pooling", False):
+        images.make(ReduceMean if kind == "avg" else ReduceMax, x, (2, 3, 4), keepdim=True)
+        return
+    if op.flag("adaptive", False):
+        if kind == "max":
+            raise UnsupportedError(
+                "adaptive True: the maxima of cells of volumes cannot be expressed"
+            )
+        _make_cells_of_volume(op, images, x, AdaptiveAveragePool2D)
+        return
+    algorithm, pads = volume_padding(op)
+    ceil_mode = op.flag("ceil_mode", False)
+    operator = AveragePool2D if kind == "avg" else MaxPool2D
+    window, strides = op.integers("ksize"), op.integers("strides", (1, 1, 1))
+    common: dict[str, Any] = {"auto_pad": algorithm, "ceil_mode": ceil_mode}
+    if kind == "avg":
+        common["count_include_pad"] = not op.flag("exclusive", True)
+    if kind == "avg" and not op.flag("exclusive", True) and pads[::2] != pads[1::2]:
+        raise UnsupportedError("exclusive False: more padding on one side cannot be expressed")
+    plane_settings = {**common, "kernel_shape": window[1:], "strides": strides[1:]}
+    depth_settings = {**common, "kernel_shape": (window[0], 1), "strides": (strides[0], 1)}
+    if algorithm is AutoPad.NONE:
+        plane_settings["pads"] = pads[2:]
+        depth_settings["pads"] = (*pads[:2], 0, 0)
+    _make_pooled_volume(op, images, x, operator, plane_settings, depth_settings)
+
+
+def _make_cells_of_volume(
+    op: Context, images: Images, x: Operand, operator: type[Operator]
+) -> None:
+    """Pool the cells of a grid laid over volumes."""
+    size = op.integers("ksize")
+    if len(size) != 3:
+        raise ModelError(f"ksize: {list(size)} are not three sizes")
+    plane = {"output_shape": size[1:]}
+    depth = {"output_shape": (size[0], size[1] * size[2])}
+    _make_pooled_volume(op, images, x, operator, plane, depth)
+
+
+def _make_pooled_volume(
+    op: Context,
+    images: Images,
+    x: Operand,
+    operator: type[Operator],
+    plane: dict[str, Any],
+    depth: dict[str, Any],
+) -> None:
+    """Pool the planes of volumes [N, C, D, H, W], and then their columns."""
+    sizes = (x.type.shape or ())[1:3]
+    channels, planes = (size if isinstance(size, int) else -1 for size in sizes)
+    if min(channels, planes) < 0:
+        raise UnsupportedError(f"X: the channels and the depth of {x.type} must be known")
+    made = op.add(operator, op.add(Flatten, x, 1, 2), **plane)
+    height, width = (size if isinstance(size, int) else -1 for size in (made.type.shape or ())[2:])
+    if min(height, width) < 0:
+        raise UnsupportedError(f"X: the sizes of {x.type} must be known")
+    columns = op.add(Reshape, made, (-1, channels, planes, height * width))
+    pooled = op.add(operator, columns, **depth)
+    images.make(Reshape, pooled, (-1, channels, *_depth_of(pooled), height, width))
+
+
+def _depth_of(columns: Operand) -> tuple[int, ...]:
+    depth = (columns.type.shape or (None,) * 3)[2]
+    return (depth,) if isinstance(depth, int) else (-1,)
+
+
+@imports("max_pool3d_with_index")
+def max_pool3d_with_index(op: Context) -> None:
+    """The maxima of volumes; where they are cannot be expressed."""
+    if op.is_read("Mask"):
+        raise UnsupportedError("Mask: the places of maxima in volumes cannot be expressed")
+    x = op.input()
+    if op.flag("global_pooling", False):
+        op.make(ReduceMax, x, (2, 3, 4), keepdim=True)
+        return
+    if op.flag("adaptive", False):
+        _make_cells_of_volume(op, Images(op), x, AdaptiveMaxPool2D)
+        return
+    _, pads = volume_padding(op)
+    window, strides = op.integers("ksize"), op.integers("strides", (1, 1, 1))
+    plane: dict[str, Any] = {"kernel_shape": window[1:], "strides": strides[1:], "pads": pads[2:]}
+    depth: dict[str, Any] = {"kernel_shape": (window[0], 1), "strides": (strides[0], 1)}
+    depth["pads"] = (*pads[:2], 0, 0)
+    _make_pooled_volume(op, Images(op), x, MaxPool2D, plane, depth)
+
+
+@imports("maxout")
+def maxout(op: Context) -> None:
+    """The maximum of each few channels that follow one another."""
+    x, count, axis = op.input(), op.integer("groups"), op.integer("axis", 1) % op.rank(op.input())
+    channels = (x.type.shape or ())[axis]
+    if not isinstance(channels, int) or count < 1 or channels % count:
+        raise UnsupportedError(
+            f"groups: the channels of {x.type} must be known, and {count} divide them"
+        )
+    apart = op.add(Reshape, x, _with_groups(op, x, axis, count))
+    op.make(ReduceMax, apart, (axis + 1,), keepdim=False)
+
+
+def _with_groups(op: Context, x: Operand, axis: int, count: int) -> tuple[int, ...]:
+    sizes = [size if isinstance(size, int) else -1 for size in x.type.shape or ()]
+    if sizes.count(-1) > 1:
+        raise UnsupportedError(f"X: all sizes of {x.type} but one must be known")
+    return (*sizes[:axis], sizes[axis] // count, count, *sizes[axis + 1 :])

@@ -6,14 +6,21 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.operators.indexing import diagonal_of
 from crosschip.importers.paddle.table import imports
-from crosschip.ir import Operand
+from crosschip.ir import ElementType, ModelError, Operand
 from crosschip.ops import Operator
-from crosschip.ops.standard.arithmetic import Pow
-from crosschip.ops.standard.comparison import NotEqual
-from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.activation import LogSoftmax, Softmax
+from crosschip.ops.standard.arithmetic import Add, Mul, Pow, Sub
+from crosschip.ops.standard.comparison import Equal, LessEqual, NotEqual
+from crosschip.ops.standard.indexing import GatherElements
+from crosschip.ops.standard.layout import Reshape, Unsqueeze
+from crosschip.ops.standard.logical import And, Not, Or, Where
 from crosschip.ops.standard.reduction import (
+    CumProd,
     CumSum,
     ReduceAll,
     ReduceAny,
@@ -25,8 +32,9 @@ from crosschip.ops.standard.reduction import (
     ReduceMin,
     ReduceProd,
     ReduceSum,
+    ReduceSumSquare,
 )
-from crosschip.ops.standard.unary import Abs
+from crosschip.ops.standard.unary import Abs, IsInf, IsNaN, Log, Neg
 
 _REDUCTIONS: dict[str, type[Operator]] = {
     "reduce_mean": ReduceMean,
@@ -34,6 +42,8 @@ _REDUCTIONS: dict[str, type[Operator]] = {
     "reduce_max": ReduceMax,
     "reduce_min": ReduceMin,
     "reduce_prod": ReduceProd,
+    "reduce_amax": ReduceMax,
+    "reduce_amin": ReduceMin,
     "reduce_all": ReduceAll,
     "reduce_any": ReduceAny,
 }
@@ -43,15 +53,17 @@ def _reduction(operator: type[Operator]) -> Callable[[Context], None]:
     def reduce(op: Context) -> None:
         is_all = op.flag("reduce_all", False) or op.input().type.shape == ()
         axes = () if is_all else op.integers("dim", ())
-        op.make(operator, _input(op), axes, keepdim=op.flag("keep_dim", False))
+        op.make(operator, _input(op, operator), axes, keepdim=op.flag("keep_dim", False))
 
     return reduce
 
 
-def _input(op: Context) -> Operand:
-    """The input in the element type of the result; Paddle sums up int32 in int64."""
+def _input(op: Context, operator: type[Operator]) -> Operand:
+    """The input in the element type of the result; Paddle sums up int32 and bool in int64."""
     x = op.input()
-    return op.as_type(x, op.element_type("out_dtype") or x.type.element_type)
+    is_counted = operator is ReduceSum and x.type.element_type is ElementType.BOOL
+    own = ElementType.INT64 if is_counted else x.type.element_type
+    return op.as_type(x, op.element_type("out_dtype") or own)
 
 
 for _name, _operator in _REDUCTIONS.items():
@@ -85,10 +97,13 @@ def mean(op: Context) -> None:
 
 @imports("p_norm")
 def p_norm(op: Context) -> None:
-    """`sum(|x| ** p) ** (1 / p)`; if `p` is infinite the greatest or least, if 0 a count."""
-    x, order = op.input(), op.real("porder", 2.0)
     axes = () if op.flag("asvector", False) else (op.integer("axis", -1),)
-    arguments: dict[str, Any] = {"axes": axes, "keepdim": op.flag("keepdim", False)}
+    norm(op, op.input(), op.real("porder", 2.0), axes, keepdim=op.flag("keepdim", False))
+
+
+def norm(op: Context, x: Operand, order: float, axes: tuple[int, ...], *, keepdim: bool) -> None:
+    """Make `sum(|x| ** p) ** (1 / p)`; if `p` is infinite the greatest or least, if 0 a count."""
+    arguments: dict[str, Any] = {"axes": axes, "keepdim": keepdim}
     if order == 0.0:
         is_something = op.as_type(op.add(NotEqual, x, 0.0), x.type.element_type)
         op.make(ReduceSum, is_something, **arguments)
@@ -101,3 +116,98 @@ def p_norm(op: Context) -> None:
     else:
         total = op.add(ReduceSum, op.add(Pow, op.add(Abs, x), order), **arguments)
         op.make(Pow, total, 1 / order)
+
+
+@imports("frobenius_norm")
+def frobenius_norm(op: Context) -> None:
+    axes = () if op.flag("reduce_all", False) else op.integers("dim", ())
+    op.make(ReduceL2, op.input(), axes, keepdim=op.flag("keep_dim", False))
+
+
+@imports("squared_l2_norm")
+def squared_l2_norm(op: Context) -> None:
+    op.make(Reshape, op.add(ReduceSumSquare, op.input(), (), keepdim=False), (1,))
+
+
+@imports("cumprod")
+def cumprod(op: Context) -> None:
+    exclusive, reverse = op.flag("exclusive", False), op.flag("reverse", False)
+    op.make(CumProd, op.input(), op.integer("dim"), exclusive=exclusive, reverse=reverse)
+
+
+@imports("softmax_with_cross_entropy")
+def softmax_with_cross_entropy(op: Context) -> None:
+    """What a class' logarithm of its probability lacks to 0, by its label or its share."""
+    logits, axis = op.input("Logits"), op.integer("axis", -1)
+    label = op.input("Label")
+    if op.flag("use_softmax", True):
+        logarithm = op.add(LogSoftmax, logits, axis)
+        op.make(Softmax, logits, axis, output="Softmax")
+    else:
+        logarithm = op.add(Log, logits)
+        op.define(logits, "Softmax")
+    if op.flag("soft_label", False):
+        total = op.add(ReduceSum, op.add(Mul, label, logarithm), (axis,), keepdim=True)
+        op.make(Neg, total, output="Loss")
+        return
+    if op.rank(label) < op.rank(logits):
+        label = op.add(Unsqueeze, label, (axis % op.rank(logits),))
+    ignored = np.array(op.integer("ignore_index", -100), label.type.element_type.dtype)
+    is_ignored = op.add(Equal, label, ignored)
+    place = op.add(Where, is_ignored, np.zeros((), ignored.dtype), label)
+    loss = op.add(Neg, op.add(GatherElements, logarithm, place, axis))
+    zero = np.zeros((), loss.type.element_type.dtype)
+    op.make(Where, is_ignored, zero, loss, output="Loss")
+
+
+@imports("equal_all")
+def equal_all(op: Context) -> None:
+    """Whether two tensors are the same in all elements."""
+    x, y = op.input(), op.input("Y")
+    if x.type.static_shape is not None and y.type.static_shape not in (None, x.type.static_shape):
+        op.make_constant(np.array(False))
+    else:
+        op.make(ReduceAll, op.add(Equal, x, y), (), keepdim=False)
+
+
+@imports("allclose")
+def allclose(op: Context) -> None:
+    op.make(ReduceAll, _are_close(op), (), keepdim=False)
+
+
+@imports("isclose")
+def isclose(op: Context) -> None:
+    op.define(_are_close(op))
+
+
+def _are_close(op: Context) -> Operand:
+    """Tell where `|x - y| <= atol + rtol * |y|`; equal infinities are close, NaN if asked for."""
+    x, y = op.input("Input"), op.input("Other")
+    relative, absolute = (_tolerance(op, name) for name in ("rtol", "atol"))
+    away = op.add(Abs, op.add(Sub, x, y))
+    limit = op.add(Add, op.add(Mul, op.add(Abs, y), relative), absolute)
+    finite = op.add(And, op.add(LessEqual, away, limit), op.add(Not, op.add(IsInf, limit)))
+    close = op.add(Or, op.add(Equal, x, y), finite)
+    if op.flag("equal_nan", False):
+        close = op.add(Or, close, op.add(And, op.add(IsNaN, x), op.add(IsNaN, y)))
+    return close
+
+
+def _tolerance(op: Context, name: str) -> float:
+    """A number that Paddle 2 writes as a text."""
+    try:
+        return float(op.text(name, "1e-05" if name == "rtol" else "1e-08"))
+    except ModelError:
+        return op.real(name)
+
+
+@imports("trace")
+def trace(op: Context) -> None:
+    """The sums of diagonals; the axis that comes first in the tensor has the rows."""
+    op.make(ReduceSum, diagonal_of(op, in_order=True), (-1,), keepdim=False)
+
+
+@imports("pd_op.trace")
+def trace_of_paddle3(op: Context) -> None:
+    """The sums of diagonals; the first axis that is named has the rows."""
+    op.make(ReduceSum, diagonal_of(op), (-1,), keepdim=False)

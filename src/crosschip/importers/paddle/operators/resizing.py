@@ -9,13 +9,14 @@ import numpy as np
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.images import Images
 from crosschip.importers.paddle.table import imports
-from crosschip.ir import ElementType, ModelError, Operand
+from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops import Operator
 from crosschip.ops.numerics.resampling import AlignMode
 from crosschip.ops.standard.arithmetic import Mul
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Flatten, Reshape, Squeeze, Unsqueeze
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 from crosschip.ops.standard.slicing import Slice
 
@@ -112,3 +113,70 @@ def _align_mode(op: Context, align_corners: bool, **target: Any) -> AlignMode:
     if align_corners or is_longer or is_no_shorter:
         return AlignMode.HALF_PIXEL
     return AlignMode.PYTORCH_HALF_PIXEL
+
+
+@imports("linear_interp_v2")
+def linear_interp_v2(op: Context) -> None:
+    """Resample rows, as images of one line."""
+    images = Images(op, "data_layout")
+    row = op.add(Unsqueeze, images.input("X"), (2,))
+    settings = _linear(op)
+    scales = _scales(op)
+    target = op.integers_or_tensor("size", "SizeTensor", "OutSize") if _has_size(op) else None
+    if isinstance(target, Operand):
+        one = op.constant(np.ones(1, target.type.element_type.dtype), "one")
+        made = op.add(
+            ResizeLinear, row, shape=op.add(Concat, parts=[one, target], axis=0), **settings
+        )
+    elif isinstance(scales, Operand):
+        raise UnsupportedError("Scale: must be known; export with a size")
+    elif target is None and scales:
+        made = op.add(ResizeLinear, row, scales=(1.0, scales[0]), **settings)
+    else:
+        width = op.integer("out_w") if target is None else target[0]
+        made = op.add(ResizeLinear, row, shape=(1, width), **settings)
+    images.make(Squeeze, made, (2,))
+
+
+@imports("trilinear_interp_v2")
+def trilinear_interp_v2(op: Context) -> None:
+    """Resample the planes of volumes, and then their columns."""
+    images = Images(op, "data_layout")
+    x, settings = images.input("X"), _linear(op)
+    known = x.type.shape or ()
+    channels, depth = (size if isinstance(size, int) else -1 for size in known[1:3])
+    scales = op.reals("scale", (), "Scale")
+    scales = scales * 3 if len(scales) == 1 else scales
+    if _has_size(op):
+        size = op.integers("size", None, "SizeTensor", "OutSize")
+    elif scales and min(scales) > 0:
+        size = ()
+    else:
+        size = op.integer("out_d"), op.integer("out_h"), op.integer("out_w")
+    if min(channels, depth) < 0:
+        raise UnsupportedError(f"X: the channels and the depth of {x.type} must be known")
+    asked: list[dict[str, Any]] = [
+        {"shape": size[1:]} if size else {"scales": scales[1:]},
+        {"shape": (size[0], 0)} if size else {"scales": (scales[0], 1.0)},
+    ]
+    made = op.add(ResizeLinear, op.add(Flatten, x, 1, 2), **asked[0], **settings)
+    height, width = (s if isinstance(s, int) else -1 for s in (made.type.shape or ())[2:])
+    if min(height, width) < 0:
+        raise UnsupportedError(f"X: the sizes of {x.type} must be known")
+    columns = op.add(Reshape, made, (-1, channels, depth, height * width))
+    if size:
+        asked[1] = {"shape": (size[0], height * width)}
+    made = op.add(ResizeLinear, columns, **asked[1], **settings)
+    new = (made.type.shape or (None,) * 3)[2]
+    images.make(Reshape, made, (-1, channels, new if isinstance(new, int) else -1, height, width))
+
+
+def _has_size(op: Context) -> bool:
+    return bool(op.inputs("SizeTensor") or op.inputs("OutSize"))
+
+
+def _linear(op: Context) -> dict[str, Any]:
+    align_corners = op.flag("align_corners", True)
+    is_asymmetric = op.integer("align_mode", 1) and not align_corners
+    mode = AlignMode.ASYMMETRIC if is_asymmetric else AlignMode.HALF_PIXEL
+    return {"align_corners": align_corners, "align_mode": mode}

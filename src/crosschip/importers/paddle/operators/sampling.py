@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from crosschip.importers.paddle import ragged
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, Operand, UnsupportedError
 from crosschip.ops.numerics.bilinear import Kernel
-from crosschip.ops.standard.comparison import LessEqual
-from crosschip.ops.standard.conversion import Cast
-from crosschip.ops.standard.creation import Range, ShapeOf
-from crosschip.ops.standard.layout import Unsqueeze
+from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.padding import PadMode
-from crosschip.ops.standard.reduction import CumSum, ReduceSum
 from crosschip.ops.standard.sampling import GridSample, RoiAlign
-from crosschip.ops.standard.slicing import Slice
 
 _MODES = {"bilinear": Kernel.BILINEAR, "nearest": Kernel.NEAREST}
 _PADDINGS = {
@@ -54,16 +51,27 @@ def roi_align(op: Context) -> None:
 
 
 def _images_of_regions(op: Context) -> Operand:
-    """The image of each region, from the number of each image's: [2, 3] is [0, 0, 1, 1, 1].
-
-    A region is of image `i` if it comes after the last region of `i` images.
-    """
+    """The image of each region, from the number of each image's: [2, 3] is [0, 0, 1, 1, 1]."""
     counts = op.optional_input("RoisNum")
     if counts is None:
-        raise UnsupportedError("RoisNum: is left out, so the regions would be sequences (LoD)")
-    ends = op.add(CumSum, op.as_type(counts, ElementType.INT64), 0)
-    total = op.add(Slice, op.add(ShapeOf, op.input("ROIs")), (0,), (0,), (1,))
-    first, step = (op.constant(np.array([n], np.int64), f"{counts.name}.{n}") for n in (0, 1))
-    numbers = op.add(Unsqueeze, op.add(Range, first, total, step), (1,))
-    is_after = op.add(Cast, op.add(LessEqual, ends, numbers), ElementType.INT32)
-    return op.add(ReduceSum, is_after, (1,), keepdim=False)
+        offsets = op.levels("ROIs")[-1]
+    else:
+        offsets = ragged.offsets_of(op, op.as_type(counts, ElementType.INT64))
+    return ragged.owners(op, offsets, ragged.numbers_up_to(op, ragged.size(op, op.input("ROIs"))))
+
+
+@imports("affine_grid")
+def affine_grid(op: Context) -> None:
+    """The places of an image's pixels, from -1 to 1, moved by a matrix for each image."""
+    theta, shape = op.input("Theta"), op.integers("output_shape", (), "OutputShape")
+    if len(shape) != 4 or min(shape) < 1:
+        raise UnsupportedError(f"output_shape: {list(shape)} must be four known sizes")
+    places = []
+    for size in shape[:1:-1]:
+        edge = 1.0 if op.flag("align_corners", True) else 1 - 1 / size
+        places.append(np.linspace(-edge, edge, size))
+    columns, rows = np.meshgrid(*places)
+    base = np.stack([columns, rows, np.ones_like(rows)], -1).reshape(1, -1, 3)
+    grid = op.constant(base.astype(theta.type.element_type.dtype), "grid")
+    moved = op.add(MatMul, grid, theta, transpose_y=True)
+    op.make(Reshape, moved, (-1, *shape[2:], 2), output="Output")

@@ -10,7 +10,7 @@ from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops import Operator
 from crosschip.ops.standard.creation import ShapeOf
-from crosschip.ops.standard.layout import Reshape, Transpose
+from crosschip.ops.standard.layout import Reshape, Squeeze, Transpose
 from crosschip.ops.standard.searching import ArgMax, ArgMin, NonZero, TopK, Unique
 from crosschip.ops.standard.slicing import Slice
 
@@ -112,3 +112,15 @@ def _make_unique(op: Context, outputs: tuple[str, ...], axis: int | None, is_sor
 def where_index(op: Context) -> None:
     """Places of the elements that are not 0: a row for each of them."""
     op.make(Transpose, op.add(NonZero, op.input("Condition")), (1, 0))
+
+
+@imports("kthvalue")
+def kthvalue(op: Context) -> None:
+    """The element of an axis that would be the k-th one in order, and its place."""
+    x, axis, place = op.input(), op.integer("axis", -1), op.integer("k", 1)
+    if place < 1:
+        raise ModelError(f"k: {place} is not positive")
+    made = op.add_all(TopK, x, place, axis=axis, largest=False, sorted=True)
+    for part, output in zip(made, ("Out", "Indices"), strict=True):
+        last = op.add(Slice, part, (axis,), (place - 1,), (place,))
+        op.define(last if op.flag("keepdim", False) else op.add(Squeeze, last, (axis,)), output)

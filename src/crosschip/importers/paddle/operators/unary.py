@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
+from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
-from crosschip.ops.standard.arithmetic import (
-    Add,
-    Mul,
-    Sub,
-)
-from crosschip.ops.standard.comparison import GreaterEqual
+from crosschip.ops.standard.activation import Softplus, Tanh
+from crosschip.ops.standard.arithmetic import Add, Clip, Div, Mul, Sub
+from crosschip.ops.standard.comparison import Equal, GreaterEqual, Less
+from crosschip.ops.standard.logical import Not, Or, Where
 from crosschip.ops.standard.unary import (
     Abs,
     Acos,
@@ -30,6 +30,7 @@ from crosschip.ops.standard.unary import (
     IsInf,
     IsNaN,
     Log,
+    Neg,
     Reciprocal,
     Round,
     Rsqrt,
@@ -93,3 +94,78 @@ def round_of_paddle3(op: Context) -> None:
     """The nearest whole number; of two, the even one."""
     op.expect("decimals", 0)
     op.make(Round, op.input())
+
+
+@imports("log2", "log10")
+def log_to_base(op: Context) -> None:
+    """The logarithm to base 2 or 10: the natural one over that of the base."""
+    op.make(Div, op.add(Log, op.input()), math.log(2 if op.kind == "log2" else 10))
+
+
+@imports("log1p")
+def log1p(op: Context) -> None:
+    """`log(1 + x)`, without losing what 1 would take of a small `x`."""
+    x = op.input()
+    one = x.type.element_type.dtype.type(1)
+    larger = op.add(Add, x, one)
+    lost = op.add(Sub, larger, one)
+    # Kahan: what has been rounded away of x is made up for by the factor x / lost.
+    is_lost = op.add(Equal, lost, x.type.element_type.dtype.type(0))
+    factor = op.add(Div, x, op.add(Where, is_lost, one, lost))
+    made = op.add(Mul, op.add(Log, larger), factor)
+    made = op.add(Where, is_lost, x, made)
+    is_infinite = op.add(IsInf, x)
+    op.make(Where, is_infinite, op.add(Log, x), made)
+
+
+@imports("expm1")
+def expm1(op: Context) -> None:
+    """`e ** x - 1`: `tanh(x / 2) * (e ** x + 1)`, where `e ** x` is near to 1."""
+    x = op.input()
+    one = x.type.element_type.dtype.type(1)
+    power = op.add(Exp, x)
+    near = op.add(Mul, op.add(Tanh, op.add(Mul, x, 0.5)), op.add(Add, power, one))
+    is_near = op.add(Less, op.add(Abs, x), one)
+    op.make(Where, is_near, near, op.add(Sub, power, one))
+
+
+@imports("logsigmoid")
+def logsigmoid(op: Context) -> None:
+    op.make(Neg, op.add(Softplus, op.add(Neg, op.input()), 1.0, math.inf))
+
+
+@imports("tanh_shrink")
+def tanh_shrink(op: Context) -> None:
+    x = op.input()
+    op.make(Sub, x, op.add(Tanh, x))
+
+
+@imports("stanh")
+def stanh(op: Context) -> None:
+    inner = op.add(Tanh, op.add(Mul, op.input(), op.real("scale_a", 0.67)))
+    op.make(Mul, inner, op.real("scale_b", 1.7159))
+
+
+@imports("trunc")
+def trunc(op: Context) -> None:
+    """The whole number next to `x` on the way to 0."""
+    x = op.input()
+    if x.type.element_type in FLOATS:
+        op.make(Mul, op.add(Sign, x), op.add(Floor, op.add(Abs, x)))
+    else:
+        op.define(x)
+
+
+@imports("isfinite_v2")
+def isfinite_v2(op: Context) -> None:
+    x = op.input()
+    op.make(Not, op.add(Or, op.add(IsNaN, x), op.add(IsInf, x)))
+
+
+@imports("logit")
+def logit(op: Context) -> None:
+    """`log(x / (1 - x))`; with `eps`, `x` is between that and `1 - eps`; else NaN out of [0, 1]."""
+    x, least = op.input(), op.real("eps", 1e-6)
+    one = x.type.element_type.dtype.type(1)
+    inside = op.add(Clip, x, least, 1 - least) if least else x
+    op.make(Log, op.add(Div, inside, op.add(Sub, one, inside)))

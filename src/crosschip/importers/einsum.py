@@ -5,17 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
-from crosschip.importers.onnx.facts import shape_of, static_shape_of
-from crosschip.importers.onnx.node import Node
-from crosschip.ir import Dim, ModelError, Operand
+from crosschip.ir import Dim, ModelError, Operand, UnsupportedError
+from crosschip.ops import Operator
 from crosschip.ops.standard.arithmetic import Mul
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.layout import Reshape, Transpose, Unsqueeze
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.reduction import ReduceSum
+
+
+class Node(Protocol):
+    """What builds the operations that a node of a file stands for."""
+
+    def add(self, operator: type[Operator], *arguments: object, **named: Any) -> Operand:
+        """Build an operation and return what it makes."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,9 @@ def _parsed(
 
 
 def _labels(part: str, operand: Operand) -> tuple[str, ...]:
-    shape = shape_of(operand)
+    shape = operand.type.shape
+    if shape is None:
+        raise UnsupportedError(f"the number of axes of {operand.name!r} must be known")
     before, dots, after = part.partition("...")
     count = len(shape) - len(before) - len(after)
     if not (before + after).isalpha() and before + after:
@@ -87,7 +96,9 @@ def _diagonal(node: Node, term: _Term) -> _Term:
         return term
     first = term.labels.index(twice)
     second = term.labels.index(twice, first + 1)
-    shape = static_shape_of(term.operand)
+    shape = term.operand.type.static_shape
+    if shape is None:
+        raise UnsupportedError(f"the shape of {term.operand.name!r} must be known")
     if shape[first] != shape[second]:
         raise ModelError(f"axes labelled {twice!r} have the sizes {shape[first]}, {shape[second]}")
     others = [axis for axis in range(len(shape)) if axis not in (first, second)]

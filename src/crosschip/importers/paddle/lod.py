@@ -1,0 +1,96 @@
+"""Levels of detail (LoD): where the sequences begin that a tensor holds one after the other.
+
+A level is a list of offsets [n + 1], int64: sequence `i` is the rows from offset `i` up to offset
+`i + 1`; in a level that is not the last, it is the sequences of the next level instead of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crosschip.importers.paddle.program import Operator
+from crosschip.ir import Builder, ElementType, Operand, TensorType, unknown
+
+# fmt: off
+KEEPING = frozenset({
+    "abs", "acos", "asin", "assign", "atan", "batch_norm", "brelu", "cast", "ceil", "celu",
+    "clip", "concat", "conv2d", "cos", "dropout", "elementwise_add", "elementwise_div",
+    "elementwise_floordiv", "elementwise_max", "elementwise_min", "elementwise_mod",
+    "elementwise_mul", "elementwise_pow", "elementwise_sub", "elu", "erf", "exp", "fc",
+    "fill_any_like", "fill_zeros_like", "floor", "gelu", "gru", "hard_shrink", "hard_sigmoid",
+    "hard_swish", "label_smooth", "layer_norm", "leaky_relu", "log", "log_softmax",
+    "logsigmoid", "lookup_table", "lookup_table_v2", "lstm", "matmul", "mish", "mul", "one_hot",
+    "one_hot_v2", "pow", "prelu", "reciprocal", "relu", "relu6", "reverse", "round", "row_conv",
+    "rsqrt", "scale", "selu", "sequence_conv", "sequence_reverse", "sequence_softmax",
+    "share_data", "sigmoid", "sign", "silu", "sin", "softmax", "softplus", "softshrink",
+    "softsign", "sqrt", "square", "stanh", "sum", "swish", "tanh", "tanh_shrink",
+    "thresholded_relu", "top_k", "top_k_v2",
+})
+# fmt: on
+"""The operators of which the outputs are sequences as the first input that holds some is.
+
+Source: the functions that infer shapes in Paddle 2.6, which share or do not share LoD.
+"""
+
+
+class Lod:
+    """The levels of a tensor, the coarsest first."""
+
+    def __init__(self, levels: Sequence[Operand]) -> None:
+        self._levels = tuple(levels)
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the caller provides it, beside the tensor."""
+        return False
+
+    def levels(self) -> Sequence[Operand]:
+        """The offsets of each level."""
+        return self._levels
+
+
+class GivenLod(Lod):
+    """The levels of an input of the model, which become inputs too when something reads them.
+
+    Args:
+        builder: of the model.
+        name: what the input is called.
+        count: how many levels it has.
+    """
+
+    def __init__(self, builder: Builder, name: str, count: int) -> None:
+        super().__init__(())
+        self._builder = builder
+        self._name = name
+        self._count = count
+
+    @property
+    def is_given(self) -> bool:
+        return True
+
+    def levels(self) -> Sequence[Operand]:
+        if not self._levels:
+            names = [level_name(self._name, level) for level in range(self._count)]
+            self._levels = tuple(
+                self._builder.input(name, TensorType(ElementType.INT64, (unknown(),)))
+                for name in names
+            )
+        return self._levels
+
+
+def level_name(variable: str, level: int) -> str:
+    """The name of the input or output of a model that holds a level of a variable."""
+    return f"{variable}.lod{level}"
+
+
+def hand_on(operator: Operator, lods: dict[str, Lod]) -> None:
+    """Let an operator's outputs be sequences as its inputs are, where Paddle does so."""
+    read = [name for names in operator.inputs.values() for name in names]
+    found = next((lods[name] for name in read if name in lods), None)
+    keeps = found is not None and operator.type in KEEPING
+    for names in operator.outputs.values():
+        for name in names:
+            if keeps and found is not None:
+                lods[name] = found
+            else:
+                lods.pop(name, None)

@@ -1,0 +1,81 @@
+"""Names in generated projects: of folders, modules, classes and variables in C."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Collection
+from keyword import iskeyword, issoftkeyword
+
+_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])")
+_MODULES = sys.stdlib_module_names | {
+    *("crosschip", "numpy", "ml_dtypes", "msgspec", "onnx", "google", "platformdirs", "rich"),
+    *("typer", "xxhash", "cffi", "xmlschema", "onnxruntime", "openvino", "jax", "paddle"),
+    *("hatchling", "pytest", "tests"),
+}
+"""Modules of Python, and those that crosschip and the projects import."""
+
+_IN_PACKAGES = frozenset({"package"})
+"""What a project's package has besides modules of operators."""
+
+_IN_MODULES = frozenset(
+    {"Any", "Array", "ElementType", "LIBRARY", "RIGHT", "Sequence", "Shape", "__debug__"}
+    | {"annotations", "crosschip", "np", "not_written", "opdef", "package", "pytest", "run"}
+    | {"Example", "arrays_for", "convert", "examples_of", "model_of", "test_it_is_right"}
+    | {"test_it_runs", "Path", "AssertionError", "NotImplementedError", "list", "tuple", "int"}
+    | {"zip", "name", "object", "library", "function", "__all__", "__name__", "__file__", "use"}
+    | {"compiled", "found", "graph", "hal", "model", "op", "operand", "outputs", "right", "uses"}
+)
+"""What modules of a project call otherwise, those of its tests too."""
+
+_WORDS_OF_C = (
+    "asm auto break call case char const continue default do double else enum errno extern float "
+    "for goto if inline int long main register restrict return short signed sizeof static stderr "
+    "stdin stdout struct switch typedef typeof union unsigned void volatile while"
+)
+_IN_C = frozenset(_WORDS_OF_C.split())
+
+
+def snake_case(name: str) -> str:
+    """A name in small letters, with underscores between its words: `multi_class_nms`."""
+    return _WORDS.sub("_", name).lower().strip("_") or "_"
+
+
+def package_name(title: str) -> str:
+    """The name of a package in Python, and of its project's folder, by its name in documents.
+
+    One that would stand in the way of another module has `_operators` behind it.
+    """
+    name = snake_case(title)
+    if not name[0].isalpha():
+        name = f"package_{name.strip('_')}".rstrip("_")
+    return f"{name}_operators" if name in _MODULES or iskeyword(name) else name
+
+
+def module_name(operator: str) -> str:
+    """The name of the module of an operator."""
+    name = snake_case(operator)
+    if not name[0].isalpha():
+        name = f"operator_{name.strip('_')}".rstrip("_")
+    return f"{name}_" if iskeyword(name) or name in _IN_PACKAGES else name
+
+
+def class_name(operator: str) -> str:
+    """The name of the class of an operator: its own, unless that means something else there."""
+    taken = iskeyword(operator) or issoftkeyword(operator) or operator in _IN_MODULES
+    return f"{operator}_" if taken else operator
+
+
+def variable_name(tensor: str, taken: Collection[str]) -> str:
+    """The name of a variable in C for a tensor, other than those that are taken."""
+    name = re.sub(r"[^a-z0-9_]+", "", tensor.lower())
+    name = f"tensor{name}" if not name.strip("_") or not name.strip("_")[0].isalpha() else name
+    name = name.lstrip("_")
+    while name in _IN_C or name in taken:
+        name += "_"
+    return name
+
+
+def is_distribution(version: str) -> bool:
+    """Tell whether pip takes a version: numbers with points between them."""
+    return re.fullmatch(r"\d+(\.\d+)*", version, re.ASCII) is not None

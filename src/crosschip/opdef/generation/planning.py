@@ -1,0 +1,210 @@
+"""The files of a project, made from definitions; nothing is written here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from crosschip.ir import InputError
+from crosschip.opdef.custom.package import Package
+from crosschip.opdef.definitions import OpDefCollection
+from crosschip.opdef.generation import native, python
+from crosschip.opdef.generation.backends import Backend
+from crosschip.opdef.generation.names import is_distribution, package_name
+from crosschip.opdef.generation.project import Project, Target
+from crosschip.opdef.generation.sketches import Sketch, sketch
+from crosschip.opdef.generation.texts import WIDTH, filled, imported, in_docstring, listed, sentence
+
+DEFINITIONS = "operators.xml"
+"""The document in a project, in the folder of its package."""
+
+
+def planned(
+    collection: OpDefCollection, document: bytes, target: Target, backends: Sequence[Backend]
+) -> Project:
+    """The project of a package.
+
+    Args:
+        collection: the definitions.
+        document: the document that says them.
+        target: the language of the operators.
+        backends: the backends that must have an operator, one of them at least.
+
+    Raises:
+        InputError: a definition makes no operator, or two would be written to one file.
+    """
+    project = Project(package_name(collection.package_name), collection, target, backends)
+    package = Package(collection)
+    sketches = [
+        sketch(package, op_def)
+        for op_def in collection.definitions.op_defs
+        if not backends or any(op_def.name in backend.operators for backend in backends)
+    ]
+    project.operators += [each.op_def.name for each in sketches]
+    source = f"src/{project.name}"
+    for each in sketches:
+        if target is Target.NATIVE:
+            native.add_operator(project, each)
+        else:
+            python.add_operator(project, each)
+        project.add(f"tests/test_{each.module}.py", _test(project, each), each.op_def.name)
+    for backend in _with_devices(backends):
+        _add_functions(project, backend, sketches)
+    project.add(f"{source}/{DEFINITIONS}", document)
+    about = f"The operators of the package {collection.package_name}."
+    project.add(f"{source}/__init__.py", _front(about, _imports(project, sketches)))
+    project.add(f"{source}/_package.py", _package(project))
+    project.add("pyproject.toml", _settings(project))
+    project.add("README.md", _readme(project, sketches))
+    if target is Target.NATIVE:
+        native.add_library(project)
+    return project
+
+
+def _with_devices(backends: Sequence[Backend]) -> list[Backend]:
+    """The backends that have devices, one for each table of functions."""
+    return list({b.converter: b for b in reversed(backends) if b.device}.values())[::-1]
+
+
+def _folder(backend: Backend) -> str:
+    """The folder of the functions for a backend's device."""
+    return f"on_{re.sub('[^a-z0-9]+', '_', backend.converter.lower())}"
+
+
+def _add_functions(project: Project, backend: Backend, sketches: Sequence[Sketch]) -> None:
+    """Add a function for each operator that a backend has."""
+    folder = f"src/{project.name}/{_folder(backend)}"
+    if f"{folder}.py" in project.files:
+        owner = project.owners[f"{folder}.py"]
+        raise InputError(
+            f"{project.collection.package_name}: {folder}.py of the operator {owner!r} would stand "
+            f"beside the folder {folder}; rename the operator"
+        )
+    own = [each for each in sketches if each.op_def.name in backend.operators]
+    hint = (
+        "`graph[op.{}]` is what stands for an input. The device says that it does not have the "
+        "operator until `limit=not_written` is taken away."
+    )
+    for each in own:
+        text = filled(
+            "common/device.py",
+            title=each.op_def.name,
+            device=backend.converter,
+            package=project.name,
+            operator=imported(f"{project.name}.{each.module}", each.class_name),
+            hint=in_docstring(sentence(hint.format(each.inputs[0][1].name), WIDTH - 4), " " * 4),
+            **{"class": each.class_name},
+        )
+        project.add(f"{folder}/{each.module}.py", text, each.op_def.name)
+    imports = {folder.removeprefix("src/").replace("/", "."): [each.module for each in own]}
+    about = f"Functions for the device {backend.converter}."
+    project.add(f"{folder}/__init__.py", _front(about, imports))
+
+
+def _test(project: Project, each: Sketch) -> str:
+    imports = f"\n{imported(f'{project.name}.{each.module}', each.class_name)}\n"
+    if project.target is Target.NATIVE:
+        imports = f"\nfrom {project.name}._package import LIBRARY{imports}"
+        imports += '\nassert LIBRARY.exists(), "build it first: make"\n'
+    return filled(
+        "common/test_operator.py",
+        title=each.op_def.name,
+        imports=imports,
+        slot=each.inputs[0][1].name,
+        file=f"{each.module}.{'c' if project.target is Target.NATIVE else 'py'}",
+        **{"class": each.class_name},
+    )
+
+
+def _package(project: Project) -> str:
+    has_functions = bool(_with_devices(project.backends))
+    library = f'LIBRARY = Path(__file__).with_name("lib{project.name}.so")\n'
+    return (
+        filled(
+            "common/_package.py",
+            title=project.collection.package_name,
+            imports="hal, opdef" if has_functions else "opdef",
+            library=library if project.target is Target.NATIVE else "",
+            not_written=filled("common/not_written.py").rstrip("\n") if has_functions else "",
+        ).rstrip("\n")
+        + "\n"
+    )
+
+
+def _imports(project: Project, sketches: Sequence[Sketch]) -> dict[str, list[str]]:
+    """What the package imports, by module."""
+    folders = [_folder(backend) for backend in _with_devices(project.backends)]
+    return {
+        **({project.name: folders} if folders else {}),
+        f"{project.name}._package": ["package"],
+        **{f"{project.name}.{each.module}": [each.class_name] for each in sketches},
+    }
+
+
+def _front(about: str, imports: Mapping[str, Sequence[str]]) -> str:
+    """The `__init__.py` of a package that imports names from modules."""
+    lines = [
+        imported(module, *sorted(imports[module], key=_natural))
+        for module in sorted(imports, key=_natural)
+    ]
+    every = sorted(name for names in imports.values() for name in names)
+    return filled(
+        "common/__init__.py",
+        about=about,
+        imports="\n".join(lines),
+        names="\n".join(f'    "{name}",' for name in every),
+    )
+
+
+def _natural(name: str) -> list[tuple[bool, int, str]]:
+    """The place of a name among others: numbers in names are numbers."""
+    parts = re.findall(r"\d+|\D", name)
+    return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
+
+
+def _settings(project: Project) -> str:
+    collection = project.collection
+    is_native = project.target is Target.NATIVE
+    hook = '\n[tool.hatch.build.targets.wheel.hooks.custom]\npath = "hatch_build.py"\n'
+    return filled(
+        "common/pyproject.toml",
+        distribution=project.name.strip("_").replace("_", "-"),
+        version=collection.version if is_distribution(collection.version) else "0.1.0",
+        title=collection.package_name,
+        package=project.name,
+        extras="native,opdef" if is_native else "opdef",
+        hook=hook if is_native else "",
+    )
+
+
+def _readme(project: Project, sketches: Sequence[Sketch]) -> str:
+    folder = "native/{}.c" if project.target is Target.NATIVE else f"src/{project.name}/{{}}.py"
+    operators = [f"- `{each.op_def.name}`: `{folder.format(each.module)}`" for each in sketches]
+    folders = [f"`src/{project.name}/{_folder(b)}`" for b in _with_devices(project.backends)]
+    functions = f" Functions for devices go into {listed(folders)}." if folders else ""
+    return filled(
+        f"{project.target}/README.md",
+        title=project.collection.package_name,
+        package=project.name,
+        operators="\n".join(operators),
+        devices=functions,
+        options="".join(f" --backend {backend.name}" for backend in project.backends),
+    )
+
+
+def checked(projects: Sequence[Project]) -> Sequence[Project]:
+    """The projects, of which no two have the same folder.
+
+    Raises:
+        InputError: two have.
+    """
+    titles: dict[str, str] = {}
+    for project in projects:
+        title = project.collection.package_name
+        other = titles.setdefault(project.name, title)
+        if other != title:
+            raise InputError(
+                f"the packages {other!r} and {title!r} would both be written to the folder "
+                f"{project.name}; rename one of them"
+            )
+    return projects

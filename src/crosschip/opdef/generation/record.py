@@ -1,0 +1,119 @@
+"""The record of what was generated: `generated.json` in a project."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+import msgspec
+
+from crosschip.ir import InputError
+from crosschip.opdef.definitions import OpDefCollection
+from crosschip.opdef.documents import parse, write
+from crosschip.opdef.generation.project import Project, Target
+from crosschip.opdef.problems import OpDefError
+
+NAME = "generated.json"
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The record of what was generated last.
+
+    Attributes:
+        format: the version of the record's own form.
+        package: the package's name in documents.
+        target: the language of the operators.
+        backends: the backends that were asked for.
+        operators: the operators that were generated.
+        document: the definitions, as the canonical document.
+        files: SHA-256, in hexadecimal, of each file as it was generated, by path.
+        owners: the operator that a file is of, by path.
+    """
+
+    format: Literal[1]
+    package: str
+    target: Target
+    backends: list[str]
+    operators: list[str]
+    document: str
+    files: dict[str, str]
+    owners: dict[str, str]
+
+    @property
+    def collection(self) -> OpDefCollection:
+        """The definitions."""
+        return parse(self.document.encode(), NAME).collection
+
+    def encoded(self) -> bytes:
+        """The record as JSON."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
+
+
+def digest(content: bytes) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def record_of(project: Project, before: Record | None, left: Collection[str]) -> Record:
+    """The record of a project that has been generated.
+
+    Args:
+        project: the project.
+        before: the record of what was generated before.
+        left: the files that are left of that, and are not generated any more.
+    """
+    files = {path: digest(content) for path, content in project.files.items()}
+    owners = dict(project.owners)
+    if before is not None:
+        files |= {path: before.files[path] for path in left}
+        owners |= {path: before.owners[path] for path in left if path in before.owners}
+    return Record(
+        format=1,
+        package=project.collection.package_name,
+        target=project.target,
+        backends=[backend.name for backend in project.backends],
+        operators=project.operators,
+        document=write(project.collection).decode(),
+        files=dict(sorted(files.items())),
+        owners=dict(sorted(owners.items())),
+    )
+
+
+def record_in(folder: Path) -> Record | None:
+    """The record in a project's folder; `None` if there is no such folder, or nothing in it.
+
+    Raises:
+        InputError: what is in the folder was not generated, or its record cannot be read.
+    """
+    path = folder / NAME
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        if folder.is_dir() and any(folder.iterdir()):
+            raise InputError(
+                f"{folder}: is there already, and was not generated: it has no {NAME}; choose "
+                "another --output"
+            ) from None
+        return None
+    except NotADirectoryError:
+        raise InputError(f"{folder}: is there already, and is no folder") from None
+    try:
+        record = msgspec.json.decode(content, type=Record)
+        _check(record)
+        return record
+    except (msgspec.MsgspecError, OpDefError, ValueError) as error:
+        raise InputError(
+            f"{path}: is not the record of a generated project: {error}; put it back, or generate "
+            "into another folder"
+        ) from None
+
+
+def _check(record: Record) -> None:
+    """Refuse a record whose document does not read, or that names files outside its folder."""
+    for path in record.files:
+        parts = PurePosixPath(path).parts
+        if not parts or ".." in parts or path.startswith("/") or "\\" in path or ":" in path:
+            raise ValueError(f"{path!r} is no file of the project")
+    parse(record.document.encode(), NAME)

@@ -1,0 +1,177 @@
+"""Operators as their stubs see them: slots, signatures, and what the definition leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from crosschip.ir import InputError
+from crosschip.ir.text import legible
+from crosschip.opdef.custom.inference import Outputs
+from crosschip.opdef.custom.operator import CustomOperator
+from crosschip.opdef.custom.package import Package
+from crosschip.opdef.custom.slots import DefinedSlot, datatypes_of, default_array, words
+from crosschip.opdef.datatypes import Datatype
+from crosschip.opdef.definitions import Input, OpDef, OpDefCollection, Parameter, Rank, Tensor
+from crosschip.opdef.generation.names import class_name, module_name
+from crosschip.opdef.generation.texts import listed, paragraphs, sentence
+from crosschip.ops.definition.slots import Slot
+
+_AXES = {Rank.SCALAR: "a scalar", Rank.ONE: "1 axis", Rank.ANY: "any number of axes"}
+
+
+class _Blank(CustomOperator):
+    """Every function that a class may have, so that none is missed."""
+
+    __slots__ = ()
+
+    def reference(self, **arrays: Any) -> Any:
+        raise NotImplementedError
+
+    def infer_shape(self) -> Any:
+        raise NotImplementedError
+
+    def infer_element_type(self) -> Any:
+        raise NotImplementedError
+
+    def output_count(self) -> int:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """An operator that has yet to be written.
+
+    Attributes:
+        collection: the package's definitions.
+        op_def: its own.
+        operator: the operator that the definition makes.
+        module: the name of its module.
+        class_name: the name of its class.
+    """
+
+    collection: OpDefCollection
+    op_def: OpDef
+    operator: type[CustomOperator]
+    module: str
+    class_name: str
+
+    @cached_property
+    def inputs(self) -> Sequence[tuple[Input, Slot]]:
+        """The inputs, each with its slot."""
+        return [(tensor, self._slot(tensor)) for tensor in self.op_def.inputs]
+
+    @cached_property
+    def parameters(self) -> Sequence[tuple[Parameter, Slot]]:
+        """The parameters, each with its slot."""
+        return [(tensor, self._slot(tensor)) for tensor in self.op_def.parameters]
+
+    @property
+    def shape_is_told(self) -> bool:
+        """True if the shapes of the outputs follow from the definition."""
+        return self._follows(Outputs.check_shape)
+
+    @property
+    def type_is_told(self) -> bool:
+        """True if the element types of the outputs follow from the definition."""
+        return self._follows(Outputs.check_type)
+
+    @property
+    def count_is_told(self) -> bool:
+        """True if it follows from the definition how many outputs there are."""
+        return self._follows(Outputs.check_count)
+
+    def arguments(self) -> Iterator[str]:
+        """The arguments of the reference, with annotations."""
+        for tensor, slot in self.inputs:
+            if tensor.repeated:
+                yield f"{slot.name}: Sequence[Array]"
+            elif isinstance(slot, DefinedSlot) and slot.optional:
+                default = default_array(tensor, slot.stored)
+                yield f"{slot.name}: Array{' | None' if default is None else ''}"
+            else:
+                yield f"{slot.name}: Array"
+
+    def returned(self) -> str:
+        """The annotation of what the reference returns."""
+        outputs = self.op_def.outputs
+        if outputs[-1].repeated:
+            return "Sequence[Array]"
+        return "Array" if len(outputs) == 1 else f"tuple[{', '.join(['Array'] * len(outputs))}]"
+
+    def outputs_in_words(self) -> str:
+        """The names of the outputs."""
+        names = [f"`{legible(output.name)}`" for output in self.op_def.outputs]
+        return listed(names) + (", which repeats" if self.op_def.outputs[-1].repeated else "")
+
+    def about(self, width: int) -> list[str]:
+        """The description of the operator, and what there is to know of each tensor, as lines."""
+        lines: list[str] = []
+        for part in paragraphs(self.op_def.description, width):
+            lines += [*part, ""]
+        for tensor, slot in (*self.inputs, *self.parameters):
+            role = "an input" if isinstance(tensor, Input) else "a parameter"
+            name = "" if tensor.name == slot.name else f"`{legible(tensor.name)}`, "
+            lines += self._told(f"{slot.name}: {name}{role}", tensor, slot.optional, width)
+        for output in self.op_def.outputs:
+            head = f"{legible(output.name)}: an output"
+            lines += self._told(head, output, not output.mandatory, width)
+        return lines
+
+    def _told(self, head: str, tensor: Tensor, optional: bool, width: int) -> Iterator[str]:
+        """The lines about a tensor: a sentence, its description, and its constraints."""
+        types = [(d.element_type, d.quantized) for d in self._datatypes(tensor)]
+        known = words([(type_, quantized) for type_, quantized in types if type_ is not None])
+        facts = [head, known or "any type", *_facts(tensor, optional)]
+        yield from sentence("; ".join(facts) + ".", width, "    ")
+        for lines in paragraphs(tensor.description, width - 4):
+            yield from (f"    {line}" for line in lines)
+        for constraint in tensor.constraints:
+            text = f"{constraint.type.value}: {constraint.text}"
+            yield from (f"    {line}" for line in sentence(text, width - 4, "    "))
+
+    def _datatypes(self, tensor: Tensor) -> Sequence[Datatype]:
+        return datatypes_of(self.collection, self.op_def, tensor)
+
+    def _slot(self, tensor: Tensor) -> Slot:
+        slot = getattr(self.operator, self.operator.tensors[tensor.name])
+        assert isinstance(slot, Slot)
+        return slot
+
+    def _follows(self, check: Callable[[Outputs, str], None]) -> bool:
+        try:
+            for output in self.operator.outputs_told:
+                check(output, "")
+        except InputError:
+            return False
+        return True
+
+
+def sketch(package: Package, op_def: OpDef) -> Sketch:
+    """An operator of a package that has yet to be written.
+
+    Raises:
+        InputError: the definition does not make an operator.
+    """
+    blank = type(op_def.name, (_Blank,), {"__slots__": (), "__module__": _Blank.__module__})
+    operator = package.defines(op_def.name)(blank)
+    return Sketch(
+        package.collection, op_def, operator, module_name(op_def.name), class_name(op_def.name)
+    )
+
+
+def _facts(tensor: Tensor, optional: bool) -> Iterator[str]:
+    rank, layout = tensor.shape.rank, tensor.shape.layout
+    yield _AXES.get(rank, f"{rank.axes} axes") + (f", {layout.value}" if layout else "")
+    if getattr(tensor, "repeated", False):
+        yield "any number of them"
+    enumeration = getattr(tensor, "enumeration", None)
+    if enumeration is not None:
+        yield f"one of {legible(', '.join(enumeration.names))}"
+    default = getattr(tensor, "default", None)
+    if default is not None:
+        yield f"{legible(default.strip())} if it is left out"
+    elif optional:
+        yield "may be left out"

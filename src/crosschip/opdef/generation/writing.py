@@ -1,0 +1,178 @@
+"""Writing projects: what has been edited is left alone, and nothing is left half-written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from crosschip.ir import InputError
+from crosschip.opdef.generation.planning import DEFINITIONS
+from crosschip.opdef.generation.project import Project
+from crosschip.opdef.generation.record import NAME, Record, digest, record_in, record_of
+
+_LONGEST = 100
+"""The most characters of a folder's name that are in the name of the one beside it."""
+
+
+class State(StrEnum):
+    """What became of a file."""
+
+    NEW = "new"
+    RENEWED = "renewed"
+    """It was as it had been generated, and is generated otherwise now."""
+    SAME = "same"
+    KEPT = "kept"
+    """It has been edited, or was there already: it is left alone."""
+    REMOVED = "removed"
+    """It was as it had been generated, and is not any more."""
+    LEFT = "left"
+    """It has been edited, and is not generated any more: it is left alone."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A project that is to be written, and what is in its folder.
+
+    Attributes:
+        project: the project.
+        folder: its folder.
+        record: the record of what was generated there last; `None` if nothing was.
+        states: what becomes of each file, by path.
+        outdated: the files that are kept, and would be generated otherwise than they last were.
+    """
+
+    project: Project
+    folder: Path
+    record: Record | None
+    states: Mapping[str, State] = field(default_factory=dict)
+    outdated: frozenset[str] = frozenset()
+
+
+def compared(project: Project, output: Path) -> Comparison:
+    """Compare a project with what is in its folder.
+
+    Raises:
+        InputError: something else is there, or it cannot be read.
+    """
+    folder = output / project.name
+    try:
+        record = record_in(folder)
+        if record is None:
+            return Comparison(project, folder, None, dict.fromkeys(project.files, State.NEW))
+        _check(project, folder, record)
+        states = {path: _state(project, folder, record, path) for path in _paths(project, record)}
+    except OSError as error:
+        where = error.filename or folder
+        raise InputError(f"{where}: cannot be read: {error.strerror}") from None
+    outdated = [
+        path
+        for path, state in states.items()
+        if state is State.KEPT and record.files.get(path) != digest(project.files[path])
+    ]
+    return Comparison(project, folder, record, states, frozenset(outdated))
+
+
+def _paths(project: Project, record: Record) -> list[str]:
+    return list(dict.fromkeys((*project.files, *record.files)))
+
+
+def _check(project: Project, folder: Path, record: Record) -> None:
+    """Refuse to write over another project, or over definitions that are not in the document."""
+    title = project.collection.package_name
+    if record.package != title:
+        raise InputError(
+            f"{folder}: is the project of the package {record.package!r}; choose another --output "
+            f"for {title!r}"
+        )
+    if record.target is not project.target:
+        raise InputError(
+            f"{folder}: was generated with --target {record.target}; choose another --output for "
+            f"--target {project.target}"
+        )
+    path = f"src/{project.name}/{DEFINITIONS}"
+    if _state(project, folder, record, path) is State.KEPT:
+        raise InputError(
+            f"{folder / path}: has been edited, and says something else than what is read; "
+            f"generate from it, or delete it"
+        )
+
+
+def _state(project: Project, folder: Path, record: Record, path: str) -> State:
+    try:
+        found = digest((folder / path).read_bytes())
+    except FileNotFoundError:
+        return State.NEW if path in project.files else State.REMOVED
+    is_generated = found == record.files.get(path)
+    if path not in project.files:
+        return State.REMOVED if is_generated else State.LEFT
+    if found == digest(project.files[path]):
+        return State.SAME
+    return State.RENEWED if is_generated else State.KEPT
+
+
+def write(comparison: Comparison) -> None:
+    """Write a project: beside its folder first, so that what cannot be written changes nothing.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    folder = comparison.folder
+    is_first = not folder.parent.exists()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        staged = Path(tempfile.mkdtemp(prefix=f".{folder.name[:_LONGEST]}-", dir=folder.parent))
+        try:
+            _stage(comparison, staged)
+            _put(comparison, staged)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+    except OSError as error:
+        if is_first:
+            with suppress(OSError):
+                folder.parent.rmdir()
+        raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
+
+
+def _stage(comparison: Comparison, staged: Path) -> None:
+    """Write what is new, and the record, in a folder of its own."""
+    project, states = comparison.project, comparison.states
+    for path, state in states.items():
+        if state in (State.NEW, State.RENEWED):
+            target = staged / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(project.files[path])
+    left = [path for path, state in states.items() if state is State.LEFT]
+    (staged / NAME).write_bytes(record_of(project, comparison.record, left).encoded())
+
+
+def _put(comparison: Comparison, staged: Path) -> None:
+    """Put what is staged in its place, the record last: until then, all can be done again."""
+    folder = comparison.folder
+    if comparison.record is None:
+        with suppress(FileNotFoundError):
+            folder.rmdir()  # it is empty
+        staged.chmod(0o777 & ~_umask())
+        staged.rename(folder)
+        return
+    for path, state in comparison.states.items():
+        target = folder / path
+        if state in (State.NEW, State.RENEWED):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(staged / path, target)
+        elif state is State.REMOVED:
+            target.unlink(missing_ok=True)
+            with suppress(OSError):
+                target.parent.rmdir()  # if nothing else is in it
+    os.replace(staged / NAME, folder / NAME)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,140 @@
+"""Sequences (LoD): what of their offsets a model asks for, hands on and hands out."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.importers.paddle.running import outputs
+from tests.importers.paddle.small import refused
+from tests.importers.paddle.writers import Paddle2Writer
+
+from crosschip.importers import load
+from crosschip.ir import Array
+
+OFFSETS = [0, 3, 4, 4, 6]
+
+
+def writer(
+    *operators: tuple[str, dict[str, str], dict[str, str]], levels: int = 1
+) -> Paddle2Writer:
+    """A program of one input `x` [-1, 3] of sequences, and operators; its output is `y`."""
+    made = Paddle2Writer()
+    made.input("x", "float32", [-1, 3])
+    made.program.blocks[0].vars[-1].type.lod_tensor.lod_level = levels
+    for type_, inputs, results in operators:
+        made.operator(type_, inputs, results)
+    made.output("y")
+    return made
+
+
+def test_a_model_asks_for_offsets_only_where_they_count(tmp_path: Path) -> None:
+    for folder in ("plain", "pooled"):
+        (tmp_path / folder).mkdir()
+    plain = load(writer(("relu", {"X": "x"}, {"Out": "y"})).save(tmp_path / "plain"))
+    assert list(plain.inputs) == ["x"]
+    assert list(plain.outputs) == ["y"]
+    summed = load(writer(("sequence_pool", {"X": "x"}, {"Out": "y"})).save(tmp_path / "pooled"))
+    assert list(summed.inputs) == ["x", "x.lod0"]
+    assert list(summed.outputs) == ["y"]
+
+
+def test_offsets_go_through_what_treats_rows_alike(tmp_path: Path) -> None:
+    model = load(
+        writer(
+            ("relu", {"X": "x"}, {"Out": "a"}),
+            ("scale", {"X": "a"}, {"Out": "b"}),
+            ("sequence_pool", {"X": "b"}, {"Out": "y"}),
+        ).save(tmp_path)
+    )
+    x = np.arange(-9, 9, dtype=np.float32).reshape(6, 3)
+    (found,) = outputs(model, {"x": x, "x.lod0": np.array(OFFSETS)})
+    rows = np.maximum(x, 0)
+    expected = [rows[:3].mean(0), rows[3], np.zeros(3), rows[4:].mean(0)]
+    np.testing.assert_allclose(found, np.array(expected, np.float32), 1e-6)
+
+
+def test_the_last_of_two_levels_is_of_rows(tmp_path: Path) -> None:
+    model = load(writer(("sequence_pool", {"X": "x"}, {"Out": "y"}), levels=2).save(tmp_path))
+    assert list(model.inputs) == ["x", "x.lod0", "x.lod1"]
+    assert list(model.outputs) == ["y", "y.lod0"]
+    levels = {"x.lod0": np.array([0, 1, 4]), "x.lod1": np.array(OFFSETS)}
+    x = np.ones((6, 3), np.float32)
+    found, offsets = outputs(model, {"x": x, **levels})
+    np.testing.assert_array_equal(found[:, 0], [1, 1, 0, 1])
+    np.testing.assert_array_equal(offsets, [0, 1, 4])
+
+
+@pytest.mark.parametrize("between", ["transpose2", "reshape2"])
+def test_offsets_that_are_lost_are_missed_by_name(tmp_path: Path, between: str) -> None:
+    made = Paddle2Writer()
+    made.input("x", "float32", [-1, 3])
+    made.program.blocks[0].vars[-1].type.lod_tensor.lod_level = 1
+    made.operator(between, {"X": "x"}, {"Out": "z"}, {"axis": [1, 0], "shape": [3, -1]})
+    made.operator("sequence_pool", {"X": "z"}, {"Out": "y"})
+    made.output("y")
+    message = refused(made.save(tmp_path))
+    assert "operator 2 (sequence_pool): X: nothing says which sequences 'z' holds" in message
+    assert "lod_level" in message
+
+
+def test_a_damaged_number_of_levels_is_refused(tmp_path: Path) -> None:
+    made = writer(("relu", {"X": "x"}, {"Out": "y"}), levels=2**40)
+    assert "'x': has 1099511627776 levels" in refused(made.save(tmp_path))
+
+
+def gru(x: Array, weight: Array, bias: Array, *, origin_mode: bool) -> Array:
+    """A GRU over one sequence, as the documentation of Paddle's `dynamic_gru` has it."""
+    size = weight.shape[0]
+    of_gates = weight.ravel()[: 2 * size * size].reshape(size, 2 * size)
+    of_candidate = weight.ravel()[2 * size * size :].reshape(size, size)
+    hidden, found = np.zeros(size), []
+    for row in x + bias:
+        gates = 1 / (1 + np.exp(-(row[: 2 * size] + hidden @ of_gates)))
+        update, reset = gates[:size], gates[size:]
+        new = np.tanh(row[2 * size :] + (reset * hidden) @ of_candidate)
+        share = update if origin_mode else 1 - update
+        hidden = share * hidden + (1 - share) * new
+        found.append(hidden)
+    return np.array(found).reshape(-1, size)
+
+
+@pytest.mark.parametrize("origin_mode", [False, True])
+@pytest.mark.parametrize("is_reverse", [False, True])
+def test_gru_over_sequences(tmp_path: Path, origin_mode: bool, is_reverse: bool) -> None:
+    """Paddle 2.6 runs no saved one: it leaves out outputs that it then asks for."""
+    random = np.random.default_rng(3)
+    weight, bias = random.normal(size=(2, 6)).astype(np.float32), random.normal(size=(1, 6))
+    made = Paddle2Writer()
+    made.input("x", "float32", [-1, 6])
+    made.program.blocks[0].vars[-1].type.lod_tensor.lod_level = 1
+    made.parameter("w", weight)
+    made.parameter("b", bias.astype(np.float32))
+    made.operator(
+        "gru",
+        {"Input": "x", "Weight": "w", "Bias": "b"},
+        {"Hidden": "y"},
+        {"origin_mode": origin_mode, "is_reverse": is_reverse},
+    )
+    made.output("y")
+    x = random.normal(size=(6, 6)).astype(np.float32)
+    (found,) = outputs(load(made.save(tmp_path)), {"x": x, "x.lod0": np.array(OFFSETS)})
+    step = -1 if is_reverse else 1
+    parts = [
+        gru(x[low:high][::step], weight, bias, origin_mode=origin_mode)[::step]
+        for low, high in pairwise(OFFSETS)
+    ]
+    np.testing.assert_allclose(found, np.concatenate(parts), 1e-4, 1e-5)
+
+
+def test_what_a_network_over_sequences_does_not_make_is_refused(tmp_path: Path) -> None:
+    made = Paddle2Writer()
+    made.input("x", "float32", [-1, 8])
+    made.program.blocks[0].vars[-1].type.lod_tensor.lod_level = 1
+    made.parameter("w", np.zeros((2, 8), np.float32))
+    made.parameter("b", np.zeros((1, 14), np.float32))
+    made.operator("lstm", {"Input": "x", "Weight": "w", "Bias": "b"}, {"Hidden": "h", "Cell": "y"})
+    made.output("y")
+    assert "operator 1 (lstm): Cell: only the hidden values" in refused(made.save(tmp_path))
