@@ -68,8 +68,19 @@ def exact_quotient(a: Value, b: Value) -> Node:
     return quotient
 
 
+_NUMBER = "crosschip_never_nan"
+
+
+def marked_number(value: Node) -> Node:
+    """The value, no element of which is ever NaN."""
+    value.get_rt_info()[_NUMBER] = True
+    return value
+
+
 def keeping_nan(value: Value, result: Node) -> Node:
     """A result, with NaN wherever the value that it is made of is NaN, which OpenVINO loses."""
+    if isinstance(value, Node) and _NUMBER in value.get_rt_info():
+        return result
     return ops.select(ops.is_nan(value), value, result)
 
 
