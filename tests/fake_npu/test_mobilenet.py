@@ -42,14 +42,13 @@ def test_the_class_is_that_of_the_reference_on_fifty_pictures(
         np.testing.assert_array_equal(again(image), made)
 
 
-@pytest.mark.parametrize("rest", ["onnxruntime", "openvino"])
-def test_in_int8_beside_other_engines(
-    models: Path, device: FakeNpuDevice, tmp_path: Path, rest: str
+@pytest.mark.parametrize("form", ["QDQ", "QOperator"])
+def test_in_int8_in_both_forms_of_quantized_files(
+    models: Path, device: FakeNpuDevice, tmp_path: Path, form: str
 ) -> None:
     path = tmp_path / "int8.onnx"
-    quantized(models / "onnx" / "mobilenet_v1.onnx", path, SIZE, "int8")
-    model = crosschip.load(path)
-    with crosschip.compile(model, [device, rest], cache=False) as compiled:
+    quantized(models / "onnx" / "mobilenet_v1.onnx", path, SIZE, "int8", form)
+    with crosschip.compile(path, [device, "onnxruntime"], cache=False) as compiled:
         assert share(compiled, device.name) >= SHARE
         for kind, image in pictures(SIZE, 2000, 1):
             assert compiled(image).argmax() == kind

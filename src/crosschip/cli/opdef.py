@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,13 +16,13 @@ from crosschip.ir.text import legible
 from crosschip.opdef.definitions import OpDef, OpDefCollection, Tensor, plain
 from crosschip.opdef.differences import differences
 from crosschip.opdef.documents import read, write
-from crosschip.opdef.generation.generating import Report
-from crosschip.opdef.generation.generating import generate as generated
 from crosschip.opdef.generation.project import Target
-from crosschip.opdef.generation.writing import State
 from crosschip.opdef.merging import merged
 from crosschip.opdef.problems import OpDefError, Problem
 from crosschip.runtime.discovery import open_device, origins
+
+if TYPE_CHECKING:
+    from crosschip.opdef.generation.generating import Report
 
 app = typer.Typer(help="Operators written down as XML (OpDef).", no_args_is_help=True)
 
@@ -157,6 +157,8 @@ def generate(
     as_json: _options.Json = False,
 ) -> None:
     """Write a project for each package: stubs and tests; what has been edited is left alone."""
+    from crosschip.opdef.generation.generating import generate as generated
+
     chosen = list(dict.fromkeys(backend or ()))
     reports = generated(files, target, output, backends=chosen, devices=list(origins()))
     if as_json:
@@ -178,7 +180,9 @@ def _counts(collection: OpDefCollection) -> dict[str, int]:
     return {s.backend: len(s.supported.names) if s.supported else 0 for s in collection.supplements}
 
 
-def _show_project(report: Report) -> None:
+def _show_project(report: "Report") -> None:
+    from crosschip.opdef.generation.writing import State
+
     folder = legible(str(report.folder))
     operators = ", ".join(report.operators)
     console.print(f"{report.package} in {folder}: {operators}", highlight=False)

@@ -31,8 +31,10 @@ def arguments_in_order(
     left = list(inputs)
     tensors = [slot for slot in operator.slots if not slot.parameter]
     for index, slot in enumerate(tensors):
-        after = len(tensors) - 1 - index
         if isinstance(slot, Tensors):
+            # What may be left out is, before this has too few.
+            needed = sum(not each.optional for each in tensors[index + 1 :])
+            after = min(len(tensors) - 1 - index, max(needed, len(left) - 1))
             many = left[: len(left) - after]
             del left[: len(many)]
             arguments[slot.name] = [operand for operand in many if operand is not None]

@@ -132,6 +132,23 @@ def test_a_node_with_more_outputs_than_the_definition_is_refused(install: Any) -
         cc.load(model("Try", "example", outputs=2))
 
 
+@pytest.mark.parametrize(("count", "many", "has_last"), [(1, 1, False), (2, 1, True), (4, 3, True)])
+def test_many_inputs_before_one_that_may_be_left_out(
+    count: int, many: int, has_last: bool, install: Any
+) -> None:
+    class Mixed(opdef.CustomOperator):
+        def reference(self, parts: list[Array], last: Array | None) -> Array:
+            return sum(parts, np.float32(0)) if last is None else last
+
+    parts, last = taken("parts", repeated=True), taken("last", mandatory=False)
+    install(parts, last, made("Out", "shape(Out) == shape(parts)"), base=Mixed)
+    proto = model("Try", "example")
+    proto.graph.node[0].input[:] = ["x"] * count
+    (operation,) = cc.load(proto).operations
+    filled = [slot.name for slot, _ in operation.filled()]  # type: ignore[attr-defined]
+    assert filled == ["parts"] * many + ["last"] * has_last
+
+
 def test_two_packages_with_one_operator_are_refused(install: Any) -> None:
     install()
     with pytest.raises(InputError, match=r"two operators 'example\.Try', from the packages"):

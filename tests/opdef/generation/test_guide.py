@@ -6,6 +6,7 @@ import re
 import sys
 from importlib import import_module
 from pathlib import Path
+from textwrap import indent
 
 import numpy as np
 import pytest
@@ -51,10 +52,11 @@ def with_functions(project: Path) -> Path:
     text = file.read_text("utf-8").replace(
         "from crosschip import", "import numpy as np\nfrom crosschip import"
     )
-    for function in functions.split("\n\n"):
-        name = re.findall(r"def (\w+)", function)[0]
+    for function in functions.split("\n\n\n"):
+        (name,) = re.findall(r"^def (\w+)", function)
+        body = indent(function.strip(), " " * 4) + "\n"
         stub = rf'    def {name}\(.*?"write Blur\.{name}"\)\n'
-        text = re.sub(stub, lambda _, f=function: f.rstrip() + "\n", text, flags=re.DOTALL)  # type: ignore[misc]
+        text = re.sub(stub, body, text, flags=re.DOTALL)
     file.write_text(text, "utf-8")
     return file
 

@@ -82,17 +82,21 @@ def test_what_is_filled_in_is_tested(target: str, tmp_path: Path) -> None:
     fill_in(project)
     if target == "native":
         build(project)
-    assert "3 failed, 3 xfailed" in own_tests(project, status=1)  # the marks are still there
-    path = project / "tests" / "test_soft_clip.py"
-    text = path.read_text("utf-8")
-    text = "".join(line for line in text.splitlines(True) if not line.startswith("@pytest.mark"))
-    use = '({"in0": given([1.0, -3.0])}, [np.array([0.5, -0.75])])'
-    text = text.replace("= []", f"= [{use}]").replace("import Example,", "import Example, given,")
-    path.write_text(text, "utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)]
-    assert "2 passed" in ran(command, project, project / "src")
-    path.write_text(text.replace("-0.75", "-0.5"), "utf-8")
-    assert "Mismatched elements: 1 / 2" in ran(command, project, project / "src", status=1)
+    compare(project, "soft_clip", '{"in0": given([1.0, -3.0])}', "[0.5, -0.75]")
+    compare(project, "mix", '{"ini": [given([1.0, 2.0]), given([3.0, 4.0])]}', "[4.0, 7.0]")
+    printed = own_tests(project, status=1)
+    assert "2 failed, 3 passed, 1 xfailed" in printed
+    assert "[XPASS(strict)] not written yet: widen" in printed  # its mark is still there
+    assert "Mismatched elements: 1 / 2" in printed  # 2 and 4 are not 7
+
+
+def compare(project: Path, module: str, use: str, right: str) -> None:
+    """Take the marks away in an operator's test, and write a use into it with its output."""
+    path = project / "tests" / f"test_{module}.py"
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    text = "".join(line for line in lines if not line.startswith("@pytest.mark"))
+    text = text.replace("= []", f"= [({use}, [np.array({right})])]")
+    path.write_text(text.replace("import Example,", "import Example, given,"), "utf-8")
 
 
 def test_both_are_installed_and_run_in_a_model(tmp_path: Path) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from crosschip.ir import InputError
 from crosschip.opdef.definitions import OpDefCollection
-from crosschip.opdef.generation.backends import Backend
+
+if TYPE_CHECKING:
+    from crosschip.opdef.generation.backends import Backend
 
 
 class Target(StrEnum):
