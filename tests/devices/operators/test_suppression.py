@@ -55,6 +55,8 @@ def test_suppression(check: Checker, settings: dict[str, Any]) -> None:
         for more, why in (
             ({"normalized": False}, "normalized"),
             ({"nms_top_k": 0}, "nms_top_k: 0"),
+            ({"nms_threshold": 0.5, "nms_eta": 0.9}, "nms_threshold: comes to 0.5"),
+            ({"nms_threshold": 1.0, "nms_eta": 0.5}, "nms_threshold: comes to 0.5"),
         ):
             check.declines(
                 lambda b, *xs, more=more: b.add_all(NonMaxSuppression, *xs, **more),
