@@ -86,6 +86,9 @@ SCALED_POWER = use("ELU", [-0.001], alpha=10.0)
 BOXES = use(
     "NON_MAX_SUPPRESSION", [[[0, 0, 1, NAN], [0, 0, 1, 1]]], [[[1, 2]]], background_label=-1
 )
+INSIDE_OUT = use(
+    "NON_MAX_SUPPRESSION", [[[0, 0, 1, 1], [2, 0, 1, 1]]], [[[1, 2]]], background_label=-1
+)
 INDICES = use(
     *("NON_MAX_SUPPRESSION_INDICES", [[[0, 0, 1, INF], [0, 0, 1, 1]]], [[[1, 2]]]),
     max_output_boxes_per_class=2,
@@ -117,6 +120,7 @@ ALLOWED: list[tuple[Use, Change]] = [
     (POWER, set_to(-0.0099958, 0)),
     (SCALED_POWER, set_to(-0.0099942, 0)),
     (BOXES, set_to(7, 0, 1)),
+    (INSIDE_OUT, set_to(7, 0, 1)),
     (INDICES, set_to(0, 0, 2)),
 ]
 

@@ -11,6 +11,8 @@ import pytest
 import crosschip
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Device, Options, Sizing
+from crosschip.hal.conditions import Border
+from crosschip.hal.narrowing import conditions_of, narrowing
 from crosschip.ir import Array, Builder, ElementType, Model, Operand, TensorType, symbol
 
 Build = Callable[..., Operand | tuple[Operand, ...]]
@@ -122,14 +124,15 @@ class Checker:
 
         OpenVINO is not given what is known to make nothing, on which some of its operations crash.
         """
-        for operation in model.operations:
-            support = self.device.supports(operation, Options())
+        answers = narrowing(self.device, Options())(model).answers
+        for operation, support in zip(model.operations, answers, strict=True):
             made = [output.type.shape or () for output in operation.outputs]
             if self.device.name == "openvino" and any(0 in shape for shape in made):
                 assert not support
                 assert "no elements" in support.reason or "constant" in support.reason
                 return
             assert support, support.reason
+        Border(model, conditions_of(self.device, model, Options())).check(arrays)
         actual = outputs_of(self.device, model, arrays)
         assert len(actual) == len(expected)
         for one, other in zip(actual, expected, strict=True):
@@ -142,7 +145,7 @@ class Checker:
         arrays = [
             np.zeros(given, np.float32) if isinstance(given, tuple) else given for given in inputs
         ]
-        support = self.device.supports(built(build, arrays, typing).operations[-1], Options())
+        support = narrowing(self.device, Options())(built(build, arrays, typing)).answers[-1]
         assert not support
         assert why in support.reason
 

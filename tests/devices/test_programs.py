@@ -222,16 +222,6 @@ def test_engines_print_nothing(check: Checker, capfd: pytest.CaptureFixture[str]
     assert capfd.readouterr() == ("", "")
 
 
-def test_int64_beyond_int32(check: Checker) -> None:
-    x = np.array([2**31, 1])
-    program = check.device.compile(check.built(lambda b, x: b.add(Add, x, x), [x]), Options())
-    if check.device.name == "openvino":
-        with pytest.raises(DeviceError, match="beyond int32"):
-            program.run([x])
-    else:
-        np.testing.assert_array_equal(program.run([x])[0], x + x)
-
-
 def test_properties(check: Checker) -> None:
     with pytest.raises(DeviceError, match="no property 'colour'"):
         type(check.device)({"colour": "red"})

@@ -11,40 +11,11 @@ import numpy as np
 import pytest
 from tests.devices.checks import SQUARE, adds
 
-from crosschip.ir import ElementType, ModelError
-from crosschip.ops.standard.arithmetic import Add, Max, Mul, Sub
-from crosschip.ops.standard.conversion import Cast
-from crosschip.ops.standard.creation import ShapeOf
-from crosschip.ops.standard.layout import Reshape, Squeeze
-from crosschip.ops.standard.reduction import ReduceProd
+from crosschip.ir import ModelError
+from crosschip.ops.standard.layout import Squeeze
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker
-
-
-def test_int64_on_openvino_is_for_sizes(check: Checker) -> None:
-    wide, square = np.array([2**31]), np.zeros((2, 2), np.int64)
-    if check.device.name == "openvino":
-        check.declines(lambda b, x: b.add(Add, x, x), square, why="sizes of shapes only")
-        check.declines(lambda b, x: b.add(Max, x, x), square, why="lists of sizes only")
-        check.declines(lambda b, x: b.add(Reshape, x, (2, 2)), np.zeros(4, np.int64), why="output")
-        check.declines(lambda b, x: b.add(Max, x, wide), np.zeros(1, np.int64), why="input1")
-        # Numbers that fit in int32 make one that does not.
-        for operator in (Add, Sub, Mul):
-            check.declines(lambda b, x, o=operator: b.add(o, x, x), wide // 2, why="input0")
-        check.declines(lambda b, x: b.add(ReduceProd, x), wide // 2, why="input")
-        held = np.full(9, 20)
-        check.declines(lambda b, x: b.add(ReduceProd, b.constant(held)), (3,), why="output")
-        check(
-            lambda b, x: b.add(Mul, b.add(ShapeOf, x), np.array([2, 3])),
-            (3, 4),
-            rankless_too=False,
-        )
-        check.declines(
-            lambda b, x: b.add(Cast, x, ElementType.INT64), (3,), why="computed in int32"
-        )
-    else:
-        check(lambda b, x: b.add(Add, x, x), wide)
 
 
 @pytest.mark.parametrize("device", ["openvino"], indirect=True)

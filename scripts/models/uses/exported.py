@@ -6,6 +6,7 @@ from uses import Attributes, fixed, integers, normal, positive, saved, use, whol
 
 X = normal(2, 3, 4, 5)
 FLOAT32 = 5
+changed: Attributes
 WIDE = np.array([[-50, -1e-4, 0, 1e-6, 0.7, 30], [-1, -0.3, 1e-3, 2, 5, 80]], np.float32)
 
 for name in ("log2", "log10"):
@@ -76,7 +77,8 @@ for setting, changed in (
     ("one ignored", {"ignore_index": int(LABELS[2, 0])}),
 ):
     inputs = {"Logits": normal(4, 5), "Label": LABELS}
-    use("softmax_with_cross_entropy", setting, inputs, outputs=CROSS, axis=-1, **changed)
+    more: Attributes = {"axis": -1, **changed}
+    use("softmax_with_cross_entropy", setting, inputs, outputs=CROSS, **more)
 SOFT = {"Logits": normal(2, 3, 4), "Label": positive(2, 3, 4)}
 use("softmax_with_cross_entropy", "shares", SOFT, outputs=CROSS, soft_label=True, axis=1)
 STATISTICS = {

@@ -105,6 +105,16 @@ use(
         "Length": integers(4, 1, 3, dtype="int64").reshape(3, 1),
     },
 )
+use(
+    "crf_decoding",
+    "lengths and labels",
+    {
+        "Emission": normal(3, 4, 5),
+        "Transition": MOVES,
+        "Label": np.zeros((3, 4), np.int64),
+        "Length": integers(2, 1, 3, dtype="int64").reshape(3, 1),
+    },
+)
 IDS = np.array([0, 1, 1, 0, 1, 2, 2, 0, 0, 3], np.int64)
 use("ctc_align", "sequences", {"Input": ragged(IDS[:, None], (0, 4, 5, 10))}, blank=0)
 use(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.conformance.tolerance import computed_in, difference, tolerance
-from crosschip.conformance.trial import Declined, Failed, attempt, build, runs_of
+from crosschip.conformance.trial import Declined, Failed, attempt, build, runs_of, support_of
 from crosschip.conformance.variations import variations
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Device, Options, Program
@@ -233,7 +233,7 @@ def one_thread(device: Device, options: Options) -> None:
             for variation in variations(operator, arguments):
                 if variation.words.endswith(("resized", "-far")):
                     model = build(operator, variation)
-                    if device.supports(model.operations[0], options):
+                    if support_of(device, model, options):
                         attempt(device, model, runs_of(model, variation, 0, options), options)
 
 
@@ -376,7 +376,7 @@ def _weighted(device: Device, options: Options) -> tuple[Model, list[Array]]:
         x = b.input("x", TensorType(ElementType.FLOAT32, (16, 16 if operator is MatMul else 32)))
         b.output("y", b.add(operator, x, weights))
         model = b.build()
-        if device.supports(model.operations[0], options):
+        if support_of(device, model, options):
             return model, _inputs(model, 0)
     return _simple(device, options)
 
@@ -387,7 +387,7 @@ def _supported(
     for operator in operators().values():
         for arguments in examples_of(operator):
             model = model_of(operator, arguments)
-            if device.supports(model.operations[0], options):
+            if support_of(device, model, options):
                 yield operator, dict(arguments), model
 
 

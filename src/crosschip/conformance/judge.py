@@ -8,7 +8,15 @@ from enum import Enum
 from crosschip.conformance.cases import DEVICE, Case
 from crosschip.conformance.checks import CHECKS
 from crosschip.conformance.claims import Claims
-from crosschip.conformance.trial import Declined, Failed, Unsound, attempt, build, runs_of
+from crosschip.conformance.trial import (
+    Declined,
+    Failed,
+    Unsound,
+    attempt,
+    build,
+    runs_of,
+    support_of,
+)
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Device, Options
 from crosschip.ir import ModelError
@@ -97,8 +105,7 @@ def _trial(case: Case, device: Device, claims: Claims, seed: int, options: Optio
     assert case.variation is not None, "only checks have none"
     operator = operator_named(case.operator)
     model = build(operator, case.variation)
-    (operation,) = model.operations
-    answer = device.supports(operation, options)
+    answer = support_of(device, model, options)
     if not answer:
         if not answer.reason.startswith(case.operator):
             return f"says no without naming the operator: {answer.reason!r}"
@@ -118,7 +125,7 @@ def _refusal(case: Case, device: Device, options: Options) -> str:
     assert case.variation is not None, "only checks have none"
     operator = operator_named(case.operator)
     example = examples_of(operator)[int(case.id.split("/")[1])]
-    answer = device.supports(model_of(operator, example).operations[0], options)
+    answer = support_of(device, model_of(operator, example), options)
     if not answer:
         raise Declined(answer.reason)
     try:

@@ -441,9 +441,10 @@ def _quantize(operation: Operator, arrays: Arrays, expected: Array) -> bool | Ar
 
 
 def _boxes(operation: Operator, arrays: Arrays, expected: Array) -> bool:
-    """Everything, if a number of a box is not finite."""
-    boxes = arrays["bboxes" if "bboxes" in arrays else "boxes"][0]
-    return not np.isfinite(boxes.astype(np.float64)).all()
+    """Everything, if a number of a box is not finite, or one of corners is turned inside out."""
+    boxes = arrays["bboxes" if "bboxes" in arrays else "boxes"][0].astype(np.float64)
+    is_inside_out = "bboxes" in arrays and (boxes[..., 2:] < boxes[..., :2]).any()
+    return bool(is_inside_out) or not np.isfinite(boxes).all()
 
 
 def _unique(operation: Operator, arrays: Arrays, expected: Array) -> bool:

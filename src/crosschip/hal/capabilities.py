@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
@@ -65,6 +66,9 @@ class Capabilities:
         pairs: whether it takes float32 operations between `DEQUANTIZE` and `QUANTIZE` for
             quantized ones. It then declines by itself those in a precision that it does not offer.
         types: the element types that it computes in or moves.
+        narrowed: the integer types that it computes in narrower ones, each with that: `{INT64:
+            INT32}` of one that takes and makes int64, but has 32 bits inside. It gets operations
+            only on values that are shown to fit, and runs in which inputs do.
         sizing: the open sizes that it compiles.
         data_dependent_sizes: whether it runs operations the sizes of whose results depend on data,
             where `sizing` is not `FREE`. Each of these it gets as a model of its own, in which only
@@ -87,6 +91,7 @@ class Capabilities:
     precisions: frozenset[Precision] = frozenset({Precision.FLOAT32})
     pairs: bool = False
     types: frozenset[ElementType] = ALL_TYPES
+    narrowed: Mapping[ElementType, ElementType] = field(default_factory=dict)
     sizing: Sizing = Sizing.FREE
     data_dependent_sizes: bool = False
     threads: bool = False

@@ -70,6 +70,7 @@ class Converter(Generic[Graph, Value]):
         limit: what else the device cannot do.
         nonempty: whether it needs tensors that have elements.
         quantized: the quantized forms that it has.
+        bits: how many bits integers may have; `None` if as many as their types.
     """
 
     convert: Callable[[Graph, Any], Value | Sequence[Value]]
@@ -78,6 +79,7 @@ class Converter(Generic[Graph, Value]):
     limit: Limit | None
     nonempty: bool
     quantized: Sequence[Form]
+    bits: int | None
 
 
 class Converters(Generic[Graph, Value]):
@@ -111,6 +113,7 @@ class Converters(Generic[Graph, Value]):
         limit: Callable[[Op], Refusal | None] | None = None,
         nonempty: bool = False,
         quantized: Sequence[Form] = (),
+        bits: int | None = None,
     ) -> Callable[[Callable[[Graph, Op], Any]], Callable[[Graph, Op], Any]]:
         """Decorator: the function converts these operators."""
 
@@ -122,6 +125,7 @@ class Converters(Generic[Graph, Value]):
                 limit,
                 nonempty,
                 quantized,
+                bits,
             )
             self._table.update(dict.fromkeys(operators, entry))
             return convert
@@ -144,7 +148,9 @@ class Converters(Generic[Graph, Value]):
         if converter is None or not isinstance(operation, Operator):
             return Support.no(operation, "", "not implemented on this device", Rule.OPERATOR)
         refusal = self._refusal(operation, converter)
-        return YES if refusal is None else refused(operation, refusal)
+        if refusal is not None:
+            return refused(operation, refusal)
+        return YES if converter.bits is None else Support(True, bits=converter.bits)
 
     def convert(self, graph: Graph, operation: Operation) -> Sequence[Value]:
         """Add a supported operation to the device's graph; one value for each output.

@@ -26,6 +26,8 @@ class Rule(Enum):
     """It does not do this rank or size, or needs a size that is open."""
     VALUE = "value"
     """It does not do this value of a parameter, or this combination of values."""
+    RANGE = "range"
+    """It computes in fewer bits than values need that are not known to be near enough to 0."""
     FUSION = "fusion"
     """It does not apply this activation to the result."""
     OPTION = "option"
@@ -81,6 +83,8 @@ class Support:
         rule: the sort of rule that is broken; `None` where the answer is yes.
         detail: the rest of the sentence; anything that it adds to a yes.
         estimate: the cost, if the answer is yes and the device can tell.
+        bits: how many bits, besides the sign, the integers may have that it reads and makes, for
+            the device to compute them right; `None` if as many as their types.
         dialect: a word for how the device has to read the operation; those with another word are
             compiled apart from it.
     """
@@ -91,6 +95,7 @@ class Support:
     rule: Rule | None = None
     detail: str = ""
     estimate: Estimate | None = None
+    bits: int | None = None
     dialect: str = ""
 
     @classmethod

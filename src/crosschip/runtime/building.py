@@ -60,6 +60,7 @@ class Compilation:
         buckets: the sizes to pad to, by the name of a size.
         blames: whether errors are to name the operations at fault, which may take many attempts.
         taken: the device that has said yes to all that there is, with other sizes.
+        conditions: whether devices may get what they compute right for some inputs only.
         fingerprints: of the model's constants, for all keys.
     """
 
@@ -71,12 +72,15 @@ class Compilation:
     buckets: Buckets = field(default_factory=dict)
     blames: bool = False
     taken: str = ""
+    conditions: bool = True
     fingerprints: Fingerprints = field(default_factory=Fingerprints)
 
     def asks(self) -> dict[str, Ask]:
         """The way to ask each device."""
         return {
-            name: _yes if self._has_taken(device) else asking(device, self.options)
+            name: _yes
+            if self._has_taken(device)
+            else asking(device, self.options, conditions=self.conditions)
             for name, device in self.devices.items()
         }
 
@@ -329,6 +333,7 @@ def _on_devices(names: Sequence[str], compilation: Compilation, *, blames: bool)
         compilation.store,
         blames=blames,
         taken=names[0],
+        conditions=compilation.conditions,
         fingerprints=compilation.fingerprints,
     )
 
@@ -353,7 +358,7 @@ def _compiled(model: Model, compilation: Compilation, words: list[Built]) -> Com
         logger.warning("%s", placement.summary())
     words += built
     programs = [one.program for one in built]
-    whole = len(programs) == 1 and is_whole(placement)
+    whole = len(programs) == 1 and is_whole(placement) and not placement.conditions
     plan = Plan(placement, programs, Copies())
     run = programs[0].run if whole else plan.execute
     loaded = sum(one.cache == "hit" for one in built)

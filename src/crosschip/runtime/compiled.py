@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from crosschip.hal import Buffer, DeviceLost, Options
+from crosschip.hal.conditions import OutOfRange
 from crosschip.ir import Array, InputError, Operand
 from crosschip.ir.closing import Closing
 from crosschip.ir.suggestion import meant
@@ -32,7 +33,7 @@ from crosschip.runtime.requests import Priority, Request, RequestQueue
 from crosschip.runtime.saving.form import Identity, assembled
 from crosschip.runtime.signature import Signature
 from crosschip.runtime.statistics import PENDING, Histogram, Statistics
-from crosschip.runtime.substitutes import Elsewhere, Substitutes
+from crosschip.runtime.substitutes import Elsewhere, ForAllInputs, Substitutes
 
 if TYPE_CHECKING:
     from crosschip.runtime.profiling.profile import Profile
@@ -78,6 +79,7 @@ class CompiledModel(Closing):
         in_flight: int | None = None,
         queue_size: int = 64,
         elsewhere: Elsewhere | None = None,
+        for_all_inputs: ForAllInputs | None = None,
     ) -> None:
         """Join programs to a plan.
 
@@ -93,6 +95,8 @@ class CompiledModel(Closing):
             queue_size: how many wait besides.
             elsewhere: compiles the model for the devices that are left once one is gone; `None` if
                 there is no other.
+            for_all_inputs: compiles the model for inputs that are beyond the range of a device;
+                `None` if there is no other.
         """
         self.placement = placement
         self.report = report
@@ -101,7 +105,7 @@ class CompiledModel(Closing):
         self.options = options
         self._identify = identify
         self._owned: tuple[GuardedDevice, ...] = ()
-        self._substitutes = Substitutes(placement.model.name, elsewhere)
+        self._substitutes = Substitutes(placement.model.name, elsewhere, for_all_inputs)
         self.copies = Copies()
         self._output_names = tuple(placement.model.outputs)
         self._plan = Plan(placement, programs, self.copies)
@@ -179,6 +183,8 @@ class CompiledModel(Closing):
                 made = dict(zip(self._output_names, self._execute(arrays), strict=True))
         except DeviceLost as lost:
             made = self._substitutes.after(lost).run(inputs, outputs, keep)
+        except OutOfRange as error:
+            made = self._substitutes.beyond(error).run(inputs, outputs, keep)
         finally:
             self._running.pop()
         pending = self._pending
@@ -421,6 +427,9 @@ class CompiledModel(Closing):
         except DeviceLost as lost:
             inputs = dict(zip(self.inputs, values, strict=True))
             made = self._substitutes.after(lost).run(inputs, outputs or None, keep)
+        except OutOfRange as error:
+            inputs = dict(zip(self.inputs, values, strict=True))
+            made = self._substitutes.beyond(error).run(inputs, outputs or None, keep)
         pending = self._pending
         pending.append(perf_counter() - begin)
         if len(pending) > PENDING:

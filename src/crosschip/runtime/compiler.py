@@ -187,6 +187,7 @@ class _Task:
         devices: those that it may go to, by name.
         buckets: the sizes to pad to, by the name of a size.
         automatic: whether the order of the devices is to be found.
+        conditions: whether devices may get what they compute right for some inputs only.
         fingerprints: of the model's constants, for all keys.
     """
 
@@ -203,6 +204,7 @@ class _Task:
     in_flight: int | None
     queue_size: int
     automatic: bool
+    conditions: bool = True
     fingerprints: Fingerprints = field(default_factory=Fingerprints)
 
     def kept_or_compiled(self) -> CompiledModel:
@@ -231,7 +233,7 @@ class _Task:
         def build(devices: Mapping[str, GuardedDevice]) -> CompiledModel:
             compilation = Compilation(
                 devices, self.options, store, constraints, self.budget, self.buckets,
-                fingerprints=self.fingerprints,
+                conditions=self.conditions, fingerprints=self.fingerprints,
             )  # fmt: skip
             placement, built = place_and_build(self.model, compilation)
             tell_ways(placement, compilation)
@@ -256,6 +258,7 @@ class _Task:
             self.in_flight,
             self.queue_size,
             self._elsewhere if len(self.devices) > 1 else None,
+            self._for_all_inputs if len(self.devices) > 1 and self.conditions else None,
         )
 
     def _elsewhere(self, lost: str) -> CompiledModel:
@@ -263,6 +266,11 @@ class _Task:
         left = {name: device for name, device in self.devices.items() if name != lost}
         store = None if self.token else self.store
         return replace(self, devices=left, automatic=False)._compiled(store)
+
+    def _for_all_inputs(self) -> CompiledModel:
+        """The model without what devices compute right for some inputs only."""
+        store = None if self.token else self.store
+        return replace(self, conditions=False, automatic=False)._compiled(store)
 
     @property
     def _identify(self) -> Callable[[], Identity]:

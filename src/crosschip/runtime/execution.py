@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.hal import Buffer, Event, HostBuffer, Submission
+from crosschip.hal.conditions import Border
 from crosschip.ir import Array, Operand
 from crosschip.runtime.copies import Copied, Copies
 from crosschip.runtime.guard.calls import call
@@ -82,6 +83,9 @@ class Plan:
             self.execute = self._execute_to_arrays
         elif len(programs) == 1 and is_whole(placement):
             self.execute, self.execute_while = programs[0].run, programs[0].run_while
+        self._border = Border(model, placement.conditions)
+        if self._border:
+            self.execute, self.execute_while = self._checked(self.execute, self.execute_while)
 
     def count_copies(self, copies: Copies) -> None:
         """Have copies counted there from now on."""
@@ -104,7 +108,19 @@ class Plan:
 
         Raises:
             Abandoned: nobody waits for them any more.
+            OutOfRange: the inputs do not meet a condition of the placement.
         """
+        if self._border:
+            self._border.check([self._array(value, Copied.INPUT) for value in inputs])
+        return self._executed(inputs, targets, awaited)
+
+    def _executed(
+        self,
+        inputs: Sequence[Value],
+        targets: Mapping[int, Value],
+        awaited: Awaited | None = None,
+    ) -> Sequence[Value]:
+        """`execute_values` on inputs that have been checked."""
         values: list[Any] = [*inputs, *(None,) * (self._count - len(inputs))]
         wanted = {
             self._given[index][0]: place
@@ -130,10 +146,26 @@ class Plan:
             for value, copy in found
         ]
 
+    def _checked(
+        self, execute: Execute, execute_while: ExecuteWhile
+    ) -> tuple[Execute, ExecuteWhile]:
+        """The same functions on inputs that they check."""
+        check = self._border.check
+
+        def execute_checked(arrays: Sequence[Array]) -> Sequence[Array]:
+            check(arrays)
+            return execute(arrays)
+
+        def execute_checked_while(arrays: Sequence[Array], awaited: Awaited) -> Sequence[Array]:
+            check(arrays)
+            return execute_while(arrays, awaited)
+
+        return execute_checked, execute_checked_while
+
     def _execute_to_arrays(
         self, arrays: Sequence[Array], awaited: Awaited | None = None
     ) -> Sequence[Array]:
-        made = self.execute_values(arrays, {}, awaited)
+        made = self._executed(arrays, {}, awaited)
         return [self._array(value, Copied.OUTPUT) for value in made]
 
     def _execute_arrays(self, arrays: Sequence[Array]) -> Sequence[Array]:

@@ -97,7 +97,11 @@ def test_claims_of_remarkable_numbers(check: Checker, name: str) -> None:
 def test_integer_division_that_could_trap(check: Checker) -> None:
     integers = np.array([7, -7, 2**31 - 1, -(2**31)], np.int32)
     if check.device.name == "openvino":
-        check.declines(lambda b, x, y: b.add(Div, x, y), integers, integers, why="int32")
+        ends = np.array([7, -7, 2**24 - 1, -(2**24), 0, 5, -1, 6], np.int32)
+        for whole in (ends, ends.astype(np.int64)):
+            check(lambda b, x, y: b.add(Div, x, y), whole[:, None], whole[None])
+            check(lambda b, x, n=whole: b.add(Add, b.add(Div, n, n[::-1].copy()), x), whole // 2)
+        check.declines(lambda b, x: b.add(Div, b.constant(integers), x), integers, why="24 bits")
         return
     check(lambda b, x: b.add(Div, x, np.array([3, -3, 2, 7], np.int32)), integers)
     for divisors in (integers, np.array([0, -1, 0, -1], np.int32)):
@@ -124,7 +128,11 @@ def test_remainders(check: Checker) -> None:
         wide = integers.astype(np.int64)
         check.declines(lambda b, x: b.add(Mod, x, np.array(3), True), wide, why="is inexact")
     else:
-        check.declines(lambda b, x: b.add(Mod, x, three), integers, why="int32 is not supported")
+        ends = np.array([7, -7, 2**24 - 1, -(2**24), 0, 5, -1, 6], np.int32)
+        for fmod in (False, True):
+            for whole in (ends, ends.astype(np.int64)):
+                check(lambda b, x, y, f=fmod: b.add(Mod, x, y, f), whole[:, None], whole[None])
+        check.declines(lambda b, x: b.add(Mod, x, np.int32(2**25)), integers, why="24 bits")
 
 
 @pytest.mark.parametrize("fmod", [False, True])
@@ -148,10 +156,12 @@ def test_bounds_beyond_the_type(check: Checker, bounds: tuple[float, float]) -> 
 def test_bounds_beyond_what_is_computed(check: Checker) -> None:
     integers, far = np.array([5, -5]), 2**40
     if check.device.name == "openvino":
-        for bounds in ({"min": -far}, {"max": far}):
-            check.declines(
-                lambda b, x, n=bounds: b.add(Clip, x, **n), integers, why="int64 is not supported"
-            )
+        for bounds in ({"min": -far}, {"max": far}, {"min": -1.5, "max": 2**24}):
+            check(lambda b, x, n=bounds: b.add(Clip, x, **n), integers)
+        near = 2**24 + 1
+        for name in ("MAX", "MIN"):
+            check.declines(adds(name, np.array(near)), integers, why="is rounded to float32")
+        check.declines(lambda b, x: b.add(Clip, x, max=near), integers, why="CLIP.max: is rounded")
     else:
         check(lambda b, x: b.add(Clip, x, -far, far), np.array([2**41, -(2**41), 2**40 - 1]))
 

@@ -55,6 +55,8 @@ def test_suppression(check: Checker, settings: dict[str, Any]) -> None:
         for more, why in (
             ({"normalized": False}, "normalized"),
             ({"nms_top_k": 0}, "nms_top_k: 0"),
+            ({"nms_threshold": 0.5, "nms_eta": 0.9}, "nms_threshold: comes to 0.5"),
+            ({"nms_threshold": 1.0, "nms_eta": 0.5}, "nms_threshold: comes to 0.5"),
         ):
             check.declines(
                 lambda b, *xs, more=more: b.add_all(NonMaxSuppression, *xs, **more),
@@ -70,10 +72,13 @@ def test_suppression(check: Checker, settings: dict[str, Any]) -> None:
 @pytest.mark.parametrize("limit", [-1, -2, 1])
 @pytest.mark.parametrize("eta", [0.0, 0.5, 1.0])
 def test_limits_of_suppression(check: Checker, limit: int, eta: float) -> None:
-    boxes, scores = BOXES[None], np.array([[[0.5, 0.25, 0.75]]], np.float32)
+    scores = np.array([[[0.5, 0.25, 0.75]]], np.float32)
+    indices = adds("NON_MAX_SUPPRESSION_INDICES", limit, 0.5)
+    agree(check, indices, [BOXES[None], scores], check.static)
+    # Corners that are turned inside out are not specified here.
+    boxes = np.sort(BOXES.reshape(1, 3, 2, 2), 2).reshape(1, 3, 4)
     build = adds("NON_MAX_SUPPRESSION", nms_top_k=limit, keep_top_k=limit, nms_eta=eta)
     agree(check, build, [boxes, scores], check.static)
-    agree(check, adds("NON_MAX_SUPPRESSION_INDICES", limit, 0.5), [boxes, scores], check.static)
     unlabelled = adds("NON_MAX_SUPPRESSION", background_label=limit)
     agree(check, unlabelled, [boxes, scores], check.static)
 

@@ -83,3 +83,15 @@ def test_scales_of_open_size(device: str, size: str) -> None:
         one = {**feed, "x": X[:, :1]}
         with pytest.raises(crosschip.Error):
             compiled.run(one)
+
+
+@pytest.mark.parametrize("least", [1e-38, 1e-42, 1e-45])
+def test_channels_of_hardly_any_scale(agree: Agree, least: float) -> None:
+    """Tools write such scales for channels whose weights are all 0."""
+    filters = RNG.integers(-127, 128, (3, 2, 1, 1)).astype(np.int8)
+    filters[1] = 0
+    scales = np.array([0.1, least, 0.3], np.float32)
+    inputs = [np.float32(0.01), np.uint8(7), filters, scales, np.zeros(3, np.int8)]
+    bias = np.array([100, 5, -70], np.int32)
+    image = RNG.integers(0, 255, (1, 2, 3, 3)).astype(np.uint8)
+    agree("QLinearConv", image, *inputs, np.float32(0.5), np.uint8(100), bias, opsets=[10, 21])

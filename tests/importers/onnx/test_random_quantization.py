@@ -115,9 +115,10 @@ def finished(case: Case, integers: str, scale: str, zero: str) -> None:
 
 def conversions(case: Case) -> None:
     shape = case.one_of((2, 3, 4), (3,), (), (2, 0, 3), (1, 3, 2, 2))
-    kinds = [np.uint8, np.int8]
+    kinds: list[type[np.integer]] = [np.uint8, np.int8]
     kinds += [np.uint16, np.int16] if case.opset >= 21 else []
-    dtype, axis, along = case.one_of(*kinds), 0, ()
+    dtype, axis = case.one_of(*kinds), 0
+    along: tuple[int, ...] = ()
     if shape and case.chance(0.5):
         axis = int(case.random.integers(-len(shape), len(shape)))
         along = (shape[axis],)
@@ -125,7 +126,7 @@ def conversions(case: Case) -> None:
     float_ = np.float16 if half else np.float32
     scale = case.scale(*along, dtype=float_)
     zero = case.constant(case.bytes_(dtype, *along)) if case.chance(0.7) else ""
-    named = {"axis": axis} if along else {}
+    named: dict[str, Any] = {"axis": axis} if along else {}
     reals = case.random.normal(scale=3, size=shape).astype(float_)
     if zero or dtype is np.uint8:
         made = case.node("QuantizeLinear", case.input(reals), scale, zero, **named)

@@ -1,7 +1,4 @@
-"""Quantized programs of Paddle: its operators by their formulas, and what becomes of a network.
-
-The formulas have been compared with Paddle 2.6.2.
-"""
+"""Quantized programs of Paddle: its operators by their formulas, and what becomes of a network."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ ZERO = np.zeros(1, np.float32)
 
 
 def steps(x: Array, scale: Any) -> Array:
-    return np.clip(np.rint(x / scale * 127), -128, 127)
+    return np.asarray(np.clip(np.rint(x / scale * 127), -128, 127))
 
 
 def along(scale: Array, axis: int, rank: int) -> Array:
@@ -174,14 +171,15 @@ def test_a_quantized_convolution_is_one_of_integers(tmp_path: Path) -> None:
     filters = random.integers(-127, 128, (4, 3, 1, 1)).astype(np.int8)
     writer = Paddle2Writer()
     writer.input("x", "float32", image.shape)
-    for name, array in {
+    parameters: dict[str, Array] = {
         "scale": TWO,
         "zero": ZERO,
         "filters": filters,
         "scales": CHANNELS,
         "zeros": np.zeros(4, np.float32),
         "end": np.array([9.0], np.float32),
-    }.items():
+    }
+    for name, array in parameters.items():
         writer.parameter(name, array)
     linear = {"quant_axis": -1, **TESTING}
     writer.operator("quantize_linear", LINEAR, {"Y": "q"}, linear)

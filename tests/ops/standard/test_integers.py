@@ -36,8 +36,8 @@ def evaluated(kind: str, *arrays: Array, **attributes: Any) -> Array:
     node = helper.make_node(kind, names, ["y"], **attributes)
     graph = helper.make_graph([node], "g", values, [made])
     model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 10)])
-    result: Array = ReferenceEvaluator(model).run(None, dict(zip(names, arrays, strict=True)))[0]
-    return result.astype(np.int32)
+    (result,) = ReferenceEvaluator(model).run(None, dict(zip(names, arrays, strict=True)))
+    return np.asarray(result).astype(np.int32)
 
 
 def decomposed(model: Model) -> Model:
@@ -142,8 +142,8 @@ def test_convolutions(
         wide = [array.astype(np.int32) for array in arrays]
         reals = [(wide[0] - wide[2]).astype(np.float64), (wide[1] - wide[3]).astype(np.float64)]
         node = helper.make_node("Conv", ["a", "b"], ["y"], **attributes)
-        result: Array = ReferenceEvaluator(node).run(None, {"a": reals[0], "b": reals[1]})[0]
-        return result.astype(np.int32)
+        (result,) = ReferenceEvaluator(node).run(None, {"a": reals[0], "b": reals[1]})
+        return np.asarray(result).astype(np.int32)
 
     check(build, exact, *arrays)
     types = [TensorType(ElementType.of(a.dtype), a.shape) for a in arrays]

@@ -275,7 +275,8 @@ def test_weights_of_few_bits(bits: int, zeros: str, size: int) -> None:
 
     def integer(packed: Array, place: int) -> int:
         byte, part = divmod(place, 8 // bits)
-        return int(packed[byte]) >> bits * part & (2**bits - 1)
+        whole = int(packed[byte]) >> (bits * part)
+        return whole % (1 << bits)
 
     given = {
         "none": None,

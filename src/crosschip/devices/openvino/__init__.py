@@ -27,7 +27,7 @@ from crosschip.hal import (
     Support,
     processor,
 )
-from crosschip.ir import DeviceError, Model, Operation
+from crosschip.ir import DeviceError, ElementType, Model, Operation
 from crosschip.ops.definition.operator import Operator
 
 _MISSING = "OpenVINO is not installed; pip install crosschip[openvino]"
@@ -92,6 +92,7 @@ class OpenVinoDevice(Device):
     def capabilities(self) -> Capabilities:
         return Capabilities(
             holds_weights=True,
+            narrowed={ElementType.INT64: ElementType.INT32},
             precisions=self._engine.precisions,
             threads=self.instance in ("", "CPU"),
             tied_to=(processor(), self._engine.chip),

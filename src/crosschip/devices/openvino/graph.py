@@ -11,7 +11,7 @@ from openvino import Node, Output, PartialShape, Type
 from openvino import opset15 as ops
 
 from crosschip.devices.openvino.memory import shared_tensor
-from crosschip.devices.openvino.requirements import INT32, Bound, Requirements
+from crosschip.devices.openvino.requirements import Bound, Requirements
 from crosschip.ir import Array, Dim, ElementType, Operand, Operation
 
 Value: TypeAlias = Node | Output
@@ -198,11 +198,6 @@ class Graph:
         values = [self._computed(self[operand]) for operand in outputs]
         if self._flags:
             values.append(ops.concat(self._flags, 0))
-        bounded = {bound.input for bound in self.requirements.bounds}
-        for index, operand in enumerate(self._inputs):
-            if operand.type.element_type is ElementType.INT64 and index not in bounded:
-                rule = f"input {index}: beyond int32, in which OpenVINO computes int64"
-                self.requirements.bounds.append(Bound(index, *INT32, rule))
         results = [ops.result(value) for value in values]
         return openvino.Model(results, self.parameters, "crosschip")
 

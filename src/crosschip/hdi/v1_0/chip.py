@@ -14,6 +14,8 @@ import msgspec
 import numpy as np
 
 from crosschip.hal import Device, Kind, Options, Performance, Precision, Program, Sizing
+from crosschip.hal.conditions import Border, Conditional
+from crosschip.hal.narrowing import conditions_of
 from crosschip.hdi.v1_0 import memory
 from crosschip.hdi.v1_0.failures import Failing, lacking, with_codes, wrong
 from crosschip.hdi.v1_0.fitting import fitted
@@ -137,7 +139,9 @@ class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
         for place, reason in fit.refused.items():
             raise UnsupportedError(f"{standard.operations[place].name!r}: {reason}")
         program = self._device.compile(fit.model, options)
-        return self._prepared(program, fit.model, options, config)
+        return self._prepared(
+            self._within_range(program, fit.model, options), fit.model, options, config
+        )
 
     @with_codes
     def PrepareModelFromModelCache(
@@ -161,7 +165,7 @@ class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
             )
         model = from_bytes(saved.model)
         program = self._device.load(saved.program, model, options)
-        return self._prepared(program, model, options, config)
+        return self._prepared(self._within_range(program, model, options), model, options, config)
 
     @with_codes
     def AllocateBuffer(self, length: int) -> SharedBuffer:
@@ -216,6 +220,11 @@ class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
         if size > buffer.dataSize or buffer.offset % max(dtype.alignment, self.alignment):
             return None
         return own.bytes[buffer.offset : buffer.offset + size].view(dtype).reshape(shape)
+
+    def _within_range(self, program: Program, model: StandardModel, options: Options) -> Program:
+        """A program that refuses runs which the device would compute wrong."""
+        border = Border(model, conditions_of(self._device, model, options))
+        return Conditional(program, border) if border else program
 
     def _takes_sizes(self, model: StandardModel) -> bool:
         """Tell whether the device compiles the open sizes of a model's inputs."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from crosschip.hal import Device, Offer, Options, Rule, Support
 from crosschip.hal.decomposing import Ask, decomposed
+from crosschip.hal.narrowing import Narrowing
 from crosschip.hal.screening import Screen
 from crosschip.ir import Model, Operation
 from crosschip.ops import Operator
@@ -59,7 +60,8 @@ _FINAL = (Rule.FAILURE, Rule.CALLER)
 
 
 def _asking(device: Device, options: Options) -> Ask:
-    screen = Screen(device.capabilities(), options)
+    capabilities = device.capabilities()
+    screen = Screen(capabilities, options)
 
     def ask(model: Model) -> Offer:
         offer = device.query(model, options)
@@ -67,7 +69,7 @@ def _asking(device: Device, options: Options) -> Ask:
         answers: list[Support] = [own if no is None else no for no, own in pairs]
         return Offer(answers, offer.groups)
 
-    return ask
+    return Narrowing(device.name, ask, capabilities, options)
 
 
 def _break_groups(offer: Offer, refused: dict[int, str]) -> None:

@@ -17,6 +17,9 @@ def check_bias(shape: Shape | None, channels: Dim) -> None:
 _ROUNDING = 2.0**-22
 """Two float32 scales multiplied, rounded and written out are as far off as this."""
 
+_LEAST = 2.0**-149
+"""And as this, where they are so small that float32 has fewer digits."""
+
 
 def check_quantized_bias(
     input: Operand, weight: Operand, bias: Operand | None, channel_axis: int = 0
@@ -52,7 +55,7 @@ def check_quantized_bias(
         raise ValueError(
             f"bias: has {len(stored.scale)} scales, but the weight has {len(scales.scale)}"
         )
-    wrong = ~np.isclose(stored.scale, expected, rtol=_ROUNDING, atol=0)
+    wrong = ~np.isclose(stored.scale, expected, rtol=_ROUNDING, atol=_LEAST)
     if wrong.any():
         channel = int(wrong.argmax())
         raise ValueError(

@@ -9,7 +9,7 @@ import numpy as np
 from crosschip.ir import Array, Dim, Operand, Quantization, Shape
 from crosschip.ir.types import ALL_TYPES, FLOATS, NUMBERS
 from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of, shape_value_of
-from crosschip.ops.definition.shape_values import moved_shape_value
+from crosschip.ops.definition.shape_values import shape_value_by_elements
 from crosschip.ops.definition.shapes import broadcast, unknown_sizes
 from crosschip.ops.definition.slots import ComputedParameter, fuse, tensor
 
@@ -91,7 +91,7 @@ class Layout(Operator):
     input = tensor(ALL_TYPES)
 
     def infer_shape_value(self) -> Sequence[Dim]:
-        return moved_shape_value(self)
+        return shape_value_by_elements(self)
 
     def moved_quantization(self) -> Quantization | None:
         quantization = self.input.type.quantization

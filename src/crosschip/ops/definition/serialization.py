@@ -295,7 +295,7 @@ class _Reader:
 
 
 def _encode_type(type_: TensorType) -> list[object]:
-    shape = None if type_.shape is None else [_encode_size(size) for size in type_.shape]
+    shape = None if type_.shape is None else [encode_size(size) for size in type_.shape]
     return [type_.element_type.value, shape, _encode_quantization(type_.quantization)]
 
 
@@ -311,21 +311,23 @@ def _decode_type(encoded: Sequence[Any]) -> TensorType:
     element_type, shape, quantization = encoded
     return TensorType(
         ElementType(element_type),
-        None if shape is None else tuple(_decode_size(size) for size in shape),
+        None if shape is None else tuple(decode_size(size) for size in shape),
         _decode_quantization(quantization),
     )
 
 
-def _encode_size(size: Dim) -> object:
+def encode_size(size: Dim) -> object:
+    """A size as plain data: a number, a list of terms, or `None` if nothing is known of it."""
     if isinstance(size, int):
         return size
-    return None if is_unknown(size) else terms_of(size, _encode_size)
+    return None if is_unknown(size) else terms_of(size, encode_size)
 
 
-def _decode_size(encoded: object) -> Dim:
+def decode_size(encoded: object) -> Dim:
+    """The size that `encode_size` made plain; `TypeError` or `ValueError` if it did not."""
     if encoded is None:
         return unknown()
-    return encoded if isinstance(encoded, int) else from_terms(cast(Any, encoded), _decode_size)
+    return encoded if isinstance(encoded, int) else from_terms(cast(Any, encoded), decode_size)
 
 
 def _as_tuple(value: Any) -> Any:

@@ -20,6 +20,7 @@ from crosschip.ops.definition.operator import (
     shape_of,
     shape_value_of,
 )
+from crosschip.ops.definition.slots import Fuse
 
 
 class Sizes:
@@ -134,13 +135,15 @@ def within(b: Builder, lengths: Operand, most: Operand) -> Operand:
     return refused_if(b, b.add(operator_named("CONCAT"), broken, 0), lengths)
 
 
-def moved_shape_value(operation: Operator) -> Sequence[Dim]:
-    """The shape value that an operator makes which only moves elements.
+def shape_value_by_elements(operation: Operator) -> Sequence[Dim]:
+    """The shape value that an operator makes which moves elements, or adds or multiplies them.
 
     Raises:
         UnknownRank: nothing is known of the elements of an input, or there is no such element.
         ComputedParameter: where they move to is known only when the model runs.
     """
+    if operation.fused is not Fuse.NONE:
+        raise UnknownRank
     tensors: dict[str, Any] = {}
     for slot in operation.slots:
         if slot.variadic:

@@ -21,7 +21,7 @@ from crosschip.ops.definition.operator import (
     shape_value_of,
 )
 from crosschip.ops.definition.quantized import limits
-from crosschip.ops.definition.shape_values import Sizes
+from crosschip.ops.definition.shape_values import Sizes, shape_value_by_elements
 from crosschip.ops.definition.shapes import axis_in, broadcast, same
 from crosschip.ops.definition.slots import (
     Fuse,
@@ -45,6 +45,9 @@ class Add(Binary):
 
     __slots__ = ()
 
+    def infer_shape_value(self) -> Sequence[Dim]:
+        return shape_value_by_elements(self)
+
     def reference(self, input0: Array, input1: Array) -> Array:
         return np.add(input0, input1)
 
@@ -57,6 +60,9 @@ class Sub(Binary):
     """
 
     __slots__ = ()
+
+    def infer_shape_value(self) -> Sequence[Dim]:
+        return shape_value_by_elements(self)
 
     def reference(self, input0: Array, input1: Array) -> Array:
         return np.subtract(input0, input1)

@@ -11,7 +11,7 @@ from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.types import ALL_TYPES, INDICES, NUMBERS
 from crosschip.ops.definition.kinds import shape_asked
 from crosschip.ops.definition.operator import Operator, UnknownRank, operator, shape_of
-from crosschip.ops.definition.shape_values import Sizes, moved_shape_value
+from crosschip.ops.definition.shape_values import Sizes, shape_value_by_elements
 from crosschip.ops.definition.shapes import axis_in, same
 from crosschip.ops.definition.slots import choice, integer, integers, optional_tensor, tensor
 from crosschip.ops.standard.conversion import Cast
@@ -316,7 +316,7 @@ class Gather(Operator):
         return (*shape[:axis], *self.indices.type.shape, *shape[axis + 1 :])
 
     def infer_shape_value(self) -> Sequence[Dim]:
-        return moved_shape_value(self)
+        return shape_value_by_elements(self)
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         along = axis_in(self.axis, len(shape_of(self.input)))

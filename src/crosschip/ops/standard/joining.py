@@ -11,7 +11,7 @@ from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape, unkno
 from crosschip.ir.types import ALL_TYPES
 from crosschip.ops.definition.kinds import Layout
 from crosschip.ops.definition.operator import Operator, operator, operator_named, shape_of
-from crosschip.ops.definition.shape_values import Sizes, moved_shape_value, refused_if
+from crosschip.ops.definition.shape_values import Sizes, refused_if, shape_value_by_elements
 from crosschip.ops.definition.shapes import axis_in, same
 from crosschip.ops.definition.slots import (
     ComputedParameter,
@@ -36,7 +36,7 @@ class _Joining(Operator):
     parts = tensors(ALL_TYPES)
 
     def infer_shape_value(self) -> Sequence[Dim]:
-        return moved_shape_value(self)
+        return shape_value_by_elements(self)
 
 
 @operator("CONCAT", core=True)

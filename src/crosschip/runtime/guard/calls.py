@@ -9,6 +9,7 @@ from crosschip.hal import (
     CompileError,
     DeviceLost,
 )
+from crosschip.hal.conditions import OutOfRange
 from crosschip.ir import (
     DeviceError,
     Error,
@@ -44,6 +45,8 @@ def failure(name: str, doing: str, error: BaseException) -> DeviceError:
         named = CompileError(_signed(name, told))
         named.operations = error.operations
         return named
+    if isinstance(error, OutOfRange):
+        return error
     if isinstance(error, DeviceLost):
         return DeviceLost(_signed(name, told), error.seconds, name)
     return DeviceError(_signed(name, told))

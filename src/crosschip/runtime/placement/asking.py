@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from crosschip.hal import YES, Offer, Options, Rule, Sizes, Sizing, Support
+from crosschip.hal.conditions import Condition, ConditionalOffer
 from crosschip.hal.decomposing import Ask, decomposed
+from crosschip.hal.narrowing import Narrowing
 from crosschip.hal.screening import Screen
 from crosschip.ir import Model, Operation
 from crosschip.ir.budget import spend
@@ -120,6 +122,20 @@ class Inquiry:
         self._form_groups(found, offer)
         return found
 
+    def conditions(self, owners: Sequence[str | None]) -> Sequence[Condition]:
+        """What must hold of inputs in a run, by the devices' offers.
+
+        Args:
+            owners: the device of each operation.
+        """
+        return [
+            condition
+            for device, offer in self._offers.items()
+            if isinstance(offer, ConditionalOffer)
+            for condition in offer.conditions
+            if any(owners[index] == device for index in condition.operations)
+        ]
+
     def _offer(self, device: str) -> Offer:
         spend()
         if device not in self._offers:
@@ -157,8 +173,21 @@ _FINAL = (Rule.FAILURE, Rule.CALLER, Rule.DEFINITION)
 """The rules for which a decomposition is no way around."""
 
 
-def asking(device: GuardedDevice, options: Options) -> Ask:
-    """The way to ask a device; what does not fit its capabilities is declined without it."""
+def asking(device: GuardedDevice, options: Options, *, conditions: bool = True) -> Ask:
+    """The way to ask a device; what does not fit its capabilities is declined without it.
+
+    Args:
+        device: the device.
+        options: how it is to compile.
+        conditions: whether its offers may hold for some inputs only.
+    """
+    capabilities = device.capabilities
+    ask = _asking(device, options)
+    return Narrowing(device.name, ask, capabilities, options, conditions=conditions)
+
+
+def _asking(device: GuardedDevice, options: Options) -> Ask:
+    """The way to ask a device about a model, whichever sizes it leaves open."""
     capabilities = device.capabilities
     ask = _screened(device, options)
     if capabilities.sizing is Sizing.FREE:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from crosschip.hal import YES, Rule, Support
+from crosschip.hal.conditions import Condition
 from crosschip.hal.decomposing import Ask
 from crosschip.ir import Model, Operation, UnsupportedError
 from crosschip.passes import verifying
@@ -104,6 +105,7 @@ class Placement:
             where one offers nothing for the mode that the caller wants.
         assignment: who was chosen to run what.
         inside: the bodies of control flow, as they would be placed, by its index.
+        conditions: what must hold of the inputs of a run, for the devices to compute it right.
         in_float: the names of the operations of a quantized model that compute in float32 because
             the caller's configuration of mixed precision lists them.
     """
@@ -129,6 +131,7 @@ class Placement:
         self.ways: tuple[str, ...] = ()
         self.choice: Choice | None = None
         self.settings: EngineSettings = {}
+        self.conditions: Sequence[Condition] = ()
         self.in_float: Sequence[str] = ()
         self.assignment = assignment
         self.inside = inside
@@ -295,6 +298,7 @@ def place(
             overruled[name][index] = broken_group(model.operations[index], why)
     if constraints.joins:
         placement = _joined(placement, model, assignment, inside, constraints)
+    placement.conditions = inquiry.conditions(placement.assignment.owners)
     placement.problem = _problem(placement, constraints)
     if not partial:
         placement.check()

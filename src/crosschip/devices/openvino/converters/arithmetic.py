@@ -10,17 +10,18 @@ from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.activation import bounded
 from crosschip.devices.openvino.converters.table import (
+    EXACT,
     FLOAT_TYPES,
     NUMBERS,
     converts,
+    is_exact,
     keeping_nan,
-    known_sizes,
     rank_of,
-    sizes_only,
 )
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
 from crosschip.ir import ElementType, Operand
+from crosschip.ir.types import INDICES
 from crosschip.ops.definition.kinds import Broadcast
 from crosschip.ops.definition.quantized import limits
 from crosschip.ops.standard.arithmetic import (
@@ -83,19 +84,57 @@ def extreme(function: Callable[..., Node]) -> Callable[[Graph, Broadcast], Node]
     return convert
 
 
-converts(Add, types=NUMBERS, limit=known_sizes)(binary(ops.add))
-converts(Sub, types=NUMBERS, limit=known_sizes)(binary(ops.subtract))
-converts(Mul, types=NUMBERS, limit=known_sizes)(binary(ops.multiply))
-converts(Max, types=NUMBERS, limit=sizes_only)(extreme(ops.maximum))
-converts(Min, types=NUMBERS, limit=sizes_only)(extreme(ops.minimum))
-converts(Div)(binary(ops.divide))
+def _bounded(op: Max | Min) -> Refusal | None:
+    """The rule for a constant of integers, which OpenVINO rounds to float32."""
+    if op.input0.type.element_type not in FLOAT_TYPES:
+        for slot, operand in (("input0", op.input0), ("input1", op.input1)):
+            if not is_exact(operand.value):
+                return Refusal(slot, "is rounded to float32")
+    return None
+
+
+converts(Add, types=NUMBERS)(binary(ops.add))
+converts(Sub, types=NUMBERS)(binary(ops.subtract))
+converts(Mul, types=NUMBERS)(binary(ops.multiply))
+converts(Max, types=NUMBERS, limit=_bounded)(extreme(ops.maximum))
+converts(Min, types=NUMBERS, limit=_bounded)(extreme(ops.minimum))
 converts(Pow)(binary(ops.power))
-converts(SquaredDifference)(binary(ops.squared_difference))
+converts(SquaredDifference, types=FLOAT_TYPES | INDICES)(binary(ops.squared_difference))
 
 
-# Remainders of integers are computed in float32, and by 0 they are anything.
-@converts(Mod)
+def by_some(g: Graph, op: Broadcast, function: Callable[..., Node]) -> Node:
+    """Quotients or remainders of integers; by 0, they are 0, where OpenVINO makes anything."""
+    dividend = _with_axes_of(g, op.input0, op.input1)
+    divisor = _with_axes_of(g, op.input1, op.input0)
+    known = op.input1.value
+    if known is not None and known.all():
+        return function(dividend, divisor)
+    zero = g.number(0, op.input1)
+    is_zero = ops.equal(divisor, zero)
+    return ops.select(
+        is_zero, zero, function(dividend, ops.select(is_zero, g.number(1, op.input1), divisor))
+    )
+
+
+def _towards_zero(dividend: Value, divisor: Value) -> Node:
+    """The quotient of integers, of which OpenVINO rounds down what it knows as it compiles."""
+    quotient = ops.divide(dividend, divisor)
+    quotient.set_attribute("m_pythondiv", False)
+    return quotient
+
+
+# Quotients and remainders of integers are computed in float32.
+@converts(Div, types=NUMBERS, bits=EXACT)
+def div(g: Graph, op: Div) -> Node:
+    if op.input0.type.element_type not in FLOAT_TYPES:
+        return by_some(g, op, _towards_zero)
+    return binary(ops.divide)(g, op)
+
+
+@converts(Mod, types=NUMBERS, bits=EXACT)
 def mod(g: Graph, op: Mod) -> Node:
+    if op.input0.type.element_type not in FLOAT_TYPES:
+        return by_some(g, op, ops.mod if op.fmod else ops.floor_mod)
     dividend = _with_axes_of(g, op.input0, op.input1)
     divisor = _with_axes_of(g, op.input1, op.input0)
     rest = (ops.mod if op.fmod else ops.floor_mod)(dividend, divisor)
@@ -111,17 +150,27 @@ def mod(g: Graph, op: Mod) -> Node:
     return ops.select(is_far, whole, rest)
 
 
+def _held(op: Clip) -> tuple[float, float]:
+    """The least and the greatest integer of the input's type as it is computed in."""
+    own = op.input.type.element_type
+    least, most = limits(ElementType.INT32 if own is ElementType.INT64 else own)
+    return float(least), float(most)
+
+
 def _bounds(op: Clip) -> Refusal | None:
     if op.min > op.max:
         return Refusal("min", f"{op.min} is above max {op.max}")
+    if op.input.type.element_type not in FLOAT_TYPES:
+        least, most = _held(op)
+        for slot, bound in (("min", op.min), ("max", op.max)):
+            if least < bound < most and not is_exact(np.array(bound, np.int64)):
+                return Refusal(slot, "is rounded to float32")
     return None
 
 
-# What is clipped may be far beyond int32, in which OpenVINO computes int64.
-@converts(Clip, types=NUMBERS - {ElementType.INT64}, limit=_bounds)
+@converts(Clip, types=NUMBERS, limit=_bounds)
 def clip(g: Graph, op: Clip) -> Node:
     low, high = op.min, op.max
     if op.input.type.element_type not in FLOAT_TYPES:
-        ends = limits(op.input.type.element_type)
-        low, high = (float(np.clip(np.trunc(number), *ends)) for number in (low, high))
+        low, high = (float(np.clip(np.trunc(bound), *_held(op))) for bound in (low, high))
     return bounded(g, op.input, low, high)

@@ -6,13 +6,12 @@ from openvino import Node
 from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.table import (
-    FLOAT_TYPES,
     MOVABLE,
     converts,
-    sizes_only,
+    near,
 )
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
-from crosschip.hal import Refusal, Rule
+from crosschip.hal import Refusal
 from crosschip.ir import ElementType
 from crosschip.ops.standard import conversion
 from crosschip.ops.standard.conversion import Assign
@@ -20,11 +19,9 @@ from crosschip.ops.standard.conversion import Assign
 
 def _narrow(op: conversion.Cast) -> Refusal | None:
     own = op.input.type.element_type
-    if op.dtype is ElementType.INT64 and own in FLOAT_TYPES:
-        return Refusal("dtype", "int64 is computed in int32", Rule.COMPUTED)
     if op.dtype is ElementType.BOOL and own is ElementType.UINT32:
         return Refusal("input", "uint32 is false from 2 ** 31 on")
-    return sizes_only(op)
+    return near(op)
 
 
 @converts(conversion.Cast, types=MOVABLE, limit=_narrow)
@@ -35,6 +32,6 @@ def cast(g: Graph, op: conversion.Cast) -> Node:
     return ops.convert(g[op.input], TYPES[op.dtype])
 
 
-@converts(Assign, types=MOVABLE, limit=sizes_only)
+@converts(Assign, types=MOVABLE, limit=near)
 def assign(g: Graph, op: Assign) -> Value:
     return g[op.input]

@@ -9,8 +9,8 @@ from openvino import opset15 as ops
 from crosschip.devices.openvino.converters.table import (
     MOVABLE,
     converts,
+    near,
     never_empty,
-    sizes_only,
 )
 from crosschip.devices.openvino.graph import TYPES, Graph
 from crosschip.devices.openvino.requirements import INT32
@@ -34,7 +34,11 @@ def shape_of(g: Graph, op: creation.ShapeOf) -> Node:
     return ops.convert(ops.shape_of(g[op.input]), TYPES[op.dtype])
 
 
-@converts(Range, types=INDICES, limit=sizes_only)
+_COUNTED = 29
+"""The bits of the bounds of a range: their distance and a step more is computed in 32."""
+
+
+@converts(Range, types=INDICES, bits=_COUNTED)
 def range_(g: Graph, op: Range) -> Node:
     start, end, step = (g.reshaped(o, []) for o in (op.start, op.end, op.step))
     zero = ops.convert(g.scalar(0), step.get_element_type())
@@ -59,7 +63,7 @@ def _hot(op: OneHot) -> Refusal | None:
         return Refusal("depth", str(op.depth))
     if depth is not None and depth.value is None and op.indices.type.shape == ():
         return Refusal("indices", "is one number, and depth is computed")
-    return sizes_only(op, but="indices")
+    return near(op)
 
 
 @converts(OneHot, types=MOVABLE, computed=["depth"], limit=_hot)

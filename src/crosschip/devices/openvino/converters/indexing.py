@@ -11,7 +11,7 @@ from crosschip.devices.openvino.converters.table import (
     MOVABLE,
     converts,
     known_empty,
-    sizes_only,
+    near,
 )
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal, Rule
@@ -70,7 +70,7 @@ def _axes(op: GatherND | ScatterND) -> range:
 
 
 def _gathered(op: GatherND) -> Refusal | None:
-    return _counted(op) or sizes_only(op, but="indices")
+    return _counted(op) or near(op)
 
 
 def _counted(op: GatherND | ScatterND) -> Refusal | None:
@@ -94,7 +94,7 @@ def _same_sizes(op: GatherElements) -> Refusal | None:
         return Refusal(
             "indices", "its sizes must be known to be the input's on other axes", Rule.SHAPE
         )
-    return out_of_range(op.indices, op.input, [op.axis]) or sizes_only(op, but="indices")
+    return out_of_range(op.indices, op.input, [op.axis]) or near(op)
 
 
 @converts(GatherElements, types=MOVABLE, limit=_same_sizes)
@@ -107,7 +107,7 @@ def _written(op: ScatterND | ScatterElements) -> Refusal | None:
     is_wide = op.input.type.element_type is ElementType.UINT32
     if is_wide and op.reduction in (Scatter.MAX, Scatter.MIN):
         return Refusal("reduction", "uint32 is compared as int32", Rule.ELEMENT_TYPE)
-    return sizes_only(op, but="indices")
+    return near(op)
 
 
 def _written_at(op: ScatterND) -> Refusal | None:
@@ -133,7 +133,7 @@ def scatter_elements(g: Graph, op: ScatterElements) -> Node:
 
 def _picked(op: indexing.Gather) -> Refusal | None:
     known = known_empty(op) or out_of_range(op.indices, op.input, [op.axis])
-    return known or sizes_only(op, but="indices")
+    return known or near(op)
 
 
 @converts(indexing.Gather, types=MOVABLE, limit=_picked)

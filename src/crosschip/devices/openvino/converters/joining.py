@@ -8,18 +8,18 @@ from openvino import opset15 as ops
 from crosschip.devices.openvino.converters.table import (
     MOVABLE,
     converts,
-    sizes_only,
+    near,
 )
 from crosschip.devices.openvino.graph import Graph
 from crosschip.ops.standard import joining
 
 
-@converts(joining.Concat, types=MOVABLE, limit=sizes_only)
+@converts(joining.Concat, types=MOVABLE, limit=near)
 def concat(g: Graph, op: joining.Concat) -> Node:
     return ops.concat([g[part] for part in op.parts], op.axis)
 
 
-@converts(joining.Split, types=MOVABLE, computed=["split"], limit=sizes_only)
+@converts(joining.Split, types=MOVABLE, computed=["split"], limit=near)
 def split(g: Graph, op: joining.Split) -> list[Output]:
     operand = op.operand("split")
     sizes = g.indices(operand)

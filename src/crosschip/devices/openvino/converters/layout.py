@@ -8,9 +8,9 @@ from openvino import opset15 as ops
 from crosschip.devices.openvino.converters.table import (
     MOVABLE,
     converts,
+    near,
     never_empty,
     rank_of,
-    sizes_only,
 )
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
@@ -18,7 +18,7 @@ from crosschip.hal.limits import along_nothing
 from crosschip.ops.standard import layout
 
 
-@converts(layout.Reshape, types=MOVABLE, computed=["shape"], limit=sizes_only)
+@converts(layout.Reshape, types=MOVABLE, computed=["shape"], limit=near)
 def reshape(g: Graph, op: layout.Reshape) -> Node:
     shape = g.indices(op.operand("shape"))
     if op.outputs[0].type.shape == ():
@@ -38,18 +38,18 @@ def reshape(g: Graph, op: layout.Reshape) -> Node:
     return ops.reshape(g[op.input], shape, not op.allow_zero)
 
 
-@converts(layout.Transpose, types=MOVABLE, limit=sizes_only)
+@converts(layout.Transpose, types=MOVABLE, limit=near)
 def transpose(g: Graph, op: layout.Transpose) -> Node:
     rank = len(op.perm)
     return ops.transpose(g[op.input], g.int64(axis % rank for axis in op.perm))
 
 
-@converts(layout.Squeeze, types=MOVABLE, limit=sizes_only)
+@converts(layout.Squeeze, types=MOVABLE, limit=near)
 def squeeze(g: Graph, op: layout.Squeeze) -> Node:
     return ops.squeeze(g[op.input], g.int64(op.axes) if op.axes else None)
 
 
-@converts(layout.Unsqueeze, types=MOVABLE, limit=sizes_only)
+@converts(layout.Unsqueeze, types=MOVABLE, limit=near)
 def unsqueeze(g: Graph, op: layout.Unsqueeze) -> Value:
     if not op.axes:
         return g[op.input]

@@ -8,13 +8,13 @@ from openvino import Node
 from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.table import (
+    EXACT,
     FLOAT_TYPES,
     INTEGER_TYPES,
     MOVABLE,
     converts,
-    known_sizes,
+    near,
     same,
-    sizes_only,
 )
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal, Rule
@@ -25,8 +25,7 @@ from crosschip.ops.standard import comparison, logical
 
 # The processor plug-in takes uint32 for int32.
 _ORDERED = FLOAT_TYPES | INTEGER_TYPES | BOOLEANS | {ElementType.INT8, ElementType.UINT8}
-# What bits are taken of is no size, so int64 as int32 does not do.
-_BITS = MOVABLE - FLOAT_TYPES - BOOLEANS - {ElementType.INT64}
+_BITS = MOVABLE - FLOAT_TYPES - BOOLEANS
 
 _OF_BOOLEANS: dict[type[Operator], Callable[..., Node]] = {
     logical.Not: ops.logical_not,
@@ -42,10 +41,11 @@ _OF_BITS: dict[type[Operator], Callable[..., Node]] = {
 }
 
 
-converts(comparison.Equal, types=MOVABLE, limit=known_sizes)(same(ops.equal))
-converts(comparison.NotEqual, types=MOVABLE, limit=known_sizes)(same(ops.not_equal))
-converts(comparison.Less, types=_ORDERED, limit=known_sizes)(same(ops.less))
-converts(comparison.LessEqual, types=_ORDERED, limit=known_sizes)(same(ops.less_equal))
+# Integers are compared as float32.
+converts(comparison.Equal, types=MOVABLE, bits=EXACT)(same(ops.equal))
+converts(comparison.NotEqual, types=MOVABLE, bits=EXACT)(same(ops.not_equal))
+converts(comparison.Less, types=_ORDERED, bits=EXACT)(same(ops.less))
+converts(comparison.LessEqual, types=_ORDERED, bits=EXACT)(same(ops.less_equal))
 for _operator, _function in _OF_BOOLEANS.items():
     converts(_operator, types=BOOLEANS)(same(_function))
 for _operator, _function in _OF_BITS.items():
@@ -53,17 +53,17 @@ for _operator, _function in _OF_BITS.items():
 
 
 # OpenVINO's own `greater` and `greater_equal` are true of NaN.
-@converts(comparison.Greater, types=_ORDERED, limit=known_sizes)
+@converts(comparison.Greater, types=_ORDERED, bits=EXACT)
 def greater(g: Graph, op: comparison.Greater) -> Node:
     return ops.less(g[op.input1], g[op.input0])
 
 
-@converts(comparison.GreaterEqual, types=_ORDERED, limit=known_sizes)
+@converts(comparison.GreaterEqual, types=_ORDERED, bits=EXACT)
 def greater_equal(g: Graph, op: comparison.GreaterEqual) -> Node:
     return ops.less_equal(g[op.input1], g[op.input0])
 
 
-converts(logical.Where, types=MOVABLE, limit=sizes_only)(same(ops.select))
+converts(logical.Where, types=MOVABLE, limit=near)(same(ops.select))
 
 
 def _places(op: logical.BitShift) -> Refusal | None:

@@ -9,11 +9,12 @@ import openvino
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.openvino.converters.table import converts, rank_of
+from crosschip.devices.openvino.converters.table import EXACT, FLOAT_TYPES, converts, rank_of
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal
 from crosschip.hal.limits import known_weight
 from crosschip.ir import ElementType, Operand
+from crosschip.ir.types import INDICES
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard import matrix
 
@@ -30,7 +31,8 @@ def _batches(op: matrix.MatMul) -> Refusal | None:
     return None
 
 
-@converts(matrix.MatMul, limit=_batches, nonempty=True)
+# Integers are multiplied and added as float32.
+@converts(matrix.MatMul, types=FLOAT_TYPES | INDICES, limit=_batches, nonempty=True, bits=EXACT)
 def matmul(g: Graph, op: matrix.MatMul) -> Node:
     depth_x, depth_y = _depths(op)
     _alike(g, op, "y", (op.x, depth_x), (op.y, depth_y))

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from openvino import opset15 as ops
 
-from crosschip.devices.openvino.converters.table import MOVABLE, converts, sizes_only
+from crosschip.devices.openvino.converters.table import (
+    FLOAT_TYPES,
+    MOVABLE,
+    converts,
+    is_exact,
+    near,
+)
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
 from crosschip.hal.limits import padded_once
@@ -23,7 +29,10 @@ def _padded(op: Pad) -> Refusal | None:
         return Refusal("mode", "WRAP")
     if op.value is not None and op.value.value is None:
         return Refusal("value", "must be constant")
-    return padded_once(op) or sizes_only(op)
+    is_integer = op.input.type.element_type not in FLOAT_TYPES
+    if is_integer and op.value is not None and not is_exact(op.value.value):
+        return Refusal("value", "is rounded to float32")
+    return padded_once(op) or near(op)
 
 
 @converts(Pad, types=MOVABLE, limit=_padded)

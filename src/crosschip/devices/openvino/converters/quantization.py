@@ -16,6 +16,7 @@ from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     converts,
     exact_quotient,
+    marked_number,
     rank_of,
 )
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
@@ -84,7 +85,7 @@ def dequantize(g: Graph, op: Dequantize) -> Node:
     steps = ops.convert(g[op.input], "f32")
     if not _of(op.input).symmetric:
         steps = ops.subtract(steps, _zero_points(g, op.input))
-    return ops.multiply(steps, _along(g, op.input, _of(op.input).scale))
+    return marked_number(ops.multiply(steps, _along(g, op.input, _of(op.input).scale)))
 
 
 @converts(Reinterpret, types=_INTEGERS)

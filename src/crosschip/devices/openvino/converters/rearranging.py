@@ -5,7 +5,7 @@ from __future__ import annotations
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.openvino.converters.table import MOVABLE, converts, rank_of, sizes_only
+from crosschip.devices.openvino.converters.table import MOVABLE, converts, near, rank_of
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
 from crosschip.hal.limits import along_nothing
@@ -17,7 +17,7 @@ _LONG = {ElementType.INT32, ElementType.UINT32, ElementType.INT64}
 
 def _repeated(op: Tile) -> Refusal | None:
     # With computed repeats on several axes, OpenVINO (2026.4) leaves most of the output unwritten.
-    if computed := sizes_only(op):
+    if computed := near(op):
         return computed
     # Beside an axis of a known 1 and open sizes, it errs at several repeats.
     has_one = len(op.repeats) > rank_of(op.input) or 1 in (op.input.type.shape or ())
@@ -39,7 +39,7 @@ def tile(g: Graph, op: Tile) -> Value:
 
 
 def _along_axes(op: Roll) -> Refusal | None:
-    return Refusal("axes", "must be given") if op.axes is None else sizes_only(op)
+    return Refusal("axes", "must be given") if op.axes is None else near(op)
 
 
 @converts(Roll, types=MOVABLE, limit=_along_axes)

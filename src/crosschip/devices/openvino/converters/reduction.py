@@ -9,17 +9,17 @@ from openvino import Node
 from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.table import (
+    EXACT,
     FLOAT_TYPES,
     INTEGER_TYPES,
     NUMBERS,
     converts,
-    known_sizes,
     rank_of,
 )
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal.limits import some_elements
 from crosschip.ir import ElementType
-from crosschip.ir.types import BOOLEANS, FLOATS
+from crosschip.ir.types import BOOLEANS, FLOATS, INDICES
 from crosschip.ops.standard.reduction import (
     CumSum,
     ReduceAll,
@@ -33,8 +33,6 @@ from crosschip.ops.standard.reduction import (
     ReduceSum,
     Reduction,
 )
-
-_SHORT = {ElementType.INT16, ElementType.UINT16}
 
 
 def reduce(function: Callable[..., Node]) -> Callable[[Graph, Reduction], Node]:
@@ -87,13 +85,13 @@ def _highest(element_type: ElementType) -> float:
     return np.inf if element_type in FLOATS else np.iinfo(element_type.dtype).max
 
 
-converts(ReduceSum)(reduce(ops.reduce_sum))
-converts(ReduceProd, types=FLOAT_TYPES | INTEGER_TYPES, limit=known_sizes)(reduce(ops.reduce_prod))
-# Integers are compared as float32.
-converts(ReduceMax, types=FLOAT_TYPES | _SHORT, limit=some_elements)(
+# Integers are added, and compared, as float32.
+converts(ReduceSum, types=FLOAT_TYPES | INDICES, bits=EXACT)(reduce(ops.reduce_sum))
+converts(ReduceProd, types=FLOAT_TYPES | INTEGER_TYPES)(reduce(ops.reduce_prod))
+converts(ReduceMax, types=NUMBERS, limit=some_elements, bits=EXACT)(
     reduce_some(ops.reduce_max, _lowest)
 )
-converts(ReduceMin, types=FLOAT_TYPES | _SHORT, limit=some_elements)(
+converts(ReduceMin, types=NUMBERS, limit=some_elements, bits=EXACT)(
     reduce_some(ops.reduce_min, _highest)
 )
 converts(ReduceMean, limit=some_elements)(
@@ -105,6 +103,6 @@ converts(ReduceAll, types=BOOLEANS)(reduce(ops.reduce_logical_and))
 converts(ReduceAny, types=BOOLEANS)(reduce(ops.reduce_logical_or))
 
 
-@converts(CumSum, types=NUMBERS, limit=known_sizes)
+@converts(CumSum, types=NUMBERS)
 def cum_sum(g: Graph, op: CumSum) -> Node:
     return ops.cum_sum(g[op.input], g.scalar(op.axis), op.exclusive, op.reverse)

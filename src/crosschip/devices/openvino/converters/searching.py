@@ -7,17 +7,18 @@ from openvino import Node, Output
 from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.table import (
+    EXACT,
     FLOAT_TYPES,
     MOVABLE,
     NUMBERS,
     converts,
+    near,
     rank_of,
-    sizes_only,
 )
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal, Rule
 from crosschip.hal.limits import has_axes
-from crosschip.ir import ElementType, Operand
+from crosschip.ir import Operand
 from crosschip.ir.types import INDICES
 from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, NonZero, TopK, Unique
 
@@ -25,18 +26,8 @@ _LARGEST = np.finfo(np.float32).max
 """The greatest finite numbers."""
 
 
-def _narrow(op: ArgExtreme | TopK) -> Refusal | None:
-    """The rule for an int64 input; indices may have any shape."""
-    shape = op.input.type.shape
-    if op.input.type.element_type is ElementType.INT64 and (shape is None or len(shape) > 1):
-        return Refusal(
-            "input", "int64 is computed in int32, which is for lists of sizes only", Rule.COMPUTED
-        )
-    return None
-
-
 def _first(op: ArgExtreme) -> Refusal | None:
-    return Refusal("select_last", "must be false") if op.select_last else _narrow(op)
+    return Refusal("select_last", "must be false") if op.select_last else None
 
 
 @converts(ArgMax, ArgMin, types=NUMBERS, limit=_first)
@@ -58,10 +49,10 @@ def arg_extreme(g: Graph, op: ArgExtreme) -> Value:
 def _some(op: TopK) -> Refusal | None:
     count = op.operand("k")
     if count is not None and count.value is not None:
-        return Refusal("k", "is 0") if not op.k else _narrow(op)
+        return Refusal("k", "is 0") if not op.k else None
     if op.input.type.shape and op.input.type.shape[op.axis] == 0:
         return Refusal("k", "is computed, and there is nothing to take one of", Rule.COMPUTED)
-    return _narrow(op)
+    return None
 
 
 @converts(TopK, types=NUMBERS, computed=["k"], limit=_some)
@@ -118,14 +109,7 @@ def _key(g: Graph, operand: Operand, *, greatest: bool) -> Value:
     return ops.select(ops.is_nan(value), g.constant(np.array(end, np.float32)), bounded)
 
 
-def _short(op: NonZero) -> Refusal | None:
-    is_long = op.input.type.element_type is ElementType.INT64
-    if is_long:
-        return Refusal("input", "int64 is computed in int32", Rule.COMPUTED)
-    return has_axes(op)
-
-
-@converts(NonZero, types=MOVABLE, limit=_short)
+@converts(NonZero, types=MOVABLE, limit=has_axes)
 def non_zero(g: Graph, op: NonZero) -> Node:
     return ops.non_zero(g[op.input], "i64")
 
@@ -139,10 +123,11 @@ def _not_empty(op: Unique) -> Refusal | None:
     known = op.input.value
     if known is not None and np.isnan(known.astype(np.float64)).any():
         return Refusal("input", "has a NaN")
-    return sizes_only(op)
+    return near(op)
 
 
-@converts(Unique, types=FLOAT_TYPES | INDICES, limit=_not_empty)
+# Unsorted integers are looked up as float32.
+@converts(Unique, types=FLOAT_TYPES | INDICES, limit=_not_empty, bits=EXACT)
 def unique(g: Graph, op: Unique) -> list[Output]:
     axis = None if op.axis is None else g.scalar(op.axis)
     found: list[Output] = ops.unique(g[op.input], axis, op.sorted, "i64", "i64").outputs()

@@ -7,7 +7,7 @@ from openvino import opset15 as ops
 from crosschip.devices.openvino.converters.table import (
     MOVABLE,
     converts,
-    sizes_only,
+    near,
 )
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
@@ -16,7 +16,7 @@ from crosschip.ops.standard import slicing
 
 
 def _sliced(op: slicing.Slice) -> Refusal | None:
-    return backward_start(op) or sizes_only(op)
+    return backward_start(op) or near(op)
 
 
 @converts(slicing.Slice, types=MOVABLE, computed=["starts", "ends"], limit=_sliced)

@@ -43,6 +43,14 @@ def non_max_suppression_indices(g: Graph, op: NonMaxSuppressionIndices) -> Outpu
     ).output(0)
 
 
+def _comes_to_a_half(threshold: float, eta: float) -> bool:
+    """Tell whether a threshold that shrinks while it is above 0.5 is just that at some time."""
+    left = np.float32(threshold)
+    while 0.5 < left < np.inf and eta < 1:
+        left *= np.float32(eta)
+    return eta < 1 and bool(left == 0.5)
+
+
 def _of_images(op: NonMaxSuppression) -> Refusal | None:
     if op.rois_num:
         return Refusal("rois_num", "rows are counted otherwise")
@@ -50,6 +58,8 @@ def _of_images(op: NonMaxSuppression) -> Refusal | None:
         return Refusal("normalized", "boxes that only touch overlap otherwise")
     if not 0 < op.nms_eta <= 1:
         return Refusal("nms_eta", f"{op.nms_eta:g} is not above 0 and at most 1")
+    if _comes_to_a_half(op.nms_threshold, op.nms_eta):
+        return Refusal("nms_threshold", "comes to 0.5, which OpenVINO would make smaller still")
     for slot, number in (("nms_top_k", op.nms_top_k), ("keep_top_k", op.keep_top_k)):
         if number == 0:
             return Refusal(slot, "0 would be no limit")

@@ -13,7 +13,6 @@ from crosschip.devices.openvino.converters.table import (
     converts,
     keeping_nan,
     same,
-    sizes_only,
 )
 from crosschip.devices.openvino.graph import Graph
 from crosschip.ir import ElementType
@@ -44,9 +43,9 @@ for _operator, _function in _OF_FLOATS.items():
     converts(_operator)(same(_function))
 
 _SIGNED = INTEGER_TYPES - {ElementType.UINT16}
-converts(unary.Abs, types=FLOAT_TYPES | INTEGER_TYPES, limit=sizes_only)(same(ops.abs))
-converts(unary.Neg, types=FLOAT_TYPES | _SIGNED, limit=sizes_only)(same(ops.negative))
-converts(unary.Sign, types=FLOAT_TYPES | INTEGER_TYPES, limit=sizes_only)(same(ops.sign))
+converts(unary.Abs, types=FLOAT_TYPES | INTEGER_TYPES)(same(ops.abs))
+converts(unary.Neg, types=FLOAT_TYPES | _SIGNED)(same(ops.negative))
+converts(unary.Sign, types=FLOAT_TYPES | INTEGER_TYPES)(same(ops.sign))
 converts(unary.IsNaN, types=FLOAT_TYPES | BOOLEANS)(same(ops.is_nan))
 
 

@@ -240,9 +240,10 @@ def _bias(node: Node, index: int, image: Operand, filter: Operand) -> Operand | 
         return None
     if own is None or other is None or own.axis is not None:
         raise UnsupportedError("a bias where scales are computed cannot be expressed")
-    scale = (np.float32(own.scale[0]) * np.array(other.scale, np.float32)).tolist()
+    product = np.float32(own.scale[0]) * np.array(other.scale, np.float32)
+    scale = np.maximum(product, np.finfo(np.float32).smallest_subnormal)
     axis = None if other.axis is None else 0
-    return standing(node, bias, Quantization(tuple(scale), axis=axis))
+    return standing(node, bias, Quantization(tuple(scale.tolist()), axis=axis))
 
 
 def _stored_by(node: Node, real: Operand, index: int) -> Operand:

@@ -64,7 +64,13 @@ def crf_decoding(op: Context) -> None:
         tags = op.add(Unsqueeze, ragged.unpadded(op, tags, lengths), (1,))
     if (label := op.optional_input("Label")) is not None:
         label = op.add(Reshape, op.as_type(label, ElementType.INT64), op.shape(tags))
-        tags = op.as_type(op.add(Equal, label, tags), ElementType.INT64)
+        is_right = op.add(Equal, label, tags)
+        if given is not None:
+            # Nothing is right after the end of a sequence.
+            places = ragged.numbers_up_to(op, ragged.size(op, tags, 1))
+            is_inside = op.add(Less, places, op.add(Unsqueeze, lengths, (1,)))
+            is_right = op.add(And, is_right, is_inside)
+        tags = op.as_type(is_right, ElementType.INT64)
     op.define(tags, "ViterbiPath")
 
 

@@ -1,0 +1,157 @@
+"""Conditions on the inputs of runs in which a device computes right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from crosschip.hal.program import Program
+from crosschip.hal.sizes import named_sizes
+from crosschip.hal.support import Offer
+from crosschip.ir import Array, DeviceError, Dim, Model
+from crosschip.ir.dimension import substitute
+
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+
+
+class OutOfRange(DeviceError):
+    """A run that a device might compute wrong, since its inputs do not meet a condition."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputRange:
+    """The range in which a device needs the elements of an input.
+
+    Attributes:
+        input: the input's name.
+        low: the least one.
+        high: the greatest one.
+        device: the device's name.
+        operations: the indices of the operations for which it needs that.
+    """
+
+    input: str
+    low: int
+    high: int
+    device: str
+    operations: frozenset[int] = field(default=frozenset(), compare=False)
+
+    def check(self, array: Array) -> None:
+        """Raise an `OutOfRange` for an array with elements beyond it."""
+        if not array.size:
+            return
+        # Taken as unsigned, what is negative is too great: one look does where nothing is.
+        if np.maximum.reduce(array.view(_UNSIGNED[array.itemsize]), axis=None) <= self.high:
+            return
+        least, greatest = int(array.min()), int(array.max())
+        if least < self.low or greatest > self.high:
+            found = least if least < self.low else greatest
+            raise OutOfRange(_told(self, f"input {self.input!r}: {found}"))
+
+
+@dataclass(frozen=True, slots=True)
+class SizeRange:
+    """The range in which a device needs a size, or a number that a model computes from sizes.
+
+    Attributes:
+        size: the size, by the names that the model's inputs have for theirs.
+        low: the least value.
+        high: the greatest value.
+        device: the device's name.
+        operations: the indices of the operations for which it needs that.
+    """
+
+    size: Dim
+    low: int
+    high: int
+    device: str
+    operations: frozenset[int] = field(default=frozenset(), compare=False)
+
+    def check(self, sizes: Mapping[str, Dim]) -> None:
+        """Raise an `OutOfRange` for sizes beyond it."""
+        found = substitute(self.size, sizes)
+        if isinstance(found, int) and not self.low <= found <= self.high:
+            raise OutOfRange(_told(self, f"size {self.size}: {found}"))
+
+
+Condition = InputRange | SizeRange
+
+
+def _told(condition: Condition, found: str) -> str:
+    return (
+        f"{condition.device}: {found} is not from {condition.low} to {condition.high}; beyond, "
+        f"what the model makes of it may take more bits than the device computes in"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionalOffer(Offer):
+    """An offer that holds in runs that meet conditions.
+
+    Attributes:
+        conditions: those that the operations in question need.
+    """
+
+    conditions: Sequence[Condition] = field(default=())
+
+
+class Border:
+    """What is checked of the inputs of every run.
+
+    Args:
+        model: whose inputs they are.
+        conditions: those that a run must meet.
+    """
+
+    def __init__(self, model: Model, conditions: Sequence[Condition]) -> None:
+        places = {name: index for index, name in enumerate(model.inputs)}
+        self._types = [operand.type for operand in model.inputs.values()]
+        self._inputs = [(places[c.input], c) for c in conditions if isinstance(c, InputRange)]
+        self._sizes = [c for c in conditions if isinstance(c, SizeRange)]
+        self._last: object = None
+
+    def __bool__(self) -> bool:
+        """Tell whether there is anything to check."""
+        return bool(self._inputs or self._sizes)
+
+    def check(self, arrays: Sequence[Array]) -> None:
+        """Raise an `OutOfRange` if a condition is not met."""
+        for place, condition in self._inputs:
+            condition.check(arrays[place])
+        if self._sizes:
+            shapes = [array.shape for array in arrays]
+            if shapes != self._last:
+                sizes = named_sizes(self._types, shapes)
+                for each in self._sizes:
+                    each.check(sizes)
+                self._last = shapes
+
+
+class Conditional(Program):
+    """A program that refuses runs in which a condition is not met.
+
+    Args:
+        program: the program.
+        border: checks the conditions.
+    """
+
+    def __init__(self, program: Program, border: Border) -> None:
+        self._program = program
+        self._border = border
+        self.rules = program.rules
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        self._border.check(inputs)
+        return self._program.run(inputs)
+
+    def run_into(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> Sequence[Array]:
+        self._border.check(inputs)
+        return self._program.run_into(inputs, places)
+
+    def save(self) -> bytes | None:
+        return self._program.save()
+
+    def close(self) -> None:
+        self._program.close()

@@ -1,0 +1,157 @@
+"""Intervals of numbers, and arithmetic on them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crosschip.ir import Array, Dim, ElementType
+from crosschip.ir.dimension import terms_of
+from crosschip.ir.types import BOOLEANS, INTEGERS
+
+_GREATEST = float(np.finfo(np.float32).max)
+_ROUNDING = 2.0**-20
+"""How far the result of an operation on float32 may be off, of the numbers that it is made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """All numbers from one to another, both included; integers are exact.
+
+    Ends that are floats leave room for what float32 rounds.
+
+    Attributes:
+        low: the least number.
+        high: the greatest number.
+        special: whether infinities and NaN may occur beside these numbers.
+    """
+
+    low: float
+    high: float
+    special: bool = False
+
+    def __contains__(self, other: Interval) -> bool:
+        return self.low <= other.low and other.high <= self.high
+
+    def __str__(self) -> str:
+        return f"from {self.low} to {self.high}"
+
+    def __add__(self, other: Interval) -> Interval:
+        return _made([self.low + other.low, self.high + other.high], self, other)
+
+    def __sub__(self, other: Interval) -> Interval:
+        return _made([self.low - other.high, self.high - other.low], self, other)
+
+    def __neg__(self) -> Interval:
+        return Interval(-self.high, -self.low, self.special)
+
+    def __mul__(self, other: Interval) -> Interval:
+        ends = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
+        return _made(ends, self, other)
+
+    def __truediv__(self, other: Interval) -> Interval | None:
+        """The quotients of reals; `None` where a divisor may be next to 0."""
+        if other.low <= 0 <= other.high:
+            return None
+        ends = [a / b for a in (self.low, self.high) for b in (other.low, other.high)]
+        return _made(ends, self, other)
+
+    def hull(self, *others: Interval) -> Interval:
+        """The least interval that holds this one and others."""
+        every = (self, *others)
+        low, high = min(each.low for each in every), max(each.high for each in every)
+        return Interval(low, high, any(each.special for each in every))
+
+    def within(self, low: float, high: float) -> Interval:
+        """The interval of the numbers where all beyond two bounds become the nearer one."""
+        first, last = (min(max(end, low), high) for end in (self.low, self.high))
+        return Interval(first, last, self.special)
+
+    @property
+    def magnitude(self) -> Interval:
+        """The absolute values."""
+        ends = abs(self.low), abs(self.high)
+        least = 0 if self.low <= 0 <= self.high else min(ends)
+        return Interval(least, max(ends), self.special)
+
+    @property
+    def whole(self) -> Interval:
+        """The integers next to the numbers, on both sides; infinities and NaN have none."""
+        return Interval(math.floor(self.low), math.ceil(self.high))
+
+    @property
+    def rounded(self) -> Interval:
+        """The numbers as float32 has them."""
+        return _made([float(self.low), float(self.high)], self)
+
+
+TRUTH = Interval(0, 1)
+
+
+def _made(ends: Sequence[Any], *of: Interval) -> Interval:
+    """The interval of results with these ends; beyond float32 a float is an infinity."""
+    low, high = min(ends), max(ends)
+    special = any(each.special for each in of)
+    if isinstance(low, int) and isinstance(high, int):
+        return Interval(low, high, special)
+    room = _ROUNDING * max(abs(end) for each in (Interval(low, high), *of) for end in _ends(each))
+    low, high = low - room, high + room
+    if low >= -_GREATEST and high <= _GREATEST:
+        return Interval(low, high, special)
+    return Interval(-_GREATEST, _GREATEST, True)
+
+
+def _ends(interval: Interval) -> tuple[float, float]:
+    return interval.low, interval.high
+
+
+def of_type(element_type: ElementType) -> Interval | None:
+    """All that an element type holds; `None` for floats and what is not computed in."""
+    if element_type in BOOLEANS:
+        return TRUTH
+    if element_type not in INTEGERS:
+        return None
+    limits = np.iinfo(element_type.dtype)
+    return Interval(int(limits.min), int(limits.max))
+
+
+def of_elements(array: Array) -> Interval | None:
+    """The interval of an array's elements; `None` if none of them is a number."""
+    if array.dtype.kind in "biu":
+        return Interval(int(array.min()), int(array.max())) if array.size else None
+    numbers = array[np.isfinite(array)]
+    if not numbers.size:
+        return None
+    return Interval(float(numbers.min()), float(numbers.max()), numbers.size < array.size)
+
+
+def of_size(size: Dim, most: Mapping[str, int]) -> Interval:
+    """The interval of an expression over sizes.
+
+    Args:
+        size: the expression.
+        most: the greatest value of each size, by name; the least is 0.
+    """
+    if isinstance(size, int):
+        return Interval(size, size)
+    total = Interval(0, 0)
+    terms: Any = terms_of(size, lambda part: of_size(part, most))
+    for coefficient, *factors in terms:
+        product = Interval(coefficient, coefficient)
+        for factor in factors:
+            is_name = isinstance(factor, str)
+            product = product * (Interval(0, most[factor]) if is_name else _quotient(*factor))
+        total = total + product
+    return total
+
+
+def _quotient(numerator: Interval, denominator: Interval) -> Interval:
+    """Quotients rounded down."""
+    far = int(numerator.magnitude.high)
+    if denominator.low >= 1:
+        return Interval(int(numerator.low) // int(denominator.low) if numerator.low < 0 else 0, far)
+    return Interval(-far - 1, far)
