@@ -68,14 +68,16 @@ def _state(
 
 
 def _counted(node: Node, operand: Operand) -> Operand:
-    """How many queries or keys there are, as a list of one int64."""
+    """How many queries or keys there are, with heads apart or not, as a list of one int64."""
     axis = np.array([rank_of(operand) - 2])
     return node.add(Gather, node.add(ShapeOf, operand), axis, 0)
 
 
 def _places(node: Node, operand: Operand) -> Operand:
-    """The places of queries or keys, 0, 1, …, in int64."""
-    return node.add(Range, np.array(0), _counted(node, operand), np.array(1))
+    """The places of queries or keys, 0, 1, …, in int32, which every device counts in."""
+    count = node.add(Cast, _counted(node, operand), ElementType.INT32)
+    zero, one = (np.array(number, np.int32) for number in (0, 1))
+    return node.add(Range, zero, count, one)
 
 
 def _filtered(node: Node, hidden: Operand, like: Operand, far: float) -> Operand:
@@ -211,7 +213,7 @@ def _hidden_by(node: Node, index: Operand, query: Operand, key: Operand, far: fl
         raise UnsupportedError("mask_index of four axes cannot be expressed")
     entries, count = _size(query, 0), _size(index, 0)
     if count == entries:
-        places = node.add(Cast, _places(node, key), ElementType.INT32)
+        places = _places(node, key)
         ends = node.add(Reshape, index, (-1, 1, 1, 1))
         return _filtered(node, node.add(LessEqual, ends, places), query, far)
     raise UnsupportedError("mask_index of ends and starts cannot be expressed")
@@ -270,11 +272,11 @@ def _check_precision(node: Node, own: ElementType) -> None:
 def _valid(node: Node, counts: Operand, query: Operand, key: Operand, *, causal: bool) -> Operand:
     """The keys that are there of each entry, and if causal, not after the query: booleans."""
     ends = node.add(Reshape, counts, (-1, 1, 1, 1))
-    places = _places(node, key)
+    places = node.add(Cast, _places(node, key), ElementType.INT64)
     valid = node.add(Less, places, ends)
     if not causal:
         return valid
-    queries = _places(node, query)
+    queries = node.add(Cast, _places(node, query), ElementType.INT64)
     total = _counted(node, query)
     rows = node.add(Unsqueeze, node.add(Sub, queries, total), (1,))
     return node.add(And, valid, node.add(LessEqual, places, node.add(Add, rows, ends)))
@@ -314,9 +316,7 @@ def contributed_rotary_embedding(node: Node) -> Operand:
     only("scale", node.real("scale", 1.0), 1.0)
     positions = node[1]
     if rank_of(positions) == 1:
-        # The places are the last axis but one, with heads apart or not.
-        count = node.add(Gather, node.add(ShapeOf, node[0]), np.array([rank_of(node[0]) - 2]), 0)
-        places = node.add(Range, np.array(0), count, np.array(1))
+        places = node.add(Cast, _places(node, node[0]), ElementType.INT64)
         positions = node.add(Unsqueeze, node.add(Add, places, positions), (0,))
     return _rotated(node, node[2], node[3], positions)
 
