@@ -254,11 +254,11 @@ class RotaryEmbedding(Operator):
     """Rotates pairs of numbers by angles that their place tells.
 
     The input is [N, H, S, D], or [N, S, H * D] with `num_heads` H: N entries, S places, H heads.
-    The tables of cosines and sines are [M, R / 2], with `positions`, [N, S] or [1, S], from 0 to
-    M - 1, to choose rows; or [N, S, R / 2] without. Of a head's D numbers, the first R are rotated:
-    `x` and `y` become `x * cos - y * sin` and `x * sin + y * cos`. Pair `i` is numbers `i` and
-    `i + R / 2`, or `2 * i` and `2 * i + 1` where `interleaved`; the rest stay as they are. A
-    position that is out of range is not specified, or an error.
+    The tables of cosines and sines are [M, R / 2], with `positions`, [N, S] or [1, S], to choose
+    rows, where a negative one counts from the end; or [N, S, R / 2] without. Of a head's D numbers,
+    the first R are rotated: `x` and `y` become `x * cos - y * sin` and `x * sin + y * cos`. Pair
+    `i` is numbers `i` and `i + R / 2`, or `2 * i` and `2 * i + 1` where `interleaved`; the rest
+    stay as they are. A position that is out of range is an error.
 
     Source: Su et al., "RoFormer", https://arxiv.org/abs/2104.09864; ONNX's RotaryEmbedding.
     """
@@ -319,8 +319,8 @@ class RotaryEmbedding(Operator):
             heads = self.num_heads
             x = input.reshape(*input.shape[:2], heads, input.shape[2] // heads)
         if positions is not None:
-            if np.any((positions < 0) | (positions >= len(cos))):
-                raise ValueError(f"positions: one is not from 0 to {len(cos) - 1}")
+            if np.any((positions < -len(cos)) | (positions >= len(cos))):
+                raise ValueError(f"positions: one is not in [-{len(cos)}, {len(cos)})")
             cos, sin = cos[positions], sin[positions]
         cos, sin = (np.expand_dims(each, 2 if is_flat else 1) for each in (cos, sin))
         half = cos.shape[-1]

@@ -132,18 +132,17 @@ def _by_position(op: RotaryEmbedding) -> Refusal | None:
     size = shape[-1] if len(shape) == 4 else None
     if len(shape) == 3 and isinstance(shape[2], int):
         size = shape[2] // op.num_heads
-    if not isinstance(size, int) or not isinstance(tables[1], int):
-        return Refusal("cos", "the numbers of a head must be known", Rule.SHAPE)
+    if not all(isinstance(number, int) for number in (size, *tables)):
+        return Refusal("cos", "its sizes must be known, and those of a head", Rule.SHAPE)
     return Refusal("cos", "does not rotate whole heads") if 2 * tables[1] != size else None
 
 
 @converts(RotaryEmbedding, types=NARROW_FLOATS | INDICES, limit=_by_position, nonempty=True)
 def rotary_embedding(g: Graph, op: RotaryEmbedding) -> str:
     assert op.positions is not None, "supports() asks for it"
-    # ONNX Runtime reads whatever is where a position points.
-    rows = g.add("Sub", g.add("Shape", g[op.cos], end=1), g.int64([1]))
-    places = g.add("Min", g.cast(g[op.positions], np.int64), rows)
-    places = g.add("Max", places, g.int64([0]))
+    rows, _ = shape_of(op.cos)
+    # ONNX Runtime's own reads whatever is where a position points; what gathers refuses that.
+    places = g.add("Gather", g.int64(range(_int(rows))), g.cast(g[op.positions], np.int64))
     return g.add_contributed(
         *("RotaryEmbedding", g[op.input], places, g[op.cos], g[op.sin]),
         interleaved=int(op.interleaved),
