@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
+from onnxruntime import InferenceSession
 
+from crosschip.devices.reference import ReferenceProgram
 from crosschip.ir import Builder, ElementType, Operand, Quantization, TensorType
 from crosschip.ops.standard.activation import Relu, Softmax
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.layout import Reshape, Transpose
-from crosschip.ops.standard.quantization import Dequantize, Quantize
+from crosschip.ops.standard.quantization import Dequantize, DynamicQuantize, Quantize
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker
@@ -106,3 +109,26 @@ def test_an_int32_with_a_zero_point_is_declined(check: Checker) -> None:
     check.declines(
         lambda b, x: b.add(Dequantize, x), stored, typing=typing, why="int32 with a zero point"
     )
+
+
+@pytest.mark.parametrize(("low", "high"), [(-3.0, 5.0), (2.0, 9.0), (-9.0, -4.0), (0.0, 0.0)])
+def test_dynamic_quantization_is_the_engines(low: float, high: float) -> None:
+    """Against ONNX Runtime, as it stands and taken apart."""
+    x = np.random.default_rng(4).uniform(low, high, (3, 40)).astype(np.float32)
+    value = helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)
+    kinds = (TensorProto.UINT8, TensorProto.FLOAT, TensorProto.UINT8)
+    made = [helper.make_tensor_value_info(f"y{i}", kind, None) for i, kind in enumerate(kinds)]
+    node = helper.make_node("DynamicQuantizeLinear", ["x"], ["y0", "y1", "y2"])
+    graph = helper.make_graph([node], "g", [value], made)
+    proto = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 11)])
+    session = InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    expected = session.run(None, {"x": x})
+    b = Builder()
+    operand = b.input("x", TensorType(ElementType.FLOAT32, x.shape))
+    whole = b.add_all(DynamicQuantize, operand)
+    parts = b.operations[-1].decomposition(b)  # type: ignore[attr-defined]
+    for index, output in enumerate((*whole, *parts)):
+        b.output(str(index), output)
+    found = ReferenceProgram(b.build()).run([x])
+    for index, array in enumerate(found):
+        np.testing.assert_array_equal(array, expected[index % 3])

@@ -102,6 +102,7 @@ def test_values_that_break_a_constraint_stop_a_run(device: str, filters: ModuleT
         compiled(np.full((1, 4), 1001, np.float32))
 
 
+@pytest.mark.slow
 def test_a_supplement_keeps_an_operator_off_a_device(filters: ModuleType) -> None:
     placement = cc.explain(cc.load(in_onnx(times=4)), ["openvino", "onnxruntime"])
     tiled = placement.decisions[1]
@@ -114,6 +115,7 @@ def test_a_supplement_keeps_an_operator_off_a_device(filters: ModuleType) -> Non
     assert tiled.refusals[0].rule.value == "definition"
 
 
+@pytest.mark.slow
 def test_a_package_is_found_where_it_is_installed(
     environment: dict[str, str], tmp_path: Path, recorded: Mapping[str, Array]
 ) -> None:

@@ -99,6 +99,7 @@ def compare(project: Path, module: str, use: str, right: str) -> None:
     path.write_text(text.replace("import Example,", "import Example, given,"), "utf-8")
 
 
+@pytest.mark.slow
 def test_both_are_installed_and_run_in_a_model(tmp_path: Path) -> None:
     """The one in C has another name, so that both can be there at once."""
     other = tmp_path / "other.xml"

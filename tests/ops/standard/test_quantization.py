@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
-from onnxruntime import InferenceSession
 from tests.ops.oracle import of_torch, torch
 
 from crosschip.devices.reference import ReferenceProgram
@@ -274,29 +272,6 @@ def test_a_zero_point_that_no_element_can_have() -> None:
         b.add(Mul, wrong, wrong)
     signed = b.input("signed", TensorType(ElementType.INT8, (4,), below))
     assert b.add(Mul, signed, signed, quantization=below).type.quantization == below
-
-
-@pytest.mark.parametrize(("low", "high"), [(-3.0, 5.0), (2.0, 9.0), (-9.0, -4.0), (0.0, 0.0)])
-def test_dynamic_quantization(low: float, high: float) -> None:
-    """Against ONNX Runtime, as it stands and taken apart."""
-    x = np.random.default_rng(4).uniform(low, high, (3, 40)).astype(np.float32)
-    value = helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)
-    kinds = (TensorProto.UINT8, TensorProto.FLOAT, TensorProto.UINT8)
-    made = [helper.make_tensor_value_info(f"y{i}", kind, None) for i, kind in enumerate(kinds)]
-    node = helper.make_node("DynamicQuantizeLinear", ["x"], ["y0", "y1", "y2"])
-    graph = helper.make_graph([node], "g", [value], made)
-    proto = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 11)])
-    session = InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
-    expected = session.run(None, {"x": x})
-    b = Builder()
-    operand = b.input("x", TensorType(ElementType.FLOAT32, x.shape))
-    whole = b.add_all(DynamicQuantize, operand)
-    parts = b.operations[-1].decomposition(b)  # type: ignore[attr-defined]
-    for index, output in enumerate((*whole, *parts)):
-        b.output(str(index), output)
-    found = ReferenceProgram(b.build()).run([x])
-    for index, array in enumerate(found):
-        np.testing.assert_array_equal(array, expected[index % 3])
 
 
 def test_dynamic_quantization_of_nothing_is_refused() -> None:
