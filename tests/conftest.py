@@ -98,6 +98,23 @@ def _is_engine(parameter: object) -> bool:
     return isinstance(parameter, str) and not set(ENGINES).isdisjoint(parameter.split(","))
 
 
+_LAID_OVER = "_hypothesis_internal_use_settings"
+
+
+@pytest.fixture(autouse=True)
+def _settings_as_they_were(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Hypothesis lays settings over those of each parametrized run, and all before it.
+
+    It reads them one below the other, so that some 300 runs of a test are too deep a recursion.
+    """
+    function = getattr(request.node, "obj", None)
+    function = getattr(function, "__func__", function)
+    before = getattr(function, _LAID_OVER, None)
+    yield
+    if before is not None:
+        setattr(function, _LAID_OVER, before)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _secret(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Cache entries that tests write are authenticated with a secret of their own."""

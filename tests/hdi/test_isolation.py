@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import queue
 import signal
+import socket
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +150,12 @@ def test_a_driver_that_dies_too_often_is_left_for_the_next_device() -> None:
         assert driver.record.in_a_row == 0, "it is used again"
 
 
+def answers(path: Path) -> bool:
+    """Tell whether a driver listens: its socket is there a moment before."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
+        return one.connect_ex(str(path)) == 0
+
+
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP])
 @pytest.mark.parametrize("saved", [False, True])
 def test_a_driver_of_somebody_elses_that_is_gone_is_left(
@@ -156,8 +164,9 @@ def test_a_driver_of_somebody_elses_that_is_gone_is_left(
     """Crosschip does not start it again, whether it died or only gives no answer any more."""
     path = runtime / "it.sock"
     command = [sys.executable, "-m", "crosschip", "driver", "serve", "reference"]
-    with subprocess.Popen([*command, "--socket", str(path)]) as served:
-        until(path.exists, "the driver serves")
+    with subprocess.Popen([*command, "--socket", str(path)]) as served, ExitStack() as ended:
+        ended.callback(served.kill)
+        until(lambda: answers(path), "the driver serves")
         name = f"reference@unix:{path}"
         settings = {name: {"driver_silence": "0.3"}}
         cache = crosschip.Memory() if saved else False
@@ -168,7 +177,6 @@ def test_a_driver_of_somebody_elses_that_is_gone_is_left(
             served.send_signal(sent)
             np.testing.assert_array_equal(compiled(X), expected)
             np.testing.assert_array_equal(compiled(X), expected)
-        served.kill()
 
 
 def test_without_another_device_the_caller_is_told() -> None:

@@ -386,6 +386,11 @@ def _attended(operation: Operator, arrays: Arrays, expected: Array) -> bool | Ar
     return np.isnan(expected.astype(np.float64))
 
 
+def _bytes_of_reals(operation: Operator, arrays: Arrays, expected: Array) -> bool:
+    """Everything, if something is not finite."""
+    return not np.isfinite(arrays["input"][0]).all()
+
+
 def _extremes_of_nan(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
     """The elements at which NaN meets the greatest or the least of several."""
     name = Scatter(int(arrays["reduction"][0].item())).name if "reduction" in arrays else ""
@@ -476,6 +481,7 @@ _RULES: dict[str, Rule] = {
     "LRN": _neighbours,
     "BATCH_NORMALIZATION": _divided,
     "ATTENTION": _attended,
+    "DYNAMIC_QUANTIZE": _bytes_of_reals,
     "LAYER_NORMALIZATION": _scales,
     "INSTANCE_NORMALIZATION": _channels("scale", "bias"),
     "GROUP_NORMALIZATION": _channels("scale", "bias"),

@@ -84,6 +84,8 @@ class Mul(Binary):
             return None
         if self.fuse_code is not Fuse.NONE:
             return None
+        if not first or not second:
+            return ()
         count = max(len(first), len(second))
         pairs = zip(*(part * (count // len(part)) for part in (first, second)), strict=False)
         return [one * other for one, other in pairs]

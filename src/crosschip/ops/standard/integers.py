@@ -89,6 +89,7 @@ class Conv2DInteger(Operator):
     """
 
     __slots__ = ()
+    unenforced = frozenset({"filter"})
     input = tensor(_BYTES)
     filter = tensor(_BYTES)
     input_zero_point = optional_tensor(_BYTES, like="input")

@@ -275,9 +275,11 @@ class RMSNormalization(Elementwise):
     def decompose(self, b: Builder) -> Operand:
         count = rank(self.input)
         axes = tuple(range(self.begin_norm_axis % count, count))
-        squares = b.add(ReduceMean, b.add(Mul, self.input, self.input), axes)
-        divided = b.add(Div, self.input, deviation(b, squares, self.epsilon))
-        return affine(b, divided, self.scale, None, channels=False)
+        wide = widened(b, self.input)
+        squares = b.add(ReduceMean, b.add(Mul, wide, wide), axes)
+        divided = b.add(Div, wide, deviation(b, squares, self.epsilon))
+        own = narrowed(b, divided, self.input)
+        return affine(b, own, self.scale, None, channels=False)
 
 
 @operator("SKIP_LAYER_NORMALIZATION")

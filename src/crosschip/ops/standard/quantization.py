@@ -167,6 +167,7 @@ class Reinterpret(_Scaled):
     """
 
     __slots__ = ()
+    unenforced = frozenset({"scale"})
     scale = reals((1.0,))
     bare = flag(False)
 
@@ -202,6 +203,7 @@ class DynamicQuantize(Operator):
     """
 
     __slots__ = ()
+    unenforced = frozenset({"input"})
     input = tensor({ElementType.FLOAT32})
 
     def infer_shape(self) -> Sequence[Shape]:

@@ -47,6 +47,8 @@ def _constants(op: matrix.MatMulNBits) -> Refusal | None:
     ):
         if operand is not None and operand.value is None:
             return Refusal(slot, "is computed at run time, but must be constant here")
+    if op.x.value is not None:
+        return Refusal("x", "is constant, and OpenVINO fails to compute what it knows")
     return Refusal("bits", "2") if op.bits == 2 else None
 
 
