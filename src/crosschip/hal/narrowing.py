@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from crosschip.hal.capabilities import Capabilities, Precision
 from crosschip.hal.conditions import Condition, ConditionalOffer, InputRange, SizeRange
@@ -239,8 +240,7 @@ class _Search:
         if self._misfit() is None:
             return
         self._assume(tightest)
-        while (misfit := self._misfit()) is not None:
-            index, slot, operand = misfit
+        for index, slot, operand in self._misfits():
             operation, bits = self._model.operations[index], self._answers[index].bits
             range_ = self.ranges.of(operand)
             self.declined[index] = self._bits.refusal(operation, slot, operand, bits, range_)
@@ -268,12 +268,18 @@ class _Search:
 
     def _misfit(self) -> tuple[int, str, Operand] | None:
         """The first operation that does not fit, with the slot and operand at fault."""
+        return next(self._misfits(), None)
+
+    def _misfits(self) -> Iterator[tuple[int, str, Operand]]:
+        """The operations that do not fit, each with the first slot and operand at fault."""
         for index, watched in self._watched.items():
             if self._answers[index] and index not in self.declined:
-                for slot, operand, held in watched:
-                    if not self.ranges.fits(operand, held):
-                        return index, slot, operand
-        return None
+                misfits = (
+                    (index, slot, operand)
+                    for slot, operand, held in watched
+                    if not self.ranges.fits(operand, held)
+                )
+                yield from islice(misfits, 1)
 
     def _watch(self) -> dict[int, list[tuple[str, Operand, Interval]]]:
         """The operands of each operation that must be in a range, with their slots."""

@@ -74,10 +74,14 @@ def unregister(name: str) -> None:
 
 
 def renew(package: Package) -> None:
-    """Take note of operators that a package has got since it was made known, if it was."""
+    """Take note of operators that a package has got since it was made known, if it was.
+
+    Raises:
+        InputError: another package has an operator of the same type.
+    """
     with _lock:
         if _packages.get(package.name) is package:
-            _sort()
+            _add(package)
 
 
 def _sort() -> None:

@@ -192,6 +192,31 @@ def test_the_code_is_in_the_cache_key(install: Any, tmp_path: Path) -> None:
     assert found == [("miss", 2), ("miss", 3), ("hit", 2)]
 
 
+def test_an_operator_derived_from_another_has_a_code_of_its_own(
+    install: Any, tmp_path: Path
+) -> None:
+    first = install().operators["example.Try"]
+    assert first.code()
+    second = install(base=first, package="Others", domain="other").operators["other.Try"]
+    assert second.code() != first.code()
+
+
+def test_a_function_for_a_device_is_in_the_code(tmp_path: Path) -> None:
+    """Also one that stands in no file, which comes after the code has been asked for."""
+    package = package_of(tmp_path, taken(), LIKE_X)
+    written = type("Try", (Doubled,), {"__module__": "nowhere"})
+    operator: type[opdef.CustomOperator] = package.defines("Try")(written)
+    codes = [operator.code()]
+    for factor in ("2", "3", "2"):
+        scope: dict[str, Any] = {}
+        exec(f"def convert(g, op): return g.add('Mul', g[op.X], {factor})", scope)
+        package.converts("nochip", operator)(scope["convert"])
+        codes.append(operator.code())
+    none, two, three, again = codes
+    assert two == again
+    assert len({none, two, three}) == 3
+
+
 def test_a_change_of_the_definition_is_another_operator_to_the_cache(install: Any) -> None:
     plain = install().operators["example.Try"].code()
     described = install(taken("X", "rank(X) >= 1"), LIKE_X).operators["example.Try"].code()

@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import marshal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import CodeType, FunctionType
 
@@ -41,7 +41,7 @@ def _code(operator: type) -> Iterator[bytes]:
         for name, value in sorted(vars(base).items()):
             if isinstance(value, FunctionType):
                 yield name.encode()
-                yield _compiled(value.__code__)
+                yield compiled(value)
 
 
 def _files(module_name: str) -> list[Path]:
@@ -54,6 +54,11 @@ def _files(module_name: str) -> list[Path]:
         return [Path(file)]
     files = (path for path in sorted(Path(file).parent.rglob("*")) if path.suffix in _SUFFIXES)
     return [path for _, path in zip(range(_MOST_FILES), files, strict=False)]
+
+
+def compiled(function: Callable[..., object]) -> bytes:
+    """A function's own code; nothing for one that is not written in Python."""
+    return _compiled(function.__code__) if isinstance(function, FunctionType) else b""
 
 
 def _compiled(code: CodeType) -> bytes:

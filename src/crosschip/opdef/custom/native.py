@@ -46,15 +46,13 @@ class NativeOperator(CustomOperator):
         return True
 
     @classmethod
-    def code(cls) -> str:
-        if not cls._code:
-            try:
-                cls.sources = (*cls.sources, Path(cls.library).read_bytes())
-            except OSError as error:
-                raise InputError(
-                    f"{cls.type}: {cls.library} cannot be read: {error.strerror}; build it first"
-                ) from None
-        return super().code()
+    def written(cls) -> Sequence[bytes]:
+        try:
+            return (*super().written(), Path(cls.library).read_bytes())
+        except OSError as error:
+            raise InputError(
+                f"{cls.type}: {cls.library} cannot be read: {error.strerror}; build it first"
+            ) from None
 
     def kernel(self) -> Kernel:
         found = kernel_in(Path(self.library), self.function or self.title)

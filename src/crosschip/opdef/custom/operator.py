@@ -51,6 +51,8 @@ class CustomOperator(PackagedOperator):
         rules: the constraints that are enforced.
         outputs_told: what they say about each output.
         restrictions: what backends say of it, by name in lower case.
+        sources: the bytes that define it.
+        functions: the compiled code of its functions for devices, by the device's name.
     """
 
     __slots__ = ()
@@ -59,7 +61,8 @@ class CustomOperator(PackagedOperator):
     outputs_told: ClassVar[Sequence[Outputs]] = ()
     restrictions: ClassVar[Mapping[str, Restrictions]] = {}
     sources: ClassVar[tuple[bytes, ...]] = ()
-    _code: ClassVar[str] = ""
+    functions: ClassVar[Mapping[str, bytes]] = {}
+    _code: ClassVar[str]
 
     if TYPE_CHECKING:
 
@@ -68,9 +71,22 @@ class CustomOperator(PackagedOperator):
 
     @classmethod
     def code(cls) -> str:
-        if not cls._code:
-            cls._code = code.digest(cls, cls.sources)
+        if "_code" not in vars(cls):  # one that it inherits is another operator's
+            cls._code = code.digest(cls, cls.written())
         return cls._code
+
+    @classmethod
+    def written(cls) -> Sequence[bytes]:
+        """All that says what it computes, besides the code of its class."""
+        functions = (part for name, made in cls.functions.items() for part in (name.encode(), made))
+        return (*cls.sources, *functions)
+
+    @classmethod
+    def has_function(cls, device: str, function: Callable[..., Any]) -> None:
+        """Take note of a function for a device, which counts as its code."""
+        cls.functions = {**cls.functions, device: code.compiled(function)}
+        if "_code" in vars(cls):
+            del cls._code
 
     @classmethod
     def computes(cls) -> bool:

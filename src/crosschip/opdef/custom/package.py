@@ -125,7 +125,7 @@ class Package:
             nonempty: whether it needs tensors that have elements.
             quantized: the quantized forms that it has.
         """
-        return (
+        register = (
             Converters[Any, Any]
             .of_packages(device)
             .converts(
@@ -137,6 +137,14 @@ class Package:
                 quantized=quantized,
             )
         )
+
+        def note(function: Convert) -> Convert:
+            for operator in operators:
+                if issubclass(operator, CustomOperator):
+                    operator.has_function(device, function)
+            return register(function)
+
+        return note
 
     def register(self) -> None:
         """Make the operators known to this process; a package of the same name is replaced.

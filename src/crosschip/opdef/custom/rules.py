@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crosschip.ir import Array, Builder, ModelError, Operand
+from crosschip.ir.types import FLOATS
 from crosschip.opdef.constraints import (
     Arithmetic,
     Comparison,
@@ -16,13 +17,12 @@ from crosschip.opdef.constraints import (
     Junction,
     Member,
     Negation,
-    Number,
     Property,
     Value,
     tensors_of,
 )
 from crosschip.opdef.definitions import Constraint, Tensor
-from crosschip.opdef.evaluation import Operands, holds
+from crosschip.opdef.evaluation import Operands, evaluate, holds
 from crosschip.ops import Operator, operator_named
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.definition.kernel import Kernel
@@ -109,9 +109,13 @@ class Rules:
         """What a decomposition makes, behind an assertion for each rule about elements."""
         outputs = tuple(made)
         for rule in self._at_run_time:
-            condition = _Assertion(operation, b, outputs).condition(rule.condition)
+            try:
+                condition = _Assertion(operation, b, outputs).condition(rule.condition)
+            except _NotSaid:
+                continue
             if condition is not None:
-                outputs = tuple(b.add_all(operator_named("ASSERT"), condition, list(outputs)))
+                # They may be of several types, which one assertion does not take.
+                outputs = tuple(b.add(operator_named("ASSERT"), condition, [o]) for o in outputs)
         return outputs
 
 
@@ -181,8 +185,12 @@ _RELATIONS = {
 }
 
 
+class _NotSaid(Exception):
+    """A condition is not one on elements that operations tell."""
+
+
 class _Assertion:
-    """Conditions on elements as operations; `None` where they are settled, or cannot be said so.
+    """Conditions on elements as operations.
 
     Args:
         operation: what is decomposed.
@@ -199,44 +207,58 @@ class _Assertion:
         self._operands = every
 
     def condition(self, rule: Condition) -> Operand | None:
-        """One boolean for a rule; `None` if it is known to hold, or is not about elements alone."""
-        if holds(rule, self._operands) is not None:
-            return None
-        found: list[Operand] = []
+        """One boolean for a rule; `None` if it is known to hold.
+
+        Raises:
+            _NotSaid: it compares elements with something else than numbers.
+        """
+        known = holds(rule, self._operands)
+        if known is not None:
+            return None if known else self._b.constant(np.zeros((), np.bool_))
         match rule:
             case Comparison(relation, left, right):
-                found = self._compared(relation, left, right)
+                return self._every(self._compared(relation, left, right))
             case Member(value, options):
-                parts = [self._compared("==", value, option) for option in options]
-                if all(parts):
-                    found = [self._any([o for each in parts for o in each])]
-            case Junction(True, parts):
+                alike = [self._compared("==", value, option) for option in options]
+                return self._every([self._joined("OR", one) for one in zip(*alike, strict=True)])
+            case Negation(part):
+                inner = self.condition(part)
+                assert inner is not None, "it is not known whether it holds"
+                return self._b.add(operator_named("NOT"), inner)
+            case Junction(every, parts):
                 found = [c for part in parts if (c := self.condition(part)) is not None]
-        return self._every(found) if found else None
+                return self._joined("AND" if every else "OR", found)
+        raise _NotSaid
 
     def _compared(self, relation: str, left: Value, right: Value) -> list[Operand]:
-        """A comparison of the elements of one tensor with a number."""
-        if isinstance(left, Number) and isinstance(right, Elements):
+        """A comparison of the elements of one tensor with a number that is known."""
+        limit = self._known(right)
+        if limit is None and self._known(left) is not None:
             return self._compared(_TURNED.get(relation, relation), right, left)
-        if not isinstance(left, Elements) or not isinstance(right, Number):
-            return []
-        return [
-            self._b.add(_named(relation), operand, _number(right.value, operand))
-            for operand in self._operands[left.tensor]
-            if operand.type.quantization is None
-        ]
+        if limit is None or not isinstance(left, Elements):
+            raise _NotSaid
+        operands = self._operands[left.tensor]
+        if any(operand.type.quantization is not None for operand in operands):
+            raise _NotSaid
+        return [self._b.add(_named(relation), o, _number(limit, o)) for o in operands]
 
-    def _any(self, parts: Sequence[Operand]) -> Operand:
-        found = parts[0]
-        for part in parts[1:]:
-            found = self._b.add(operator_named("OR"), found, part)
-        return found
+    def _known(self, value: Value) -> float | None:
+        """A value that is one number, whatever is computed: written, or a parameter's."""
+        found = evaluate(value, self._operands)
+        only = found[0] if len(found) == 1 else None
+        if isinstance(only, np.ndarray) and only.size == 1:
+            only = only.item()
+        return only if isinstance(only, int | float) else None
 
     def _every(self, parts: Sequence[Operand]) -> Operand:
+        """One boolean: true if all elements of all parts are."""
         whole = [self._b.add(operator_named("REDUCE_ALL"), part, keepdim=False) for part in parts]
-        found = whole[0]
-        for part in whole[1:]:
-            found = self._b.add(operator_named("AND"), found, part)
+        return self._joined("AND", whole)
+
+    def _joined(self, operator: str, parts: Sequence[Operand]) -> Operand:
+        found = parts[0]
+        for part in parts[1:]:
+            found = self._b.add(operator_named(operator), found, part)
         return found
 
 
@@ -248,4 +270,7 @@ def _named(relation: str) -> type[Operator]:
 
 
 def _number(value: float, like: Operand) -> Array:
-    return np.array(value).astype(like.type.element_type.dtype)
+    number = np.array(value).astype(like.type.element_type.dtype)
+    if like.type.element_type not in FLOATS and number.item() != value:
+        raise _NotSaid  # integers on this side of 0.5 are not those on this side of 0
+    return number
