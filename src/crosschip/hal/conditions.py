@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from crosschip.hal.program import Program
-from crosschip.hal.sizes import named_sizes
 from crosschip.hal.support import Offer
 from crosschip.ir import Array, DeviceError, Dim, Model
+from crosschip.ir.binding import named_sizes
 from crosschip.ir.dimension import substitute
 
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from crosschip.hal import CONTRACT_VERSION, Device, Instance, Kind
 from crosschip.hal.native import device_of, libraries
@@ -19,6 +19,9 @@ from crosschip.ir import DeviceError, InputError
 from crosschip.ir.suggestion import meant
 from crosschip.runtime.guard.calls import call, first_line
 from crosschip.runtime.guard.devices import GuardedDevice
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "crosschip.devices"
 
@@ -82,6 +85,9 @@ def origins() -> Mapping[str, Sequence[Origin]]:
 @lru_cache(maxsize=1)
 def entries() -> Mapping[str, Sequence[EntryPoint]]:
     """The devices' entry points by name; `entries.cache_clear()` looks again."""
+    # A model that has been planned before is found without it, and it takes long to import.
+    from importlib.metadata import entry_points
+
     found: dict[str, dict[object, EntryPoint]] = {}
     for entry in entry_points(group=GROUP):
         found.setdefault(entry.name, {})[entry.value, _package(entry)] = entry
@@ -105,6 +111,18 @@ def open_device(name: str, properties: Mapping[str, str] | None = None) -> Guard
             there = [f"{own}:{other}" for other in present if other] or [own]
             near = meant(name, there)
             raise DeviceError(f"there is no device {name!r}{near}; there are: {', '.join(there)}")
+    return instance_of(device_class, name, properties)
+
+
+def instance_of(
+    device_class: type[Device], name: str, properties: Mapping[str, str] | None = None
+) -> GuardedDevice:
+    """An instance of a device's class, as `open_device` makes it.
+
+    Raises:
+        DeviceError: it fails to load, or refuses the properties.
+    """
+    instance = name.partition(":")[2]
     try:
         device = device_class(properties, instance) if instance else device_class(properties)
     except KeyboardInterrupt:

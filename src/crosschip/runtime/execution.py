@@ -19,7 +19,7 @@ from crosschip.hal.conditions import Border
 from crosschip.ir import Array, Operand
 from crosschip.runtime.copies import Copied, Copies
 from crosschip.runtime.guard.calls import call
-from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.outline import Outline
 from crosschip.runtime.programs import Abandoned, Awaited, SegmentProgram
 
 Value = Array | Buffer
@@ -40,7 +40,7 @@ class Plan:
     """The programs of a placed model in order, over numbered values.
 
     Args:
-        placement: what the programs were compiled from.
+        placement: a placement, or the outline of one.
         programs: one for each segment, in order.
         copies: where it is counted what has to be copied.
         own: whether the outputs must be the caller's own; else they may be inputs or constants.
@@ -54,7 +54,7 @@ class Plan:
 
     def __init__(
         self,
-        placement: Placement,
+        placement: Outline,
         programs: Sequence[SegmentProgram],
         copies: Copies,
         *,
@@ -262,7 +262,7 @@ def _source(
     return number[operand], copy
 
 
-def is_whole(placement: Placement) -> bool:
+def is_whole(placement: Outline) -> bool:
     """Tell whether the one segment of a model has the model's inputs and outputs, in order."""
     (segment,) = placement.segments
     model = placement.model

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
+from crosschip.hal.checking import Needed
 from crosschip.ir import Array, DeviceError
 
 INT32 = (int(np.iinfo(np.int32).min), int(np.iinfo(np.int32).max))
@@ -56,6 +57,7 @@ class Requirements:
 
     Attributes:
         bounds: those on the values of inputs.
+        checks: the runs whose sizes need to be checked.
         rules: the others, in the order of the elements of the output that says whether they hold.
         open_sizes: whether the sizes of some tensor show only in a run.
     """
@@ -63,6 +65,7 @@ class Requirements:
     open_sizes: bool = False
     bounds: list[Bound] = field(default_factory=list)
     rules: list[str] = field(default_factory=list)
+    checks: Needed = Needed.NEVER
 
     def check_inputs(self, inputs: Sequence[Array]) -> None:
         """Raise a `DeviceError` for an input with elements beyond its bounds."""
@@ -87,4 +90,4 @@ class Requirements:
         """
         plain = json.loads(stored)
         bounds = [Bound(**bound) for bound in plain["bounds"]]
-        return cls(plain["open_sizes"], bounds, plain["rules"])
+        return cls(plain["open_sizes"], bounds, plain["rules"], Needed(plain["checks"]))

@@ -7,12 +7,12 @@ what they are trusted with are specified in docs/formats.md.
 
 from __future__ import annotations
 
+import errno
 import logging
 import math
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -273,10 +273,29 @@ def _why_only_read(folder: Path) -> str:
         if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             return "others can write to it, so it is only read (chmod go-w makes it yours alone)"
     try:
-        with tempfile.TemporaryFile(dir=folder):
-            return ""
+        _try_to_write(folder)
     except OSError as error:
         return f"cannot be written to ({error.strerror}), so it is only read"
+    return ""
+
+
+def _try_to_write(folder: Path) -> None:
+    """Make a file without a name in a folder, and forget it.
+
+    Raises:
+        OSError: that cannot be done.
+    """
+    flags = getattr(os, "O_TMPFILE", 0)
+    try:
+        os.close(os.open(folder, flags | os.O_WRONLY, 0o600))
+    except OSError as error:
+        if flags and error.errno not in (errno.EISDIR, errno.EOPNOTSUPP, errno.ENOENT):
+            raise
+        # The system has no such files; few do not, and it takes long to import.
+        import tempfile
+
+        with tempfile.TemporaryFile(dir=folder):
+            return
 
 
 @lru_cache(maxsize=128)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -53,6 +52,9 @@ def _make(path: Path) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if _make_unnamed(path):
         return
+    # Few systems come here, and it takes long to import.
+    import tempfile
+
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".cache.secret.")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import sys
 import time
 from collections.abc import Iterable
@@ -121,7 +120,7 @@ def _temporary(path: Path, folder: Path, mode: int) -> tuple[str, int]:
     """A new file that is locked, and its descriptor."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     while True:
-        name = os.path.join(folder, f"{_prefix(path.name)}{secrets.token_hex(8)}{_SUFFIX}")
+        name = os.path.join(folder, f"{_prefix(path.name)}{os.urandom(8).hex()}{_SUFFIX}")
         descriptor = os.open(name, flags, mode)
         # Whoever cleans up may have been between its making and its lock, and have removed it.
         if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:

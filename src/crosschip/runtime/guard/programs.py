@@ -30,7 +30,7 @@ from crosschip.ir.types import OBJECTS, PYTHONS_TYPES
 from crosschip.runtime.copies import Copied, Copies
 from crosschip.runtime.guard.calls import call, failure, kind_of
 from crosschip.runtime.programs import SegmentProgram
-from crosschip.runtime.shapes.policy import Way
+from crosschip.runtime.shapes.ways import Way
 from crosschip.runtime.statistics import SegmentStatistics
 
 logger = logging.getLogger("crosschip")

@@ -11,7 +11,14 @@ from pathlib import Path
 from crosschip.hal import Kind
 from crosschip.ir import InputError, Model, Operation
 from crosschip.runtime.placement.constraints import Constraints, Home
-from crosschip.runtime.placement.partition import Entry, entry_of, matches, parse, unmatched
+from crosschip.runtime.placement.partition import (
+    Entry,
+    entry_of,
+    matches,
+    parse,
+    unmatched,
+    words_of,
+)
 from crosschip.runtime.placement.sources import Source, sources_of
 
 _TOLD = 10
@@ -51,10 +58,8 @@ class Directives:
         Raises:
             InputError: a configuration is not of its form, or cannot be read.
         """
-        entries = () if self.partition is None else parse(self.partition)
-        listed = [entry.text for entry in entries]
         pins = [*(self.pin or {}).items()]
-        return listed, pins, self.min_segment, self.max_segments, self.strict
+        return words_of(self.partition), pins, self.min_segment, self.max_segments, self.strict
 
     def check(self) -> None:
         """Refuse values that are none.

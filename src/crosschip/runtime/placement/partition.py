@@ -18,7 +18,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from crosschip.ir import InputError, Origin
@@ -100,6 +99,15 @@ def parse(source: str | bytes | Path, where: str = "partition") -> list[Entry]:
     return entries
 
 
+def words_of(source: str | bytes | Path | None, where: str = "partition") -> list[str]:
+    """The entries of a configuration as texts; none if there is no configuration.
+
+    Raises:
+        InputError: as for `parse`.
+    """
+    return [] if source is None else [entry.text for entry in parse(source, where)]
+
+
 def entry_of(text: str, where: str) -> Entry:
     """A single line that stands for itself.
 
@@ -133,6 +141,9 @@ def unmatched(entry: Entry, sources: Sequence[Source]) -> str:
     """The sentence about an entry that matches nothing, with the nearest that would."""
     forms = [form for source in sources for form in source.forms]
     types = dict.fromkeys(form.type for form in forms)
+    # Only mistakes need it.
+    from difflib import get_close_matches
+
     if entry.type not in types:
         plain = {type_.lower().replace("_", ""): type_ for type_ in types}
         near = get_close_matches(entry.type.lower().replace("_", ""), plain, 1, 0.5)
