@@ -28,6 +28,7 @@ from benchmarks import (
     report,
     requests,
     scaling,
+    starting,
     throughput,
     xla,
 )
@@ -43,6 +44,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "drivers": drivers,
     "latency": latency,
     "loading": loading,
+    "starting": starting,
     "memory": memory,
     "caching": caching,
     "scaling": scaling,

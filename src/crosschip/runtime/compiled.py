@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from crosschip.hal import Buffer, DeviceLost, Options
-from crosschip.hal.conditions import OutOfRange
+from crosschip.hal.device import OutOfRange
 from crosschip.ir import Array, InputError, Operand
 from crosschip.ir.binding import concrete
 from crosschip.ir.closing import Closing
@@ -26,17 +26,18 @@ from crosschip.runtime.details import Details
 from crosschip.runtime.execution import Plan
 from crosschip.runtime.guard.calls import call
 from crosschip.runtime.guard.devices import GuardedDevice
+from crosschip.runtime.histogram import PENDING, Histogram
 from crosschip.runtime.outline import Outline
 from crosschip.runtime.places import check_places, placed
 from crosschip.runtime.programs import Awaited, SegmentProgram
 from crosschip.runtime.requests import Priority, Request, RequestQueue
 from crosschip.runtime.signature import Signature
-from crosschip.runtime.statistics import PENDING, Histogram, Statistics
 from crosschip.runtime.substitutes import Substitutes
 
 if TYPE_CHECKING:
     from crosschip.runtime.placement.placing import Placement
     from crosschip.runtime.profiling.profile import Profile
+    from crosschip.runtime.statistics import Statistics
 
 _AT_ONCE = 2
 """The number of requests that run at once if nobody says."""
@@ -279,6 +280,8 @@ class CompiledModel(Closing):
 
         They print as a table; `Statistics.to_json` has them as plain data.
         """
+        from crosschip.runtime.statistics import Statistics  # running needs none
+
         calls, latency = self._times.latency()
         segments = [found for program in self._programs for found in program.statistics()]
         return Statistics(calls, latency, segments)

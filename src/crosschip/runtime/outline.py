@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from crosschip.hal.conditions import Condition
 from crosschip.ir import Model, Operand
+
+if TYPE_CHECKING:
+    from crosschip.hal.conditions import Condition
 
 
 class Part(Protocol):

@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from crosschip.hal import DeviceLost
-from crosschip.hal.conditions import OutOfRange
+from crosschip.hal.device import OutOfRange
 from crosschip.ir import Error
 from crosschip.runtime.details import Details
 

@@ -65,10 +65,11 @@ class Wishes:
             InputError: a configuration is not of its form, or cannot be read.
             TypeError: a value is of a type that has no such text, as an instance of a device.
         """
-        # Its forms are needed only where there is one.
-        from crosschip.runtime.placement.partition import words_of
-
         found = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         found["directives"] = self.directives.words()
-        found["mixed_precision"] = words_of(self.mixed_precision, "mixed_precision")
+        if self.mixed_precision is not None:
+            # Its form is needed only where there is one.
+            from crosschip.runtime.placement.partition import words_of
+
+            found["mixed_precision"] = words_of(self.mixed_precision, "mixed_precision")
         return canonical(found)

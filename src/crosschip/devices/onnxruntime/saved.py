@@ -1,7 +1,7 @@
 """The form that compiled ONNX models are saved in, with their large constants beside them.
 
     offset  size  what
-    0       8     the mark "ORT" 0D 0A 1A 00 04; its last byte is the version of this layout
+    0       8     the mark "ORT" 0D 0A 1A 00 05; its last byte is the version of this layout
     8       8     where the ONNX model starts, little-endian like all numbers here
     16      8     its size
     24      8     the size of the description, which is the rest
@@ -29,7 +29,7 @@ from crosschip.hal.onnx.model import OnnxModel, aligned
 from crosschip.ir import Array, TensorType
 from crosschip.ir.encoding import decode_type, encode_type
 
-_MARK = b"ORT\r\n\x1a\x00\x04"
+_MARK = b"ORT\r\n\x1a\x00\x05"
 _PREAMBLE = struct.Struct("<8sQQQ")
 _ALIGNMENT = 64
 

@@ -32,11 +32,11 @@ MODEL_SUFFIX = ".nnc"
 
 DEFAULT_LIMIT = 2 * 2**30
 
-_ENTRY = re.compile(rf"[0-9a-f]{{64}}{re.escape(SUFFIX)}|[^.].*{re.escape(MODEL_SUFFIX)}")
+_ENTRY = rf"[0-9a-f]{{64}}\{SUFFIX}|[^.].*\{MODEL_SUFFIX}"
 _UNFINISHED = ".unfinished"
 _LEDGER = ".ledger"
 _LEDGER_UNIT = 2**16
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_SIZE = r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:i?B)?"
 _ADVICE = "pass another folder, set CROSSCHIP_CACHE_DIR, or turn the cache off (cache=False)"
 
 logger = logging.getLogger("crosschip.cache")
@@ -254,7 +254,7 @@ def default_limit() -> int:
     configured = os.environ.get("CROSSCHIP_CACHE_SIZE")
     if not configured:
         return DEFAULT_LIMIT
-    size = _SIZE.fullmatch(configured.strip())
+    size = re.fullmatch(_SIZE, configured.strip(), re.IGNORECASE)
     if size is None:
         raise CacheError(
             f"CROSSCHIP_CACHE_SIZE is {configured!r}, which is no size; write a number of bytes, "
@@ -326,7 +326,7 @@ def _units(size: int) -> int:
     return -(-size // _LEDGER_UNIT)
 
 
-def _files(folder: Path, name: re.Pattern[str]) -> Iterator[tuple[Path, os.stat_result]]:
+def _files(folder: Path, name: str) -> Iterator[tuple[Path, os.stat_result]]:
     """The files in a folder whose whole name matches; none if the folder is not there.
 
     Raises:
@@ -341,7 +341,7 @@ def _files(folder: Path, name: re.Pattern[str]) -> Iterator[tuple[Path, os.stat_
             f"cache folder {legible(str(folder))}: cannot be listed ({error.strerror}); {_ADVICE}"
         ) from None
     for file in found:
-        if name.fullmatch(file.name):
+        if re.fullmatch(name, file.name):
             with suppress(FileNotFoundError):  # removed meanwhile
                 yield Path(file.path), file.stat(follow_symlinks=False)
 

@@ -8,8 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-import platformdirs
-
+from crosschip.hal.folders import data_folder
 from crosschip.ir import CacheError
 from crosschip.ir.files import open_regular
 
@@ -23,7 +22,7 @@ def secret_file() -> Path:
     configured = os.environ.get("CROSSCHIP_CACHE_SECRET")
     if configured:
         return Path(configured)
-    return platformdirs.user_data_path("crosschip") / "cache.secret"
+    return data_folder() / "cache.secret"
 
 
 def secret() -> bytes:

@@ -8,7 +8,6 @@ writer left, and the next one who comes removes it.
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 from collections.abc import Iterable
@@ -79,15 +78,15 @@ def unfinished(folder: Path, name: str = "") -> list[tuple[Path, os.stat_result]
     Raises:
         OSError: the folder cannot be listed.
     """
-    begin = re.escape(_prefix(name)) if name else ""
-    ours = re.compile(rf"{begin}.+{re.escape(_SUFFIX)}", re.DOTALL)
+    begin = _prefix(name) if name else ""
     found = []
     try:
         files = list(os.scandir(folder))
     except FileNotFoundError:
         return []
     for file in files:
-        if ours.fullmatch(file.name):
+        inner = file.name.removeprefix(begin).removesuffix(_SUFFIX)
+        if inner and f"{begin}{inner}{_SUFFIX}" == file.name:
             with suppress(FileNotFoundError):  # finished meanwhile
                 found.append((Path(file.path), file.stat(follow_symlinks=False)))
     return found

@@ -24,8 +24,8 @@ from crosschip.ir import InputError, Origin
 from crosschip.runtime.placement.sources import Source, line_of
 
 _HEADING = "subgraph operators:"
-_COMMENT = re.compile(r"(^|\s)#.*")
-_LINE_END = re.compile(r"\r\n|\r|\n")
+_COMMENT = r"(^|\s)#.*"
+_LINE_END = r"\r\n|\r|\n"
 _ENDS_OF_MODEL = ("feed", "fetch")
 """Operators of Paddle's files that hand inputs in and outputs out; lists have them."""
 
@@ -88,7 +88,7 @@ def parse(source: str | bytes | Path, where: str = "partition") -> list[Entry]:
     """
     where, content = _content(source, where)
     entries: list[Entry] = []
-    lines = [_COMMENT.sub("", written).strip() for written in _LINE_END.split(content)]
+    lines = [re.sub(_COMMENT, "", written).strip() for written in re.split(_LINE_END, content)]
     start = lines.index(_HEADING) + 1 if _HEADING in lines else 0
     for number, line in enumerate(lines[start:], start + 1):
         if not line:
@@ -198,7 +198,7 @@ def _content(source: str | bytes | Path, where: str) -> tuple[str, str]:
 
 def _path(text: str, where: str) -> Path | None:
     """The path that a text is; `None` if it is a configuration itself."""
-    if _LINE_END.search(text) or "\0" in text or not text.strip():
+    if re.search(_LINE_END, text) or "\0" in text or not text.strip():
         return None
     path = Path(text)
     try:

@@ -9,9 +9,10 @@ from crosschip.ir import Operand
 from crosschip.ir.deferred import Deferred
 from crosschip.ir.encoding import decode_type, encode_type
 from crosschip.runtime.outline import KeptOutline, KeptPart, Outline
-from crosschip.runtime.saving.conditions import condition_from, describe_condition
 
 if TYPE_CHECKING:
+    from crosschip.hal.conditions import Condition
+    from crosschip.ir import Model
     from crosschip.runtime.placement.placing import Placement
 
 
@@ -37,7 +38,7 @@ def describe_outline(outline: Outline) -> dict[str, Any]:
         "outputs": [[name, numbered(o)] for name, o in outline.model.outputs.items()],
         "parts": parts,
         "operands": operands,
-        "conditions": [describe_condition(condition) for condition in outline.conditions],
+        "conditions": _described(outline.conditions),
     }
 
 
@@ -57,7 +58,7 @@ def outline_from(plain: Mapping[str, Any], placement: Callable[[], Placement]) -
     outputs = {str(name): operands[number] for name, number in plain["outputs"]}
     parts = [_part(index, part, operands, placement) for index, part in enumerate(plain["parts"])]
     model = Deferred(name, inputs, outputs, lambda: placement().model)
-    conditions = [condition_from(condition, model) for condition in plain["conditions"]]
+    conditions = _conditions(plain["conditions"], model) if plain["conditions"] else ()
     return KeptOutline(model, parts, conditions)
 
 
@@ -74,3 +75,15 @@ def _part(
         lambda: placement().segments[index].model,
     )
     return KeptPart(str(device), model, inputs, outputs)
+
+
+def _described(conditions: Sequence[Condition]) -> list[dict[str, Any]]:
+    from crosschip.runtime.saving.conditions import describe_condition  # few models have any
+
+    return [describe_condition(condition) for condition in conditions]
+
+
+def _conditions(plain: Sequence[Mapping[str, Any]], model: Model) -> list[Condition]:
+    from crosschip.runtime.saving.conditions import condition_from  # few models have any
+
+    return [condition_from(condition, model) for condition in plain]

@@ -7,6 +7,7 @@ import logging
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -129,9 +130,9 @@ class Plans:
         details = Details(
             plan.later.placement,
             lambda: record.identity,
-            self._elsewhere if several else None,
-            (lambda: self._elsewhere(None)) if several else None,
-            anew=self._anew,
+            partial(self._substitute, record.origin) if several else None,
+            partial(self._substitute, record.origin, None) if several else None,
+            anew=partial(self._anew, record.origin),
         )
         compiled = CompiledModel(
             outline,
@@ -177,24 +178,30 @@ class Plans:
         assert self._reading is not None, "it has been noted what was read"
         if self._heard.warned:
             return
-        origin = Origin.of(self._reading)
-        if origin is None:
-            return
-        made = record_of(compiled, origin)
+        made = record_of(compiled, self._reading)
         if made is not None:
             header, parts = made
             self._store.write(self._entry, b"".join(assemble(KIND, header, parts)))
 
-    def _anew(self) -> CompiledModel:
+    def _anew(self, origin: Origin) -> CompiledModel:
         """The model compiled from what it was loaded from, which must be the same."""
+        # Seldom needed: a plan is there to do without it.
         from crosschip.runtime.compiling import compiled_anew
 
+        self._check(origin)
         return compiled_anew(self._source, self._wishes, self._store)
 
-    def _elsewhere(self, lost: str | None) -> CompiledModel:
+    def _check(self, origin: Origin) -> None:
+        if not origin.is_same:
+            name = "the model in memory" if isinstance(self._source, bytes) else self._source
+            raise ModelFileError(f"{name}: has changed since it was compiled; compile it again")
+
+    def _substitute(self, origin: Origin, lost: str | None) -> CompiledModel:
         """The model on all devices but one; for all inputs if none is lost."""
+        # Seldom needed: a plan is there to do without it.
         from crosschip.runtime.compiling import substitute
 
+        self._check(origin)
         return substitute(self._source, self._wishes, self._store, lost)
 
 

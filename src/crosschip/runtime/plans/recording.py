@@ -8,6 +8,7 @@ from typing import Any
 
 from crosschip.hal import Rule
 from crosschip.ir.bodies import every_operation
+from crosschip.ir.reading import Reading
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.definition.serialization import many_to_bytes
 from crosschip.runtime.compiled import CompiledModel
@@ -26,12 +27,13 @@ Made = tuple[Mapping[str, Any], Sequence[bytes]]
 """The header and the parts of a file."""
 
 
-def record_of(compiled: CompiledModel, origin: Origin) -> Made | None:
-    """The plan of a compiled model; `None` if it is of none.
+def record_of(compiled: CompiledModel, reading: Reading) -> Made | None:
+    """The plan of a compiled model, of which it was noted what was read; `None` if it has none.
 
     That is so where a program is not kept, or is compiled for each set of shapes; where the runtime
     runs control flow, or the caller gets constants back; where a device failed to compile something
-    (it may not fail again); and where operators or devices are not those of installed packages.
+    (it may not fail again); where operators or devices are not those of installed packages; and
+    where a file has changed since it was read.
     """
     placement, devices = compiled.placement, compiled.devices
     programs = compiled.details.programs
@@ -40,6 +42,10 @@ def record_of(compiled: CompiledModel, origin: Origin) -> Made | None:
     names = dict.fromkeys(segment.device for segment in placement.segments)
     used = [_used(devices[name]) for name in names]
     if not all(used) or not all(map(_used, devices.values())):
+        return None
+    modules = [type(device.device).__module__ for device in devices.values()]
+    origin = Origin.of(reading, [__name__, *modules])
+    if origin is None:
         return None
     record = Record(
         origin,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from threading import Thread
 
 from crosschip.ir.files import open_regular
 from crosschip.ir.reading import Reading, State, asked_again, state_of
+from crosschip.runtime.plans.code import state_of_code, worked_on
 
 _PIECE = 2**20
 
@@ -23,14 +24,21 @@ class Origin:
     Attributes:
         files: the path of each file that was read, and the SHA-256 of its content.
         answers: the other questions that the file system was asked, of which path, and the answers.
+        code: the folders of packages that are being worked on, and the states of their code.
     """
 
     files: tuple[tuple[str, str], ...]
     answers: tuple[tuple[str, str, str], ...]
+    code: tuple[tuple[str, str], ...]
 
     @classmethod
-    def of(cls, reading: Reading) -> Origin | None:
-        """What was read; `None` if a file has changed meanwhile, or is gone."""
+    def of(cls, reading: Reading, modules: Iterable[str]) -> Origin | None:
+        """What was read; `None` if a file has changed meanwhile, or is gone.
+
+        Args:
+            reading: the questions that were asked.
+            modules: those whose code bears on what the model was compiled to.
+        """
         files = []
         for path, state in reading.files.items():
             found = _digest(path)
@@ -40,16 +48,20 @@ class Origin:
         answers = [
             (question, str(path), answer) for (question, path), answer in reading.answers.items()
         ]
-        return cls(tuple(files), tuple(answers))
+        return cls(tuple(files), tuple(answers), tuple(worked_on(modules)))
 
     @property
     def is_same(self) -> bool:
         """Tell whether each file has the same bytes, and each answer is the same."""
         try:
-            return all(
-                asked_again(question, Path(path)) == answer
-                for question, path, answer in self.answers
-            ) and all(_has(path, digest) for path, digest in self.files)
+            return (
+                all(
+                    asked_again(question, Path(path)) == answer
+                    for question, path, answer in self.answers
+                )
+                and all(_has(path, digest) for path, digest in self.files)
+                and all(state_of_code(Path(folder)) == state for folder, state in self.code)
+            )
         except OSError:
             return False
 
