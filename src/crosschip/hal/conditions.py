@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from crosschip.hal.program import Program
-from crosschip.hal.sizes import named_sizes
 from crosschip.hal.support import Offer
 from crosschip.ir import Array, DeviceError, Dim, Model
 from crosschip.ir.dimension import substitute
+from crosschip.ir.sizing import SizeReader
 
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
@@ -107,7 +107,7 @@ class Border:
 
     def __init__(self, model: Model, conditions: Sequence[Condition]) -> None:
         places = {name: index for index, name in enumerate(model.inputs)}
-        self._types = [operand.type for operand in model.inputs.values()]
+        self._reader = SizeReader([operand.type for operand in model.inputs.values()])
         self._inputs = [(places[c.input], c) for c in conditions if isinstance(c, InputRange)]
         self._sizes = [c for c in conditions if isinstance(c, SizeRange)]
         self._last: object = None
@@ -123,7 +123,7 @@ class Border:
         if self._sizes:
             shapes = [array.shape for array in arrays]
             if shapes != self._last:
-                sizes = named_sizes(self._types, shapes)
+                sizes = self._reader.read(shapes)
                 for each in self._sizes:
                     each.check(sizes)
                 self._last = shapes

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from crosschip.hal.fitting import is_known_to_fit
 from crosschip.ir import (
     Array,
     DeviceError,
     Dim,
+    Extension,
     Model,
     ModelError,
     Operand,
@@ -23,6 +25,7 @@ from crosschip.ir import (
     TensorType,
 )
 from crosschip.ir.dimension import name_of
+from crosschip.ir.sizing import SizeReader
 from crosschip.ops.definition.operator import Operator
 
 Operators = tuple[type[Operator], ...]
@@ -48,14 +51,18 @@ class Sizes:
         unwritten_of_nothing: Operators = (),
     ) -> None:
         self._engine = engine
-        self._types = [operand.type for operand in model.inputs.values()]
+        self._reader = SizeReader([operand.type for operand in model.inputs.values()])
         self._outputs = [operand.type for operand in model.outputs.values()]
         opened = [o for o in model.operations if any(map(_is_open, o.inputs))]
         self._of_nothing = any(isinstance(o, fails_of_nothing) for o in opened)
-        self._unchecked, self._all = (
-            [o for o in opened if isinstance(o, kinds) or any(map(_has_scales, o.inputs))]
-            for kinds in (unchecked, (*unchecked, *fails_of_nothing))
-        )
+        proven = is_known_to_fit if _names_are_proven(model) else _never
+        doubted = {
+            o
+            for o in opened
+            if (isinstance(o, unchecked) or any(map(_has_scales, o.inputs))) and not proven(o)
+        }
+        self._unchecked = [o for o in opened if o in doubted]
+        self._all = [o for o in opened if o in doubted or isinstance(o, fails_of_nothing)]
         self._unwritten = unwritten_of_nothing
         self._last: tuple[object, list[TensorType] | None] = (None, None)
 
@@ -87,7 +94,7 @@ class Sizes:
         operations = self._all if is_empty else self._unchecked
         if not operations:
             return None
-        sizes = named_sizes(self._types, shapes)
+        sizes = self._reader.read(shapes)
         for operation in operations:
             sized = _with_sizes(operation, sizes)
             try:
@@ -117,6 +124,18 @@ def named_sizes(types: Sequence[TensorType], shapes: Sequence[Shape | None]) -> 
             if name is not None:
                 found[name] = actual
     return found
+
+
+def _names_are_proven(model: Model) -> bool:
+    """Tell whether sizes of one name are equal: shapes that a file declares may say so wrongly."""
+    return not any(
+        isinstance(operation, Extension) and any(map(_is_open, operation.outputs))
+        for operation in model.operations
+    )
+
+
+def _never(operation: Operation) -> bool:
+    return False
 
 
 def _is_open(operand: Operand | None) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from crosschip.hal import Buffer, Sizes
 from crosschip.ir import Array, Dim, ElementType, InputError, Model
+from crosschip.ir.sizing import SizeReader
 from crosschip.ir.suggestion import meant
 from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.passes.specialize import bind
@@ -50,6 +51,7 @@ class Signature:
         self._operands = tuple(model.inputs.items())
         self._types = [operand.type for operand in model.inputs.values()]
         types = [type_.element_type for type_ in self._types]
+        self._reader = SizeReader(self._types)
         self._ready = tuple(None if type_ in PYTHONS_TYPES else type_.dtype for type_ in types)
         self._has_objects = ElementType.OBJECT in types
         self._accepted: tuple[tuple[int, ...], ...] | None = None
@@ -138,7 +140,11 @@ class Signature:
         return found
 
     def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        self.sizes({name: shape for (name, _), shape in zip(self._operands, shapes, strict=True)})
+        found = self._reader.agreeing(shapes)
+        if found is not None:
+            check_ranges(found, self._sizes)
+        else:  # which says what does not fit
+            self.sizes(dict(zip((name for name, _ in self._operands), shapes, strict=True)))
 
     def _check_buffer(self, index: int, buffer: Buffer) -> None:
         name, operand = self._operands[index]

@@ -23,9 +23,10 @@ from crosschip.ir import (
     Dim,
     ElementType,
     Model,
+    Shape,
     TensorType,
 )
-from crosschip.ir.dimension import name_of
+from crosschip.ir.sizing import ShapeCheck, SizeReader
 from crosschip.ir.types import OBJECTS, PYTHONS_TYPES
 from crosschip.runtime.copies import Copied, Copies
 from crosschip.runtime.guard.calls import call, failure, kind_of
@@ -68,10 +69,12 @@ class GuardedProgram(SegmentProgram):
         self._parts = parts
         self._run = call(name, "telling how it runs", lambda: program.run)
         self._inputs = [operand.type for operand in model.inputs.values()]
+        self._reader = SizeReader(self._inputs)
         self._outputs = list(model.outputs.items())
         self._types = [operand.type for operand in model.outputs.values()]
         self._dtypes = [type_.element_type.dtype for type_ in self._types]
         self._objects = any(type_.element_type is ElementType.OBJECT for type_ in types)
+        self._fit = ShapeCheck(self._types, self._reader)
         self._rules = call(name, "telling its rules", tuple, program.rules)
         self.copies = Copies()
         self._accepted: tuple[object, int, int] = (None, 0, 0)
@@ -202,7 +205,7 @@ class GuardedProgram(SegmentProgram):
             raise self._misfit(f"returned {kind_of(made)} where outputs belong") from None
         accepted = self._accepted
         if shapes != accepted[0]:
-            self._check_shapes(inputs, made)
+            self._check_shapes(*shapes, made)
             accepted = self._accepted = (shapes, _bytes_of(inputs), _bytes_of(made))
         self._runs += 1
         if self._open:
@@ -232,11 +235,15 @@ class GuardedProgram(SegmentProgram):
         # The same elements by another name, such as NumPy's two names for a type of 64 bits.
         return np.asarray(array).view(dtype)
 
-    def _check_shapes(self, inputs: Sequence[Array], made: Sequence[Array]) -> None:
+    def _check_shapes(
+        self, of_outputs: Sequence[Shape], of_inputs: Sequence[Shape], made: Sequence[Array]
+    ) -> None:
         wanted = len(self._outputs) + len(self._rules)
         if len(made) != wanted:
             raise self._misfit(f"returned {len(made)} outputs where {wanted} belong")
-        sizes = _sizes(self._inputs, shapes_of(self._inputs, inputs))
+        sizes = self._reader.read(of_inputs)
+        if self._fit.fits(of_outputs, sizes):
+            return
         for (name, operand), array in zip(self._outputs, made, strict=False):
             if operand.type.element_type is not ElementType.OBJECT:
                 self._check_type(name, operand.type, array.dtype, array.shape, sizes)
@@ -285,17 +292,6 @@ def _aligned(array: Array, alignment: int) -> Array:
     copy: Array = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
-
-
-def _sizes(types: Sequence[TensorType], shapes: Sequence[tuple[int, ...]]) -> dict[str, Dim]:
-    """The values of the named sizes that the shapes of inputs show."""
-    found: dict[str, Dim] = {}
-    for type_, shape in zip(types, shapes, strict=True):
-        for size, value in zip(type_.shape or (), shape, strict=False):
-            name = name_of(size)
-            if name is not None:
-                found[name] = value
-    return found
 
 
 def _may_be(declared: Dim, size: int) -> bool:
