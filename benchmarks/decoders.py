@@ -98,7 +98,7 @@ class _Graph:
         keys = self("Concat", keys, new_keys, axis=2)
         values = self("Concat", values, new_values, axis=2)
         for of, kept in (("key", keys), ("value", values)):
-            shape = ["batch", HEADS, "past + sequence", DEPTH]
+            shape: list[str | int] = ["batch", HEADS, "past + sequence", DEPTH]
             self.output(f"present.{number}.{of}", kept, TensorProto.FLOAT, shape)
         scores = self("MatMul", queries, self("Transpose", keys, perm=[0, 1, 3, 2]))
         scaled = self("Div", scores, self.real(np.sqrt(DEPTH)))

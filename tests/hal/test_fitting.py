@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from crosschip.devices.onnxruntime.unchecked import UNCHECKED
@@ -23,7 +25,7 @@ from crosschip.ops.standard.normalization import InstanceNormalization, LayerNor
 n, m = symbol("n"), symbol("m")
 
 
-def _operation(operator: type, shapes: list[tuple[Dim, ...]], *more: object) -> Operation:
+def _operation(operator: Any, shapes: list[tuple[Dim, ...]], *more: object) -> Operation:
     b = Builder()
     inputs = [
         b.input(f"x{index}", TensorType(ElementType.FLOAT32, shape))
@@ -54,7 +56,7 @@ def _operation(operator: type, shapes: list[tuple[Dim, ...]], *more: object) -> 
     ],
 )
 def test_what_rules_are_about_must_be_known_or_of_one_name(
-    operator: type, shapes: list[tuple[Dim, ...]], more: list[object], fits: bool
+    operator: Any, shapes: list[tuple[Dim, ...]], more: list[object], fits: bool
 ) -> None:
     assert is_known_to_fit(_operation(operator, shapes, *more)) is fits
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -118,15 +118,27 @@ class Border:
 
     def check(self, arrays: Sequence[Array]) -> None:
         """Raise an `OutOfRange` if a condition is not met."""
+        self.check_elements(arrays)
+        if self._sizes:
+            self.check_shapes([array.shape for array in arrays])
+
+    @property
+    def checked(self) -> Collection[int]:
+        """The indices of the inputs whose elements are checked."""
+        return {place for place, _ in self._inputs}
+
+    def check_elements(self, arrays: Sequence[Array]) -> None:
+        """`check` of elements; arrays that it does not check may be anything."""
         for place, condition in self._inputs:
             condition.check(arrays[place])
-        if self._sizes:
-            shapes = [array.shape for array in arrays]
-            if shapes != self._last:
-                sizes = self._reader.read(shapes)
-                for each in self._sizes:
-                    each.check(sizes)
-                self._last = shapes
+
+    def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        """`check` of sizes."""
+        if self._sizes and shapes != self._last:
+            sizes = self._reader.read(shapes)
+            for each in self._sizes:
+                each.check(sizes)
+            self._last = shapes
 
 
 class Conditional(Program):

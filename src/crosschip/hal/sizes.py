@@ -16,7 +16,6 @@ from crosschip.ir import (
     Array,
     DeviceError,
     Dim,
-    Extension,
     Model,
     ModelError,
     Operand,
@@ -25,7 +24,7 @@ from crosschip.ir import (
     TensorType,
 )
 from crosschip.ir.dimension import name_of
-from crosschip.ir.sizing import SizeReader
+from crosschip.ir.sizing import SizeReader, names_are_proven
 from crosschip.ops.definition.operator import Operator
 
 Operators = tuple[type[Operator], ...]
@@ -55,7 +54,7 @@ class Sizes:
         self._outputs = [operand.type for operand in model.outputs.values()]
         opened = [o for o in model.operations if any(map(_is_open, o.inputs))]
         self._of_nothing = any(isinstance(o, fails_of_nothing) for o in opened)
-        proven = is_known_to_fit if _names_are_proven(model) else _never
+        proven = is_known_to_fit if names_are_proven(model) else _never
         doubted = {
             o
             for o in opened
@@ -79,7 +78,10 @@ class Sizes:
         Raises:
             DeviceError: an operation does not take the sizes that it would get.
         """
-        shapes = [array.shape for array in inputs]
+        return self.check_shapes([array.shape for array in inputs])
+
+    def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[Array] | None:
+        """`check` of inputs by their shapes."""
         seen, nothing = self._last
         if shapes != seen:
             nothing = self._found(shapes)
@@ -124,14 +126,6 @@ def named_sizes(types: Sequence[TensorType], shapes: Sequence[Shape | None]) -> 
             if name is not None:
                 found[name] = actual
     return found
-
-
-def _names_are_proven(model: Model) -> bool:
-    """Tell whether sizes of one name are equal: shapes that a file declares may say so wrongly."""
-    return not any(
-        isinstance(operation, Extension) and any(map(_is_open, operation.outputs))
-        for operation in model.operations
-    )
 
 
 def _never(operation: Operation) -> bool:

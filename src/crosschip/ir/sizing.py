@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from crosschip.ir.dimension import Dim, Dimension, Shape, name_of, substitute
+from crosschip.ir.extension import Extension
+from crosschip.ir.model import Model
 from crosschip.ir.types import TensorType
 
 
@@ -114,3 +116,12 @@ class ShapeCheck:
                 if shapes[index][axis] != value:
                     return False
         return True
+
+
+def names_are_proven(model: Model) -> bool:
+    """Tell whether sizes of one name are equal: shapes that a file declares may say so wrongly."""
+    return not any(
+        isinstance(operation, Extension)
+        and any(operand.type.static_shape is None for operand in operation.outputs)
+        for operation in model.operations
+    )

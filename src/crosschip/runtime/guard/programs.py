@@ -62,7 +62,7 @@ class GuardedProgram(SegmentProgram):
         self.name = name
         self.device = device
         self.program = program
-        self._model = model
+        self.model = model
         types = [operand.type for operand in (*model.inputs.values(), *model.outputs.values())]
         in_python = any(type_.element_type in PYTHONS_TYPES for type_ in types)
         self.submits = type(program).submit is not Program.submit and not in_python
@@ -107,9 +107,18 @@ class GuardedProgram(SegmentProgram):
         made = call(self.name, "running", self.program.run_into, inputs, usable)
         return self._checked(inputs, made)
 
-    def around(self, program: Program) -> GuardedProgram:
-        """The same guard around another program for the same model on the same device."""
-        return GuardedProgram(self.name, self.device, program, self._model, self._alignment)
+    def around(self, program: Program, model: Model | None = None) -> GuardedProgram:
+        """The same guard around another program on the same device, for the same model or another.
+
+        Args:
+            program: the program.
+            model: what it was compiled from, if it is another.
+        """
+        return GuardedProgram(self.name, self.device, program, model or self.model, self._alignment)
+
+    def count_run(self) -> None:
+        """Count a run that some session of the program did."""
+        self._runs += 1
 
     def owns(self, buffer: Buffer) -> bool:
         return buffer.device is self.device
