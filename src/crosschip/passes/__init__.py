@@ -11,6 +11,7 @@ from crosschip.passes.fuse_hard_sigmoid import FuseHardSigmoid
 from crosschip.passes.remove_identities import RemoveIdentities
 from crosschip.passes.remove_unused import RemoveUnused
 from crosschip.passes.resolve_control_flow import ResolveControlFlow
+from crosschip.passes.resolve_shapes import ResolveShapes
 from crosschip.passes.simplify_bodies import SimplifyBodies
 from crosschip.passes.specialize import Specialize
 
@@ -25,6 +26,7 @@ DEFAULT: tuple[Pass, ...] = (
     ResolveControlFlow(),
     SimplifyBodies(simplify),
     RemoveIdentities(),
+    ResolveShapes(),
     CancelTransposes(),
     RemoveUnused(),
     FoldIntoWeights(),
@@ -41,6 +43,7 @@ __all__ = [
     "RemoveIdentities",
     "RemoveUnused",
     "ResolveControlFlow",
+    "ResolveShapes",
     "SimplifyBodies",
     "Specialize",
     "run",
