@@ -8,6 +8,8 @@ from crosschip.passes.cancel_transposes import CancelTransposes
 from crosschip.passes.fold_constants import FoldConstants
 from crosschip.passes.fold_into_weights import FoldIntoWeights
 from crosschip.passes.fuse_hard_sigmoid import FuseHardSigmoid
+from crosschip.passes.recognize_activations import RecognizeActivations
+from crosschip.passes.recognize_normalizations import RecognizeNormalizations
 from crosschip.passes.remove_identities import RemoveIdentities
 from crosschip.passes.remove_unused import RemoveUnused
 from crosschip.passes.resolve_control_flow import ResolveControlFlow
@@ -31,6 +33,8 @@ DEFAULT: tuple[Pass, ...] = (
     RemoveUnused(),
     FoldIntoWeights(),
     FuseHardSigmoid(),
+    RecognizeActivations(),
+    RecognizeNormalizations(),
 )
 
 __all__ = [
@@ -40,6 +44,8 @@ __all__ = [
     "FoldIntoWeights",
     "FuseHardSigmoid",
     "Pass",
+    "RecognizeActivations",
+    "RecognizeNormalizations",
     "RemoveIdentities",
     "RemoveUnused",
     "ResolveControlFlow",
