@@ -1,4 +1,4 @@
-"""Products of bytes with constants on OpenVINO, which computes them as integers, against NumPy."""
+"""Products with constants of few bits on OpenVINO, which computes on integers, against NumPy."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from crosschip.ir import Array, Builder, ElementType, Model, Operand, TensorType
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.integers import Conv2DInteger, MatMulInteger
+from crosschip.ops.standard.matrix import MatMulNBits
 from crosschip.ops.standard.quantization import DynamicQuantize
 
 pytestmark = pytest.mark.slow
@@ -114,3 +115,22 @@ def test_integers_between_operations() -> None:
     shift = np.rint(-low / step)
     steps = np.clip(np.rint(reals / step) + shift, 0, 255) - shift
     np.testing.assert_array_equal(run(b.build(), {"x": reals}), steps @ weights.astype(np.float32))
+
+
+@pytest.mark.parametrize(("level", "tolerance"), [(0, 1e-5), (4, 2e-2)])
+def test_weights_of_few_bits(level: int, tolerance: float) -> None:
+    """The other factor is rounded to bytes only where the model allows that."""
+    random = np.random.default_rng(2)
+    reals = random.normal(size=(3, 128)).astype(np.float32)
+    integers = random.integers(0, 16, (64, 4, 32))
+    packed = (integers[..., ::2] | integers[..., 1::2] << 4).astype(np.uint8)
+    scale = random.uniform(0.1, 0.2, (64, 4)).astype(np.float32)
+    b = Builder()
+    given = b.input("x", TensorType(ElementType.FLOAT32, (3, 128)))
+    weight = b.constant(packed), b.constant(scale)
+    sizes = {"size": 128, "block_size": 32, "accuracy_level": level}
+    b.output("y", b.add(MatMulNBits, given, *weight, **sizes))
+    expected = reals @ ((integers - 8) * scale[..., None]).reshape(64, 128).T
+    difference = np.abs(run(b.build(), {"x": reals}) - expected).max() / np.abs(expected).max()
+    assert difference <= tolerance
+    assert level == 0 or difference > 1e-4, "as quick as OpenVINO itself, which rounds"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,15 @@ from openvino import Node
 from openvino import opset15 as ops
 
 from crosschip.devices.openvino.graph import Graph, Value
-from crosschip.ir import Array
+from crosschip.ir import Array, Model
+from crosschip.ops.standard.matrix import MatMulNBits
+from crosschip.ops.standard.quantization import Dequantize
 
 _LENGTH = 64
+_INT8 = 4
+"""The accuracy at which a product with weights of few bits may take its other factor as int8."""
+_GROUPS = (16, 32)
+"""The least and the greatest number of elements to which OpenVINO gives a scale."""
 
 
 @cache
@@ -43,3 +50,20 @@ def as_weights(g: Graph, numbers: Array) -> Node:
     """Constants in int8, as OpenVINO keeps them."""
     one = g.constant(np.array(1, np.float32))
     return ops.multiply(ops.convert(g.constant(numbers.astype(np.int8)), "f32"), one)
+
+
+def activations(model: Model) -> dict[str, Any]:
+    """The setting by which OpenVINO takes the other factor of weights of few bits as int8.
+
+    It holds for all of a model, so all products of it must allow that.
+    """
+    blocks = []
+    for operation in model.operations:
+        if isinstance(operation, MatMulNBits):
+            if operation.accuracy_level != _INT8:
+                return {}
+            blocks.append(operation.block_size)
+        elif isinstance(operation, Dequantize) and operation.input.is_constant:
+            return {}
+    size = gcd(*blocks, _GROUPS[1])
+    return {"DYNAMIC_QUANTIZATION_GROUP_SIZE": size} if blocks and size >= _GROUPS[0] else {}
