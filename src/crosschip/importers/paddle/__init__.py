@@ -9,7 +9,7 @@ in `operators`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,25 +48,54 @@ def load(source: Path | bytes) -> Model:
         UnsupportedError: the model uses operators or variants that cannot be expressed.
     """
     if isinstance(source, bytes):
-        return _load("the model in memory", "model", source, files.says_pir(source), None)
+        return load_parts(source, None)
     found = files.find(source)
-    content = _content(found.program)
-    return _load(str(found.program), found.name, content, found.is_pir, found.parameters)
+    return _load(str(found.program), found.name, _content(found.program), found.parameters, {})
 
 
-def _load(where: str, name: str, content: bytes, is_pir: bool, parameters: Path | None) -> Model:
+def load_parts(
+    program: Path | bytes,
+    parameters: Path | bytes | None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+) -> Model:
+    """Import a model whose program and parameters are told each by itself, as `load` does.
+
+    Args:
+        program: the file, of whatever name, or its content.
+        parameters: the file that holds all of them or the folder with a file for each; the content
+            of the one file; `None` if there are none.
+        shapes: the sizes of inputs, by name, where they are others than the program says; -1 for
+            one that is open.
+
+    Raises:
+        ModelFileError, UnsupportedError: as for `load`.
+    """
+    given = shapes or {}
+    if isinstance(program, bytes):
+        return _load("the model in memory", "model", program, parameters, given)
+    return _load(str(program), program.stem, _content(program), parameters, given)
+
+
+def _load(
+    where: str,
+    name: str,
+    content: bytes,
+    parameters: Path | bytes | None,
+    shapes: Mapping[str, Sequence[int]],
+) -> Model:
     from crosschip.importers.paddle import graph, paddle2, paddle3
     from crosschip.importers.paddle.parameters import read
 
     with _in_file(where):
-        program = (paddle3 if is_pir else paddle2).read(content)
+        program = (paddle3 if files.says_pir(content) else paddle2).read(content)
+    program = program.reshaped(shapes)
     graph.check(where, program)
     if parameters is None and program.parameters:
         raise ModelFileError(
             f"{where}: has {len(program.parameters)} parameters, which are in another file; "
             f"give the path of the program"
         )
-    values = read(parameters, program.parameters) if parameters else {}
+    values = {} if parameters is None else read(parameters, program.parameters)
     with _in_file(where):
         return graph.build(name, program, values)
 

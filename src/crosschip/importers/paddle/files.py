@@ -25,12 +25,10 @@ class ModelFiles:
 
     Attributes:
         program: the file with the program.
-        is_pir: whether the program is one of Paddle 3.
         parameters: the file with all parameters, or the folder with a file for each.
     """
 
     program: Path
-    is_pir: bool
     parameters: Path
 
     @property
@@ -88,6 +86,6 @@ def find(path: Path) -> ModelFiles:
         raise ModelFileError(f"{path}: has {len(found)} Paddle models{listed}")
     (program,) = found
     if program.name != _OLD_PROGRAM:
-        return ModelFiles(program, is_pir(program), program.with_suffix(".pdiparams"))
+        return ModelFiles(program, program.with_suffix(".pdiparams"))
     combined = program.with_name(_OLD_PARAMETERS)
-    return ModelFiles(program, False, combined if combined.exists() else program.parent)
+    return ModelFiles(program, combined if combined.exists() else program.parent)
