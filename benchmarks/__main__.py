@@ -25,6 +25,7 @@ from benchmarks import (
     operators,
     overhead,
     placement,
+    rapidocr,
     report,
     requests,
     scaling,
@@ -53,6 +54,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "channels_last": channels_last,
     "backend": backend,
     "conformance": conformance,
+    "rapidocr": rapidocr,
     "xla": xla,
 }
 

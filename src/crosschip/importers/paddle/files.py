@@ -7,6 +7,7 @@ A model is a program and its parameters: `NAME.pdmodel` or `NAME.json` with `NAM
 from __future__ import annotations
 
 import re
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,12 @@ _OLD_PROGRAM, _OLD_PARAMETERS = "__model__", "__params__"
 _EXPORTED = "inference"  # the stem that Paddle's own tools give every model
 _PIR_MARK = re.compile(rb'"magic"\s*:\s*"pir"')
 _PIR_MARK_WITHIN = 4096
+
+LITE_SUFFIX = ".nb"
+LITE_HEAD = struct.Struct("<H16sQ")
+"""The head of Paddle Lite's files: version, version of the tool, and size of the program."""
+
+_LITE_VERSIONS = (0, 1, 2)
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,19 @@ def is_pir(path: Path) -> bool:
 def says_pir(content: bytes) -> bool:
     """Tell whether a file's content says early on that it is a program of Paddle 3."""
     return _PIR_MARK.search(content, 0, _PIR_MARK_WITHIN) is not None
+
+
+def says_lite(content: bytes) -> bool:
+    """Tell whether a file's content begins as that of one of Paddle Lite's does.
+
+    The version of the tool is a text such as `v2.13-rc`, or digits of a commit.
+    """
+    if len(content) < LITE_HEAD.size:
+        return False
+    version, tool, size = LITE_HEAD.unpack_from(content)
+    text = tool.partition(b"\0")[0]
+    fits = version in _LITE_VERSIONS and 0 < size <= len(content) - LITE_HEAD.size
+    return fits and bool(text) and text.isascii() and text.decode().isprintable()
 
 
 def programs(path: Path) -> list[Path]:
