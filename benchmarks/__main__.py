@@ -27,6 +27,7 @@ from benchmarks import (
     overhead,
     placement,
     quantized,
+    rapidocr,
     report,
     requests,
     scaling,
@@ -57,6 +58,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "channels_last": channels_last,
     "backend": backend,
     "conformance": conformance,
+    "rapidocr": rapidocr,
     "xla": xla,
 }
 
