@@ -34,7 +34,7 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 CONFIGURATION = Configuration
 
 
-def write(path: Path, factor: float = 2.0, *, outside: bool = False, size: object = 2) -> Path:
+def write(path: Path, factor: float = 2.0, *, outside: bool = False, size: int | str = 2) -> Path:
     """An ONNX file that computes `relu(x * factor)`, its factors in the file or beside it."""
     factors = numpy_helper.from_array(np.full((40, 3), factor, np.float32)[:1], "factors")
     nodes = [

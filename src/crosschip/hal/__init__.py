@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from crosschip.hal.profiling import Profiler as Profiler
     from crosschip.hal.profiling import Step as Step
     from crosschip.hal.program import Program as Program
+    from crosschip.hal.sessions import Carried as Carried
+    from crosschip.hal.sessions import ProgramSession as ProgramSession
     from crosschip.hal.support import YES as YES
     from crosschip.hal.support import Estimate as Estimate
     from crosschip.hal.support import Group as Group
@@ -49,6 +51,7 @@ _HOMES = {
     "COMPLETED": "crosschip.hal.buffers",
     "CONTRACT_VERSION": "crosschip.hal.device",
     "Capabilities": "crosschip.hal.capabilities",
+    "Carried": "crosschip.hal.sessions",
     "CompileError": "crosschip.hal.device",
     "Converters": "crosschip.hal.converters",
     "Device": "crosschip.hal.device",
@@ -67,6 +70,7 @@ _HOMES = {
     "Precision": "crosschip.hal.capabilities",
     "Profiler": "crosschip.hal.profiling",
     "Program": "crosschip.hal.program",
+    "ProgramSession": "crosschip.hal.sessions",
     "Range": "crosschip.hal.options",
     "Refusal": "crosschip.hal.support",
     "Rule": "crosschip.hal.support",
@@ -85,6 +89,7 @@ __all__ = [
     "YES",
     "Buffer",
     "Capabilities",
+    "Carried",
     "CompileError",
     "Converters",
     "Device",
@@ -103,6 +108,7 @@ __all__ = [
     "Precision",
     "Profiler",
     "Program",
+    "ProgramSession",
     "Range",
     "Refusal",
     "Rule",

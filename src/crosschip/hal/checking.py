@@ -41,8 +41,12 @@ class Checks:
 
     def check(self, inputs: Sequence[Array]) -> list[Array] | None:
         """Refuse inputs whose sizes do not fit; see `Sizes.check`."""
+        return self.check_shapes([array.shape for array in inputs])
+
+    def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[Array] | None:
+        """`check` of inputs by their shapes."""
         if self._sizes is None:
-            if not self._always and all(array.size for array in inputs):
+            if not self._always and not any(0 in shape for shape in shapes):
                 return None
             self._sizes = self._make()
-        return self._sizes.check(inputs)
+        return self._sizes.check_shapes(shapes)

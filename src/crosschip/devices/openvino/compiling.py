@@ -8,9 +8,11 @@ from typing import Any
 
 from crosschip.devices.openvino.converters import converters
 from crosschip.devices.openvino.converters.quantization import between
+from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.graph import Graph
+from crosschip.devices.openvino.precision import activations
 from crosschip.devices.openvino.profiling import Layers, OpenVinoProfiler
-from crosschip.devices.openvino.program import Engine, OpenVinoProgram, failure
+from crosschip.devices.openvino.program import Engine, OpenVinoProgram
 from crosschip.devices.openvino.unchecked import sizes
 from crosschip.hal import Options
 from crosschip.ir import Model
@@ -22,8 +24,10 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
     Raises:
         DeviceError: OpenVINO failed.
     """
-    config = engine.config(options)
+    settings = activations(model)
+    config = {**engine.config(options), **settings}
     graph = Graph(model.inputs.values(), between(model))
+    graph.requirements.settings = settings
     try:
         for operation in model.operations:
             graph.define(operation, converters.convert(graph, operation))

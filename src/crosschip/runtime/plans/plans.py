@@ -21,7 +21,7 @@ from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.compiled import CompiledModel, CompileReport
 from crosschip.runtime.details import Details
-from crosschip.runtime.discovery import automatic, instance_of, settings_of
+from crosschip.runtime.discovery import automatic, open_device, settings_of
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.guard.programs import GuardedProgram
 from crosschip.runtime.outline import KeptOutline
@@ -159,7 +159,7 @@ class Plans:
             return None
         name = used.needs.name
         try:
-            return instance_of(found, name, settings_of(name, self._wishes.settings.properties))
+            return open_device(name, settings_of(name, self._wishes.settings.properties), found)
         except (DeviceError, InputError):
             return None
 
