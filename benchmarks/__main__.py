@@ -32,6 +32,7 @@ from benchmarks import (
     requests,
     scaling,
     throughput,
+    tuning,
     xla,
 )
 from benchmarks.models import FOLDER, ROOT
@@ -47,6 +48,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "latency": latency,
     "decoder": decoder,
     "quantized": quantized,
+    "tuning": tuning,
     "loading": loading,
     "memory": memory,
     "caching": caching,
