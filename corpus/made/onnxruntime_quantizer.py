@@ -156,9 +156,7 @@ def quantize_by_block(
     _sources.write(name, source)
     model = onnx.load(source)
     source.unlink()
-    quantizer = MatMulNBitsQuantizer(
-        model, bits=bits, quant_format=QuantFormat[format_], **options
-    )
+    quantizer = MatMulNBitsQuantizer(model, bits=bits, quant_format=QuantFormat[format_], **options)
     quantizer.process()
     quantizer.model.save_model_to_file(str(path), False)
 

@@ -42,10 +42,17 @@ class Graph:
         kept: the arrays whose memory constants are in.
         requirements: what must hold in a run.
         between: the quantized operands that pass between operations on what they stand for.
+        meeting: the operands of which functions are combined with constants.
     """
 
-    def __init__(self, inputs: Iterable[Operand], between: Collection[Operand] = ()) -> None:
+    def __init__(
+        self,
+        inputs: Iterable[Operand],
+        between: Collection[Operand] = (),
+        meeting: Collection[Operand] = (),
+    ) -> None:
         self.between = between
+        self.meeting = meeting
         self._values: dict[Operand, Value] = {}
         self.parameters: list[Node] = []
         self._inputs = list(inputs)

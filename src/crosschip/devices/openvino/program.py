@@ -16,6 +16,7 @@ import openvino
 from crosschip.devices.openvino.converters import converters
 from crosschip.devices.openvino.converters.quantization import between
 from crosschip.devices.openvino.graph import Graph
+from crosschip.devices.openvino.meeting import meeting_constants
 from crosschip.devices.openvino.memory import array_of, shared_tensor
 from crosschip.devices.openvino.profiling import Layers, OpenVinoProfiler
 from crosschip.devices.openvino.requirements import Requirements
@@ -70,7 +71,7 @@ class Engine:
             DeviceError: OpenVINO failed.
         """
         config = self.config(options)
-        graph = Graph(model.inputs.values(), between(model))
+        graph = Graph(model.inputs.values(), between(model), meeting_constants(model))
         try:
             for operation in model.operations:
                 graph.define(operation, converters.convert(graph, operation))
@@ -102,7 +103,7 @@ class Engine:
 
     def _profiler(self, model: Model, config: Mapping[str, Any]) -> OpenVinoProfiler:
         """A program that counts the time of its layers, which are named after operations."""
-        graph = Graph(model.inputs.values(), between(model))
+        graph = Graph(model.inputs.values(), between(model), meeting_constants(model))
         layers = Layers(graph)
         try:
             for operation in model.operations:
