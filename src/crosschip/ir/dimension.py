@@ -132,12 +132,18 @@ _Monomial = tuple[_Atom, ...]
 
 
 class Dimension:
-    """A size given by an expression; immutable and hashable."""
+    """A size given by an expression; immutable and hashable.
 
-    __slots__ = ("_terms", "key")
+    Attributes:
+        key: equal for equal expressions.
+        name: the size's name, if the expression is just that.
+    """
+
+    __slots__ = ("_terms", "key", "name")
 
     def __init__(self, terms: Mapping[_Monomial, int]) -> None:
-        self._terms = dict(sorted(terms.items()))
+        self._terms = dict(sorted(terms.items())) if len(terms) > 1 else dict(terms)
+        self.name = _name(self._terms)
         self.key = "+".join(
             "*".join([str(coefficient), *(atom.key for atom in monomial)])
             for monomial, coefficient in self._terms.items()
@@ -212,10 +218,7 @@ def symbol(name: str) -> Dimension:
 
 def name_of(dimension: Dim) -> str | None:
     """The name of a size that is just a name; `None` for a number or a larger expression."""
-    if isinstance(dimension, int) or len(dimension.names) != 1:
-        return None
-    (name,) = dimension.names
-    return name if dimension == symbol(name) else None
+    return dimension.name if isinstance(dimension, Dimension) else None
 
 
 def unknown() -> Dimension:
@@ -276,6 +279,8 @@ def substitute(dimension: Dim, sizes: Mapping[str, Dim]) -> Dim:
     """The expression with named sizes replaced by the given ones."""
     if isinstance(dimension, int):
         return dimension
+    if dimension.name is not None:
+        return sizes.get(dimension.name, dimension)
     total: Dim = 0
     for monomial, coefficient in _terms(dimension).items():
         value: Dim = coefficient
@@ -337,6 +342,15 @@ def exact_quotient(numerator: Dim, denominator: Dim) -> Dim:
         else:
             return _normal(divided)
     return numerator // denominator
+
+
+def _name(terms: Mapping[_Monomial, int]) -> str | None:
+    """The name that the terms come to, if they are nothing else."""
+    if len(terms) == 1:
+        ((monomial, coefficient),) = terms.items()
+        if coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0], _Name):
+            return monomial[0].name
+    return None
 
 
 def _divide(numerator: Dim, denominator: Dim) -> Dim:

@@ -39,7 +39,8 @@ class ShapeOf(Layout):
         return self.dtype
 
     def infer_shape(self) -> Shape:
-        return (len(shape_of(self.input)),)
+        shape = self.input.type.shape
+        return (unknown() if shape is None else len(shape),)
 
     def infer_shape_value(self) -> Shape:
         return shape_of(self.input)
