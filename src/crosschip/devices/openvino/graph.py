@@ -43,12 +43,19 @@ class Graph:
         kept: the arrays whose memory constants are in.
         requirements: what must hold in a run.
         between: the quantized operands that pass between operations on what they stand for.
+        meeting: the operands of which functions are combined with constants.
         open_sizes: the sizes that show only in a run.
         bytes: for operands of bytes, the form by which OpenVINO finds products of them.
     """
 
-    def __init__(self, inputs: Iterable[Operand], between: Collection[Operand] = ()) -> None:
+    def __init__(
+        self,
+        inputs: Iterable[Operand],
+        between: Collection[Operand] = (),
+        meeting: Collection[Operand] = (),
+    ) -> None:
         self.between = between
+        self.meeting = meeting
         self.bytes: dict[Operand, Node] = {}
         self._values: dict[Operand, Value] = {}
         self.parameters: list[Node] = []
