@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
+from crosschip.ir.dimension import name_of
 from crosschip.ir.types import ALL_TYPES, INDICES, NUMBERS, ElementType
 from crosschip.ops.definition.kinds import Layout, shape_asked
 from crosschip.ops.definition.operator import (
@@ -152,14 +153,20 @@ class Range(Operator):
         return (self._named_count(),)
 
     def _named_count(self) -> Dim:
-        """The end, where that is a size known by name and the range runs to it from 0 by 1."""
+        """The end, where that is a size and the range runs to it from 0 by 1.
+
+        Of one that begins elsewhere the way to the end, if that is a size known by name.
+        """
         if self.start.type.element_type not in INDICES:
             return unknown()
         try:
             (start,), (end,), (step,) = map(shape_value_of, (self.start, self.end, self.step))
         except UnknownRank:
             return unknown()
-        return end if (start, step) == (0, 1) and not isinstance(end, int) else unknown()
+        if step != 1 or isinstance(end, int):
+            return unknown()
+        way = end - start
+        return way if start == 0 or name_of(way) is not None else unknown()
 
     def infer_shape_value(self) -> Sequence[Dim]:
         (start,), (end,), (step,) = map(shape_value_of, (self.start, self.end, self.step))
