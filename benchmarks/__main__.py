@@ -26,6 +26,8 @@ from benchmarks import (
     operators,
     overhead,
     placement,
+    quantized,
+    rapidocr,
     report,
     requests,
     scaling,
@@ -44,6 +46,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "drivers": drivers,
     "latency": latency,
     "decoder": decoder,
+    "quantized": quantized,
     "loading": loading,
     "memory": memory,
     "caching": caching,
@@ -55,6 +58,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "channels_last": channels_last,
     "backend": backend,
     "conformance": conformance,
+    "rapidocr": rapidocr,
     "xla": xla,
 }
 

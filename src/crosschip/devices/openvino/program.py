@@ -18,6 +18,7 @@ from crosschip.devices.openvino.converters.quantization import between
 from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.memory import shared_tensor
+from crosschip.devices.openvino.precision import activations
 from crosschip.devices.openvino.profiling import Layers, OpenVinoProfiler
 from crosschip.devices.openvino.request import Request
 from crosschip.devices.openvino.requirements import Requirements
@@ -80,7 +81,7 @@ class Engine:
         Raises:
             DeviceError: OpenVINO failed.
         """
-        config = self.config(options)
+        config = {**self.config(options), **activations(model)}
         graph = Graph(model.inputs.values(), between(model))
         try:
             for operation in model.operations:
@@ -98,7 +99,7 @@ class Engine:
         Raises:
             DeviceError: they are not what `save` returned, or OpenVINO failed.
         """
-        config = self.config(options)
+        config = {**self.config(options), **activations(model)}
         try:
             end = len(saved) - _SIZE.size
             start = end - _SIZE.unpack_from(saved, end)[0]

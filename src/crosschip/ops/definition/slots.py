@@ -30,6 +30,8 @@ T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
 
 _INT32_RANGE = range(-(2**31), 2**31)
+ELEMENT_TYPE = "element type"
+"""The kind of a parameter that names one."""
 
 
 class ComputedParameter(Error):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn, TypeVar
 
 from crosschip.hal import (
@@ -14,10 +15,12 @@ from crosschip.hal import (
     Offer,
     Options,
     Performance,
+    Precision,
     Program,
     Rule,
     Support,
 )
+from crosschip.hal.lacking import Retyping, lacking
 from crosschip.ir import (
     DeviceError,
     Model,
@@ -38,27 +41,38 @@ class GuardedDevice(Closing):
     Attributes:
         name: what the device is called, here and in every message.
         device: the device itself.
+        precision: the one that it computes in, whatever a compilation is to; `None` for that.
         version, vendor, kind, capabilities, properties: what it says of itself, asked for once.
 
     Raises:
         DeviceError: it does not say what it is in the types that the contract asks for.
     """
 
-    def __init__(self, device: Device, name: str) -> None:
+    def __init__(self, device: Device, name: str, precision: Precision | None = None) -> None:
         self.name = name
         self.device = device
+        self.precision = precision
         self.version = self._text("version")
         self.vendor = self._text("vendor")
         self.kind = self._checked("telling its kind", Kind, lambda: device.kind)
         self.capabilities = self._checked(
             "telling its capabilities", Capabilities, lambda: device.capabilities()
         )
+        types = lacking(self.capabilities)
+        self._asked: Device | Retyping = Retyping(device, types) if types else device
         self.properties: Mapping[str, str] = dict(
             self._checked("telling its properties", dict, lambda: device.properties)
         )
 
+    def wishes(self, options: Options) -> Options:
+        """The options of a compilation as they are for this device."""
+        if self.precision is None:
+            return options
+        return replace(options, precision=self.precision)
+
     def query(self, model: Model, options: Options) -> Offer:
         """The device's answer about every operation; where it is no answer, the device declines."""
+        options = self.wishes(options)
         try:
             return self._offer(model, options)
         except DeviceError as error:
@@ -73,7 +87,8 @@ class GuardedDevice(Closing):
             CompileError: the device failed.
         """
         try:
-            program = call(self.name, "compiling", self.device.compile, model, options)
+            wishes = self.wishes(options)
+            program = call(self.name, "compiling", self._asked.compile, model, wishes)
             return self._program("compiling", program, model)
         except CompileError:
             raise
@@ -86,9 +101,9 @@ class GuardedDevice(Closing):
         Raises:
             DeviceError: the device failed.
         """
-        doing = "loading a saved program"
+        doing, wishes = "loading a saved program", self.wishes(options)
         return self._program(
-            doing, call(self.name, doing, self.device.load, saved, model, options), model
+            doing, call(self.name, doing, self._asked.load, saved, model, wishes), model
         )
 
     def operators(self) -> Collection[str]:
@@ -104,7 +119,7 @@ class GuardedDevice(Closing):
 
     def engine_settings(self, options: Options) -> Mapping[str, str]:
         """The settings that the engine gets for these options; none if it fails to say."""
-        return self._told(self.device.engine_settings, options)
+        return self._told(self.device.engine_settings, self.wishes(options))
 
     def close(self) -> None:
         """Close the device; if it fails to, that is a warning."""
@@ -121,7 +136,7 @@ class GuardedDevice(Closing):
             return {}
 
     def _offer(self, model: Model, options: Options) -> Offer:
-        offer = call(self.name, "answering", self.device.query, model, options)
+        offer = call(self.name, "answering", self._asked.query, model, options)
         count = len(model.operations)
         if not isinstance(offer, Offer):
             self._broke(f"answered with {kind_of(offer)}, not with an Offer")
@@ -139,7 +154,7 @@ class GuardedDevice(Closing):
     def _answer(self, operation: Operation, options: Options) -> Support:
         """The answer about one operation, where one about another broke off all of them."""
         try:
-            answer = call(self.name, "answering", self.device.supports, operation, options)
+            answer = call(self.name, "answering", self._asked.supports, operation, options)
             if not isinstance(answer, Support):
                 self._broke(f"answered with {kind_of(answer)}, not with Support")
             return answer
