@@ -12,7 +12,7 @@ from tests.devices.transformers import MODELS, inputs_for
 from tests.modelling import DelegatingDevice, model_of
 
 import crosschip
-from crosschip.hal import Capabilities, Options, Program
+from crosschip.hal import Capabilities, Device, Options, Program
 from crosschip.hal.conditions import OutOfRange
 from crosschip.ir import Array, Builder, ElementType, Model, Operand, TensorType
 from crosschip.ir.types import ALL_TYPES
@@ -46,7 +46,7 @@ def by_onnxruntime(model: onnx.ModelProto, inputs: Mapping[str, Array]) -> dict[
 @pytest.mark.parametrize("name", ["bert", "decoder", "gpt"])
 def test_transformers_run_on_a_chip_without_int64(name: str, declines: list[str]) -> None:
     model = MODELS[name]()
-    devices = [Narrow(declines=declines), "reference"] if declines else [Narrow()]
+    devices: list[str | Device] = [Narrow(declines=declines), *["reference"][: len(declines)]]
     with crosschip.compile(model, devices, cache=False) as compiled:
         names = {decision.device for decision in compiled.placement.decisions}
         assert names == ({"test", "reference"} if declines else {"test"})
@@ -85,7 +85,7 @@ def scaled(factor: int) -> Model:
 
 @pytest.mark.parametrize("devices", [["test"], ["test", "reference"]], ids=len)
 def test_numbers_that_do_not_fit_are_refused_or_go_elsewhere(devices: list[str]) -> None:
-    given = [Narrow(), *devices[1:]]
+    given: list[str | Device] = [Narrow(), *devices[1:]]
     with crosschip.compile(scaled(1000), given, cache=False) as compiled:
         few, many = np.array([-3, 2**20]), np.array([1, 2**40])
         np.testing.assert_array_equal(compiled.run({"x0": few})["y0"], few * 1001)

@@ -152,8 +152,9 @@ class _Narrow:
             if operand is not None and operand.value is None:
                 continue
             type_ = getattr(operation, slot.name) if slot.kind == ELEMENT_TYPE else None
-            if type_ in self._types:
-                code = np.array(self._types[type_].code, np.int32)
+            wanted = None if type_ is None else self._types.get(type_)
+            if wanted is not None:
+                code = np.array(wanted.code, np.int32)
                 operand = Operand(slot.name, TensorType(ElementType.INT32, ()), code)
             found[slot.index % len(operation.inputs)] = operand
         return found
