@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import platform
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -54,7 +54,12 @@ def processor() -> str:
     lines = about.read_text().splitlines() if about.exists() else []
     telling = ("model name", "flags", "Features")
     features = sorted({line for line in lines if line.startswith(telling)})
-    return "\n".join([platform.system(), platform.machine(), platform.processor(), *features])
+    if hasattr(os, "uname"):
+        # What else `platform` says of such systems, it asks another process.
+        return "\n".join([os.uname().sysname, os.uname().machine, *features])
+    import platform
+
+    return "\n".join([platform.system(), platform.machine(), platform.processor()])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

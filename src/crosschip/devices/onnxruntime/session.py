@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import onnxruntime
 from onnxruntime import (
@@ -18,6 +19,15 @@ from crosschip.devices.onnxruntime.provided import provided, quiet_options
 from crosschip.devices.onnxruntime.providers import Provider
 from crosschip.hal import Options
 from crosschip.hal.onnx.model import EXTERNAL_BYTES, OnnxModel, aligned
+
+_ELSEWHERE = Path(__file__)
+"""The file that an optimized model says its large constants are in.
+
+ONNX Runtime looks whether it is there, and reads none of it: they are handed over by name, and stay
+where they are. Handed over as external data instead, which would need no file, they are copied.
+"""
+
+_FOLDER = "session.model_external_initializers_file_folder_path"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +82,7 @@ class Settings:
                 return None
             external[name] = value.numpy()
             start, end = end, end + aligned(size)
-            return OrtExternalInitializerInfo("saved", start, size)
+            return OrtExternalInitializerInfo(_ELSEWHERE.name, start, size)
 
         try:
             compiler = onnxruntime.ModelCompiler(
@@ -101,13 +111,14 @@ class Settings:
             DeviceError: ONNX Runtime does not accept the model.
             NotTaken: the provider leaves nodes to the processor.
         """
-        options = self._options(values)
         if self.provider is not None:
-            return provided(model.proto, options, self.provider)
+            return provided(model.proto, self._options(values), self.provider)
+        options = self._options(values if optimize else {})
         levels = GraphOptimizationLevel
         options.graph_optimization_level = (
             levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
         )
+        options.add_session_config_entry(_FOLDER, str(_ELSEWHERE.parent))
         for name, value in values.items():
             options.add_initializer(name, value)
         try:

@@ -28,19 +28,21 @@ from crosschip.runtime.cache.folder import Cache
 from crosschip.runtime.cache.secret import secret
 from crosschip.runtime.cache.store import check_token
 from crosschip.runtime.compiled import CompiledModel, CompileReport
+from crosschip.runtime.details import Details
 from crosschip.runtime.discovery import open_device
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.saving.form import (
     Header,
-    Needs,
     check_fit,
     read_header,
     read_placement,
     read_programs,
 )
-from crosschip.runtime.shapes.policy import Way, way_of
+from crosschip.runtime.saving.identity import Needs
+from crosschip.runtime.shapes.policy import way_of
+from crosschip.runtime.shapes.ways import Way
 
 
 def load_compiled(
@@ -140,7 +142,7 @@ def load_file(
         {name: devices[name] for name in placement.devices if name in devices},
         header.options,
         CompileReport(0.0, "file"),
-        lambda: header.identity,
+        Details(lambda: placement, lambda: header.identity),
         in_flight,
         queue_size,
         for_all_inputs=lambda: _for_all_inputs(placement, header, devices),
