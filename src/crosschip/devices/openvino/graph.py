@@ -208,9 +208,11 @@ class Graph:
         first = ops.negative(size) if least is None else self.scalar(least)
         first = ops.convert(first, found.get_element_type())
         inside = ops.maximum(ops.minimum(found, ops.subtract(size, one)), first)
-        holds = ops.equal(found, inside)
+        # Differences are exact, and comparing with 0 is; other numbers are compared as float32.
+        zero = ops.convert(self.scalar(0), found.get_element_type())
+        holds = ops.equal(ops.subtract(found, inside), zero)
         if not all(isinstance(each, int) and each for each in known):
-            holds = ops.logical_and(holds, ops.less(inside, size))  # none is, if there are none
+            holds = ops.logical_and(holds, ops.greater(size, zero))  # none is, if there are none
         self.require(operation, "indices: one is out of range", holds)
         return inside
 
