@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import onnxruntime
+from onnx import TensorProto
 from onnxruntime import (
     GraphOptimizationLevel,
     InferenceSession,
@@ -18,6 +19,9 @@ from crosschip.devices.onnxruntime.provided import provided, quiet_options
 from crosschip.devices.onnxruntime.providers import Provider
 from crosschip.hal import Options
 from crosschip.hal.onnx.model import EXTERNAL_BYTES, OnnxModel, aligned
+
+_PACKED = (TensorProto.INT4, TensorProto.UINT4)
+"""Types with several elements in a byte, which NumPy does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ class Settings:
         ) -> OrtExternalInitializerInfo | None:
             nonlocal end
             size = value.tensor_size_in_bytes()
-            if size < EXTERNAL_BYTES:
+            if size < EXTERNAL_BYTES or value.element_type() in _PACKED:
                 return None
             external[name] = value.numpy()
             start, end = end, end + aligned(size)
