@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,7 @@ from crosschip.ops.standard.unary import Round
 _INTEGERS = QUANTIZABLE - NARROW_FLOATS
 
 
-def parameters(quantization: Quantization) -> dict[str, object]:
+def parameters(quantization: Quantization) -> dict[str, Any]:
     """The slots of QUANTIZE and REINTERPRET that make a quantization."""
     return {
         "axis": quantization.axis or 0,
