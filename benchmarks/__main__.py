@@ -16,6 +16,7 @@ from benchmarks import (
     caching,
     channels_last,
     conformance,
+    decoder,
     drivers,
     endurance,
     latency,
@@ -26,6 +27,7 @@ from benchmarks import (
     overhead,
     placement,
     quantized,
+    rapidocr,
     report,
     requests,
     scaling,
@@ -43,6 +45,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "requests": requests,
     "drivers": drivers,
     "latency": latency,
+    "decoder": decoder,
     "quantized": quantized,
     "loading": loading,
     "memory": memory,
@@ -55,6 +58,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "channels_last": channels_last,
     "backend": backend,
     "conformance": conformance,
+    "rapidocr": rapidocr,
     "xla": xla,
 }
 

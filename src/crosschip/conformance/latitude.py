@@ -401,6 +401,13 @@ def _attended(operation: Operator, arrays: Arrays, expected: Array) -> bool | Ar
     return np.isnan(expected.astype(np.float64))
 
 
+def _continued(operation: Operator, arrays: Arrays, expected: Array) -> bool:
+    """Everything, if something is not finite, or an entry is shorter than its new tokens."""
+    if any(_is_real(given[0]) and not np.isfinite(given[0]).all() for given in arrays.values()):
+        return True
+    return bool((arrays["lengths"][0] + 1 < expected.shape[1]).any())
+
+
 def _bytes_of_reals(operation: Operator, arrays: Arrays, expected: Array) -> bool:
     """Everything, if something is not finite."""
     return not np.isfinite(arrays["input"][0]).all()
@@ -496,6 +503,7 @@ _RULES: dict[str, Rule] = {
     "LRN": _neighbours,
     "BATCH_NORMALIZATION": _divided,
     "ATTENTION": _attended,
+    "GROUP_QUERY_ATTENTION": _continued,
     "DYNAMIC_QUANTIZE": _bytes_of_reals,
     "LAYER_NORMALIZATION": _scales,
     "INSTANCE_NORMALIZATION": _channels("scale", "bias"),

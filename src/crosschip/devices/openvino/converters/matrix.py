@@ -109,9 +109,10 @@ def _alike(
 ) -> None:
     """Refuse runs in which two axes differ: OpenVINO reads beyond the end of the shorter one."""
     sizes = [(operand.type.shape or ())[axis] for operand, axis in (one, other)]
-    if sizes[0] != sizes[1]:
+    if not g.open_sizes.are_same(*sizes):
         same = ops.equal(g.size(*one), g.size(*other))
         g.require(op, f"{slot}: has another number of elements to sum over", same)
+        g.open_sizes.take_for_same(*sizes)
 
 
 @converts(matrix.FullyConnected, limit=known_weight, nonempty=True)
