@@ -101,7 +101,7 @@ def _rounded(
 
 
 def _quantization(operator: Operator, operand: Operand, scale: Sequence[float]) -> Quantization:
-    axis = None
+    axis, scale = None, scale[:1] if len(set(scale)) == 1 else scale
     if len(scale) > 1:
         rank = len(operand.type.shape or ())
         axis = _CHANNELS.get(operator.type, rank - 1)
