@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import onnxruntime
+from onnx import TensorProto
 from onnxruntime import (
     GraphOptimizationLevel,
     InferenceSession,
@@ -42,6 +43,9 @@ _OF_A_BRANCH = "Graph attribute inferencing failed"
 It has then put the only branch within that these sizes leave in the place of a choice, and what it
 makes fits nothing. The branches of a file stay as they are where it folds nothing.
 """
+
+_PACKED = (TensorProto.INT4, TensorProto.UINT4)
+"""Types with several elements in a byte, which NumPy does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ class Settings:
         ) -> OrtExternalInitializerInfo | None:
             nonlocal end
             size = value.tensor_size_in_bytes()
-            if size < EXTERNAL_BYTES:
+            if size < EXTERNAL_BYTES or value.element_type() in _PACKED:
                 return None
             external[name] = value.numpy()
             start, end = end, end + aligned(size)

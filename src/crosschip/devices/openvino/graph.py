@@ -95,6 +95,14 @@ class Graph:
         self.kept.append(array)
         return openvino.op.Constant(tensor, shared_memory=True)
 
+    def packed(self, value: Array, type: Type) -> Node:
+        """A constant of integers of four bits, which are in the lower half of each byte."""
+        halves = np.append(value.ravel() & 15, np.zeros(value.size % 2, np.uint8))
+        self.kept.append(halves[::2] | halves[1::2] << 4)
+        shape = openvino.Shape(value.shape)
+        tensor = openvino.Tensor(self.kept[-1], shape, type)
+        return openvino.op.Constant(tensor, shared_memory=True)
+
     def int64(self, values: Iterable[int]) -> Node:
         """A constant list of integers."""
         return self.constant(np.array([*values], np.int64))
