@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import zlib
-
 import pytest
+from tests.kit import share
 from tests.modelling import ROOT
 
 from crosschip.conformance import all_cases, run_cases
 from crosschip.conformance.cases import Case
 
 MOST_EXCLUSIONS = 20
-WHOLE = "CROSSCHIP_KIT"
-"""The variable of the environment that has engines run all cases, where it says `whole`."""
 
 
 def cases(device: str) -> list[Case]:
     """All cases for the reference; for an engine the quick ones, and a third of the others."""
-    every = list(all_cases())
-    if device == "reference" or os.environ.get(WHOLE) == "whole":
-        return every
-    quick = {case.id for case in all_cases(quick=True)}
-    return [c for c in every if c.id in quick or zlib.crc32(c.id.encode()) % 3 == 0]
+    if device == "reference":
+        return list(all_cases())
+    quick = list(all_cases(quick=True))
+    seen = {case.id for case in quick}
+    return quick + share(case for case in all_cases() if case.id not in seen)
 
 
 @pytest.mark.parametrize("device", ["reference", "onnxruntime", "openvino"])

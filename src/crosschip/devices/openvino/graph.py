@@ -44,10 +44,12 @@ class Graph:
         requirements: what must hold in a run.
         between: the quantized operands that pass between operations on what they stand for.
         open_sizes: the sizes that show only in a run.
+        bytes: for operands of bytes, the form by which OpenVINO finds products of them.
     """
 
     def __init__(self, inputs: Iterable[Operand], between: Collection[Operand] = ()) -> None:
         self.between = between
+        self.bytes: dict[Operand, Node] = {}
         self._values: dict[Operand, Value] = {}
         self.parameters: list[Node] = []
         self._inputs = list(inputs)
