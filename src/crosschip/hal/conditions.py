@@ -92,7 +92,8 @@ Condition = InputRange | SizeRange
 def _told(condition: Condition, found: int) -> str:
     return (
         f"{condition.device}: {condition.of}: {found} is not from {condition.low} to "
-        f"{condition.high}; beyond, what the model makes of it may take more bits than the device computes in"
+        f"{condition.high}; beyond, what the model makes of it may take more bits than the device "
+        f"computes in"
     )
 
 
