@@ -10,7 +10,7 @@ from pathlib import Path
 
 from crosschip.ir import Model, ModelFileError
 
-_OTHERS = (b"\n", b"{")
+_OTHERS = (b"\n", b"{", b"\0\0", b"\1\0", b"\2\0")
 """The beginnings of other frameworks' files, with which no ONNX file begins."""
 
 
