@@ -1,10 +1,13 @@
-"""What is compiled in these tests is kept nowhere else."""
+"""What is compiled in these tests is kept nowhere else; pages are drawn by the benchmarks."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[3]))
 
 
 @pytest.fixture(autouse=True)
