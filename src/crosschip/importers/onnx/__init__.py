@@ -11,7 +11,7 @@ from pathlib import Path
 from crosschip.ir import Model, ModelFileError
 from crosschip.ir.reading import kind, listed
 
-_OTHERS = (b"\n", b"{")
+_OTHERS = (b"\n", b"{", b"\0\0", b"\1\0", b"\2\0")
 """The beginnings of other frameworks' files, with which no ONNX file begins."""
 
 
