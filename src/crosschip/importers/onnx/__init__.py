@@ -10,8 +10,8 @@ from pathlib import Path
 
 from crosschip.ir import Model, ModelFileError
 
-_OTHERS = (b"\n", b"{")
-"""The beginnings of other frameworks' files, with which no ONNX file begins."""
+_OTHERS = (b"\n", b"{", b"\x93")
+"""The beginnings of other sorts of files, with which no ONNX file begins."""
 
 
 def recognizes(source: Path | bytes) -> bool:
