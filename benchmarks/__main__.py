@@ -16,6 +16,7 @@ from benchmarks import (
     caching,
     channels_last,
     conformance,
+    decoder,
     drivers,
     endurance,
     latency,
@@ -25,6 +26,8 @@ from benchmarks import (
     operators,
     overhead,
     placement,
+    quantized,
+    rapidocr,
     report,
     requests,
     scaling,
@@ -42,6 +45,8 @@ SUBJECTS: Mapping[str, Subject] = {
     "requests": requests,
     "drivers": drivers,
     "latency": latency,
+    "decoder": decoder,
+    "quantized": quantized,
     "loading": loading,
     "memory": memory,
     "caching": caching,
@@ -53,6 +58,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "channels_last": channels_last,
     "backend": backend,
     "conformance": conformance,
+    "rapidocr": rapidocr,
     "xla": xla,
 }
 

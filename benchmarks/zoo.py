@@ -117,7 +117,8 @@ class _Graph:
         return normal(self.add("Add", x, dense(inner, 4 * width, width)))
 
 
-def _transformer(path: Path, layers: int, words: int, width: int, heads: int) -> None:
+def transformer(path: Path, layers: int, words: int, width: int, heads: int) -> None:
+    """Write an encoder of vectors, `[1, words, width]`."""
     graph = _Graph((1, words, width))
     x = "x"
     for _ in range(layers):
@@ -156,17 +157,17 @@ def _convolutions(path: Path) -> None:
 _MADE: Mapping[str, tuple[str, Callable[[Path], None], tuple[int, ...]]] = {
     "transformer, 2 layers of 64": (
         "transformer",
-        partial(_transformer, layers=2, words=16, width=64, heads=4),
+        partial(transformer, layers=2, words=16, width=64, heads=4),
         (1, 16, 64),
     ),
     "transformer, 4 layers of 256": (
         "transformer",
-        partial(_transformer, layers=4, words=64, width=256, heads=8),
+        partial(transformer, layers=4, words=64, width=256, heads=8),
         (1, 64, 256),
     ),
     "transformer, 2 layers of 768": (
         "transformer",
-        partial(_transformer, layers=2, words=128, width=768, heads=12),
+        partial(transformer, layers=2, words=128, width=768, heads=12),
         (1, 128, 768),
     ),
     "vision transformer": ("transformer", _vision_transformer, (1, 3, 224, 224)),

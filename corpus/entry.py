@@ -20,7 +20,7 @@ FOLDER = Path(os.environ.get("CROSSCHIP_CORPUS", ROOT / "build" / "corpus"))
 class Input:
     """A rule for the elements of one input.
 
-    Without any of `value`, `values` and `counting` they are random: integers from `low` to below
+    Where nothing below says how they are made, they are random: integers from `low` to below
     `high`, real numbers of normal distribution or, if bounds are given, evenly between them.
     Strings must be given.
 
@@ -31,6 +31,8 @@ class Input:
         value: that every element has.
         values: the elements themselves, nested as the input is.
         counting: counts from 0 along the last axis, as positions do.
+        letters: a page of made-up letters, -1 on 1. Of noise, a network that looks for something
+            makes numbers so near 0 that their digits say nothing.
     """
 
     shape: tuple[int, ...] | None = None
@@ -39,6 +41,7 @@ class Input:
     value: float | str | None = None
     values: Sequence[Any] | None = None
     counting: bool = False
+    letters: bool = False
 
     def draw(self, shape: tuple[int, ...], dtype: np.dtype[Any], seed: int) -> np.ndarray:
         """The elements.
@@ -55,7 +58,10 @@ class Input:
             return np.full(shape, self.value, dtype)
         if self.counting:
             return np.broadcast_to(np.arange(shape[-1]), shape).astype(dtype)
-        return self._random(shape, dtype, np.random.default_rng(seed))
+        random = np.random.default_rng(seed)
+        if self.letters:
+            return np.broadcast_to(_page(shape[-2], shape[-1], random), shape).astype(dtype)
+        return self._random(shape, dtype, random)
 
     def _random(
         self, shape: tuple[int, ...], dtype: np.dtype[Any], random: np.random.Generator
@@ -69,6 +75,17 @@ class Input:
         if self.low is None and self.high is None:
             return random.standard_normal(shape).astype(dtype)
         return random.uniform(low, 1 if self.high is None else self.high, shape).astype(dtype)
+
+
+def _page(height: int, width: int, random: np.random.Generator) -> np.ndarray:
+    """Lines of words of letters, each of 4 by 7 dots of two pixels."""
+    page = np.ones((height, width), np.float32)
+    for top in range(12, height - 14, 36):
+        for word in range(12, width - 66, 80):
+            for left in range(word, word + 11 * int(random.integers(3, 7)), 11):
+                dots = random.random((7, 4)) < 0.55
+                page[top : top + 14, left : left + 8][dots.repeat(2, 0).repeat(2, 1)] = -1
+    return page
 
 
 @dataclass(frozen=True, slots=True)

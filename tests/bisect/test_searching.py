@@ -54,7 +54,7 @@ def test_what_is_named_is_what_is_wrong_and_it_takes_few_trials(
 
 def test_pieces_show_what_hides_in_the_whole() -> None:
     """Each of the two is wrong, but they make good for each other."""
-    search = Search(lambda items: (3 in items) != (40 in items))
+    search: Search[int] = Search(lambda items: (3 in items) != (40 in items))
     search.exhaust(range(64), 1)
     assert search.found == []
     search.exhaust(range(64), 16)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import openvino
 import pytest
 from openvino import opset15 as ov
 
@@ -23,7 +22,7 @@ from crosschip.devices.openvino.converters import (
 )
 from crosschip.devices.openvino.converters.table import converters
 from crosschip.devices.openvino.graph import TYPES, Graph
-from crosschip.devices.openvino.program import _Request
+from crosschip.devices.openvino.request import Request
 from crosschip.hal.sizes import Sizes
 from crosschip.ops.standard.creation import Range
 from crosschip.ops.standard.layout import Expand, Reshape
@@ -62,11 +61,11 @@ def as_it_comes(operator: type, convert: Callable[[Graph, Any], Any]) -> Remove:
     return remove
 
 
-class Swallowing(_Request):
+class Swallowing(Request):
     """Never waits, so that with one thread it does not hear of what goes wrong."""
 
-    def __init__(self, compiled: openvino.CompiledModel, open_sizes: bool) -> None:
-        super().__init__(compiled, open_sizes)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self._waits = self._waits_always = False
 
 
@@ -128,7 +127,7 @@ RULES: Mapping[str, Rule] = {
         ends_the_process=True,
     ),
     "errors of a single thread": Rule(
-        without(program, "_Request", Swallowing), ("DEVICE/device/one-thread",), True
+        without(program, "Request", Swallowing), ("DEVICE/device/one-thread",), True
     ),
 }
 """The rules by what they are about."""

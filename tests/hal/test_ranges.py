@@ -18,6 +18,7 @@ from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import Range, ShapeOf
 from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.layout import Unsqueeze
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.reduction import CumSum, ReduceMax, ReduceSum
 from crosschip.ops.standard.searching import ArgMax, NonZero, TopK
@@ -135,6 +136,24 @@ def test_expressions_over_sizes_keep_to_what_is_assumed_of_them() -> None:
     assert ranges.fits(product, INT32)
     n_by_m = symbol("N") * symbol("M")
     assert ranges.sources(sum_) == {"N", "M", n_by_m, n_by_m + 3}
+
+
+def test_positions_in_flattened_tensors_are_bounded_by_their_sizes() -> None:
+    """A row's number times the length of rows, and the place in it: as many as elements."""
+    b = Builder()
+    x = b.input("x", TensorType(ElementType.FLOAT32, (symbol("N"), symbol("M"))))
+    sizes = b.add(ShapeOf, x)
+    n, m = (b.add(Gather, sizes, np.array(axis), 0) for axis in (0, 1))
+    zero, one = np.array(0), np.array(1)
+    rows = b.add(Unsqueeze, b.add(Range, zero, n, one), (1,))
+    starts = b.add(Mul, rows, m)
+    places = b.add(Add, starts, b.add(ArgMax, x, 1, keepdim=True))
+    b.output("y", places)
+    ranges = ranges_of(b.build(), assumptions(b.build()))
+    assert ranges.fits(starts, INT32)
+    assert ranges.fits(places, INT32)
+    n_by_m = symbol("N") * symbol("M")
+    assert {n_by_m, n_by_m + symbol("M")} <= ranges.sources(places)
 
 
 @pytest.mark.parametrize(

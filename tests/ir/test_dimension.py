@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from crosschip.ir import Dim, symbol, unknown
@@ -14,7 +14,9 @@ from crosschip.ir.dimension import (
     ceil_div,
     exact_quotient,
     from_terms,
+    is_natural,
     is_unknown,
+    least,
     name_of,
     product,
     substitute,
@@ -52,13 +54,15 @@ def combined(parts: tuple[str, Expression, Expression, int]) -> Expression:
             return Expression(a.dim * b.dim, lambda s: a.compute(s) * b.compute(s))
         case "neg":
             return Expression(-a.dim, lambda s: -a.compute(s))
+        case "min":
+            return Expression(least(a.dim, b.dim), lambda s: min(a.compute(s), b.compute(s)))
         case "//":
             return Expression(a.dim // k, lambda s: a.compute(s) // k)
         case _:
             return Expression(ceil_div(a.dim, k), lambda s: -(-a.compute(s) // k))
 
 
-OPERATORS = ("+", "-", "*", "neg", "//", "ceil")
+OPERATORS = ("+", "-", "*", "neg", "//", "ceil", "min")
 expressions = st.recursive(
     st.one_of(st.integers(-9, 9), st.sampled_from("NMH")).map(leaf),
     lambda inner: st.tuples(st.sampled_from(OPERATORS), inner, inner, st.integers(1, 6)).map(
@@ -87,6 +91,7 @@ def test_substitution_may_come_in_two_steps(
 def test_an_expression_replaces_a_name(
     outer: Expression, inner: Expression, sizes: dict[str, int]
 ) -> None:
+    assume(inner.compute(sizes) >= 0)  # as every size is
     replaced = substitute(outer.dim, {"N": inner.dim})
     assert substitute(replaced, sizes) == outer.compute({**sizes, "N": inner.compute(sizes)})
 
@@ -257,6 +262,35 @@ def test_plain_data_and_back(expression: Expression) -> None:
         return data if isinstance(data, int) else from_terms(data, decode)  # type: ignore[arg-type]  # what encode made
 
     assert decode(encode(expression.dim)) == expression.dim
+
+
+@pytest.mark.parametrize("damaged", [[[1, ["min"]]], [[1, ["max", 1, 2]]], [[1, ["//", 1]]]])
+def test_plain_data_that_make_no_sense(damaged: Sequence[object]) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        from_terms(damaged, lambda data: data)  # type: ignore[arg-type, return-value]  # numbers
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ((N, 64), "min(64, N)"),
+        ((N, N + 2), "N"),
+        ((N * M, N * M + H), "M * N"),
+        ((N, least(N, 5)), "min(5, N)"),
+        ((N, 0), "0"),
+        ((0, N - 1), "min(1, N) - 1"),
+        ((N + least(1, N), N + 1), "N + min(1, N)"),
+        ((3, 7), "3"),
+    ],
+)
+def test_the_least_of_sizes(parts: Sequence[Dim], text: str) -> None:
+    assert str(least(*parts)) == text
+    assert least(*reversed(parts)) == least(*parts)
+
+
+@given(expressions, sizes)
+def test_what_is_natural_is_not_below_0(expression: Expression, sizes: dict[str, int]) -> None:
+    assert not is_natural(expression.dim) or expression.compute(sizes) >= 0
 
 
 def test_the_number_of_elements() -> None:

@@ -12,15 +12,19 @@ from tests.ops.test_examples import CASES
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Options
 from crosschip.ir import Builder, ElementType, Operand, TensorType, symbol
-from crosschip.ir.dimension import Dim
+from crosschip.ir.dimension import Dim, least
 from crosschip.ir.types import NARROW_TYPES
 from crosschip.ops.definition.examples import arrays_for, model_of
 from crosschip.ops.definition.shape_values import Sizes
+from crosschip.ops.standard.arithmetic import Add, Div, Max, Min, Mod, Sub
+from crosschip.ops.standard.comparison import Equal, NotEqual
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import Fill, Range, Rank, ShapeOf
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat, Stack
 from crosschip.ops.standard.layout import Expand, Reshape, Squeeze, Unsqueeze
+from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.padding import Pad
 from crosschip.ops.standard.rearranging import Tile
 from crosschip.ops.standard.slicing import Slice
 from crosschip.runtime.placement.placing import place
@@ -55,6 +59,74 @@ def test_shapes_are_known_through_what_moves_them(b: Builder, x: Operand) -> Non
     assert b.add(Fill, b.add(Rank, x), np.float32(0)).type.shape == (4,)
 
 
+def test_parts_of_axes_of_open_sizes(b: Builder, x: Operand) -> None:
+    """Of a table of positions, as many rows are taken as there are words."""
+    length = b.add(Slice, b.add(ShapeOf, x), (0,), (2,), (3,))
+    table = b.constant(np.zeros((64, 5), np.float32))
+    rows = b.add(Slice, table, (0,), (0,), length)
+    assert rows.type.shape == (least(64, H), 5)
+    words = b.add(Slice, x, (3,), (0,), (1,))
+    assert words.type.shape == (N, 3, H, least(1, W))
+    assert b.add(
+        Add,
+        rows,
+        b.add(
+            Expand,
+            np.zeros((1, 1), np.float32),
+            b.add(Concat, [length, b.constant(np.array([5]))], 0),
+        ),
+    ).type.shape == (H, 5)
+    for start, end, size in (
+        (1, 2**31, W - least(1, W)),
+        (0, -1, W - least(1, W)),
+        (-3, 2**31, least(3, W)),
+        (2, 1, 0),
+        (5, 7, least(7, W) - least(5, W)),
+    ):
+        assert b.add(Slice, x, (3,), (start,), (end,)).type.shape == (N, 3, H, size)
+
+
+def test_conditions_on_sizes(b: Builder, x: Operand) -> None:
+    """What exporters write around a shape to expand to: -1 stands for 1."""
+    shape = b.add(ShapeOf, x)
+    asked = b.add(Concat, [b.add(Slice, shape, (0,), (0,), (2,)), b.constant(np.array([-1]))], 0)
+    chosen = b.add(Where, b.add(Equal, asked, np.full(3, -1)), np.ones(3, np.int64), asked)
+    assert chosen.type.shape_value == (N, 3, 1)
+    assert b.add(NotEqual, asked, np.full(3, -1)).type.shape_value == (True, True, False)
+    assert b.add(Equal, asked, np.full(3, 3)).type.shape_value is None
+
+
+def test_arithmetic_of_sizes(b: Builder, x: Operand) -> None:
+    shape = b.add(ShapeOf, x)
+    half = b.add(Div, shape, np.array([2]))
+    assert half.type.shape_value == (N // 2, 1, H // 2, W // 2)
+    assert b.add(Mod, shape, np.array([2])).type.shape_value == (
+        N - 2 * (N // 2),
+        1,
+        H - 2 * (H // 2),
+        W - 2 * (W // 2),
+    )
+    assert b.add(Max, shape, np.array([1])).type.shape_value == (
+        N + 1 - least(1, N),
+        3,
+        H + 1 - least(1, H),
+        W + 1 - least(1, W),
+    )
+    assert b.add(Min, shape, np.array([8])).type.shape_value == (
+        least(8, N),
+        3,
+        least(8, H),
+        least(8, W),
+    )
+    for divisor in (np.array([0]), np.array([-2])):
+        assert b.add(Div, shape, divisor).type.shape_value is None
+    assert b.add(Div, b.add(Sub, shape, np.array([9])), np.array([2])).type.shape_value is None
+    pads = b.add(Concat, [half, b.constant(np.zeros(4, np.int64))], 0)
+    assert b.add(Pad, x, pads).type.shape == (N + N // 2 + 1, 3 + H // 2 + W // 2, H, W)
+    width = b.add(Gather, shape, np.array(3))
+    assert b.add(Range, np.int64(1), width, np.int64(2)).type.shape == ((W - least(1, W) + 1) // 2,)
+
+
 EXPRESSIONS: list[tuple[Any, int]] = [
     (lambda n, h, w: n, 2),
     (lambda n, h, w: 7, 7),
@@ -63,6 +135,7 @@ EXPRESSIONS: list[tuple[Any, int]] = [
     (lambda n, h, w: 2 * h * ((w - 1) // 2) - 3 * n, 10),
     (lambda n, h, w: (h * w) // (n + 1) + 1, 7),
     (lambda n, h, w: 0 * n, 0),
+    (lambda n, h, w: least(h, n * w, 9) * 2, 8),
 ]
 
 

@@ -129,6 +129,20 @@ def test_values_are_handed_on_without_copies() -> None:
     assert program.closed
 
 
+def test_constants_are_handed_on_in_c_order() -> None:
+    """Folded constants may repeat one element in memory, which not every engine reads."""
+    device = RecordingDevice()
+    b = Builder("outer")
+    start = b.constant(np.broadcast_to(np.float32(2), (2,)))
+    made = b.insert(Loop.of("loop", b.input("n", COUNT), None, [start], [], body_of(negated, PAIR)))
+    b.output("y", made[0])
+    with crosschip.compile(b.build(), [device], cache=False) as compiled:
+        y = compiled.run({"n": np.array(1)})["y"]
+    (call,) = device.programs[0].calls
+    assert call[0][0].flags.c_contiguous
+    np.testing.assert_array_equal(y, [-2, -2])
+
+
 def test_what_comes_out_is_the_callers_own() -> None:
     with crosschip.compile(looped(negated), "reference", cache=False) as compiled:
         y = compiled.run({"x": ONES, "n": np.array(0)})["y"]

@@ -36,7 +36,7 @@ def model(*types: TensorType) -> Model:
 @pytest.fixture
 def signature() -> Signature:
     """Of a model with an image and a vector of as many elements as there are images."""
-    return Signature(model(float32(N, 3), float32(N)))
+    return Signature(model(float32(N, 3), float32(N)).inputs)
 
 
 def image(n: int = 2) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -158,7 +158,7 @@ def test_what_numpy_takes_for_an_array_is_one(signature: Signature) -> None:
 
 
 def test_derived_sizes_are_checked() -> None:
-    signature = Signature(model(float32(2 * N + 1), float32(N), float32(N // 2)))
+    signature = Signature(model(float32(2 * N + 1), float32(N), float32(N // 2)).inputs)
     arrays = {"x0": vector(11), "x1": vector(5), "x2": vector(2)}
     signature.arrange(arrays)
     with pytest.raises(InputError, match=r"'x0' has shape \[12\].* where \{'N': 5\}"):
@@ -168,7 +168,7 @@ def test_derived_sizes_are_checked() -> None:
 
 
 def test_what_is_unknown_may_be_anything() -> None:
-    signature = Signature(model(float32(unknown(), unknown()), UNKNOWN_RANK))
+    signature = Signature(model(float32(unknown(), unknown()), UNKNOWN_RANK).inputs)
     for a, b in ((image(), vector()), (image(0), np.float32(1)), (np.zeros((7, 9), "f4"), image())):
         signature.arrange({"x0": a, "x1": b})
     with pytest.raises(InputError, match=r"float32\[\?, \?\]$"):
@@ -177,7 +177,7 @@ def test_what_is_unknown_may_be_anything() -> None:
 
 @pytest.mark.parametrize("element_type", sorted(ALL_TYPES, key=str))
 def test_every_element_type_is_told_from_every_other(element_type: ElementType) -> None:
-    signature = Signature(model(TensorType(element_type, (2,))))
+    signature = Signature(model(TensorType(element_type, (2,))).inputs)
     for other in ALL_TYPES:
         array = np.zeros(2, other.dtype)
         if other is element_type:
@@ -199,7 +199,7 @@ def test_every_element_type_is_told_from_every_other(element_type: ElementType) 
     ids=["objects", "fixed width", "another order", "variable width", "list"],
 )
 def test_strings_come_out_as_objects(given: object) -> None:
-    signature = Signature(model(TensorType(ElementType.STRING, (1, 2))))
+    signature = Signature(model(TensorType(ElementType.STRING, (1, 2))).inputs)
     (array,) = signature.arrange({"x0": given})
     assert array.dtype == np.dtype(object)
     assert array.flags.c_contiguous
@@ -222,20 +222,20 @@ def test_strings_come_out_as_objects(given: object) -> None:
     ],
 )
 def test_what_is_no_string_is_refused(given: object, reason: str) -> None:
-    signature = Signature(model(TensorType(ElementType.STRING, (2,))))
+    signature = Signature(model(TensorType(ElementType.STRING, (2,))).inputs)
     with pytest.raises(InputError, match=reason):
         signature.arrange({"x0": given})
 
 
 def test_text_is_no_number() -> None:
-    signature = Signature(model(float32(2)))
+    signature = Signature(model(float32(2)).inputs)
     for given in (np.array(["1", "2"]), np.array([1, 2], object)):
         with pytest.raises(InputError, match=r"but the model takes float32\[2\]"):
             signature.arrange({"x0": given})
 
 
 def test_scalars_and_arrays_without_elements() -> None:
-    signature = Signature(model(float32(), float32(0, 3)))
+    signature = Signature(model(float32(), float32(0, 3)).inputs)
     signature.arrange({"x0": np.float32(1), "x1": image(0)})
     signature.arrange({"x0": np.array(1, ml_dtypes.bfloat16).astype(np.float32), "x1": image(0)})
     with pytest.raises(InputError, match=r"'x0' has shape \[1\], but the model takes float32\[\]"):
@@ -243,7 +243,7 @@ def test_scalars_and_arrays_without_elements() -> None:
 
 
 def test_a_model_without_inputs_takes_none() -> None:
-    signature = Signature(model())
+    signature = Signature(model().inputs)
     assert signature.arrange({}) == []
     with pytest.raises(InputError, match="there is no input 'x'; the model takes none"):
         signature.arrange({"x": vector()})
@@ -264,14 +264,14 @@ def test_a_message_calls_an_input_by_the_name_that_the_caller_knows() -> None:
     made = Operand("y", float32(2))
     outer = Model("m", {"x": internal}, [Relu("r", (internal,), (made,))], {"y": made})
     with pytest.raises(InputError, match="input 'x' has shape"):
-        Signature(outer).arrange({"x": vector(3)})
+        Signature(outer.inputs).arrange({"x": vector(3)})
 
 
 def test_inputs_that_nothing_reads_are_checked_too() -> None:
     def make(b: Builder, x: Operand, unused: Operand) -> Operand:
         return b.add(Add, x, x)
 
-    signature = Signature(model_of(make, float32(2), float32(S)))
+    signature = Signature(model_of(make, float32(2), float32(S)).inputs)
     with pytest.raises(InputError, match="'x1' is missing"):
         signature.arrange({"x0": vector()})
     with pytest.raises(InputError, match="'x1' has shape"):

@@ -24,6 +24,7 @@ from crosschip.ops.standard.activation import Celu, Elu, Selu
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.indexing import Scatter
 from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.matrix import MatMulNBits
 from crosschip.ops.standard.normalization import (
     LRN,
     BatchNormalization,
@@ -145,7 +146,8 @@ def _spacings(operation: Operator, arrays: Arrays) -> float:
     One, and where a factor of the input, or what a parameter is multiplied by, is as exact as 1, as
     many as these are large. A step of a recurrent network adds and multiplies several such numbers
     and its weights.
-    A variance that is computed in one pass has lost some digits, times what scales it.
+    A variance that is computed in one pass has lost some digits, times what scales it. A factor
+    that may be held in fewer bits is off by half a step of them.
     """
     if isinstance(operation, Elu | Celu | Selu):
         gamma = operation.gamma if isinstance(operation, Selu) else 1.0
@@ -158,7 +160,20 @@ def _spacings(operation: Operator, arrays: Arrays) -> float:
     if isinstance(operation, Normalization):
         scales = (_largest(array) for array in arrays.get("scale", ()))
         return max([1.0, *scales]) * max(1.0, _lost(operation, arrays["input"][0]))
+    if isinstance(operation, MatMulNBits):
+        return max(1.0, _coarse(operation, arrays))
     return 1.0
+
+
+def _coarse(operation: MatMulNBits, arrays: Arrays) -> float:
+    """The error of a product whose one factor is held in as few bits as it may, in spacings."""
+    step = {2: 2.0**-10, 3: 2.0**-7, 4: 1 / 127}.get(operation.accuracy_level, 0.0)
+    x = arrays["x"][0]
+    zeros = arrays.get("zero_point", ())
+    furthest = float(2**operation.bits) + (_largest(zeros[0]) if zeros else 0.0)
+    weight = furthest * _largest(arrays["scale"][0])
+    error = step / 2 * _largest(x) * weight * operation.size
+    return error / epsilon(operation.outputs[0].type.element_type)
 
 
 def _lost(operation: Normalization, input: Array) -> float:
@@ -386,6 +401,13 @@ def _attended(operation: Operator, arrays: Arrays, expected: Array) -> bool | Ar
     return np.isnan(expected.astype(np.float64))
 
 
+def _continued(operation: Operator, arrays: Arrays, expected: Array) -> bool:
+    """Everything, if something is not finite, or an entry is shorter than its new tokens."""
+    if any(_is_real(given[0]) and not np.isfinite(given[0]).all() for given in arrays.values()):
+        return True
+    return bool((arrays["lengths"][0] + 1 < expected.shape[1]).any())
+
+
 def _bytes_of_reals(operation: Operator, arrays: Arrays, expected: Array) -> bool:
     """Everything, if something is not finite."""
     return not np.isfinite(arrays["input"][0]).all()
@@ -481,6 +503,7 @@ _RULES: dict[str, Rule] = {
     "LRN": _neighbours,
     "BATCH_NORMALIZATION": _divided,
     "ATTENTION": _attended,
+    "GROUP_QUERY_ATTENTION": _continued,
     "DYNAMIC_QUANTIZE": _bytes_of_reals,
     "LAYER_NORMALIZATION": _scales,
     "INSTANCE_NORMALIZATION": _channels("scale", "bias"),

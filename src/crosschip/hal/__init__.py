@@ -18,6 +18,7 @@ from crosschip.hal.device import CONTRACT_VERSION, CompileError, Device, DeviceL
 from crosschip.hal.options import Options, Performance, Range, Sizes
 from crosschip.hal.profiling import Profiler, Step
 from crosschip.hal.program import Program
+from crosschip.hal.sessions import Carried, ProgramSession
 from crosschip.hal.support import YES, Estimate, Group, Offer, Refusal, Rule, Support
 from crosschip.hal.urgency import urgency
 
@@ -27,6 +28,7 @@ __all__ = [
     "YES",
     "Buffer",
     "Capabilities",
+    "Carried",
     "CompileError",
     "Converters",
     "Device",
@@ -45,6 +47,7 @@ __all__ = [
     "Precision",
     "Profiler",
     "Program",
+    "ProgramSession",
     "Range",
     "Refusal",
     "Rule",

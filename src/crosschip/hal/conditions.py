@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from crosschip.hal.program import Program
-from crosschip.hal.sizes import named_sizes
 from crosschip.hal.support import Offer
 from crosschip.ir import Array, DeviceError, Dim, Model
 from crosschip.ir.dimension import substitute
+from crosschip.ir.sizing import SizeReader
 
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
@@ -107,7 +107,7 @@ class Border:
 
     def __init__(self, model: Model, conditions: Sequence[Condition]) -> None:
         places = {name: index for index, name in enumerate(model.inputs)}
-        self._types = [operand.type for operand in model.inputs.values()]
+        self._reader = SizeReader([operand.type for operand in model.inputs.values()])
         self._inputs = [(places[c.input], c) for c in conditions if isinstance(c, InputRange)]
         self._sizes = [c for c in conditions if isinstance(c, SizeRange)]
         self._last: object = None
@@ -118,15 +118,27 @@ class Border:
 
     def check(self, arrays: Sequence[Array]) -> None:
         """Raise an `OutOfRange` if a condition is not met."""
+        self.check_elements(arrays)
+        if self._sizes:
+            self.check_shapes([array.shape for array in arrays])
+
+    @property
+    def checked(self) -> Collection[int]:
+        """The indices of the inputs whose elements are checked."""
+        return {place for place, _ in self._inputs}
+
+    def check_elements(self, arrays: Sequence[Array]) -> None:
+        """`check` of elements; arrays that it does not check may be anything."""
         for place, condition in self._inputs:
             condition.check(arrays[place])
-        if self._sizes:
-            shapes = [array.shape for array in arrays]
-            if shapes != self._last:
-                sizes = named_sizes(self._types, shapes)
-                for each in self._sizes:
-                    each.check(sizes)
-                self._last = shapes
+
+    def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        """`check` of sizes."""
+        if self._sizes and shapes != self._last:
+            sizes = self._reader.read(shapes)
+            for each in self._sizes:
+                each.check(sizes)
+            self._last = shapes
 
 
 class Conditional(Program):

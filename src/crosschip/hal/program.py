@@ -7,6 +7,7 @@ from typing import Any
 
 from crosschip.hal.buffers import Buffer, Event, HostBuffer, Submission
 from crosschip.hal.profiling import Profiler
+from crosschip.hal.sessions import Carried, ProgramSession
 from crosschip.ir import Array
 
 
@@ -92,6 +93,22 @@ class Program:
             event.wait()
         made = self.run([buffer.array() for buffer in inputs])
         return Submission.on_host(made, outputs)
+
+    def session(self, carried: Sequence[Carried]) -> ProgramSession | None:
+        """Runs one after the other that hand on outputs as inputs where the program made them.
+
+        Args:
+            carried: the tensors that are handed on, each output and input at most once; none of
+                text or no tensor.
+
+        Returns:
+            `None` if the program has nothing better than to give such outputs away and to be given
+            them again, which is the default: arrays of the host, and buffers of the device's.
+
+        Raises:
+            DeviceError: the device failed.
+        """
+        return None
 
     def save(self) -> bytes | None:
         """The bytes from which `Device.load` makes the same program; `None` if there are none."""

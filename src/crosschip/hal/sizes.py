@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from crosschip.hal.fitting import is_known_to_fit
 from crosschip.ir import (
     Array,
     DeviceError,
@@ -23,6 +24,7 @@ from crosschip.ir import (
     TensorType,
 )
 from crosschip.ir.dimension import name_of
+from crosschip.ir.sizing import SizeReader, names_are_proven
 from crosschip.ops.definition.operator import Operator
 
 Operators = tuple[type[Operator], ...]
@@ -48,14 +50,18 @@ class Sizes:
         unwritten_of_nothing: Operators = (),
     ) -> None:
         self._engine = engine
-        self._types = [operand.type for operand in model.inputs.values()]
+        self._reader = SizeReader([operand.type for operand in model.inputs.values()])
         self._outputs = [operand.type for operand in model.outputs.values()]
         opened = [o for o in model.operations if any(map(_is_open, o.inputs))]
         self._of_nothing = any(isinstance(o, fails_of_nothing) for o in opened)
-        self._unchecked, self._all = (
-            [o for o in opened if isinstance(o, kinds) or any(map(_has_scales, o.inputs))]
-            for kinds in (unchecked, (*unchecked, *fails_of_nothing))
-        )
+        proven = is_known_to_fit if names_are_proven(model) else _never
+        doubted = {
+            o
+            for o in opened
+            if (isinstance(o, unchecked) or any(map(_has_scales, o.inputs))) and not proven(o)
+        }
+        self._unchecked = [o for o in opened if o in doubted]
+        self._all = [o for o in opened if o in doubted or isinstance(o, fails_of_nothing)]
         self._unwritten = unwritten_of_nothing
         self._last: tuple[object, list[TensorType] | None] = (None, None)
 
@@ -72,7 +78,10 @@ class Sizes:
         Raises:
             DeviceError: an operation does not take the sizes that it would get.
         """
-        shapes = [array.shape for array in inputs]
+        return self.check_shapes([array.shape for array in inputs])
+
+    def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[Array] | None:
+        """`check` of inputs by their shapes."""
         seen, nothing = self._last
         if shapes != seen:
             nothing = self._found(shapes)
@@ -87,7 +96,7 @@ class Sizes:
         operations = self._all if is_empty else self._unchecked
         if not operations:
             return None
-        sizes = named_sizes(self._types, shapes)
+        sizes = self._reader.read(shapes)
         for operation in operations:
             sized = _with_sizes(operation, sizes)
             try:
@@ -117,6 +126,10 @@ def named_sizes(types: Sequence[TensorType], shapes: Sequence[Shape | None]) -> 
             if name is not None:
                 found[name] = actual
     return found
+
+
+def _never(operation: Operation) -> bool:
+    return False
 
 
 def _is_open(operand: Operand | None) -> bool:

@@ -1,8 +1,8 @@
 """Tensor sizes that are known only when a model runs.
 
-A `Dimension` is a polynomial with integer coefficients over named sizes and over floor quotients
-of such polynomials, kept in a normal form, so that two ways of computing one size compare equal.
-That is all that shape inference needs: `(H + 1) // 2`, `N * H * W`, `2 * ((H - 1) // 2 + 1)`.
+A `Dimension` is a polynomial with integer coefficients over named sizes, and over floor quotients
+and minima of such polynomials, kept in a normal form, so that two ways of computing one size
+compare equal. That is all that shape inference needs: `(H + 1) // 2`, `N * H * W`, `min(64, S)`.
 A size that normalises to a constant is a plain `int`.
 """
 
@@ -37,10 +37,20 @@ class _Atom:
         return self.key < other.key
 
     def evaluate(self, sizes: Mapping[str, Dim]) -> Dim:
-        raise NotImplementedError("an atom is a name or a quotient")
+        raise NotImplementedError("each kind of atom has its own")
 
     def plain(self, encode: Callable[[Dim], object]) -> object:
-        raise NotImplementedError("an atom is a name or a quotient")
+        raise NotImplementedError("each kind of atom has its own")
+
+    @property
+    def parts(self) -> Sequence[Dim]:
+        """The expressions that it is made of."""
+        return ()
+
+    @property
+    def bounds(self) -> Sequence[Dim]:
+        """Expressions that it is not above."""
+        return ()
 
 
 class _Name(_Atom):
@@ -79,19 +89,61 @@ class _Quotient(_Atom):
         return substitute(self.numerator, sizes) // substitute(self.denominator, sizes)
 
     def plain(self, encode: Callable[[Dim], object]) -> object:
-        return [encode(self.numerator), encode(self.denominator)]
+        return [_DIVIDE, *map(encode, self.parts)]
 
+    @property
+    def parts(self) -> Sequence[Dim]:
+        return self.numerator, self.denominator
+
+
+class _Least(_Atom):
+    """The least of two or more expressions."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: Sequence[Dim]) -> None:
+        self._parts = tuple(
+            sorted(parts, key=lambda part: (isinstance(part, Dimension), _key(part)))
+        )
+        super().__init__(f"min({','.join(map(_key, self._parts))})")
+
+    def __str__(self) -> str:
+        return f"min({', '.join(map(str, self._parts))})"
+
+    def evaluate(self, sizes: Mapping[str, Dim]) -> Dim:
+        return least(*(substitute(part, sizes) for part in self._parts))
+
+    @property
+    def bounds(self) -> Sequence[Dim]:
+        return self._parts
+
+    def plain(self, encode: Callable[[Dim], object]) -> object:
+        return [_LEAST, *map(encode, self._parts)]
+
+    @property
+    def parts(self) -> Sequence[Dim]:
+        return self._parts
+
+
+_DIVIDE, _LEAST = "//", "min"
+"""The names of functions of sizes in plain data."""
 
 _Monomial = tuple[_Atom, ...]
 
 
 class Dimension:
-    """A size given by an expression; immutable and hashable."""
+    """A size given by an expression; immutable and hashable.
 
-    __slots__ = ("_terms", "key")
+    Attributes:
+        key: equal for equal expressions.
+        name: the size's name, if the expression is just that.
+    """
+
+    __slots__ = ("_terms", "key", "name")
 
     def __init__(self, terms: Mapping[_Monomial, int]) -> None:
-        self._terms = dict(sorted(terms.items()))
+        self._terms = dict(sorted(terms.items())) if len(terms) > 1 else dict(terms)
+        self.name = _name(self._terms)
         self.key = "+".join(
             "*".join([str(coefficient), *(atom.key for atom in monomial)])
             for monomial, coefficient in self._terms.items()
@@ -155,9 +207,7 @@ class Dimension:
         for atom in itertools.chain.from_iterable(self._terms):
             if isinstance(atom, _Name):
                 found.add(atom.name)
-            elif isinstance(atom, _Quotient):
-                parts = (atom.numerator, atom.denominator)
-                found.update(*(p.names for p in parts if isinstance(p, Dimension)))
+            found.update(*(p.names for p in atom.parts if isinstance(p, Dimension)))
         return frozenset(found)
 
 
@@ -168,10 +218,7 @@ def symbol(name: str) -> Dimension:
 
 def name_of(dimension: Dim) -> str | None:
     """The name of a size that is just a name; `None` for a number or a larger expression."""
-    if isinstance(dimension, int) or len(dimension.names) != 1:
-        return None
-    (name,) = dimension.names
-    return name if dimension == symbol(name) else None
+    return dimension.name if isinstance(dimension, Dimension) else None
 
 
 def unknown() -> Dimension:
@@ -189,6 +236,37 @@ def ceil_div(numerator: Dim, denominator: Dim) -> Dim:
     return (numerator + denominator - 1) // denominator
 
 
+def least(*parts: Dim) -> Dim:
+    """The least of some expressions."""
+    kept: list[Dim] = []
+    for part in itertools.chain.from_iterable(map(_parts_of_least, parts)):
+        if not any(is_natural(part - other) for other in kept):
+            kept = [other for other in kept if not is_natural(other - part)]
+            kept.append(part)
+    if len(kept) == 1:
+        return kept[0]
+    shared = min(_terms(part).get((), 0) for part in kept)
+    return Dimension({(_Least([part - shared for part in kept]),): 1}) + shared
+
+
+def is_natural(value: Dim) -> bool:
+    """Tell whether an expression over sizes is seen to be 0 or more, whatever they are."""
+    for monomial, coefficient in _terms(value).items():
+        if coefficient < 0 and len(monomial) == 1:
+            # What is taken away is at most any of the parts that it is the least of.
+            rest = value - Dimension({monomial: coefficient})
+            return any(is_natural(rest + part * coefficient) for part in monomial[0].bounds)
+        if coefficient < 0 or not all(map(_is_natural, monomial)):
+            return False
+    return True
+
+
+def is_least_of(value: Dim, other: Dim) -> bool:
+    """Tell whether an expression is the minimum of another one and of a number of 2 or more."""
+    parts = _parts_of_least(value)
+    return len(parts) == 2 and other in parts and any(isinstance(p, int) and p > 1 for p in parts)
+
+
 def product(shape: Shape) -> Dim:
     """The number of elements in a tensor of the shape."""
     total: Dim = 1
@@ -201,6 +279,8 @@ def substitute(dimension: Dim, sizes: Mapping[str, Dim]) -> Dim:
     """The expression with named sizes replaced by the given ones."""
     if isinstance(dimension, int):
         return dimension
+    if dimension.name is not None:
+        return sizes.get(dimension.name, dimension)
     total: Dim = 0
     for monomial, coefficient in _terms(dimension).items():
         value: Dim = coefficient
@@ -213,7 +293,8 @@ def substitute(dimension: Dim, sizes: Mapping[str, Dim]) -> Dim:
 def terms_of(dimension: Dimension, encode: Callable[[Dim], object]) -> list[object]:
     """The expression as plain data: a list of `[coefficient, factor, …]`.
 
-    A factor is a name, or a list of a numerator and a denominator, both as `encode` gives them.
+    A factor is a name, or a list of "//" and a numerator and a denominator, or of "min" and the
+    expressions of which it is the least, all as `encode` gives them.
     """
     return [
         [coefficient, *(atom.plain(encode) for atom in monomial)]
@@ -230,10 +311,19 @@ def from_terms(terms: Sequence[Any], decode: Callable[[object], Dim]) -> Dim:
             if isinstance(factor, str):
                 value = value * symbol(factor)
             else:
-                numerator, denominator = factor
-                value = value * (decode(numerator) // decode(denominator))
+                kind, *parts = factor
+                value = value * _made(kind, list(map(decode, parts)))
         total = total + value
     return total
+
+
+def _made(kind: str, parts: Sequence[Dim]) -> Dim:
+    if kind == _LEAST and parts:
+        return least(*parts)
+    if kind != _DIVIDE:
+        raise ValueError(f"{kind!r} is no function of sizes")
+    numerator, denominator = parts
+    return numerator // denominator
 
 
 def exact_quotient(numerator: Dim, denominator: Dim) -> Dim:
@@ -252,6 +342,15 @@ def exact_quotient(numerator: Dim, denominator: Dim) -> Dim:
         else:
             return _normal(divided)
     return numerator // denominator
+
+
+def _name(terms: Mapping[_Monomial, int]) -> str | None:
+    """The name that the terms come to, if they are nothing else."""
+    if len(terms) == 1:
+        ((monomial, coefficient),) = terms.items()
+        if coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0], _Name):
+            return monomial[0].name
+    return None
 
 
 def _divide(numerator: Dim, denominator: Dim) -> Dim:
@@ -291,6 +390,20 @@ def _without(monomial: _Monomial, divisor: _Monomial) -> _Monomial | None:
             return None
         rest.remove(atom)
     return tuple(rest)
+
+
+def _parts_of_least(value: Dim) -> Sequence[Dim]:
+    """The expressions that another one is the least of, if it is just that; else it itself."""
+    match list(_terms(value).items()):
+        case [((_Least(parts=parts),), 1)]:
+            return parts
+    return (value,)
+
+
+def _is_natural(atom: _Atom) -> bool:
+    if isinstance(atom, _Quotient) and isinstance(atom.denominator, int):
+        return atom.denominator > 0 and is_natural(atom.numerator)
+    return all(map(is_natural, atom.parts))
 
 
 def _accumulate(terms: dict[_Monomial, int], monomial: _Monomial, coefficient: int) -> None:

@@ -217,8 +217,8 @@ class TensorType:
         element_type: the type of the stored elements; an integer type if quantized.
         shape: one `int` or `Dimension` an axis; `None` if not even the rank is known.
         quantization: how stored integers stand for reals; `None` if the elements are the values.
-        shape_value: the elements, in C order, of a small tensor of integers that are computed from
-            shapes; `None` where nothing is known of them.
+        shape_value: the elements, in C order, of a small tensor of integers or truth values that
+            are computed from shapes; `None` where nothing is known of them.
     """
 
     element_type: ElementType

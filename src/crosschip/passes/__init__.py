@@ -8,9 +8,12 @@ from crosschip.passes.cancel_transposes import CancelTransposes
 from crosschip.passes.fold_constants import FoldConstants
 from crosschip.passes.fold_into_weights import FoldIntoWeights
 from crosschip.passes.fuse_hard_sigmoid import FuseHardSigmoid
+from crosschip.passes.recognize_activations import RecognizeActivations
+from crosschip.passes.recognize_normalizations import RecognizeNormalizations
 from crosschip.passes.remove_identities import RemoveIdentities
 from crosschip.passes.remove_unused import RemoveUnused
 from crosschip.passes.resolve_control_flow import ResolveControlFlow
+from crosschip.passes.resolve_shapes import ResolveShapes
 from crosschip.passes.simplify_bodies import SimplifyBodies
 from crosschip.passes.specialize import Specialize
 
@@ -25,10 +28,13 @@ DEFAULT: tuple[Pass, ...] = (
     ResolveControlFlow(),
     SimplifyBodies(simplify),
     RemoveIdentities(),
+    ResolveShapes(),
     CancelTransposes(),
     RemoveUnused(),
     FoldIntoWeights(),
     FuseHardSigmoid(),
+    RecognizeActivations(),
+    RecognizeNormalizations(),
 )
 
 __all__ = [
@@ -38,9 +44,12 @@ __all__ = [
     "FoldIntoWeights",
     "FuseHardSigmoid",
     "Pass",
+    "RecognizeActivations",
+    "RecognizeNormalizations",
     "RemoveIdentities",
     "RemoveUnused",
     "ResolveControlFlow",
+    "ResolveShapes",
     "SimplifyBodies",
     "Specialize",
     "run",

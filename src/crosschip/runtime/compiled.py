@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
-from weakref import finalize
+from weakref import WeakSet, finalize
 
 from crosschip.hal import Buffer, DeviceLost, Options
 from crosschip.hal.conditions import OutOfRange
@@ -37,6 +37,7 @@ from crosschip.runtime.substitutes import Elsewhere, ForAllInputs, Substitutes
 
 if TYPE_CHECKING:
     from crosschip.runtime.profiling.profile import Profile
+    from crosschip.runtime.sessions.session import Session
 
 _AT_ONCE = 2
 """The number of requests that run at once if nobody says."""
@@ -110,13 +111,14 @@ class CompiledModel(Closing):
         self._output_names = tuple(placement.model.outputs)
         self._plan = Plan(placement, programs, self.copies)
         self._signature = Signature(
-            placement.model, options.sizes, self.copies, buffers=self._plan.submits
+            placement.model.inputs, options.sizes, self.copies, buffers=self._plan.submits
         )
         self._execute = self._plan.execute
         self._times = Histogram()
         self._pending = self._times.pending
         # An entry for each run that is under way: adding and removing one takes no lock.
         self._running: list[None] = []
+        self._sessions: WeakSet[Session] = WeakSet()
         self._closed = False
         at_once = in_flight or max(options.in_flight, _AT_ONCE)
         self._requests = RequestQueue(placement.model.name, at_once, queue_size)
@@ -226,6 +228,45 @@ class CompiledModel(Closing):
         """Compute the outputs from inputs in order or by name; a single output comes back bare."""
         outputs = tuple(self.run(self._signature.named(inputs, named)).values())
         return outputs[0] if len(outputs) == 1 else outputs
+
+    def session(
+        self,
+        state: Mapping[str, str] | None = None,
+        start: Mapping[str, Any] | None = None,
+    ) -> Session:
+        """Runs in which some outputs are inputs of the next one, as the keys and values of a text.
+
+        These stay on the device that makes and reads them, if it can keep them; the caller neither
+        gives nor gets them. There may be several sessions at once, each with a state of its own.
+
+        Args:
+            state: the names of these outputs, each with that of the input that it becomes; a `*` in
+                both stands for any text: `{"present.*": "past_key_values.*"}`. If left out, by the
+                names that exporters give them.
+            start: arrays that the first run reads, by the names of inputs. What is not given
+                begins with zeros, of sizes that the other inputs show; a size that none of them
+                shows is of the past, and begins as 0.
+
+        Raises:
+            InputError: there are no such outputs and inputs, or they do not go together.
+            DeviceError: a device failed.
+        """
+        # Most models have no state: importing the runtime is to take no longer for it.
+        from crosschip.runtime.sessions.session import Runner, Session
+
+        if self._closed:
+            self._execute([])
+        runner = Runner(
+            self.placement,
+            self._programs,
+            self.options.sizes,
+            self.copies,
+            self._substitutes,
+            self._counted,
+        )
+        session = Session(runner, state, start)
+        self._sessions.add(session)
+        return session
 
     def allocate(self, name: str, shape: Sequence[int]) -> Buffer:
         """Memory for an input or an output of the model on the device that reads or makes it.
@@ -387,6 +428,8 @@ class CompiledModel(Closing):
         self._execute = _closed
         while self._running:
             time.sleep(_CLOSING_LOOK_SECONDS)
+        for session in self._sessions:
+            session.close()
         self._substitutes.close()
         programs, owned = self._programs, self._owned
         self._programs, self._owned = (), ()
@@ -397,6 +440,22 @@ class CompiledModel(Closing):
 
     def __repr__(self) -> str:
         return f"<CompiledModel {self.placement.model.name}: {self.placement.summary()}>"
+
+    def _counted(self, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Do what is a run of the model in another way."""
+        begin = perf_counter()
+        self._running.append(None)
+        try:
+            if self._closed:
+                self._execute([])
+            made = run()
+        finally:
+            self._running.pop()
+        pending = self._pending
+        pending.append(perf_counter() - begin)
+        if len(pending) > PENDING:
+            self._times.count()
+        return made
 
     def _saved(self) -> Iterator[bytes]:
         """The content of the model's file."""

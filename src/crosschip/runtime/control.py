@@ -66,7 +66,8 @@ class ControlProgram(Program):
         self._operation = operation
         self._where = f"{RUNTIME}: {operation.type} {operation.name!r}"
         self._sources = [
-            None if o is None else o.value if o.is_constant else place[o] for o in operation.inputs
+            None if o is None else _in_c_order(o.value) if o.is_constant else place[o]
+            for o in operation.inputs
         ]
         self._constants = [
             operand.value
@@ -210,6 +211,10 @@ _PROGRAMS: Mapping[type[Operation], type[ControlProgram]] = {
 }
 
 _TRUE = np.array(True)
+
+
+def _in_c_order(value: Array | None) -> Array | None:
+    return None if value is None else np.asarray(value, order="C")
 
 
 def _is_true(condition: Array) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from importlib.metadata import EntryPoint, entry_points
 
-from crosschip.hal import CONTRACT_VERSION, Device, Instance, Kind
+from crosschip.hal import CONTRACT_VERSION, Device, Instance, Kind, Precision
 from crosschip.hal.native import device_of, libraries
 from crosschip.ir import DeviceError, InputError
 from crosschip.ir.suggestion import meant
@@ -89,14 +89,40 @@ def entries() -> Mapping[str, Sequence[EntryPoint]]:
 
 
 def open_device(name: str, properties: Mapping[str, str] | None = None) -> GuardedDevice:
-    """An instance of the device called `name`: `mychip`, or `mychip:1` for one of several chips.
+    """An instance of the device called `name`.
+
+    Args:
+        name: `mychip`, or `mychip:1` for one of several chips; `mychip/bfloat16` for one that
+            computes in a precision of its own; each with `@driver` or the like behind it.
+        properties: its settings.
 
     Raises:
         DeviceError: there is no such device, it fails to load, or it refuses the properties.
+        InputError: there is no such precision.
     """
-    local, _, where = name.partition("@")
-    if where:
-        return _open_elsewhere(local, where, properties)
+    local, at, where = name.partition("@")
+    chip, slash, word = local.partition("/")
+    precision = _precision(name, word) if slash else None
+    device = _elsewhere(chip, where, properties) if where else _here(f"{chip}{at}", properties)
+    if precision is not None:
+        device.name = f"{chip}/{precision.value}{device.name.removeprefix(chip)}"
+    return GuardedDevice(device, device.name, precision)
+
+
+def _precision(name: str, word: str) -> Precision:
+    """A precision that a device's name ends in."""
+    try:
+        return Precision(word)
+    except ValueError:
+        known = [precision.value for precision in Precision]
+        raise InputError(
+            f"device {name!r}: there is no precision {word!r}{meant(word, known)}; "
+            f"there are: {', '.join(known)}"
+        ) from None
+
+
+def _here(name: str, properties: Mapping[str, str] | None) -> Device:
+    """A device in this process."""
     own, _, instance = name.partition(":")
     device_class = _load(own)
     if instance:
@@ -112,17 +138,16 @@ def open_device(name: str, properties: Mapping[str, str] | None = None) -> Guard
     except BaseException as error:  # foreign code: whatever it raises is its failure
         raise DeviceError(f"device {name!r} failed to load: {_told(error)}") from error
     device.name = name
-    return GuardedDevice(device, name)
+    return device
 
 
-def _open_elsewhere(local: str, where: str, properties: Mapping[str, str] | None) -> GuardedDevice:
+def _elsewhere(local: str, where: str, properties: Mapping[str, str] | None) -> Device:
     """A device in a process of its own."""
     # Seldom needed: importing the runtime is to take no longer for it.
     from crosschip.hdi.client.device import RemoteDevice
 
     _load(local.partition(":")[0])
-    device = RemoteDevice(local, where, properties)
-    return GuardedDevice(device, device.name)
+    return RemoteDevice(local, where, properties)
 
 
 def instances() -> Iterator[tuple[str, Instance]]:
@@ -180,8 +205,8 @@ def automatic() -> list[str]:
 
 
 def own_name(name: str) -> str:
-    """The name of a device wherever it is: `openvino` for `openvino@driver`."""
-    return name.partition("@")[0]
+    """The name of a device wherever it is, in any precision: `npu` for `npu/float16@driver`."""
+    return name.partition("@")[0].partition("/")[0]
 
 
 def in_driver(name: str) -> str:

@@ -7,7 +7,7 @@ become arrays where anybody else does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -114,6 +114,18 @@ class Plan:
             self._border.check([self._array(value, Copied.INPUT) for value in inputs])
         return self._executed(inputs, targets, awaited)
 
+    def execute_keeping(self, inputs: Sequence[Value], kept: Collection[int]) -> list[Value]:
+        """The outputs from arrays or buffers for inputs that have been checked.
+
+        Args:
+            inputs: for each model input.
+            kept: the indices of outputs that are left where they were made; others become arrays.
+        """
+        if not self.submits:
+            return list(self._execute_arrays(inputs))
+        made = enumerate(self._executed(inputs, {}))
+        return [v if i in kept else self._array(v, Copied.OUTPUT) for i, v in made]
+
     def _executed(
         self,
         inputs: Sequence[Value],
@@ -168,7 +180,7 @@ class Plan:
         made = self._executed(arrays, {}, awaited)
         return [self._array(value, Copied.OUTPUT) for value in made]
 
-    def _execute_arrays(self, arrays: Sequence[Array]) -> Sequence[Array]:
+    def _execute_arrays(self, arrays: Sequence[Value]) -> Sequence[Array]:
         values: list[Any] = [*arrays, *(None,) * (self._count - len(arrays))]
         for step in self._steps:
             made = step.program.run([values[i] for i in step.reads])

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from crosschip.hal import Buffer, Sizes
-from crosschip.ir import Array, Dim, ElementType, InputError, Model
+from crosschip.ir import Array, Dim, ElementType, InputError, Operand
+from crosschip.ir.sizing import SizeReader
 from crosschip.ir.suggestion import meant
 from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.passes.specialize import bind
@@ -30,7 +31,7 @@ class Signature:
 
     def __init__(
         self,
-        model: Model,
+        inputs: Mapping[str, Operand],
         sizes: Sizes | None = None,
         copies: Copies | None = None,
         *,
@@ -39,7 +40,7 @@ class Signature:
         """Prepare.
 
         Args:
-            model: whose inputs are checked.
+            inputs: the operands that are checked, by name.
             sizes: the ranges that open sizes must keep to.
             copies: where inputs are counted that had to be copied.
             buffers: whether buffers of devices stay what they are; else they become arrays.
@@ -47,9 +48,10 @@ class Signature:
         self._copies = copies or Copies()
         self._buffers = buffers
         self._sizes = sizes or Sizes()
-        self._operands = tuple(model.inputs.items())
-        self._types = [operand.type for operand in model.inputs.values()]
+        self._operands = tuple(inputs.items())
+        self._types = [operand.type for operand in inputs.values()]
         types = [type_.element_type for type_ in self._types]
+        self._reader = SizeReader(self._types)
         self._ready = tuple(None if type_ in PYTHONS_TYPES else type_.dtype for type_ in types)
         self._has_objects = ElementType.OBJECT in types
         self._accepted: tuple[tuple[int, ...], ...] | None = None
@@ -138,7 +140,11 @@ class Signature:
         return found
 
     def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        self.sizes({name: shape for (name, _), shape in zip(self._operands, shapes, strict=True)})
+        found = self._reader.agreeing(shapes)
+        if found is not None:
+            check_ranges(found, self._sizes)
+        else:  # which says what does not fit
+            self.sizes(dict(zip((name for name, _ in self._operands), shapes, strict=True)))
 
     def _check_buffer(self, index: int, buffer: Buffer) -> None:
         name, operand = self._operands[index]

@@ -9,10 +9,11 @@ import numpy as np
 import onnxruntime
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from scipy.special import erf
 
 import crosschip
 from crosschip.importers import load
-from crosschip.ir import Array, Extension, Model
+from crosschip.ir import Array, DeviceError, Extension, Model
 
 ROOM = "com.microsoft"
 DEVICES = (["onnxruntime"], ["openvino", "reference"], ["reference"])
@@ -186,6 +187,67 @@ def test_rotary_embedding(seed: int) -> None:
     check(file_of([node], inputs, floats("y"), constants), inputs)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_group_query_attention(seed: int) -> None:
+    draw = Draw(seed)
+    shared, own, size = draw.one(1, 2, 3), draw.one(1, 2), draw.one(16, 32)
+    entries, places, past = draw.one(1, 2), draw.one(1, 1, 3), draw.one(0, 4, 6)
+    is_new = draw.chance(0.3) or (places > 1 and entries > 1)
+    room = draw.chance(0.3) and past > places
+    total = places if is_new else past if room else past + places
+    least = places if is_new else max(1, places)
+    lengths = draw.generator.integers(least - 1, total, entries).astype(np.int32)
+    heads = own * shared
+    if draw.chance(0.3):
+        inputs = {"query": draw.reals(entries, places, (heads + 2 * own) * size)}
+    else:
+        inputs = {"query": draw.reals(entries, places, heads * size)}
+        inputs |= {name: draw.reals(entries, places, own * size) for name in ("key", "value")}
+    inputs |= {"lengths": lengths, "total": np.array(total, np.int32)}
+    if past or draw.chance(0.5):
+        for name in ("old_keys", "old_values"):
+            inputs[name] = draw.reals(entries, own, past, size)
+    constants, attributes = {}, {"num_heads": heads, "kv_num_heads": own}
+    if draw.chance(0.6):
+        constants = {name: draw.reals(16, draw.one(8, size // 2)) for name in ("cos",)}
+        constants["sin"] = draw.reals(*constants["cos"].shape)
+        attributes |= {"do_rotary": 1, "rotary_interleaved": int(draw.chance(0.5))}
+    if draw.chance(0.4):
+        attributes["local_window_size"] = draw.one(1, 2, 4)
+    more = {"scale": 0.3} if draw.chance(0.3) else {}
+    more |= {"softcap": 2.0} if draw.chance(0.3) else {}
+    order = ("query", "key", "value", "old_keys", "old_values", "lengths", "total", "cos", "sin")
+    names = [name if name in inputs or name in constants else "" for name in order]
+    outputs = ["y", "keys", "values"]
+    node = helper.make_node(
+        *("GroupQueryAttention", names, outputs), domain=ROOM, **attributes, **more
+    )
+    model = file_of([node], inputs, floats(*outputs), constants, draw.chance(0.4))
+    check(model, inputs)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "total"), [([4, 5], 5), ([4, -1], 5), ([4, 2], 7)], ids=["beyond", "none", "total"]
+)
+def test_counts_that_do_not_fit_are_refused(lengths: Sequence[int], total: int) -> None:
+    draw = Draw(0)
+    inputs = {"query": draw.reals(2, 1, 32), "key": draw.reals(2, 1, 16)}
+    inputs |= {"value": draw.reals(2, 1, 16), "lengths": np.array(lengths, np.int32)}
+    inputs |= {name: draw.reals(2, 1, 4, 16) for name in ("old_keys", "old_values")}
+    inputs["total"] = np.array(total, np.int32)
+    names = ["query", "key", "value", "old_keys", "old_values", "lengths", "total"]
+    node = helper.make_node(
+        *("GroupQueryAttention", names, ["y", "", ""]), domain=ROOM, num_heads=2, kv_num_heads=1
+    )
+    model = load(file_of([node], inputs, floats("y"), {}).SerializeToString())
+    for devices in DEVICES:
+        with (
+            crosschip.compile(model, devices, cache=False) as compiled,
+            pytest.raises(DeviceError),
+        ):
+            compiled.run(inputs)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float16], ids=["float32", "float16"])
 @pytest.mark.parametrize("skip", [(2, 3, 8), (1, 3, 8), (3, 8)], ids=str)
 @pytest.mark.parametrize("kind", ["SkipLayerNormalization", "SkipSimplifiedLayerNormalization"])
@@ -241,6 +303,14 @@ PRODUCTS: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, tuple[int, ...
     "fast gelu of a sum": ("FastGelu", {}, {"a": (2, 5), "b": (5,)}),
     "quick gelu": ("QuickGelu", {"alpha": 1.5}, {"a": (2, 5)}),
     "swish": ("QuickGelu", {"alpha": 1.0}, {"a": (2, 5)}),
+    "scaled silu": ("ScaledSiLU", {"alpha": 1.5}, {"a": (2, 5)}),
+    "silu scaled by an input": ("ScaledSiLU", {}, {"a": (2, 5), "scale": ()}),
+    "gated norm": ("GatedRMSNorm", {"epsilon": 1e-3}, {"a": (2, 3), "b": (3,), "c": (2, 3)}),
+    "gated norm of groups": (
+        "GatedRMSNorm",
+        {"activation": "sigmoid"},
+        {"a": (2, 4, 6), "b": (3,), "c": (2, 4, 6)},
+    ),
 }
 
 
@@ -251,6 +321,24 @@ def test_what_onnxruntime_fuses(case: str) -> None:
     inputs = {name: draw.reals(*shape) for name, shape in shapes.items()}
     node = helper.make_node(kind, list(inputs), ["y"], domain=ROOM, **attributes)
     check(file_of([node], inputs, floats("y"), {}), inputs)
+
+
+def test_what_only_other_chips_fuse() -> None:
+    draw = Draw(0)
+    x, bias, skip = draw.reals(2, 3, 8), draw.reals(8), draw.reals(2, 3, 8)
+    nodes = [
+        helper.make_node("BiasAdd", ["x", "bias", "skip"], ["sum"], domain=ROOM),
+        helper.make_node("BiasSplitGelu", ["x", "bias"], ["gated"], domain=ROOM),
+    ]
+    inputs = {"x": x, "bias": bias, "skip": skip}
+    found = load(file_of(nodes, inputs, floats("sum", "gated"), {}).SerializeToString())
+    left, right = np.split(x + bias, 2, -1)
+    expected = [x + bias + skip, left * right * (1 + erf(right / np.sqrt(2))) / 2]
+    for devices in DEVICES:
+        with crosschip.compile(found, devices, cache=False) as compiled:
+            made = compiled.run(inputs).values()
+        for ours, theirs in zip(made, expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, 2e-5, 2e-5)
 
 
 REFUSED: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, tuple[int, ...]], str]] = {

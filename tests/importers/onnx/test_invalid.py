@@ -112,15 +112,7 @@ INVALID = {
     ),
     "the output's type": (
         model(make_node("Relu", ["x"], ["y"]), [X], ("y", INT64, [2, 2])),
-        r"output 'y': is declared as int64\[2, 2\], but is float32\[2, 2\]",
-    ),
-    "the output's shape": (
-        model(make_node("Relu", ["x"], ["y"]), [X], ("y", FLOAT, [2, 3])),
-        r"output 'y': is declared as float32\[2, 3\], but is float32\[2, 2\]",
-    ),
-    "the output's rank": (
-        model(make_node("Relu", ["x"], ["y"]), [X], ("y", FLOAT, ["n"])),
-        r"output 'y': is declared as float32\[\?\], but is float32\[2, 2\]",
+        r"output 'y': is declared as int64, but is float32\[2, 2\]",
     ),
     "a negative size": (
         model(make_node("Reshape", ["x", "s"], ["y"]), [X], constants=[("s", np.array([-7, 2]))]),

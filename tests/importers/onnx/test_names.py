@@ -53,6 +53,10 @@ CONTRIBUTED: dict[str, tuple[list[list[int]], dict[str, Any]]] = {
     "com.microsoft.FastGelu": ([[2, 4]], {}),
     "com.microsoft.FusedMatMul": ([[2, 4], [4, 3]], {"transA": 0}),
     "com.microsoft.Gelu": ([[2, 4]], {}),
+    "com.microsoft.GroupQueryAttention": (
+        [[2, 1, 8], [2, 1, 4], [2, 1, 4], [2, 1, 3, 4], [2, 1, 3, 4], [2], []],
+        {"num_heads": 2, "kv_num_heads": 1},
+    ),
     "com.microsoft.MultiHeadAttention": ([[2, 3, 4]] * 3, {"num_heads": 2}),
     "com.microsoft.RotaryEmbedding": ([[2, 3, 8], [2, 3], [5, 2], [5, 2]], {}),
     "com.microsoft.SkipLayerNormalization": ([[2, 3, 4], [2, 3, 4], [4]], {}),
@@ -66,7 +70,7 @@ def _contributed(name: str) -> onnx.ModelProto:
     domain, _, kind = name.rpartition(".")
     names = [f"x{index}" for index in range(len(shapes))]
     node = helper.make_node(kind, names, ["y"], domain=domain, **attributes)
-    integers = {"x1"} if kind == "RotaryEmbedding" else set()
+    integers = {"RotaryEmbedding": {"x1"}, "GroupQueryAttention": {"x5", "x6"}}.get(kind, set())
     read = [
         helper.make_tensor_value_info(
             name, TensorProto.INT64 if name in integers else TensorProto.FLOAT, shape

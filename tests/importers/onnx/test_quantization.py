@@ -95,3 +95,9 @@ def test_channels_of_hardly_any_scale(agree: Agree, least: float) -> None:
     bias = np.array([100, 5, -70], np.int32)
     image = RNG.integers(0, 255, (1, 2, 3, 3)).astype(np.uint8)
     agree("QLinearConv", image, *inputs, np.float32(0.5), np.uint8(100), bias, opsets=[10, 21])
+
+
+def test_an_infinite_scale_leaves_no_number(agree: Agree) -> None:
+    """The tools calibrate masks to it, whose NaN models replace afterwards."""
+    agree("QuantizeLinear", X, np.float32(np.inf), np.uint8(7), opsets=[13, 26])
+    agree("DequantizeLinear", BYTES, np.float32(np.inf), np.uint8(7), opsets=[13, 26])

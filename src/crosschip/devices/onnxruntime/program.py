@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import zip_longest
 
 import onnxruntime
@@ -34,18 +35,20 @@ from crosschip.devices.onnxruntime.profiling import Nodes, OnnxRuntimeProfiler
 from crosschip.devices.onnxruntime.provided import NotTaken, require
 from crosschip.devices.onnxruntime.providers import Provider
 from crosschip.devices.onnxruntime.session import Settings, ortvalues
+from crosschip.devices.onnxruntime.state import OnnxRuntimeSession
 from crosschip.devices.onnxruntime.unchecked import (
     FAILS_OF_NOTHING,
     UNCHECKED,
     UNWRITTEN_OF_NOTHING,
 )
 from crosschip.devices.onnxruntime.values import all_known, array_of, is_tensor, ortvalue
-from crosschip.hal import CompileError, Options, Profiler, Program
+from crosschip.hal import Carried, CompileError, Options, Profiler, Program, ProgramSession
 from crosschip.hal.onnx import control
 from crosschip.hal.onnx.graph import Graph
 from crosschip.hal.onnx.model import OnnxModel
 from crosschip.hal.sizes import Sizes
 from crosschip.ir import Array, DeviceError, ElementType, Extension, Model, Operand, TensorType
+from crosschip.ir.types import PYTHONS_TYPES
 
 __all__ = ["VERSION", "OnnxRuntimeProgram", "compile", "load", "require"]
 
@@ -186,6 +189,17 @@ class OnnxRuntimeProgram(Program):
         }
         outputs: Sequence[Array] = session.run(self._outputs, feed)
         return outputs
+
+    def session(self, carried: Sequence[Carried]) -> ProgramSession | None:
+        outputs = self._source.outputs.values()
+        has_text = any(operand.type.element_type in PYTHONS_TYPES for operand in outputs)
+        if not self._is_plain or not self._all_tensors or has_text:
+            return None
+        if self._settings.provider is not None:
+            return None
+        check = None if self._sizes is None else self._sizes.check_shapes
+        declared = {i: partial(_check, name, type_) for i, name, type_ in self._declared}
+        return OnnxRuntimeSession(self._session, self._source, carried, check, declared)
 
     def save(self) -> bytes:
         return layout.write(self._model)

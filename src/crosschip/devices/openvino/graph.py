@@ -12,6 +12,7 @@ from openvino import opset15 as ops
 
 from crosschip.devices.openvino.memory import shared_tensor
 from crosschip.devices.openvino.requirements import Bound, Requirements
+from crosschip.devices.openvino.sizes import OpenSizes
 from crosschip.ir import Array, Dim, ElementType, Operand, Operation
 
 Value: TypeAlias = Node | Output
@@ -42,20 +43,25 @@ class Graph:
         kept: the arrays whose memory constants are in.
         requirements: what must hold in a run.
         between: the quantized operands that pass between operations on what they stand for.
+        open_sizes: the sizes that show only in a run.
+        bytes: for operands of bytes, the form by which OpenVINO finds products of them.
     """
 
     def __init__(self, inputs: Iterable[Operand], between: Collection[Operand] = ()) -> None:
         self.between = between
+        self.bytes: dict[Operand, Node] = {}
         self._values: dict[Operand, Value] = {}
         self.parameters: list[Node] = []
         self._inputs = list(inputs)
         self._flags: list[Node] = []
         self.kept: list[Array] = []
         self.requirements = Requirements()
+        self.open_sizes = OpenSizes()
         for operand in self._inputs:
             parameter = ops.parameter(_shape(operand), TYPES[operand.type.element_type])
             self._values[operand] = parameter
             self.parameters.append(parameter)
+            self.open_sizes.note(operand, parameter)
         self._note_sizes(self._inputs)
 
     def __getitem__(self, operand: Operand) -> Value:
@@ -71,6 +77,7 @@ class Graph:
         """Say what stands for the outputs of an operation."""
         self._values.update(zip(operation.outputs, values, strict=True))
         self._note_sizes(operation.outputs)
+        self.open_sizes.note_made(operation, values)
 
     def constant(self, value: Array) -> Node:
         """A constant; a large one is not copied."""
@@ -120,6 +127,9 @@ class Graph:
         known = (operand.type.shape or ())[axis]
         if isinstance(known, int):
             return self.scalar(known)
+        found = self.open_sizes.value(known)
+        if found is not None:
+            return found
         sizes = ops.shape_of(self[operand])
         return ops.gather(sizes, self.scalar(axis), self.scalar(0))
 
@@ -132,7 +142,9 @@ class Graph:
             holds: the booleans.
         """
         flat = ops.reshape(holds, self.int64([-1]), False)
-        self._flags.append(ops.reduce_logical_and(flat, self.int64([0]), True))
+        if flat.get_output_partial_shape(0) != PartialShape([1]):
+            flat = ops.reduce_logical_and(flat, self.int64([0]), True)
+        self._flags.append(flat)
         self.requirements.rules.append(f"{operation.type} {operation.name!r}: {rule}")
 
     def some(self, operation: Operation, axes: Iterable[int]) -> None:
@@ -168,6 +180,11 @@ class Graph:
         """
         known = [(data.type.shape or ())[axis] for axis in axes]
         if indices.value is not None and all(isinstance(size, int) for size in known):
+            return self[indices]
+        if len(axes) == 1 and least is None and _are_ends(indices):
+            size = self.size(data, axes[0])
+            holds = ops.greater(size, self.scalar(0))
+            self.require(operation, "indices: one is out of range", holds)
             return self[indices]
         if len(axes) == 1 and isinstance(known[0], int) and indices in self._inputs:
             self._bound(operation, indices, -known[0] if least is None else least, known[0] - 1)
@@ -215,6 +232,12 @@ class Graph:
         """A value that is no input: OpenVINO leaves an output that is one unwritten."""
         is_input = any(value is parameter for parameter in self.parameters)
         return ops.convert(value, value.get_element_type()) if is_input else value
+
+
+def _are_ends(indices: Operand) -> bool:
+    """Tell whether indices are those of the first or the last element, which there is if any is."""
+    elements = indices.value
+    return elements is not None and elements.size > 0 and bool(np.isin(elements, (0, -1)).all())
 
 
 def _shape(operand: Operand) -> PartialShape:

@@ -15,12 +15,24 @@ import openvino
 
 from crosschip.devices.openvino.converters import converters
 from crosschip.devices.openvino.converters.quantization import between
+from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.graph import Graph
-from crosschip.devices.openvino.memory import array_of, shared_tensor
+from crosschip.devices.openvino.memory import shared_tensor
+from crosschip.devices.openvino.precision import activations
 from crosschip.devices.openvino.profiling import Layers, OpenVinoProfiler
+from crosschip.devices.openvino.request import Request
 from crosschip.devices.openvino.requirements import Requirements
+from crosschip.devices.openvino.state import OpenVinoSession
 from crosschip.devices.openvino.unchecked import FAILS_OF_NOTHING, UNCHECKED
-from crosschip.hal import Options, Performance, Precision, Profiler, Program
+from crosschip.hal import (
+    Carried,
+    Options,
+    Performance,
+    Precision,
+    Profiler,
+    Program,
+    ProgramSession,
+)
 from crosschip.hal.sizes import Sizes
 from crosschip.ir import Array, DeviceError, Model
 
@@ -69,7 +81,7 @@ class Engine:
         Raises:
             DeviceError: OpenVINO failed.
         """
-        config = self.config(options)
+        config = {**self.config(options), **activations(model)}
         graph = Graph(model.inputs.values(), between(model))
         try:
             for operation in model.operations:
@@ -77,7 +89,7 @@ class Engine:
             built = graph.finish(model.outputs.values())
             make = partial(self._core.compile_model, built, self._device, config)
             counted = partial(self._profiler, model, config)
-            return OpenVinoProgram(make, graph.requirements, _sizes(model), graph.kept, counted)
+            return OpenVinoProgram(make, graph.requirements, model, graph.kept, counted)
         except RuntimeError as error:
             raise failure("failed to compile", error) from error
 
@@ -87,7 +99,7 @@ class Engine:
         Raises:
             DeviceError: they are not what `save` returned, or OpenVINO failed.
         """
-        config = self.config(options)
+        config = {**self.config(options), **activations(model)}
         try:
             end = len(saved) - _SIZE.size
             start = end - _SIZE.unpack_from(saved, end)[0]
@@ -96,7 +108,7 @@ class Engine:
             tensor = shared_tensor(stored)
             make = partial(self._core.import_model, tensor, self._device, config)
             counted = partial(self._profiler, model, config)
-            return OpenVinoProgram(make, requirements, _sizes(model), [stored], counted, saved)
+            return OpenVinoProgram(make, requirements, model, [stored], counted, saved)
         except (RuntimeError, struct.error, ValueError, TypeError, KeyError) as error:
             raise failure("failed to load a saved program", error) from error
 
@@ -114,7 +126,7 @@ class Engine:
             compiled = self._core.compile_model(built, self._device, counting)
         except RuntimeError as error:
             raise failure("failed to compile", error) from error
-        program = OpenVinoProgram(lambda: compiled, graph.requirements, _sizes(model), graph.kept)
+        program = OpenVinoProgram(lambda: compiled, graph.requirements, model, graph.kept)
         return OpenVinoProfiler(program, layers.executed(compiled), program.mean_seconds)
 
     def modes(self) -> Mapping[Performance, Mapping[str, Any]]:
@@ -161,7 +173,7 @@ class OpenVinoProgram(Program):
     Args:
         make: has OpenVINO compile the model, or load what it compiled.
         requirements: what must hold in a run.
-        sizes: what must hold of the sizes in a run.
+        model: what it was compiled from.
         kept: arrays whose memory the compiled model reads.
         profiler: makes its profiler; it has none if left out.
         saved: what it was loaded from, if it was.
@@ -171,7 +183,7 @@ class OpenVinoProgram(Program):
         self,
         make: Callable[[], openvino.CompiledModel],
         requirements: Requirements,
-        sizes: Sizes,
+        model: Model,
         kept: Sequence[Array],
         profiler: Callable[[], Profiler] | None = None,
         saved: bytes | None = None,
@@ -179,11 +191,13 @@ class OpenVinoProgram(Program):
         self._make = make
         self._compiled = make()
         self._requirements = requirements
+        self._model = model
+        sizes = Sizes("openvino", model, UNCHECKED, FAILS_OF_NOTHING)
         self._sizes = sizes if sizes else None
         self._kept = kept
         self._profiler = profiler
         self._saved = saved
-        self._idle: list[_Request] = []
+        self._idle: list[Request] = []
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         return self.run_into(inputs, ())
@@ -197,7 +211,7 @@ class OpenVinoProgram(Program):
         try:
             request = self._idle.pop()
         except IndexError:
-            request = _Request(self._compiled, self._requirements.open_sizes)
+            request = Request(self._compiled, self._requirements.open_sizes)
         try:
             outputs = request.run(inputs, places)
         except (RuntimeError, ValueError) as error:  # of NumPy, where sizes came out negative
@@ -207,6 +221,16 @@ class OpenVinoProgram(Program):
         if self._requirements.rules:
             self._requirements.check_flags(outputs.pop())
         return outputs
+
+    def session(self, carried: Sequence[Carried]) -> ProgramSession:
+        check = None if self._sizes is None else self._sizes.check_shapes
+
+        def request() -> Request:
+            return Request(self._compiled, self._requirements.open_sizes, carried)
+
+        return OpenVinoSession(
+            request, self._renew, self._model, carried, self._requirements, check
+        )
 
     def save(self) -> bytes:
         # OpenVINO does not read what it exports of a model that it has imported.
@@ -238,80 +262,3 @@ class OpenVinoProgram(Program):
         """Begin anew: what OpenVINO remembers of a run that failed lets later ones fail, too."""
         self._compiled = self._make()
         self._idle = []
-
-
-class _Request:
-    """An infer request that reads inputs where they are, and gives its outputs away.
-
-    With a single thread, `infer` swallows what goes wrong: it leaves outputs as they were, and what
-    was left undone ends the process later. Started and waited for, a request reports it, at the
-    price of some 10 microseconds. Where all sizes are known, only the first run needs that, which
-    allocates the memory. Where there are several streams, requests are always started: `infer`
-    may put two callers into one stream, while another has nothing to do.
-
-    Args:
-        compiled: what OpenVINO compiled.
-        open_sizes: whether some sizes show only in a run.
-    """
-
-    def __init__(self, compiled: openvino.CompiledModel, open_sizes: bool) -> None:
-        self._request = compiled.create_infer_request()
-        several = compiled.get_property("NUM_STREAMS") > 1
-        single = compiled.get_property("INFERENCE_NUM_THREADS") == 1
-        self._waits_always = several or (single and open_sizes)
-        self._waits = several or single
-        self._own_inputs = [
-            self._request.get_input_tensor(index) for index in range(len(compiled.inputs))
-        ]
-        self._outputs = [
-            (port.element_type, _initial_shape(port.partial_shape)) for port in compiled.outputs
-        ]
-
-    def run(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> list[Array]:
-        request = self._request
-        outputs = [openvino.Tensor(type, shape) for type, shape in self._outputs]
-        for index, place in enumerate(places):
-            if place is not None:
-                outputs[index] = shared_tensor(place)
-        for index, array in enumerate(inputs):
-            request.set_input_tensor(index, shared_tensor(array))
-        for index, tensor in enumerate(outputs):
-            request.set_output_tensor(index, tensor)
-        if self._waits:
-            request.start_async()
-            request.wait()
-            self._waits = self._waits_always
-        else:
-            request.infer(share_outputs=True)
-        for index, tensor in enumerate(self._own_inputs):
-            request.set_input_tensor(index, tensor)
-        made = [array_of(tensor) for tensor in outputs]
-        for index, place in enumerate(places):
-            if place is not None:
-                made[index] = place
-                request.set_output_tensor(index, openvino.Tensor(*self._outputs[index]))
-        return made
-
-    def layers(self) -> Sequence[openvino.ProfilingInfo]:
-        """The layers that were executed, with their mean times."""
-        found: Sequence[openvino.ProfilingInfo] = self._request.get_profiling_info()
-        return found
-
-
-def failure(what: str, error: Exception) -> DeviceError:
-    """The error that says what the engine did not do, in its own words."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    noise = ("Exception from", "Caught exception", "Check '", "While validating")
-    told = [line for line in lines if not line.startswith(noise)] or lines or [repr(error)]
-    return DeviceError(f"openvino {what}: {told[0]}")
-
-
-def _sizes(model: Model) -> Sizes:
-    return Sizes("openvino", model, UNCHECKED, FAILS_OF_NOTHING)
-
-
-def _initial_shape(shape: openvino.PartialShape) -> list[int]:
-    """A shape to allocate an output with; OpenVINO reallocates one that is not the final one."""
-    if shape.rank.is_dynamic:
-        return [0]
-    return [size.get_length() if size.is_static else 0 for size in shape]

@@ -99,8 +99,14 @@ class Graph:
 
     def add_contributed(self, type: str, *inputs: str, **attributes: Any) -> str:
         """Like `add`, for an operator that ONNX Runtime has beside ONNX's: only it reads it."""
+        return self.add_all_contributed(type, 1, *inputs, **attributes)[0]
+
+    def add_all_contributed(
+        self, type: str, count: int, *inputs: str, **attributes: Any
+    ) -> list[str]:
+        """Like `add_contributed`, for a node with any number of outputs."""
         self._whole.require(CONTRIBUTED, 1)
-        return self.add(type, *inputs, domain=CONTRIBUTED, **attributes)
+        return self.add_all(type, count, *inputs, domain=CONTRIBUTED, **attributes)
 
     def constant(self, value: Array) -> str:
         """Add a constant; a large one is not copied."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from crosschip.hal.ranges.ends import end_of, end_of_given
 from crosschip.hal.ranges.interval import Interval, of_elements, of_size, of_type
 from crosschip.hal.ranges.rules import RULES, Range
 from crosschip.ir import Dim, Operand, Operation
@@ -93,6 +94,7 @@ class Ranges:
             operand: (interval, frozenset([operand]))
             for operand, interval in assumed.inputs.items()
         }
+        self._ends: dict[Operand, Dim | None] = {}
         self._sources: set[Source] = set()
 
     @property
@@ -144,12 +146,29 @@ class Ranges:
         self._sources = set()
         made = zip(operation.outputs, self._made(operation), strict=True)
         ranges = [self._computed(output) or range_ for output, range_ in made]
+        if len(ranges) == 1:
+            ranges = [self._ended(operation, ranges[0])]
         sources = frozenset(self._sources)
         for output, range_ in zip(operation.outputs, ranges, strict=True):
             whole = of_type(output.type.element_type)
             if whole is not None and (range_ is None or range_ not in whole):
                 range_ = whole  # it wraps around
             self._found[output] = range_, sources
+
+    def _ended(self, operation: Operation, range_: Range) -> Range:
+        """A range that does not fit as it is, but does if an expression over sizes does."""
+        end = end_of(operation, self._end_of)
+        if end is None:
+            return range_
+        self._ends[operation.outputs[0]] = end
+        if range_ is None or range_.low < 0 or range_ in self._fit:
+            return range_
+        return range_.within(0, self.value(end).high)
+
+    def _end_of(self, operand: Operand) -> Dim | None:
+        if operand not in self._ends:
+            self._ends[operand] = end_of_given(operand)
+        return self._ends[operand]
 
     def _made(self, operation: Operation) -> Sequence[Range]:
         """The ranges by the operator's rule."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,9 +144,15 @@ def of_size(size: Dim, most: Mapping[str, int]) -> Interval:
         product = Interval(coefficient, coefficient)
         for factor in factors:
             is_name = isinstance(factor, str)
-            product = product * (Interval(0, most[factor]) if is_name else _quotient(*factor))
+            product = product * (
+                Interval(0, most[factor]) if is_name else _FUNCTIONS[factor[0]](*factor[1:])
+            )
         total = total + product
     return total
+
+
+def _least(*parts: Interval) -> Interval:
+    return Interval(min(part.low for part in parts), min(part.high for part in parts))
 
 
 def _quotient(numerator: Interval, denominator: Interval) -> Interval:
@@ -155,3 +161,7 @@ def _quotient(numerator: Interval, denominator: Interval) -> Interval:
     if denominator.low >= 1:
         return Interval(int(numerator.low) // int(denominator.low) if numerator.low < 0 else 0, far)
     return Interval(-far - 1, far)
+
+
+_FUNCTIONS: Mapping[str, Callable[..., Interval]] = {"//": _quotient, "min": _least}
+"""The ranges of functions of sizes."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from google.protobuf.message import DecodeError
@@ -21,7 +20,6 @@ from crosschip.ir import (
     Model,
     ModelFileError,
     Operand,
-    Shape,
     TensorType,
     UnsupportedError,
     constant,
@@ -124,28 +122,16 @@ class _ModelImport:
 
 
 def _check_declared(declared: TypeProto, type_: TensorType) -> None:
-    """Refuse an output that is declared as something else than it is.
+    """Refuse an output whose elements are declared as something else than they are.
 
-    Many writers leave the shape out by declaring one without axes, so that says nothing.
+    Shapes that are declared say nothing: exporters write them as they were before a conversion, and
+    what runs such files goes by what the operators make.
     """
     if not declared.HasField("tensor_type") or type_ == CONTAINER:
         return
     tensor = declared.tensor_type
-    if not tensor.elem_type:
-        return
-    written = operand_type(tensor.elem_type)
-    sizes = [size.dim_value if size.HasField("dim_value") else None for size in tensor.shape.dim]
-    fits = type_.shape is None or not sizes or _fits(sizes, type_.shape)
-    if written is not type_.element_type or not fits:
-        shape = ", ".join("?" if size is None else str(size) for size in sizes)
-        raise ModelFileError(f"is declared as {written}[{shape}], but is {type_}")
-
-
-def _fits(declared: Sequence[int | None], shape: Shape) -> bool:
-    return len(declared) == len(shape) and all(
-        wanted is None or not isinstance(size, int) or size == wanted
-        for wanted, size in zip(declared, shape, strict=True)
-    )
+    if tensor.elem_type and operand_type(tensor.elem_type) is not type_.element_type:
+        raise ModelFileError(f"is declared as {operand_type(tensor.elem_type)}, but is {type_}")
 
 
 def _opsets(path: str, proto: ModelProto) -> dict[str, int]:

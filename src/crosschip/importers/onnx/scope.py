@@ -33,6 +33,7 @@ from crosschip.importers.onnx.opaque import (
 )
 from crosschip.importers.onnx.opaque_types import TypeInference
 from crosschip.importers.onnx.operators import TABLE
+from crosschip.importers.onnx.ordering import in_order
 from crosschip.importers.onnx.schemas import domain_of
 from crosschip.importers.onnx.shared import (
     REFUSALS,
@@ -106,14 +107,14 @@ class Scope(Names):
         return cast(Operand, made)
 
     def run(self, nodes: Sequence[NodeProto], wanted: Iterable[str], where: str = "") -> None:
-        """Add the operations of nodes that are in an order in which they can run.
+        """Add the operations of nodes.
 
         Args:
             nodes: all nodes of the graph.
             wanted: the names of the graph's outputs.
             where: the file that messages name.
         """
-        shared = self._shared
+        shared, nodes = self._shared, in_order(nodes)
         others = shared.containers or shared.functions_make_others or makes_no_tensor(nodes)
         if others or has_foreign(nodes, lambda node: shared.function(node) or is_packaged(node)):
             self._run_units(nodes, set(wanted), where)

@@ -1,7 +1,8 @@
 """Importer of Paddle models, of Paddle 1 and 2 (ProgramDesc) and of Paddle 3 (PIR).
 
 It takes `NAME.pdmodel` or `NAME.json` with `NAME.pdiparams` beside it, `__model__` with
-`__params__` or with one file a parameter, and a folder that holds one of these. Step by step:
+`__params__` or with one file a parameter, and a folder that holds one of these; and Paddle Lite's
+`.nb`, which `lite` reads. Step by step:
 `files` finds the files, `paddle2` or `paddle3` reads the program into one form (`program`),
 `parameters` finds the parameters in theirs, and `graph` calls the function that each operator has
 in `operators`.
@@ -9,13 +10,13 @@ in `operators`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from crosschip.importers.paddle import files
 from crosschip.ir import Model, ModelError, ModelFileError, UnsupportedError
-from crosschip.ir.files import DataFile
+from crosschip.ir.files import DataFile, Held, Source
 
 _BLOCKS = b"\n"
 """The first bytes of a `ProgramDesc`: it begins with its blocks."""
@@ -28,8 +29,9 @@ def recognizes(source: Path | bytes) -> bool:
         ModelFileError: the folder cannot be read.
     """
     if isinstance(source, bytes):
-        return source.startswith(_BLOCKS) or files.says_pir(source)
-    return bool(files.programs(source))
+        is_program = source.startswith(_BLOCKS) or files.says_pir(source)
+        return is_program or files.says_lite(source)
+    return source.suffix == files.LITE_SUFFIX or bool(files.programs(source))
 
 
 def load(source: Path | bytes) -> Model:
@@ -47,26 +49,82 @@ def load(source: Path | bytes) -> Model:
         ModelFileError: a file is missing or damaged, or the two do not belong together.
         UnsupportedError: the model uses operators or variants that cannot be expressed.
     """
-    if isinstance(source, bytes):
-        return _load("the model in memory", "model", source, files.says_pir(source), None)
+    if isinstance(source, bytes) and not files.says_lite(source):
+        return load_parts(source, None)
+    if isinstance(source, bytes) or source.suffix == files.LITE_SUFFIX:
+        return load_lite(source)
     found = files.find(source)
-    content = _content(found.program)
-    return _load(str(found.program), found.name, content, found.is_pir, found.parameters)
+    return _load(str(found.program), found.name, _content(found.program), found.parameters, {})
 
 
-def _load(where: str, name: str, content: bytes, is_pir: bool, parameters: Path | None) -> Model:
+def load_parts(
+    program: Path | bytes,
+    parameters: Path | bytes | None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+) -> Model:
+    """Import a model whose program and parameters are told each by itself, as `load` does.
+
+    Args:
+        program: the file, of whatever name, or its content.
+        parameters: the file that holds all of them or the folder with a file for each; the content
+            of the one file; `None` if there are none.
+        shapes: the sizes of inputs, by name, where they are others than the program says; -1 for
+            one that is open.
+
+    Raises:
+        ModelFileError, UnsupportedError: as for `load`.
+    """
+    given = shapes or {}
+    if isinstance(program, bytes):
+        return _load("the model in memory", "model", program, parameters, given)
+    return _load(str(program), program.stem, _content(program), parameters, given)
+
+
+def load_lite(source: Path | bytes, shapes: Mapping[str, Sequence[int]] | None = None) -> Model:
+    """Import a model that Paddle Lite's tools have optimised, as `load` does.
+
+    Args:
+        source: the file `.nb`, or its content.
+        shapes: as for `load_parts`.
+
+    Raises:
+        ModelFileError, UnsupportedError: as for `load`.
+    """
+    from crosschip.importers.paddle import graph, lite
+
+    if isinstance(source, bytes):
+        where, name = "the model in memory", "model"
+        content: Source = Held(source)
+    else:
+        where, name, content = str(source), source.stem, _opened(source)
+    with _in_file(where):
+        program, values = lite.read(content)
+        program = program.reshaped(shapes or {})
+    graph.check(where, program)
+    with _in_file(where):
+        return graph.build(name, program, values)
+
+
+def _load(
+    where: str,
+    name: str,
+    content: bytes,
+    parameters: Path | bytes | None,
+    shapes: Mapping[str, Sequence[int]],
+) -> Model:
     from crosschip.importers.paddle import graph, paddle2, paddle3
     from crosschip.importers.paddle.parameters import read
 
     with _in_file(where):
-        program = (paddle3 if is_pir else paddle2).read(content)
+        program = (paddle3 if files.says_pir(content) else paddle2).read(content)
+    program = program.reshaped(shapes)
     graph.check(where, program)
     if parameters is None and program.parameters:
         raise ModelFileError(
             f"{where}: has {len(program.parameters)} parameters, which are in another file; "
             f"give the path of the program"
         )
-    values = read(parameters, program.parameters) if parameters else {}
+    values = {} if parameters is None else read(parameters, program.parameters)
     with _in_file(where):
         return graph.build(name, program, values)
 
@@ -84,8 +142,15 @@ def _in_file(where: str) -> Iterator[None]:
 
 
 def _content(path: Path) -> bytes:
+    file = _opened(path)
     try:
-        file = DataFile(path)
         return file.read(0, file.size)
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _opened(path: Path) -> DataFile:
+    try:
+        return DataFile(path)
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None

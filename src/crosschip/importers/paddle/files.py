@@ -7,6 +7,7 @@ A model is a program and its parameters: `NAME.pdmodel` or `NAME.json` with `NAM
 from __future__ import annotations
 
 import re
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,12 @@ _EXPORTED = "inference"  # the stem that Paddle's own tools give every model
 _PIR_MARK = re.compile(rb'"magic"\s*:\s*"pir"')
 _PIR_MARK_WITHIN = 4096
 
+LITE_SUFFIX = ".nb"
+LITE_HEAD = struct.Struct("<H16sQ")
+"""The head of Paddle Lite's files: version, version of the tool, and size of the program."""
+
+_LITE_VERSIONS = (0, 1, 2)
+
 
 @dataclass(frozen=True)
 class ModelFiles:
@@ -25,12 +32,10 @@ class ModelFiles:
 
     Attributes:
         program: the file with the program.
-        is_pir: whether the program is one of Paddle 3.
         parameters: the file with all parameters, or the folder with a file for each.
     """
 
     program: Path
-    is_pir: bool
     parameters: Path
 
     @property
@@ -63,6 +68,19 @@ def says_pir(content: bytes) -> bool:
     return _PIR_MARK.search(content, 0, _PIR_MARK_WITHIN) is not None
 
 
+def says_lite(content: bytes) -> bool:
+    """Tell whether a file's content begins as that of one of Paddle Lite's does.
+
+    The version of the tool is a text such as `v2.13-rc`, or digits of a commit.
+    """
+    if len(content) < LITE_HEAD.size:
+        return False
+    version, tool, size = LITE_HEAD.unpack_from(content)
+    text = tool.partition(b"\0")[0]
+    fits = version in _LITE_VERSIONS and 0 < size <= len(content) - LITE_HEAD.size
+    return fits and bool(text) and text.isascii() and text.decode().isprintable()
+
+
 def programs(path: Path) -> list[Path]:
     """The programs at a path: it itself, or those in the folder that it is.
 
@@ -88,6 +106,6 @@ def find(path: Path) -> ModelFiles:
         raise ModelFileError(f"{path}: has {len(found)} Paddle models{listed}")
     (program,) = found
     if program.name != _OLD_PROGRAM:
-        return ModelFiles(program, is_pir(program), program.with_suffix(".pdiparams"))
+        return ModelFiles(program, program.with_suffix(".pdiparams"))
     combined = program.with_name(_OLD_PARAMETERS)
-    return ModelFiles(program, False, combined if combined.exists() else program.parent)
+    return ModelFiles(program, combined if combined.exists() else program.parent)

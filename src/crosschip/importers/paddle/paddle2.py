@@ -57,7 +57,15 @@ def read(data: bytes) -> Program:
         ModelError: the file is damaged.
         UnsupportedError: the program has inputs that are not tensors.
     """
-    program = messages.parse(ProgramDesc, data)
+    return of(messages.parse(ProgramDesc, data))
+
+
+def of(program: ProgramDesc) -> Program:
+    """The program that a message says, as `read`.
+
+    Raises:
+        ModelError, UnsupportedError: as for `read`.
+    """
     if not program.blocks:
         raise ModelError("holds no program")
     block = program.blocks[0]

@@ -18,14 +18,21 @@ from pathlib import Path, PurePath
 from crosschip.importers.paddle import messages, tensor_types
 from crosschip.importers.paddle.program import Variable, within
 from crosschip.ir import Array, ModelError, ModelFileError, TensorType, UnsupportedError
-from crosschip.ir.files import DataFile, Stored, Window
+from crosschip.ir.files import DataFile, Held, Source, Stored, Window
 
 _HEAD, _TENSOR_HEAD = struct.Struct("<IQ"), struct.Struct("<Ii")
 """The parts of a record before its levels of detail, and before its message."""
 
+_IN_MEMORY = "the parameters in memory"
 
-def read(path: Path, parameters: Mapping[str, Variable]) -> dict[str, Array | Stored]:
-    """Find parameters, in the file that holds all of them or the folder with a file for each.
+
+def read(path: Path | bytes, parameters: Mapping[str, Variable]) -> dict[str, Array | Stored]:
+    """Find parameters.
+
+    Args:
+        path: the file that holds all of them or the folder with a file for each; or the content
+            of the one file.
+        parameters: those that the program declares.
 
     Returns:
         Read-only arrays by name, or where in the file they are.
@@ -35,6 +42,8 @@ def read(path: Path, parameters: Mapping[str, Variable]) -> dict[str, Array | St
             message names the parameter.
         UnsupportedError: a parameter is not a dense tensor.
     """
+    if isinstance(path, bytes):
+        return _read_records(_Records(_IN_MEMORY, Held(path)), parameters)
     if not path.is_dir():
         return _read_file(path, parameters) if parameters or path.exists() else {}
     values: dict[str, Array | Stored] = {}
@@ -46,13 +55,19 @@ def read(path: Path, parameters: Mapping[str, Variable]) -> dict[str, Array | St
 
 
 def _read_file(file: Path, parameters: Mapping[str, Variable]) -> dict[str, Array | Stored]:
+    return _read_records(_Records(str(file), _opened(file)), parameters)
+
+
+def _read_records(
+    records: _Records, parameters: Mapping[str, Variable]
+) -> dict[str, Array | Stored]:
     names = sorted(parameters)
-    records = _Records(file)
     values = {name: records.next(parameters[name]) for name in names}
     if records.left:
         last = f"after the last parameter {names[-1]!r}" if names else "of a model without any"
         raise ModelFileError(
-            f"{file}: {records.left} bytes are left {last}; the file does not belong to the program"
+            f"{records.where}: {records.left} bytes are left {last}; "
+            f"the file does not belong to the program"
         )
     return values
 
@@ -68,12 +83,13 @@ class _Records:
     """The records of a file, one after the other.
 
     Attributes:
+        where: the file's path, or other words for messages.
         left: how many bytes have not been read.
     """
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._source = _opened(file)
+    def __init__(self, where: str, source: Source) -> None:
+        self.where = where
+        self._source = source
         self._window = Window(self._source)
         self._at = 0
 
@@ -86,11 +102,11 @@ class _Records:
         try:
             return self._array(parameter)
         except OSError as error:
-            raise ModelFileError(f"{self._file}: {error.strerror or error}") from None
+            raise ModelFileError(f"{self.where}: {error.strerror or error}") from None
         except ModelError as error:
-            raise ModelFileError(f"{self._file}: parameter {parameter.name!r}: {error}") from None
+            raise ModelFileError(f"{self.where}: parameter {parameter.name!r}: {error}") from None
         except UnsupportedError as error:
-            raise within(f"{self._file}: parameter {parameter.name!r}", error) from None
+            raise within(f"{self.where}: parameter {parameter.name!r}", error) from None
 
     def _array(self, parameter: Variable) -> Array | Stored:
         version, levels = _HEAD.unpack(self._take(_HEAD.size))

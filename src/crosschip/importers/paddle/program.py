@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from crosschip.ir import ElementType, Error, Origin
@@ -144,6 +144,16 @@ class Program:
     parameters: Mapping[str, Variable]
     operators: deque[Operator]
     outputs: Mapping[str, str]
+
+    def reshaped(self, shapes: Mapping[str, Sequence[int]]) -> Program:
+        """The program with other sizes of inputs, by name."""
+        if not shapes:
+            return self
+        inputs = [
+            variable._replace(shape=tuple(shapes.get(variable.name, variable.shape)))
+            for variable in self.inputs
+        ]
+        return replace(self, inputs=inputs)
 
     def take_operators(self) -> Iterator[Operator]:
         """The operators, none of which is kept: what is built from them takes their place."""

@@ -146,7 +146,7 @@ class CustomOperator(PackagedOperator):
         return made if made is None else self.rules.asserted(self, b, made)
 
     def restriction(self, device: str) -> tuple[str, str] | None:
-        own = device.partition("@")[0].partition(":")[0]
+        own = device.partition("@")[0].partition("/")[0].partition(":")[0]
         told = self.restrictions.get(own.lower())
         return None if told is None else told.broken(self, self._operands_by_tensor())
 

@@ -41,7 +41,7 @@ from crosschip.ir import (
     TensorType,
     constant,
 )
-from crosschip.ir.types import FLOATS, INDICES, MAX_RANK
+from crosschip.ir.types import BOOLEANS, FLOATS, INDICES, MAX_RANK
 from crosschip.ops.definition.kernel import Kernel, kernel_of
 from crosschip.ops.definition.quantized import check_zero_point
 from crosschip.ops.definition.slots import ComputedParameter, Fuse, Parameter, Slot, Tensors
@@ -393,7 +393,7 @@ class Operator(Operation):
 
     def _with_shape_value(self, types: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
         first = types[0]
-        if first.element_type not in INDICES:
+        if first.element_type not in INDICES | BOOLEANS:
             return types
         shape = first.static_shape
         if shape is None or math.prod(shape) > MAX_RANK:

@@ -39,7 +39,7 @@ from crosschip.ops.definition.operator import operator_named
 
 T = TypeVar("T")
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 MAGIC = b"\x93CHIPM\r\n"
 
 _PREAMBLE = struct.Struct("<8sIIQQ")

@@ -6,13 +6,14 @@ computed, by operations that `Sizes` adds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
-from crosschip.ir.dimension import symbol, terms_of
+from crosschip.ir.dimension import is_natural, symbol, terms_of
+from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.operator import (
     Operator,
     UnknownRank,
@@ -21,6 +22,9 @@ from crosschip.ops.definition.operator import (
     shape_value_of,
 )
 from crosschip.ops.definition.slots import Fuse
+
+_FUNCTIONS = {"//": "DIV", "min": "MIN"}
+"""The operators of functions of sizes."""
 
 
 class Sizes:
@@ -72,7 +76,10 @@ class Sizes:
                 places = self._b.constant(np.array([int(factor)]))
                 part = self._add("GATHER", self._all(), places, 0)
             else:
-                part = self._add("DIV", *factor)
+                kind, first, *others = factor
+                part = first
+                for other in others:
+                    part = self._add(_FUNCTIONS[kind], part, other)
             is_first = index == 0 and coefficient == 1
             value = part if is_first else self._add("MUL", value, part)
         return value
@@ -157,6 +164,41 @@ def shape_value_by_elements(operation: Operator) -> Sequence[Dim]:
         # An index out of range is an error of the run, if there is one.
         raise UnknownRank from None
     return moved
+
+
+def shape_value_by_pairs(operation: Any, combine: Callable[[Dim, Dim], Any]) -> Sequence[Dim]:
+    """The shape value that an operator on two tensors makes, broadcast as NumPy does.
+
+    Args:
+        operation: an operation with `input0` and `input1`.
+        combine: the result for two elements.
+
+    Raises:
+        UnknownRank: nothing is known of the elements of an input, or `combine` does not know.
+    """
+    if operation.fused is not Fuse.NONE or operation.input0.type.element_type in FLOATS:
+        raise UnknownRank
+    pairs = np.broadcast(_elements(operation.input0), _elements(operation.input1))
+    return [combine(_size(one), _size(other)) for one, other in pairs]
+
+
+def are_equal(one: Dim, other: Dim) -> bool:
+    """Tell whether two elements of shape values are equal, whatever the sizes are.
+
+    Raises:
+        UnknownRank: that depends on them.
+    """
+    difference = one - other
+    if isinstance(difference, int):
+        return difference == 0
+    if is_natural(difference - 1) or is_natural(-difference - 1):
+        return False
+    raise UnknownRank
+
+
+def _size(element: Any) -> Dim:
+    """An element of an array as a plain number, if it is not an expression."""
+    return element.item() if isinstance(element, np.generic) else element
 
 
 def _elements(operand: Operand) -> Array:

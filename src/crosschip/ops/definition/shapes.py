@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from crosschip.ir.dimension import Dim, Dimension, Shape, unknown
+from crosschip.ir.dimension import Dim, Dimension, Shape, is_least_of, unknown
 from crosschip.ir.types import MAX_RANK
 
 
@@ -63,6 +63,17 @@ def window_count(size: Dim, window: int, stride: int, *, ceil: bool = False) -> 
     return (room + (stride - 1 if ceil else 0)) // stride + 1
 
 
+def _either(a: Dim, b: Dim) -> Dim:
+    """The size that two open ones give.
+
+    They are equal or one of them is 1. So a size and the minimum of it and a number above 1 give
+    the size: where one of the two is 1, so is the other.
+    """
+    if is_least_of(a, b):
+        return b
+    return a if is_least_of(b, a) else unknown()
+
+
 def _broadcast_axis(sizes: Sequence[Dim], shapes: Sequence[Shape], slot: str) -> Dim:
     result: Dim = 1
     for size in sizes:
@@ -74,5 +85,5 @@ def _broadcast_axis(sizes: Sequence[Dim], shapes: Sequence[Shape], slot: str) ->
             texts = ", ".join(f"[{', '.join(map(str, shape))}]" for shape in shapes)
             raise ValueError(f"{slot}: shapes {texts} do not broadcast: {result} meets {size}")
         elif isinstance(result, Dimension):
-            result = size if isinstance(size, int) else unknown()
+            result = size if isinstance(size, int) else _either(result, size)
     return result

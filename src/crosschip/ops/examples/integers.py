@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from crosschip.ir import ElementType, Quantization
+import numpy as np
+
+from crosschip.ir import Array, ElementType, Quantization
 from crosschip.ops.definition.examples import Sample, example, examples, random
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.integers import Conv2DInteger, MatMulInteger
@@ -16,6 +18,12 @@ def _unsigned(*shape: int) -> Sample:
     return random(*shape, dtype=ElementType.UINT8, low=0, high=256)
 
 
+def _constant(*shape: int) -> Array:
+    """Weights from -119 to 119."""
+    return (np.arange(np.prod(shape)) * 37 % 239 - 119).astype(np.int8).reshape(shape)
+
+
+_ZERO = np.array(3, np.int8)
 _QUANTIZED = Quantization((0.1,), (7,))
 
 examples(
@@ -33,6 +41,14 @@ examples(
         x=random(3, 4, dtype=ElementType.UINT8, high=256, quantization=_QUANTIZED),
         y=_signed(4, 2),
         x_zero_point=_unsigned(),
+    ),
+    example(x=_unsigned(2, 3, 4), y=_constant(4, 5), x_zero_point=_unsigned()),
+    example(x=_signed(3, 900), y=_constant(900, 2), y_zero_point=_ZERO),
+    example(
+        x=_unsigned(3, 4),
+        y=_constant(4, 3),
+        x_zero_point=_unsigned(3, 1),
+        y_zero_point=np.array([5, -3, 0], np.int8),
     ),
 )
 
@@ -60,5 +76,27 @@ examples(
         input_zero_point=_unsigned(),
         dilations=(1, 1),
         pads=(1, 0, 0, 1),
+    ),
+    example(
+        input=_unsigned(2, 2, 7, 6),
+        filter=_constant(4, 2, 3, 2),
+        input_zero_point=_unsigned(),
+        filter_zero_point=np.array([1, -2, 0, 4], np.int8),
+        strides=(2, 1),
+        dilations=(1, 2),
+        pads=(2, 0, 1, 1),
+    ),
+    example(
+        input=_unsigned(1, 6, 4, 4),
+        filter=_constant(6, 1, 3, 3),
+        input_zero_point=_unsigned(),
+        group=6,
+        auto_pad=AutoPad.SAME,
+    ),
+    example(
+        input=_unsigned(1, 1200, 2, 2),
+        filter=_constant(2, 600, 1, 1),
+        input_zero_point=_unsigned(),
+        group=2,
     ),
 )

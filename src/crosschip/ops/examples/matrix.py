@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from crosschip.ir import ElementType, Quantization
+import numpy as np
+
+from crosschip.ir import Array, ElementType, Quantization
 from crosschip.ops.definition.examples import Sample, example, examples, random
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.standard.matrix import Det, FullyConnected, MatMul, MatMulNBits
@@ -90,6 +92,13 @@ def _packed(*shape: int) -> Sample:
     return random(*shape, dtype=ElementType.UINT8, low=0, high=256)
 
 
+def _bytes_of(*shape: int) -> Array:
+    """Constant bytes, of which every second one repeats."""
+    return (np.arange(np.prod(shape)) * 53 % 251).astype(np.uint8).reshape(shape)
+
+
+_SCALE = np.linspace(0.01, 0.3, 12, dtype=np.float32).reshape(4, 3)
+
 examples(
     MatMulNBits,
     example(x=random(3, 32), weight=_packed(4, 2, 8), scale=random(4, 2), size=32, block_size=16),
@@ -118,5 +127,24 @@ examples(
         size=32,
         block_size=16,
         bits=2,
+    ),
+    example(x=random(2, 3, 40), weight=_bytes_of(4, 3, 8), scale=_SCALE, size=40, block_size=16),
+    example(
+        x=random(3, 40),
+        weight=_bytes_of(4, 3, 8),
+        scale=_SCALE,
+        zero_point=_bytes_of(4, 2),
+        bias=np.array([0.5, -1, 0, 2], np.float32),
+        size=40,
+        block_size=16,
+    ),
+    example(
+        x=random(3, 48),
+        weight=_bytes_of(4, 3, 16),
+        scale=_SCALE,
+        zero_point=_SCALE * 400,
+        size=48,
+        block_size=16,
+        bits=8,
     ),
 )

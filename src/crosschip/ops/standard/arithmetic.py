@@ -11,17 +11,23 @@ from functools import reduce
 import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
+from crosschip.ir.dimension import is_natural, least
 from crosschip.ir.types import FLOATS, NUMBERS
 from crosschip.ops.definition.kinds import Binary, Broadcast, Elementwise, aligned_row_axis
 from crosschip.ops.definition.operator import (
     Operator,
+    UnknownRank,
     operator,
     operator_named,
     shape_of,
     shape_value_of,
 )
 from crosschip.ops.definition.quantized import limits
-from crosschip.ops.definition.shape_values import Sizes, shape_value_by_elements
+from crosschip.ops.definition.shape_values import (
+    Sizes,
+    shape_value_by_elements,
+    shape_value_by_pairs,
+)
 from crosschip.ops.definition.shapes import axis_in, broadcast, same
 from crosschip.ops.definition.slots import (
     Fuse,
@@ -104,6 +110,9 @@ class Div(Binary):
 
     __slots__ = ()
 
+    def infer_shape_value(self) -> Sequence[Dim]:
+        return shape_value_by_pairs(self, _quotient)
+
     def reference(self, input0: Array, input1: Array) -> Array:
         if input0.dtype.kind not in "iu":
             return np.divide(input0, input1)
@@ -112,6 +121,17 @@ class Div(Binary):
         inexact = quotient * safe != input0
         towards_zero = quotient + (inexact & ((input0 < 0) != (safe < 0)))
         return np.where(input1 == 0, 0, towards_zero)
+
+
+def _quotient(dividend: Dim, divisor: Dim) -> Dim:
+    """A quotient of sizes; no element is below 0, so that it does not matter how it is rounded.
+
+    Raises:
+        UnknownRank: an element may be below 0, or the divisor 0.
+    """
+    if not isinstance(divisor, int) or divisor < 1 or not is_natural(dividend):
+        raise UnknownRank
+    return dividend // divisor
 
 
 @operator("POW", core=True)
@@ -141,6 +161,9 @@ class Max(Binary):
 
     __slots__ = ()
 
+    def infer_shape_value(self) -> Sequence[Dim]:
+        return shape_value_by_pairs(self, lambda one, other: one + other - least(one, other))
+
     def reference(self, input0: Array, input1: Array) -> Array:
         return np.maximum(input0, input1)
 
@@ -153,6 +176,9 @@ class Min(Binary):
     """
 
     __slots__ = ()
+
+    def infer_shape_value(self) -> Sequence[Dim]:
+        return shape_value_by_pairs(self, least)
 
     def reference(self, input0: Array, input1: Array) -> Array:
         return np.minimum(input0, input1)
@@ -402,6 +428,9 @@ class Mod(Broadcast):
 
     __slots__ = ()
     fmod = flag(False)
+
+    def infer_shape_value(self) -> Sequence[Dim]:
+        return shape_value_by_pairs(self, lambda one, other: one - other * _quotient(one, other))
 
     def reference(self, input0: Array, input1: Array) -> Array:
         return np.fmod(input0, input1) if self.fmod else np.mod(input0, input1)

@@ -14,6 +14,7 @@ from crosschip.ops.definition.operator import Operator, operator, shape_of
 from crosschip.ops.definition.shape_values import Sizes, reshaped
 from crosschip.ops.definition.shapes import broadcast, same
 from crosschip.ops.definition.slots import choice, flag, integer, optional_tensor, real, tensor
+from crosschip.ops.numerics.attention import attend, heads_apart, heads_together, rotate
 from crosschip.ops.standard.activation import Softmax, Tanh
 from crosschip.ops.standard.arithmetic import Add, Mul, Sub
 from crosschip.ops.standard.comparison import LessEqual
@@ -144,23 +145,19 @@ class Attention(Operator):
     def reference(self, query: Array, key: Array, value: Array, mask: Array | None) -> Array:
         is_flat = query.ndim == 3
         query, key, value = (
-            each if each.ndim == 4 else _apart(each, self.heads(slot))
+            each if each.ndim == 4 else heads_apart(each, self.heads(slot))
             for slot, each in (("query", query), ("key", key), ("value", value))
         )
-        shared = query.shape[1] // key.shape[1]
-        key, value = (np.repeat(each, shared, 1) for each in (key, value))
-        scores = query @ key.swapaxes(-1, -2) * (self.scale or query.shape[3] ** -0.5)
-        if self.softcap:
-            scores = self.softcap * np.tanh(scores / self.softcap)
-        if mask is not None:
-            scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
         if self.causality is not Causality.NONE:
-            rows, columns = scores.shape[2:]
+            rows, columns = query.shape[2], key.shape[2]
             offset = columns - rows if self.causality is Causality.TO_LAST else 0
-            scores = np.where(np.tri(rows, columns, offset, bool), scores, -np.inf)
-        powers = np.exp(scores - scores.max(-1, keepdims=True, initial=-np.inf))
-        output = np.asarray(powers / powers.sum(-1, keepdims=True) @ value)
-        return output.swapaxes(1, 2).reshape(*_together(output.shape)) if is_flat else output
+            seen = np.tri(rows, columns, offset, bool)
+            if mask is None:
+                mask = seen
+            else:
+                mask = mask & seen if mask.dtype == bool else np.where(seen, mask, -np.inf)
+        output = attend(query, key, value, mask, self.scale, self.softcap)
+        return heads_together(output) if is_flat else output
 
     def decompose(self, b: Builder) -> Operand | None:
         if any(len(shape_of(operand)) == 3 for operand in (self.query, self.key, self.value)):
@@ -239,16 +236,6 @@ class Attention(Operator):
         return b.add(LessEqual, keys, b.add(Unsqueeze, places, (1,)))
 
 
-def _apart(rows: Array, heads: int) -> Array:
-    entries, places, width = rows.shape
-    return rows.reshape(entries, places, heads, width // heads).swapaxes(1, 2)
-
-
-def _together(shape: Sequence[int]) -> Sequence[int]:
-    entries, heads, places, size = shape
-    return (entries, places, heads * size)
-
-
 @operator("ROTARY_EMBEDDING")
 class RotaryEmbedding(Operator):
     """Rotates pairs of numbers by angles that their place tells.
@@ -323,17 +310,8 @@ class RotaryEmbedding(Operator):
                 raise ValueError(f"positions: one is not in [-{len(cos)}, {len(cos)})")
             cos, sin = cos[positions], sin[positions]
         cos, sin = (np.expand_dims(each, 2 if is_flat else 1) for each in (cos, sin))
-        half = cos.shape[-1]
-        output = x.copy()
-        first, second = (
-            (slice(0, 2 * half, 2), slice(1, 2 * half, 2))
-            if self.interleaved
-            else (slice(0, half), slice(half, 2 * half))
-        )
-        real, imaginary = x[..., first], x[..., second]
-        output[..., first] = real * cos - imaginary * sin
-        output[..., second] = real * sin + imaginary * cos
-        return output.reshape(input.shape)
+        turned = rotate(x, cos, sin, interleaved=self.interleaved)
+        return turned.reshape(input.shape)
 
     def decompose(self, b: Builder) -> Operand | None:
         shape, half = shape_of(self.input), shape_of(self.cos)[-1]

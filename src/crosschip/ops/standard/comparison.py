@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from crosschip.ir import Array, Builder, ElementType, Operand
+from crosschip.ir import Array, Builder, Dim, ElementType, Operand
 from crosschip.ir.types import BOOLEANS, NUMBERS
 from crosschip.ops.definition.kinds import Broadcast
 from crosschip.ops.definition.operator import operator
+from crosschip.ops.definition.shape_values import are_equal, shape_value_by_pairs
 from crosschip.ops.definition.slots import tensor
 from crosschip.ops.standard.logical import Not, Or
 
@@ -36,6 +39,9 @@ class Equal(Comparison):
 
     __slots__ = ()
 
+    def infer_shape_value(self) -> Sequence[Dim]:
+        return shape_value_by_pairs(self, are_equal)
+
     def reference(self, input0: Array, input1: Array) -> Array:
         return np.equal(input0, input1)
 
@@ -48,6 +54,9 @@ class NotEqual(Comparison):
     """
 
     __slots__ = ()
+
+    def infer_shape_value(self) -> Sequence[Dim]:
+        return shape_value_by_pairs(self, lambda one, other: not are_equal(one, other))
 
     def reference(self, input0: Array, input1: Array) -> Array:
         return np.not_equal(input0, input1)

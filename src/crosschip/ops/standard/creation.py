@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
+from crosschip.ir.dimension import ceil_div, least
 from crosschip.ir.types import ALL_TYPES, INDICES, NUMBERS, ElementType
 from crosschip.ops.definition.kinds import Layout, shape_asked
 from crosschip.ops.definition.operator import (
@@ -38,7 +39,8 @@ class ShapeOf(Layout):
         return self.dtype
 
     def infer_shape(self) -> Shape:
-        return (len(shape_of(self.input)),)
+        shape = self.input.type.shape
+        return (unknown() if shape is None else len(shape),)
 
     def infer_shape_value(self) -> Shape:
         return shape_of(self.input)
@@ -152,14 +154,16 @@ class Range(Operator):
         return (self._named_count(),)
 
     def _named_count(self) -> Dim:
-        """The end, where that is a size known by name and the range runs to it from 0 by 1."""
+        """The count, where it follows from sizes and the range runs upwards."""
         if self.start.type.element_type not in INDICES:
             return unknown()
         try:
             (start,), (end,), (step,) = map(shape_value_of, (self.start, self.end, self.step))
         except UnknownRank:
             return unknown()
-        return end if (start, step) == (0, 1) and not isinstance(end, int) else unknown()
+        if not isinstance(step, int) or step < 1:
+            return unknown()
+        return ceil_div(end - start - least(end - start, 0), step)
 
     def infer_shape_value(self) -> Sequence[Dim]:
         (start,), (end,), (step,) = map(shape_value_of, (self.start, self.end, self.step))

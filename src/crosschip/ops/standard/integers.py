@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Sequence
+from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 
-from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
+from crosschip.ir import Array, Builder, ElementType, Operand, Shape
 from crosschip.ops.definition.operator import Operator, operator, shape_of
 from crosschip.ops.definition.shapes import of_rank, same
 from crosschip.ops.definition.slots import choice, integer, integers, optional_tensor, tensor
 from crosschip.ops.definition.windows import AutoPad, Windows
-from crosschip.ops.standard.arithmetic import Add, Div, Mul, Sub
+from crosschip.ops.standard.arithmetic import Add, Sub
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.convolution import Conv2D, convolution_shape, convolved
+from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.matrix import MatMul, product_shape
 from crosschip.ops.standard.quantization import Reinterpret
-from crosschip.ops.standard.unary import Floor
+from crosschip.ops.standard.slicing import Slice
 
 _BYTES = frozenset({ElementType.INT8, ElementType.UINT8})
-_TERMS = 2**24 // 255**2
-"""So many products of differences of bytes float32 adds up without rounding, whatever they are."""
+_EXACT = 2**24
+"""Up to this, float32 holds every integer."""
 
 
 @operator("MAT_MUL_INTEGER")
@@ -61,19 +63,27 @@ class MatMulInteger(Operator):
         return _as_int32(np.matmul(_centred(x, x_zero_point), _centred(y, y_zero_point)))
 
     def decompose(self, b: Builder) -> Operand:
-        terms = shape_of(self.x)[-1]
-        if not _is_exact(terms):
-            x, y = (
-                _differences(b, operand, zero_point, ElementType.INT32)
-                for operand, zero_point in (
-                    (self.x, self.x_zero_point),
-                    (self.y, self.y_zero_point),
-                )
-            )
+        along = -2 if len(shape_of(self.y)) > 1 else -1
+        sizes = shape_of(self.x)[-1], shape_of(self.y)[along]
+        terms = next((size for size in sizes if isinstance(size, int)), None)
+        dtype = ElementType.INT32 if terms is None else ElementType.FLOAT32
+        x = _differences(b, self.x, self.x_zero_point, dtype)
+        y = _differences(b, self.y, self.y_zero_point, dtype)
+        if terms is None:
             return b.add(MatMul, x, y)
-        y = _differences(b, self.y, self.y_zero_point, ElementType.FLOAT32)
-        x = _differences(b, self.x, self.x_zero_point, ElementType.FLOAT32)
-        return _summed(b, x, terms, lambda part: b.add(MatMul, part, y))
+        weights = known_differences(self.y, self.y_zero_point)
+        if weights is None:
+            magnitudes = np.full((terms, 1), span(self.y, self.y_zero_point))
+        else:
+            magnitudes = np.moveaxis(np.abs(weights), along, 0).reshape(terms, -1)
+        parts = [
+            b.add(Cast, b.add(MatMul, *pair), ElementType.INT32)
+            for pair in (
+                (_part(b, x, -1, start, end, terms), _part(b, y, along, start, end, terms))
+                for start, end in exact_parts(magnitudes, span(self.x, self.x_zero_point))
+            )
+        ]
+        return reduce(lambda one, other: b.add(Add, one, other), parts)
 
 
 @operator("CONV_2D_INTEGER")
@@ -132,31 +142,99 @@ class Conv2DInteger(Operator):
         return _as_int32(convolved(image, weights, self.windows(filter.shape[2:]), self.group))
 
     def decompose(self, b: Builder) -> Operand:
-        shape = shape_of(self.filter)
-        sizes = [size for size in shape[1:] if isinstance(size, int)]
-        terms = math.prod(sizes) if len(sizes) == 3 else None
-        dtype = ElementType.FLOAT32 if _is_exact(terms) else ElementType.FLOAT64
+        shape = shape_of(self.filter)[1:]
+        sizes = [size for size in shape if isinstance(size, int)]
+        parts = self._channels(sizes) if len(sizes) == 3 else None
+        dtype = ElementType.FLOAT64 if parts is None else ElementType.FLOAT32
         zero_point = self.filter_zero_point
         if zero_point is not None and shape_of(zero_point):
             zero_point = b.add(Reshape, zero_point, (-1, 1, 1, 1))
         image = _differences(b, self.input, self.input_zero_point, dtype)
         weights = _differences(b, self.filter, zero_point, dtype)
+        if parts is None or len(parts) == 1:
+            return b.add(Cast, self._convolved(b, image, weights), ElementType.INT32)
+        made = []
+        for start, end in parts:
+            channels = np.arange(start, end) + np.arange(self.group)[:, None] * sizes[0]
+            pixels = b.add(Gather, image, channels.ravel(), axis=1)
+            filter = _part(b, weights, 1, start, end, sizes[0])
+            made.append(b.add(Cast, self._convolved(b, pixels, filter), ElementType.INT32))
+        return reduce(lambda one, other: b.add(Add, one, other), made)
 
-        def product(part: Operand) -> Operand:
-            return b.add(
-                Conv2D,
-                part,
-                weights,
-                auto_pad=self.auto_pad,
-                pads=self.pads,
-                strides=self.strides,
-                group=self.group,
-                dilations=self.dilations,
-            )
+    def _channels(self, sizes: Sequence[int]) -> list[tuple[int, int]] | None:
+        """The channels of a group in parts; `None` if one channel is already too many terms."""
+        weights = known_differences(self.filter, self.filter_zero_point, channels=0)
+        if weights is None:
+            one = span(self.filter, self.filter_zero_point) * sizes[1] * sizes[2]
+            magnitudes = np.full((sizes[0], 1), one)
+        else:
+            magnitudes = np.abs(weights).sum((2, 3), np.int64).T
+        try:
+            return exact_parts(magnitudes, span(self.input, self.input_zero_point))
+        except ValueError:
+            return None
 
-        if dtype is ElementType.FLOAT64:
-            return b.add(Cast, product(image), ElementType.INT32)
-        return _summed(b, image, terms, product)
+    def _convolved(self, b: Builder, image: Operand, weights: Operand) -> Operand:
+        return b.add(
+            Conv2D,
+            image,
+            weights,
+            auto_pad=self.auto_pad,
+            pads=self.pads,
+            strides=self.strides,
+            group=self.group,
+            dilations=self.dilations,
+        )
+
+
+def span(operand: Operand, zero_point: Operand | None) -> int:
+    """The greatest magnitude of differences of bytes from zero points."""
+    if zero_point is not None:
+        return 255
+    return 128 if operand.type.element_type is ElementType.INT8 else 255
+
+
+def known_differences(
+    operand: Operand, zero_point: Operand | None, channels: int | None = None
+) -> Array | None:
+    """The differences of constant bytes from constant zero points, in int16; else `None`.
+
+    Args:
+        operand: the bytes.
+        zero_point: one number, or several that broadcast, or one for each index of an axis.
+        channels: that axis, if they do not broadcast.
+    """
+    if operand.value is None or (zero_point is not None and zero_point.value is None):
+        return None
+    wide = operand.value.astype(np.int16)
+    if zero_point is None or zero_point.value is None:
+        return wide
+    zeros = zero_point.value.astype(np.int16)
+    if channels is not None and zeros.ndim:
+        zeros = zeros.reshape(-1, *(1,) * (wide.ndim - 1 - channels))
+    return np.asarray(wide - zeros)
+
+
+def exact_parts(magnitudes: Array, most: int) -> list[tuple[int, int]]:
+    """Ranges of terms whose products float32 adds up without rounding, in whatever order.
+
+    Args:
+        magnitudes: how great the one factor is, a row a term, a column a sum.
+        most: how great the other factor may be.
+
+    Raises:
+        ValueError: one term is already too many.
+    """
+    terms = len(magnitudes)
+    total = magnitudes.sum(0, np.int64).max(initial=0).item() * most
+    for count in range(max(1, -(-total // _EXACT)), terms + 1):
+        ends = [terms * part // count for part in range(count + 1)]
+        sums = np.add.reduceat(magnitudes, ends[:-1], axis=0, dtype=np.int64)
+        if sums.max(initial=0).item() * most <= _EXACT:
+            return list(pairwise(ends))
+    if terms:
+        raise ValueError("the products of one term are beyond the integers that float32 holds")
+    return [(0, 0)]
 
 
 def _check_zero_points(slot: str, own: Shape, shape: Shape, single: int) -> None:
@@ -171,11 +249,6 @@ def _check_zero_points(slot: str, own: Shape, shape: Shape, single: int) -> None
                 raise ValueError(f"{slot}: {list(own)} are not one number, or one a row or column")
         else:
             same(own[axis], shape[axis], f"{slot}: a size, and that of its tensor")
-
-
-def _is_exact(terms: Dim | None) -> bool:
-    """Tell whether float32 can add up so many products, if need be in two parts."""
-    return isinstance(terms, int) and terms <= 16 * _TERMS
 
 
 def _centred(array: Array, zero_point: Array | None) -> Array:
@@ -205,23 +278,8 @@ def _bare(b: Builder, operand: Operand) -> Operand:
     return operand if operand.type.quantization is None else b.add(Reinterpret, operand, bare=True)
 
 
-def _summed(
-    b: Builder, left: Operand, terms: Dim | None, product: Callable[[Operand], Operand]
-) -> Operand:
-    """Sums of products in int32, by products in float32 that round none.
-
-    Where there are many terms, the left side is taken apart into multiples of 16 and what is left.
-
-    Args:
-        b: what the operations are added to.
-        left: the differences on the left side.
-        terms: how many products are added up, if that is known.
-        product: adds the product of a part of the left side.
-    """
-    if isinstance(terms, int) and terms <= _TERMS:
-        return b.add(Cast, product(left), ElementType.INT32)
-    sixteen = np.array(16, np.float32)
-    tall = b.add(Floor, b.add(Div, left, sixteen))
-    rest = b.add(Sub, left, b.add(Mul, tall, sixteen))
-    high, low = (b.add(Cast, product(part), ElementType.INT32) for part in (tall, rest))
-    return b.add(Add, b.add(Mul, high, np.array(16, np.int32)), low)
+def _part(b: Builder, operand: Operand, axis: int, start: int, end: int, size: int) -> Operand:
+    """A range of an axis of a size; where this is open, the last one goes on to the end."""
+    if (start, end) == (0, size):
+        return operand
+    return b.add(Slice, operand, (axis,), (start,), (2**31 - 1 if end == size else end,))

@@ -5,14 +5,16 @@ Integers are rows of bits here; negative ones in two's complement.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 import numpy as np
 
-from crosschip.ir import Array, Builder, ElementType, Operand, Shape
+from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.types import ALL_TYPES, BOOLEANS, INTEGERS
 from crosschip.ops.definition.kinds import Broadcast, Elementwise, aligned_row_axis
 from crosschip.ops.definition.operator import Operator, operator, operator_named, shape_of
+from crosschip.ops.definition.shape_values import shape_value_by_elements
 from crosschip.ops.definition.shapes import broadcast
 from crosschip.ops.definition.slots import choice, tensor
 from crosschip.ops.standard.arithmetic import Add, Sub
@@ -97,6 +99,9 @@ class Where(Operator):
 
     def infer_shape(self) -> Shape:
         return broadcast(*map(shape_of, (self.condition, self.input0, self.input1)))
+
+    def infer_shape_value(self) -> Sequence[Dim]:
+        return shape_value_by_elements(self)
 
     def reference(self, condition: Array, input0: Array, input1: Array) -> Array:
         return np.where(condition, input0, input1)

@@ -211,14 +211,16 @@ class MatMulNBits(Operator):
                 zeros = self._unpacked(zeros)[:, : scale.shape[1]]
             zeros = zeros[..., None]
         reals = (self._unpacked(weight) - zeros) * scale[..., None]
-        rows = reals.reshape(len(weight), -1)[:, : self.size].astype(x.dtype)
+        whole = scale.shape[1] * self.block_size
+        rows = reals.reshape(len(weight), whole)[:, : self.size].astype(x.dtype)
         output = x @ rows.T
         return output if bias is None else output + bias
 
     def _unpacked(self, packed: Array) -> Array:
         shifts = np.arange(0, 8, self.bits, dtype=np.uint8)
         parts = packed[..., None] >> shifts & (2**self.bits - 1)
-        return parts.reshape(*packed.shape[:-1], -1).astype(np.float32)
+        count = packed.shape[-1] * len(shifts)
+        return parts.reshape(*packed.shape[:-1], count).astype(np.float32)
 
     def decompose(self, b: Builder) -> Operand:
         rows = shape_of(self.weight)[0]

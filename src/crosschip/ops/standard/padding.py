@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
-from crosschip.ir import Array, Quantization, Shape, unknown
+from crosschip.ir import Array, Dim, Quantization, Shape, unknown
 from crosschip.ir.types import ALL_TYPES
 from crosschip.ops.definition.operator import Operator, operator, shape_of
 from crosschip.ops.definition.slots import (
@@ -77,25 +78,33 @@ class Pad(Operator):
         value = self.value
         if value is not None and value.type.static_shape not in (None, (), (1,)):
             raise ValueError(f"value: takes one element, not a tensor of {value.type}")
-        try:
-            pads = self.pads
-        except ComputedParameter:
-            given = self.operand("pads")
-            if given is not None and given.type.static_shape not in (None, (2 * len(shape),)):
-                axes = f"the input has {len(shape)} axes"
-                raise ValueError(f"pads: has shape {given.type}, but {axes}") from None
+        pads = self._asked(len(shape))
+        if pads is None:
             return tuple(unknown() for _ in shape)
         if len(pads) != 2 * len(shape):
             raise ValueError(f"pads: has {len(pads)} numbers, but the input has {len(shape)} axes")
         sides = list(zip(pads[::2], pads[1::2], strict=True))
         for size, (before, after) in zip(shape, sides, strict=True):
-            if isinstance(size, int):
+            if isinstance(size, int) and isinstance(before, int) and isinstance(after, int):
                 kept = len(range(size)[_kept(size, before, after)])
                 if self.mode in _NUMPY and not kept and max(before, after) > 0:
                     raise ValueError(f"mode: {self.mode.name} finds nothing to repeat on an axis")
         return tuple(
             size + before + after for size, (before, after) in zip(shape, sides, strict=True)
         )
+
+    def _asked(self, rank: int) -> Sequence[Dim] | None:
+        """The pads, sizes by name among them where they are computed; `None` if not known so."""
+        try:
+            return self.pads
+        except ComputedParameter:
+            given = self.operand("pads")
+            if given is None:
+                return None
+            if given.type.static_shape not in (None, (2 * rank,)):
+                axes = f"the input has {rank} axes"
+                raise ValueError(f"pads: has shape {given.type}, but {axes}") from None
+            return given.type.shape_value
 
     def reference(self, input: Array, value: Array | None) -> Array:
         sides = np.reshape(np.array(self.pads, np.int64), (-1, 2))

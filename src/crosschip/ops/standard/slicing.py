@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
+from crosschip.ir.dimension import is_natural, least
 from crosschip.ops.definition.kinds import Layout
-from crosschip.ops.definition.operator import operator, shape_of
+from crosschip.ops.definition.operator import UnknownRank, operator, shape_of, shape_value_of
 from crosschip.ops.definition.shape_values import refused_if
 from crosschip.ops.definition.shapes import axes_in, axis_in
 from crosschip.ops.definition.slots import ComputedParameter, integer, integers, optional_integers
@@ -39,12 +40,27 @@ class Slice(Layout):
         try:
             slices = self._slices(len(shape))
         except ComputedParameter:
-            for axis in self._sliced_axes(len(shape)):
-                shape[axis] = unknown()
+            for axis, bounds in self._computed_slices(len(shape)).items():
+                shape[axis] = unknown() if bounds is None else between(shape[axis], *bounds)
             return tuple(shape)
         for axis, part in slices.items():
             shape[axis] = sliced(shape[axis], part)
         return tuple(shape)
+
+    def _computed_slices(self, rank: int) -> Mapping[int, tuple[Dim, Dim] | None]:
+        """The starts and ends of the axes that may be sliced, where they follow from shapes."""
+        unknown_bounds: Mapping[int, None] = dict.fromkeys(self._sliced_axes(rank))
+        starts, ends = self.operand("starts"), self.operand("ends")
+        if starts is None or ends is None:
+            return unknown_bounds
+        try:
+            bounds = list(zip(shape_value_of(starts), shape_value_of(ends), strict=True))
+            axes = range(len(bounds)) if self.axes is None else axes_in(self.axes, rank)
+            if self.steps not in (None, (1,) * len(bounds)):
+                return unknown_bounds
+        except (ComputedParameter, UnknownRank):
+            return unknown_bounds
+        return dict(zip(axes, bounds, strict=True))
 
     def _sliced_axes(self, rank: int) -> Sequence[int]:
         """The axes that may be sliced, where it shows only in a run by what."""
@@ -88,8 +104,26 @@ def sliced(size: Dim, part: slice) -> Dim:
     """The size of what a slice takes of an axis; unknown unless it follows."""
     if isinstance(size, int):
         return len(range(size)[part])
-    takes_all = part.start == 0 and part.step == 1 and part.stop >= 2**30
-    return size if takes_all else unknown()
+    if part.step != 1:
+        return unknown()
+    return between(size, part.start, part.stop)
+
+
+def between(size: Dim, start: Dim, end: Dim) -> Dim:
+    """The size of what a slice takes of an axis, one by one; unknown unless it follows."""
+    first, last = _place(size, start), _place(size, end)
+    if first is None or last is None:
+        return unknown()
+    return last - least(first, last)
+
+
+def _place(size: Dim, bound: Dim) -> Dim | None:
+    """How many elements are before a bound, which may count from the end, if that follows."""
+    if isinstance(bound, int) and bound >= 2**30:
+        return size
+    if is_natural(bound):
+        return least(size, bound)
+    return size - least(size, -bound) if is_natural(-bound) else None
 
 
 _FAR = 2**31 - 1

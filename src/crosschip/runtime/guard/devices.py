@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn, TypeVar
 
 from crosschip.hal import (
@@ -14,6 +15,7 @@ from crosschip.hal import (
     Offer,
     Options,
     Performance,
+    Precision,
     Program,
     Rule,
     Support,
@@ -38,15 +40,17 @@ class GuardedDevice(Closing):
     Attributes:
         name: what the device is called, here and in every message.
         device: the device itself.
+        precision: the one that it computes in, whatever a compilation is to; `None` for that.
         version, vendor, kind, capabilities, properties: what it says of itself, asked for once.
 
     Raises:
         DeviceError: it does not say what it is in the types that the contract asks for.
     """
 
-    def __init__(self, device: Device, name: str) -> None:
+    def __init__(self, device: Device, name: str, precision: Precision | None = None) -> None:
         self.name = name
         self.device = device
+        self.precision = precision
         self.version = self._text("version")
         self.vendor = self._text("vendor")
         self.kind = self._checked("telling its kind", Kind, lambda: device.kind)
@@ -57,8 +61,15 @@ class GuardedDevice(Closing):
             self._checked("telling its properties", dict, lambda: device.properties)
         )
 
+    def wishes(self, options: Options) -> Options:
+        """The options of a compilation as they are for this device."""
+        if self.precision is None:
+            return options
+        return replace(options, precision=self.precision)
+
     def query(self, model: Model, options: Options) -> Offer:
         """The device's answer about every operation; where it is no answer, the device declines."""
+        options = self.wishes(options)
         try:
             return self._offer(model, options)
         except DeviceError as error:
@@ -73,7 +84,8 @@ class GuardedDevice(Closing):
             CompileError: the device failed.
         """
         try:
-            program = call(self.name, "compiling", self.device.compile, model, options)
+            wishes = self.wishes(options)
+            program = call(self.name, "compiling", self.device.compile, model, wishes)
             return self._program("compiling", program, model)
         except CompileError:
             raise
@@ -86,9 +98,9 @@ class GuardedDevice(Closing):
         Raises:
             DeviceError: the device failed.
         """
-        doing = "loading a saved program"
+        doing, wishes = "loading a saved program", self.wishes(options)
         return self._program(
-            doing, call(self.name, doing, self.device.load, saved, model, options), model
+            doing, call(self.name, doing, self.device.load, saved, model, wishes), model
         )
 
     def operators(self) -> Collection[str]:
@@ -104,7 +116,7 @@ class GuardedDevice(Closing):
 
     def engine_settings(self, options: Options) -> Mapping[str, str]:
         """The settings that the engine gets for these options; none if it fails to say."""
-        return self._told(self.device.engine_settings, options)
+        return self._told(self.device.engine_settings, self.wishes(options))
 
     def close(self) -> None:
         """Close the device; if it fails to, that is a warning."""

@@ -23,9 +23,10 @@ from crosschip.ir import (
     Dim,
     ElementType,
     Model,
+    Shape,
     TensorType,
 )
-from crosschip.ir.dimension import name_of
+from crosschip.ir.sizing import ShapeCheck, SizeReader
 from crosschip.ir.types import OBJECTS, PYTHONS_TYPES
 from crosschip.runtime.copies import Copied, Copies
 from crosschip.runtime.guard.calls import call, failure, kind_of
@@ -61,17 +62,19 @@ class GuardedProgram(SegmentProgram):
         self.name = name
         self.device = device
         self.program = program
-        self._model = model
+        self.model = model
         types = [operand.type for operand in (*model.inputs.values(), *model.outputs.values())]
         in_python = any(type_.element_type in PYTHONS_TYPES for type_ in types)
         self.submits = type(program).submit is not Program.submit and not in_python
         self._parts = parts
         self._run = call(name, "telling how it runs", lambda: program.run)
         self._inputs = [operand.type for operand in model.inputs.values()]
+        self._reader = SizeReader(self._inputs)
         self._outputs = list(model.outputs.items())
         self._types = [operand.type for operand in model.outputs.values()]
         self._dtypes = [type_.element_type.dtype for type_ in self._types]
         self._objects = any(type_.element_type is ElementType.OBJECT for type_ in types)
+        self._fit = ShapeCheck(self._types, self._reader)
         self._rules = call(name, "telling its rules", tuple, program.rules)
         self.copies = Copies()
         self._accepted: tuple[object, int, int] = (None, 0, 0)
@@ -104,9 +107,18 @@ class GuardedProgram(SegmentProgram):
         made = call(self.name, "running", self.program.run_into, inputs, usable)
         return self._checked(inputs, made)
 
-    def around(self, program: Program) -> GuardedProgram:
-        """The same guard around another program for the same model on the same device."""
-        return GuardedProgram(self.name, self.device, program, self._model, self._alignment)
+    def around(self, program: Program, model: Model | None = None) -> GuardedProgram:
+        """The same guard around another program on the same device, for the same model or another.
+
+        Args:
+            program: the program.
+            model: what it was compiled from, if it is another.
+        """
+        return GuardedProgram(self.name, self.device, program, model or self.model, self._alignment)
+
+    def count_run(self) -> None:
+        """Count a run that some session of the program did."""
+        self._runs += 1
 
     def owns(self, buffer: Buffer) -> bool:
         return buffer.device is self.device
@@ -202,7 +214,7 @@ class GuardedProgram(SegmentProgram):
             raise self._misfit(f"returned {kind_of(made)} where outputs belong") from None
         accepted = self._accepted
         if shapes != accepted[0]:
-            self._check_shapes(inputs, made)
+            self._check_shapes(*shapes, made)
             accepted = self._accepted = (shapes, _bytes_of(inputs), _bytes_of(made))
         self._runs += 1
         if self._open:
@@ -232,11 +244,15 @@ class GuardedProgram(SegmentProgram):
         # The same elements by another name, such as NumPy's two names for a type of 64 bits.
         return np.asarray(array).view(dtype)
 
-    def _check_shapes(self, inputs: Sequence[Array], made: Sequence[Array]) -> None:
+    def _check_shapes(
+        self, of_outputs: Sequence[Shape], of_inputs: Sequence[Shape], made: Sequence[Array]
+    ) -> None:
         wanted = len(self._outputs) + len(self._rules)
         if len(made) != wanted:
             raise self._misfit(f"returned {len(made)} outputs where {wanted} belong")
-        sizes = _sizes(self._inputs, shapes_of(self._inputs, inputs))
+        sizes = self._reader.read(of_inputs)
+        if self._fit.fits(of_outputs, sizes):
+            return
         for (name, operand), array in zip(self._outputs, made, strict=False):
             if operand.type.element_type is not ElementType.OBJECT:
                 self._check_type(name, operand.type, array.dtype, array.shape, sizes)
@@ -285,17 +301,6 @@ def _aligned(array: Array, alignment: int) -> Array:
     copy: Array = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
-
-
-def _sizes(types: Sequence[TensorType], shapes: Sequence[tuple[int, ...]]) -> dict[str, Dim]:
-    """The values of the named sizes that the shapes of inputs show."""
-    found: dict[str, Dim] = {}
-    for type_, shape in zip(types, shapes, strict=True):
-        for size, value in zip(type_.shape or (), shape, strict=False):
-            name = name_of(size)
-            if name is not None:
-                found[name] = value
-    return found
 
 
 def _may_be(declared: Dim, size: int) -> bool:

@@ -95,11 +95,34 @@ def _bounded(op: Max | Min) -> Refusal | None:
 
 converts(Add, types=NUMBERS)(binary(ops.add))
 converts(Sub, types=NUMBERS)(binary(ops.subtract))
-converts(Mul, types=NUMBERS)(binary(ops.multiply))
 converts(Max, types=NUMBERS, limit=_bounded)(extreme(ops.maximum))
 converts(Min, types=NUMBERS, limit=_bounded)(extreme(ops.minimum))
 converts(Pow)(binary(ops.power))
 converts(SquaredDifference, types=FLOAT_TYPES | INDICES)(binary(ops.squared_difference))
+
+
+_LOST_BESIDE = 2.0**15
+"""Sums of a constant from here on with usual numbers lose most of their digits."""
+
+
+@converts(Mul, types=NUMBERS)
+def mul(g: Graph, op: Mul) -> Node:
+    """A product; one by a large constant, as masks of transformers are, is kept apart.
+
+    OpenVINO would make `(1 - mask) * large + known` of it `-mask * large + (large + known)`.
+    """
+    product = binary(ops.multiply)(g, op)
+    factor, other = (op.input0, op.input1) if op.input0.is_constant else (op.input1, op.input0)
+    if op.input0.type.element_type not in FLOAT_TYPES or not _is_large(factor):
+        return product
+    return ops.select(ops.equal(g[other], g.number(0, other)), g.number(0, other), product)
+
+
+def _is_large(operand: Operand) -> bool:
+    if operand.value is None:
+        return False
+    largest = np.abs(operand.value).max(initial=0)
+    return bool(np.isfinite(largest) and largest >= _LOST_BESIDE)
 
 
 def by_some(g: Graph, op: Broadcast, function: Callable[..., Node]) -> Node:

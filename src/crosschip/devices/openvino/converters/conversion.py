@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from openvino import Node
 from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.table import (
     MOVABLE,
     converts,
     near,
+    whole,
 )
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal
@@ -25,10 +25,12 @@ def _narrow(op: conversion.Cast) -> Refusal | None:
 
 
 @converts(conversion.Cast, types=MOVABLE, limit=_narrow)
-def cast(g: Graph, op: conversion.Cast) -> Node:
+def cast(g: Graph, op: conversion.Cast) -> Value:
     if op.dtype is ElementType.BOOL:
         # To OpenVINO, NaN is false.
         return ops.not_equal(g[op.input], g.number(0, op.input))
+    if op.dtype is ElementType.FLOAT32:
+        return whole(g[op.input])
     return ops.convert(g[op.input], TYPES[op.dtype])
 
 

@@ -15,6 +15,7 @@ from crosschip.ir import ElementType
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
+from crosschip.ops.standard.integers import Conv2DInteger
 
 
 def _grouped(op: Conv2D | Conv2DTranspose | DeformableConv2D) -> Refusal | None:
@@ -28,7 +29,7 @@ def _grouped(op: Conv2D | Conv2DTranspose | DeformableConv2D) -> Refusal | None:
 
 @converts(Conv2D, limit=_grouped, nonempty=True)
 def conv_2d(g: Graph, op: Conv2D) -> Node:
-    _covered(g, op)
+    covered(g, op)
     image = _wide(g[op.input], op)
     if op.group > 1:
         out, *rest = op.filter.type.static_shape or ()
@@ -36,10 +37,10 @@ def conv_2d(g: Graph, op: Conv2D) -> Node:
         filters = _wide(g.reshaped(op.filter, [op.group, out // op.group, *rest]), op)
     else:
         convolution, filters = ops.convolution, _wide(g[op.filter], op)
-        if _lone_column(op):
+        if lone_column(op):
             image, filters = _with_channel(g, image), _with_channel(g, filters)
     window = window_arguments(op)
-    if not _skips_border(op):
+    if not skips_border(op):
         return _biased(g, op, convolution(image, filters, dilations=op.dilations, **window))
     every = convolution(image, filters, dilations=op.dilations, **{**window, "strides": (1, 1)})
     start, end = g.int64([0, 0]), g.int64([np.iinfo(np.int32).max] * 2)
@@ -47,7 +48,7 @@ def conv_2d(g: Graph, op: Conv2D) -> Node:
     return _biased(g, op, result)
 
 
-def _skips_border(op: Conv2D) -> bool:
+def skips_border(op: Conv2D | Conv2DInteger) -> bool:
     """Tell whether OpenVINO would leave pixels out before it pads the image.
 
     Where each window is one pixel (2026.4), it takes the strides to what makes the image.
@@ -56,7 +57,7 @@ def _skips_border(op: Conv2D) -> bool:
     return kernel == (1, 1) and max(op.strides) > 1 and any(op.pads)
 
 
-def _covered(g: Graph, op: Conv2D) -> None:
+def covered(g: Graph, op: Conv2D | Conv2DInteger) -> None:
     """Refuse runs with images that the filter does not fit in."""
     if op.auto_pad.keeps_size:
         return
@@ -71,7 +72,7 @@ def _covered(g: Graph, op: Conv2D) -> None:
             g.require(op, f"input: axis {axis} is smaller than the filter", fits)
 
 
-def _lone_column(op: Conv2D) -> bool:
+def lone_column(op: Conv2D | Conv2DInteger) -> bool:
     """Tell whether OpenVINO would read the image with the wrong stride.
 
     It does (2026.4, with AVX-512) where there is one channel, vertical strides of 1 and horizontal

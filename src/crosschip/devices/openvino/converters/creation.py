@@ -42,14 +42,17 @@ _COUNTED = 29
 def range_(g: Graph, op: Range) -> Node:
     start, end, step = (g.reshaped(o, []) for o in (op.start, op.end, op.step))
     zero = ops.convert(g.scalar(0), step.get_element_type())
+    is_forward = op.step.value is not None and op.step.value.item() > 0
     if op.step.value is None:
         # OpenVINO divides by it.
         g.require(op, "step: is 0", ops.not_equal(step, zero))
         one = ops.convert(g.scalar(1), step.get_element_type())
         step = ops.select(ops.equal(step, zero), one, step)
     # An end on the other side of the start would be taken for one as far away on this side.
-    after, before = ops.maximum(start, end), ops.minimum(start, end)
-    end = ops.select(ops.greater(step, zero), after, before)
+    after = ops.maximum(start, end)
+    end = (
+        after if is_forward else ops.select(ops.greater(step, zero), after, ops.minimum(start, end))
+    )
     return ops.range(start, end, step, TYPES[op.outputs[0].type.element_type].to_string())
 
 

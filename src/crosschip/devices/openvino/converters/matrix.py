@@ -60,16 +60,19 @@ def _constants(op: matrix.MatMulNBits) -> Refusal | None:
 )
 def matmul_n_bits(g: Graph, op: matrix.MatMulNBits) -> Node:
     """Integers stay as small as they are, as OpenVINO's own weights of few bits do."""
+    if not isinstance((op.x.type.shape or ())[-1], int):
+        holds = ops.equal(g.size(op.x, -1), g.scalar(op.size))
+        g.require(op, "x: its last size, and `size`", holds)
     rows, blocks, _ = op.weight.type.static_shape or ()
     steps = ops.convert(_integers(g, op, op.weight, (rows, blocks, op.block_size)), "f32")
     if op.zero_point is None:
-        zeros = g.constant(np.array(2 ** (op.bits - 1), np.float32))
+        zeros = ops.convert(g.constant(np.array(2 ** (op.bits - 1), np.uint8)), "f32")
     elif op.zero_point.type.element_type is ElementType.UINT8:
         packed = op.zero_point.value
         assert packed is not None, "it is constant"
         shifts = np.arange(0, 8, op.bits, dtype=np.uint8)
         numbers = (packed[..., None] >> shifts & (2**op.bits - 1)).reshape(rows, -1)[:, :blocks]
-        zeros = g.constant(numbers.astype(np.float32)[..., None])
+        zeros = ops.convert(g.constant(numbers[..., None]), "f32")
     else:
         zeros = g.reshaped(op.zero_point, (rows, blocks, 1))
     reals = ops.multiply(ops.subtract(steps, zeros), g.reshaped(op.scale, (rows, blocks, 1)))
@@ -106,9 +109,10 @@ def _alike(
 ) -> None:
     """Refuse runs in which two axes differ: OpenVINO reads beyond the end of the shorter one."""
     sizes = [(operand.type.shape or ())[axis] for operand, axis in (one, other)]
-    if sizes[0] != sizes[1]:
+    if not g.open_sizes.are_same(*sizes):
         same = ops.equal(g.size(*one), g.size(*other))
         g.require(op, f"{slot}: has another number of elements to sum over", same)
+        g.open_sizes.take_for_same(*sizes)
 
 
 @converts(matrix.FullyConnected, limit=known_weight, nonempty=True)

@@ -18,12 +18,18 @@ from crosschip.devices.openvino.converters.table import (
     exact_quotient,
     marked_number,
     rank_of,
+    stored,
 )
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import Array, ElementType, Model, Operand, Quantization
 from crosschip.ir.types import NARROW_TYPES, QUANTIZABLE
-from crosschip.ops.standard.quantization import Dequantize, Quantize, Reinterpret
+from crosschip.ops.standard.quantization import (
+    Dequantize,
+    DynamicQuantize,
+    Quantize,
+    Reinterpret,
+)
 
 _BYTES = {ElementType.INT8, ElementType.UINT8}
 _INTEGERS = QUANTIZABLE - NARROW_TYPES
@@ -91,6 +97,19 @@ def dequantize(g: Graph, op: Dequantize) -> Node:
 @converts(Reinterpret, types=_INTEGERS)
 def reinterpret(g: Graph, op: Reinterpret) -> Value:
     return g[op.input]
+
+
+@converts(DynamicQuantize, types={ElementType.FLOAT32, ElementType.UINT8}, nonempty=True)
+def dynamic_quantize(g: Graph, op: DynamicQuantize) -> list[Node]:
+    reals, every = g[op.input], g.int64(range(rank_of(op.input)))
+    zero, greatest = (g.constant(np.array(number, np.float32)) for number in (0, 255))
+    low = ops.minimum(ops.reduce_min(reals, every, False), zero)
+    high = ops.maximum(ops.reduce_max(reals, every, False), zero)
+    step = exact_quotient(ops.subtract(high, low), greatest)
+    scale = ops.select(ops.equal(step, zero), g.constant(np.array(1, np.float32)), step)
+    shift = ops.round(exact_quotient(ops.subtract(zero, low), scale))
+    steps = ops.add(ops.round(exact_quotient(reals, scale)), shift)
+    return [stored(ops.clamp(steps, 0, 255), "u8"), scale, stored(shift, "u8")]
 
 
 def between(model: Model) -> frozenset[Operand]:

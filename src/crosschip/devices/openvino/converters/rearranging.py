@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from openvino import Node
 from openvino import opset15 as ops
 
@@ -9,33 +11,52 @@ from crosschip.devices.openvino.converters.table import MOVABLE, converts, near,
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
 from crosschip.hal.limits import along_nothing
-from crosschip.ir import ElementType
+from crosschip.ir import Dim, ElementType
 from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile
 
 _LONG = {ElementType.INT32, ElementType.UINT32, ElementType.INT64}
 
 
 def _repeated(op: Tile) -> Refusal | None:
-    # With computed repeats on several axes, OpenVINO (2026.4) leaves most of the output unwritten.
+    repeats, is_known = _repeats(op)
     if computed := near(op):
         return computed
+    several = repeats is None or sum(count != 1 for count in repeats) > 1
+    # With computed repeats on several axes, OpenVINO (2026.4) leaves most of the output unwritten.
+    if repeats is None or (several and not is_known):
+        return Refusal("repeats", "is computed, and may repeat along several axes", Rule.COMPUTED)
     # Beside an axis of a known 1 and open sizes, it errs at several repeats.
-    has_one = len(op.repeats) > rank_of(op.input) or 1 in (op.input.type.shape or ())
-    several = sum(count != 1 for count in op.repeats) > 1
+    has_one = len(repeats) > rank_of(op.input) or 1 in (op.input.type.shape or ())
     if op.input.type.static_shape is None and has_one and several:
         return Refusal("repeats", "several, beside an axis of 1 and open sizes", Rule.SHAPE)
     return None
 
 
-@converts(Tile, types=MOVABLE, limit=_repeated)
+def _repeats(op: Tile) -> tuple[Sequence[Dim] | None, bool]:
+    """The repeats, as far as they follow from sizes, and whether they are constant."""
+    operand = op.operand("repeats")
+    assert operand is not None, "never left out"
+    return (op.repeats, True) if operand.is_constant else (operand.type.shape_value, False)
+
+
+@converts(Tile, types=MOVABLE, computed=["repeats"], limit=_repeated)
 def tile(g: Graph, op: Tile) -> Value:
-    if op.outputs[0].type.shape == () or along_nothing(op.operand("repeats")):
+    operand = op.operand("repeats")
+    if op.outputs[0].type.shape == () or along_nothing(operand):
         # Along no axes, OpenVINO leaves the output unwritten.
         return g[op.input]
-    missing = len(op.repeats) - rank_of(op.input)
+    repeats, is_known = _repeats(op)
+    assert repeats is not None, "supports() asks for repeats that follow from sizes"
+    missing = len(repeats) - rank_of(op.input)
     # With more repeats than axes, or fewer, too.
     input = ops.unsqueeze(g[op.input], g.int64(range(missing))) if missing > 0 else g[op.input]
-    return ops.tile(input, g.int64([*[1] * -missing, *op.repeats]))
+    asked = g.indices(operand)
+    if not is_known:
+        fits = ops.greater_equal(asked, g.scalar(0))
+        g.require(op, "repeats: has a negative number", fits)
+    return ops.tile(
+        input, ops.concat([g.int64([1] * -missing), asked], 0) if missing < 0 else asked
+    )
 
 
 def _along_axes(op: Roll) -> Refusal | None:

@@ -84,6 +84,23 @@ def keeping_nan(value: Value, result: Node) -> Node:
     return ops.select(ops.is_nan(value), value, result)
 
 
+_WHOLE = "crosschip_whole_number"
+
+
+def stored(value: Node, type: str) -> Node:
+    """Whole numbers that are in the range of an integer type, in that type."""
+    made = ops.convert(value, type)
+    made.get_rt_info()[_WHOLE] = True
+    return made
+
+
+def whole(value: Value) -> Value:
+    """Integers of few bits in float32; where they were `stored`, as they were before."""
+    if isinstance(value, Node) and _WHOLE in value.get_rt_info():
+        return value.input_value(0)
+    return ops.convert(value, "f32")
+
+
 def known_empty(op: Operator) -> Refusal | None:
     """OpenVINO crashes, or makes something of nothing, where it knows as it compiles."""
     tensors = [operand for slot, operand in op.filled() if not slot.parameter]

@@ -6,9 +6,8 @@ from typing import Any
 
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
-from crosschip.ops.standard.pooling import (
-    Pool2D,
-)
+from crosschip.ops.standard.integers import Conv2DInteger
+from crosschip.ops.standard.pooling import Pool2D
 
 _AUTO_PAD = {
     AutoPad.NONE: "explicit",
@@ -18,7 +17,7 @@ _AUTO_PAD = {
 }
 
 
-def window_arguments(op: Conv2D | Conv2DTranspose | Pool2D) -> dict[str, Any]:
+def window_arguments(op: Conv2D | Conv2DInteger | Conv2DTranspose | Pool2D) -> dict[str, Any]:
     """The arguments that say where windows are."""
     top, bottom, left, right = op.pads
     return {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from crosschip.importers.onnx.node import Node, imports, only
-from crosschip.ir import Dimension, Operand, Shape
+from crosschip.ir import Dimension, Operand, Shape, UnsupportedError
 from crosschip.ir.types import NUMBERS
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard.activation import (
@@ -31,6 +33,7 @@ from crosschip.ops.standard.activation import (
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.comparison import Less
 from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.joining import Split
 from crosschip.ops.standard.layout import Flatten, Reshape, Unsqueeze
 from crosschip.ops.standard.logical import Where
 
@@ -79,6 +82,26 @@ def contributed_gelu(node: Node) -> Operand:
     input, bias = node[0], node.optional(1)
     shifted = input if bias is None else node.add(Add, input, bias)
     return node.add(Gelu, shifted, node.type == "FastGelu")
+
+
+@imports("com.microsoft.BiasSplitGelu")
+def bias_split_gelu(node: Node) -> Operand:
+    """The first half of the sums, gated by the second one."""
+    shifted = node.add(Add, node[0], node[1])
+    width = (shifted.type.shape or (None,))[-1]
+    if not isinstance(width, int) or width % 2:
+        raise UnsupportedError(f"a last size of {width} cannot be halved")
+    gated, gate = node.add_all(Split, shifted, -1, (width // 2, width // 2))
+    return node.add(Mul, gated, node.add(Gelu, gate, False))
+
+
+@imports("com.microsoft.ScaledSiLU")
+def scaled_silu(node: Node) -> Operand:
+    """The scale is an input if there is one."""
+    alpha, scale = node.real("alpha", 1.0), node.optional(1)
+    if scale is None:
+        scale = node.constant(np.array(alpha, node[0].type.element_type.dtype))
+    return node.add(Swish, node.add(Mul, node[0], scale))
 
 
 @imports("com.microsoft.QuickGelu")

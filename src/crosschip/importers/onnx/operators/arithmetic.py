@@ -83,3 +83,9 @@ def _ratio(node: Node) -> float | None:
     if ratio is None:
         return 0.5
     return None if ratio.value is None else float(ratio.value.item())
+
+
+@imports("com.microsoft.BiasAdd")
+def bias_add(node: Node) -> Operand:
+    """The sum with a bias, and with what skips a layer."""
+    return node.add(Add, node.add(Add, node[0], node[1]), node[2])

@@ -7,12 +7,14 @@ import numpy as np
 from crosschip.importers.onnx.facts import rank_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports, only
 from crosschip.importers.onnx.tensors import element_type
-from crosschip.ir import ElementType, Operand, UnsupportedError
+from crosschip.ir import Dim, ElementType, ModelError, Operand, UnsupportedError
+from crosschip.ops.standard.activation import Sigmoid, Swish
 from crosschip.ops.standard.arithmetic import Add, Mul, Sub
 from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.logical import And
 from crosschip.ops.standard.normalization import (
     LRN,
@@ -115,6 +117,29 @@ def skip_normalization(node: Node) -> list[Operand | None]:
     given = [node[index] if index < 3 else node.optional(index) for index in range(count)]
     output, total = node.add_all(operator, *given, epsilon=node.real("epsilon", 1e-12))
     return [output, None, None, total]
+
+
+@imports("com.microsoft.GatedRMSNorm")
+def gated_rms_normalization(node: Node) -> Operand:
+    """A group of as many numbers as there are scales at a time, times a function of the gate."""
+    input, scale, gate = node[0], node[1], node[2]
+    epsilon, activation = node.real("epsilon", 1e-5), node.text("activation", "silu")
+    width, (group,) = _last_size(input), scale.type.static_shape or (None,)
+    if group is None or (width != group and not isinstance(width, int)):
+        raise UnsupportedError("sizes that are computed when the model runs cannot be expressed")
+    kept, is_whole = (0,) * (rank_of(input) - 1), width == group
+    rows = input if is_whole else node.add(Reshape, input, (*kept, -1, group))
+    normal = node.add(RMSNormalization, rows, scale, -1, epsilon)
+    normal = normal if is_whole else node.add(Reshape, normal, (*kept, width))
+    if activation not in ("silu", "swish", "sigmoid"):
+        raise ModelError(f"activation {activation!r} is not known")
+    opened = node.add(Sigmoid if activation == "sigmoid" else Swish, gate)
+    return node.add(Mul, normal, opened)
+
+
+def _last_size(operand: Operand) -> Dim:
+    rank_of(operand)
+    return (operand.type.shape or ())[-1]
 
 
 @imports("com.microsoft.EmbedLayerNormalization")

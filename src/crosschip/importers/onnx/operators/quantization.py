@@ -337,6 +337,8 @@ def quantization_of(
 ) -> Quantization | None:
     """The quantization that a scale and a zero point mean; `None` if they are not constant.
 
+    Where tools calibrate with masks, a scale may be infinite, by which nothing stands for a real.
+
     Args:
         scale: one number, or one for each index of an axis.
         zero_point: the same, or 0 if left out.
@@ -347,7 +349,7 @@ def quantization_of(
         return None
     if zero_point is not None and zero_point.value is None:
         return None
-    if not scale.value.size:
+    if not scale.value.size or np.isinf(scale.value).any():
         return None
     zeros = np.zeros(1) if zero_point is None or zero_point.value is None else zero_point.value
     _check_list(scale.value, "scale")

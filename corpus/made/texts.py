@@ -1,0 +1,159 @@
+"""Models of texts with loops, sequences and strings: in ONNX Script, and PyTorch's scripts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from corpus.entry import Input
+from corpus.made import maker
+
+
+@maker(
+    "greedy-search",
+    family="GRU with a search",
+    origin="onnxscript, a Loop that ends at a word",
+    inputs={"state": Input(shape=(1, 16))},
+)
+def greedy_search(path: Path) -> None:
+    """Words one after the other until one ends the text, 20 at most."""
+    import onnx
+    import onnxscript
+    from onnxscript import FLOAT, INT64
+    from onnxscript import opset18 as op
+
+    random = np.random.default_rng(1)
+    embedding, inward, outward = (
+        onnx.numpy_helper.from_array(random.standard_normal(shape).astype(np.float32), name)
+        for name, shape in (("embedding", (30, 16)), ("inward", (32, 16)), ("outward", (16, 30)))
+    )
+
+    @onnxscript.script(default_opset=op)
+    def search(state: FLOAT[1, 16]) -> tuple[INT64["words"], FLOAT[1, 16]]:
+        table = op.Constant(value=embedding)
+        inner = op.Constant(value=inward)
+        outer = op.Constant(value=outward)
+        word = op.Constant(value_ints=[1])
+        made = op.SequenceEmpty(dtype=7)
+        going = op.Constant(value_int=1) > 0
+        for _ in range(20):
+            joined = op.Concat(op.Gather(table, word), state, axis=1)
+            state = op.Tanh(op.MatMul(joined, inner))
+            word = op.ArgMax(op.MatMul(state, outer), axis=1, keepdims=0)
+            made = op.SequenceInsert(made, word)
+            going = op.Squeeze(word != 0)
+            if not going:
+                break
+        words = op.ConcatFromSequence(made, axis=0)
+        return words, state
+
+    onnx.save(search.to_model_proto(), path)
+
+
+@maker(
+    "beam-search",
+    family="LSTM with a beam search",
+    origin="torch.jit.script, torch.onnx.export(dynamo=False)",
+    inputs={"state": Input(shape=(1, 16)), "length": Input(value=12)},
+)
+def beam_search(path: Path) -> None:
+    """The three best texts, kept from step to step; as many steps as are asked for."""
+    import torch
+    from torch import Tensor, nn
+
+    class Cell(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = nn.Embedding(30, 16)
+            self.update = nn.Linear(32, 16)
+            self.scores = nn.Linear(16, 30)
+
+        def forward(self, word: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+            state = torch.tanh(self.update(torch.cat([self.words(word), state], 1)))
+            return torch.log_softmax(self.scores(state), -1), state
+
+    class Search(nn.Module):
+        def __init__(self, cell: nn.Module) -> None:
+            super().__init__()
+            self.cell = cell
+
+        def forward(self, state: Tensor, length: Tensor) -> tuple[Tensor, Tensor]:
+            beams = 3
+            state = state.expand(beams, 16)
+            texts = torch.ones(beams, 1, dtype=torch.int64)
+            totals = torch.tensor([0.0, -1e9, -1e9])
+            for _ in range(int(length)):
+                scores, state = self.cell(texts[:, -1], state)
+                every = (scores + totals.unsqueeze(1)).reshape(-1)
+                totals, best = torch.topk(every, beams)
+                origin = torch.div(best, 30, rounding_mode="floor")
+                word = best - origin * 30
+                texts = torch.cat([texts[origin], word.unsqueeze(1)], 1)
+                state = state[origin]
+            return texts, totals
+
+    torch.manual_seed(2)
+    state, length = torch.randn(1, 16), torch.tensor(12)
+    cell = torch.jit.trace(Cell().eval(), (torch.ones(3, dtype=torch.int64), torch.randn(3, 16)))
+    search: Any = torch.jit.script(Search(cell).eval())
+    torch.onnx.export(
+        *(search, (state, length), path),
+        dynamo=False,
+        opset_version=17,
+        input_names=["state", "length"],
+        output_names=["texts", "totals"],
+    )
+
+
+@maker(
+    "normalized-words",
+    family="text preparation",
+    origin="onnxscript, operators on strings",
+    inputs={"text": Input(values=["Hello wonderful World", "an APPLE a day", "x"])},
+)
+def normalized_words(path: Path) -> None:
+    """Texts in small letters, divided into words that are looked up in a list."""
+    import onnx
+    import onnxscript
+    from onnxscript import INT64, STRING
+    from onnxscript import opset20 as op
+
+    @onnxscript.script(default_opset=op)
+    def normalize(text: STRING["texts"]) -> tuple[STRING["texts", "words"], INT64["texts"]]:
+        small = op.StringNormalizer(text, case_change_action="LOWER")
+        words, counts = op.StringSplit(op.StringConcat(small, op.Constant(value_string=" .")))
+        return words, counts
+
+    onnx.save(normalize.to_model_proto(), path)
+
+
+@maker(
+    "sums-of-a-sequence",
+    family="control flow",
+    origin="onnxscript, an If in a Loop over a sequence that is made by a split",
+    inputs={"x": Input(shape=(12, 4))},
+)
+def sums_of_a_sequence(path: Path) -> None:
+    """Rows that are added to one of two sums, by their sign; where it ends is computed."""
+    import onnx
+    import onnxscript
+    from onnxscript import FLOAT
+    from onnxscript import opset18 as op
+
+    @onnxscript.script(default_opset=op)
+    def sums(x: FLOAT["rows", 4]) -> tuple[FLOAT[4], FLOAT[4]]:
+        rows = op.SplitToSequence(x, axis=0, keepdims=0)
+        count = op.SequenceLength(rows)
+        above = op.ReduceSum(x, op.Constant(value_ints=[0]), keepdims=0) * 0.0
+        below = above
+        for place in range(count):
+            row = op.SequenceAt(rows, place)
+            if op.ReduceSum(row, keepdims=0) > 0.0:
+                above = above + row
+            else:
+                below = below - row * 2.0
+        return above, below
+
+    onnx.save(sums.to_model_proto(), path)

@@ -1,0 +1,77 @@
+"""One model on one list of devices: `python -m corpus.trial NAME DEVICE[,DEVICE …]`, or `auto`.
+
+A process of its own, as an engine may die. It prints a JSON document.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import crosschip
+from corpus.entry import Entry
+from corpus.expected import read
+from corpus.judging import difference, flat
+from corpus.reading import inputs_of, is_open
+from crosschip.ir import Array
+
+_RUNS = 2
+
+_WORDS = 60
+"""Of an error's message that are kept."""
+
+
+def main(name: str, devices: str) -> None:
+    """Compile, run twice and compare; with fixed shapes, then with those left open, if any are."""
+    from corpus.__main__ import entry_called
+
+    entry = entry_called(name)
+    inputs = inputs_of(entry)
+    fixed = {name: array.shape for name, array in inputs.items()}
+    chosen = "auto" if devices == "auto" else devices.split(",")
+    result = _tried(entry, chosen, inputs, fixed)
+    if result["verdict"] == "right" and is_open(entry):
+        result |= {f"open_{key}": v for key, v in _tried(entry, chosen, inputs, None).items()}
+    print(json.dumps(result))
+
+
+def _tried(
+    entry: Entry,
+    devices: str | list[str],
+    inputs: Mapping[str, Array],
+    shapes: Mapping[str, tuple[int, ...]] | None,
+) -> dict[str, Any]:
+    try:
+        with crosschip.compile(
+            crosschip.load(entry.file), devices, shapes=shapes, cache=False
+        ) as compiled:
+            answers = [list(compiled.run(inputs).values()) for _ in range(_RUNS)]
+            where = compiled.placement.summary()
+    except crosschip.Error as error:
+        return {"verdict": "refused", "said": " ".join(str(error).split()[:_WORDS])}
+    expected = read(entry)
+    apart = [
+        max(both)
+        for both in zip(
+            *(
+                difference([array for one in answer for array in flat(one)], expected.arrays)
+                for answer in answers
+            ),
+            strict=True,
+        )
+    ]
+    allowed = expected.allowed(entry)
+    right = all(a <= b for a, b in zip(apart, allowed, strict=True))
+    return {
+        "verdict": "right" if right else "wrong",
+        "apart": [None if math.isinf(a) else a for a in apart],
+        "allowed": allowed,
+        "where": where,
+    }
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

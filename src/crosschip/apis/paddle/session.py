@@ -1,0 +1,161 @@
+"""A Paddle model that runs: compiled for what its program wished, fed and read by name."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crosschip.apis.paddle.values import Value
+from crosschip.importers import paddle
+from crosschip.importers.packaged import with_overriding
+from crosschip.importers.paddle import files
+from crosschip.ir import Array, Dim, InputError, Model
+from crosschip.ir.budget import spending
+from crosschip.runtime.compiled import CompiledModel
+from crosschip.runtime.compiler import compile
+
+logger = logging.getLogger("crosschip")
+
+Shapes = Mapping[str, Sequence[int]]
+Loader = Callable[[Shapes], Model]
+"""Makes the model; with other sizes for some of its inputs, -1 for those that are open."""
+
+_LEVEL = re.compile(r"\.lod\d+$")
+"""The end of the name of an input or output that is a level of sequences."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """A model by its files, or their contents.
+
+    Attributes:
+        program: the program, or a folder with a model.
+        parameters: those of the program; `None` for a folder, which says by itself.
+    """
+
+    program: Path | bytes
+    parameters: Path | bytes | None
+
+    def __call__(self, shapes: Shapes) -> Model:
+        """Import the model.
+
+        Raises:
+            BudgetError, ModelFileError, UnsupportedError: as for `crosschip.load`.
+        """
+        if isinstance(self.program, Path) and self.program.is_dir():
+            found = files.find(self.program)
+            return Files(found.program, found.parameters)(shapes)
+        with spending():
+            return with_overriding(paddle.load_parts(self.program, self.parameters, shapes))
+
+
+class Session:
+    """A compiled model, which several predictors may share.
+
+    Args:
+        loader: makes the model.
+        arguments: what `crosschip.compile` is to be called with besides.
+
+    Attributes:
+        compiled: the model that runs.
+        inputs: the names of the inputs, in Paddle's order.
+        outputs: the names of the outputs, in Paddle's order.
+    """
+
+    def __init__(self, loader: Loader, arguments: Mapping[str, Any]) -> None:
+        self._loader = loader
+        self._arguments = arguments
+        self._opened: dict[str, tuple[int, ...]] = {}
+        self.compiled = compile(loader({}), **arguments)
+        self.inputs = tuple(name for name in self.compiled.inputs if not _is_level(name))
+        self.outputs = tuple(name for name in self.compiled.outputs if not _is_level(name))
+
+    def run(self, values: Mapping[str, Value], made: Mapping[str, Value]) -> None:
+        """Compute the outputs.
+
+        Paddle holds nobody to the sizes that the file says: when an input has others, the model is
+        compiled anew with those open, and stays so.
+
+        Args:
+            values: the inputs, by name.
+            made: the outputs, by name; they get their elements and levels.
+
+        Raises:
+            InputError: an input is missing, or does not fit.
+            DeviceError, UnsupportedError: it cannot be run.
+        """
+        arrays: dict[str, Array] = {}
+        for name, operand in self.compiled.inputs.items():
+            arrays[name] = _given(values, name, operand.type.element_type.dtype)
+        compiled = self._fitting(arrays)
+        found = compiled.run(arrays)
+        for name, value in made.items():
+            value.share(found[name])
+        if len(found) > len(made):
+            for name, value in made.items():
+                value.levels = [
+                    found[level].tolist() for level in found if level.startswith(f"{name}.lod")
+                ]
+
+    def _fitting(self, arrays: Mapping[str, Array]) -> CompiledModel:
+        """The model for inputs of these shapes."""
+        compiled = self.compiled
+        other: dict[str, tuple[int, ...]] = {}
+        for name, operand in compiled.inputs.items():
+            declared, given = operand.type.shape, arrays[name].shape
+            if declared is None or _fits(declared, given):
+                continue
+            alike = len(declared) == len(given)
+            other[name] = tuple(
+                size if alike and size == fixed else -1
+                for size, fixed in zip(given, declared if alike else given, strict=True)
+            )
+        if not other:
+            return compiled
+        self._opened |= other
+        logger.info("compiling anew with other sizes than the file says: %s", self._opened)
+        self.compiled = compile(self._loader(self._opened), **self._arguments)
+        return self.compiled
+
+
+def _fits(declared: Sequence[Dim], given: Sequence[int]) -> bool:
+    """Tell whether sizes are those that are declared, as far as these are known."""
+    return len(declared) == len(given) and all(
+        not isinstance(fixed, int) or size == fixed
+        for size, fixed in zip(given, declared, strict=True)
+    )
+
+
+def _given(values: Mapping[str, Value], name: str, wanted: np.dtype[Any]) -> Array:
+    """An input's elements, or a level of sequences of one.
+
+    Paddle's operators read integers of several widths; where the values fit, they are converted.
+    """
+    if name not in values:
+        variable, _, number = name.rpartition(".lod")
+        levels = values[variable].levels
+        if int(number) >= len(levels):
+            raise InputError(
+                f"{variable!r} needs {int(number) + 1} levels of LoD, but has {len(levels)}; "
+                f"give them with set_lod"
+            )
+        return np.array(levels[int(number)], np.int64)
+    array = values[name].array
+    if array is None:
+        raise InputError(f"input {name!r} has no elements; give them with copy_from_cpu")
+    if array.dtype == wanted or array.dtype.kind not in "iu" or wanted.kind not in "iu":
+        return array
+    converted = array.astype(wanted)
+    if not np.array_equal(converted, array):
+        raise InputError(f"input {name!r} is {array.dtype}, and {wanted} does not hold its values")
+    return converted
+
+
+def _is_level(name: str) -> bool:
+    return _LEVEL.search(name) is not None

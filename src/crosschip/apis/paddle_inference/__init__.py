@@ -1,0 +1,51 @@
+"""Paddle Inference's programming interface, on crosschip's devices, without Paddle.
+
+Classes and functions have the names of `paddle.inference`. `install` lets programs that say `import
+paddle.inference` find this package; others import it under its own name.
+"""
+
+from importlib.metadata import version as _version
+
+from crosschip.apis.paddle_inference.config import Config
+from crosschip.apis.paddle_inference.enumerations import (
+    DataType,
+    PlaceType,
+    PrecisionType,
+    get_num_bytes_of_data_type,
+)
+from crosschip.apis.paddle_inference.installing import VERSION, install
+from crosschip.apis.paddle_inference.predictor import (
+    Predictor,
+    PredictorPool,
+    create_predictor,
+)
+from crosschip.apis.paddle_inference.tensor import Tensor
+
+
+def get_version() -> str:
+    """The version of Paddle whose interface this is, and crosschip's own."""
+    return f"version: {VERSION}\ncommit: crosschip {_version('crosschip')}\nbranch: crosschip\n"
+
+
+def get_trt_compile_version() -> tuple[int, int, int]:
+    """The version of TensorRT that this is built with: none."""
+    return (0, 0, 0)
+
+
+get_trt_runtime_version = get_trt_compile_version
+
+__all__ = [
+    "Config",
+    "DataType",
+    "PlaceType",
+    "PrecisionType",
+    "Predictor",
+    "PredictorPool",
+    "Tensor",
+    "create_predictor",
+    "get_num_bytes_of_data_type",
+    "get_trt_compile_version",
+    "get_trt_runtime_version",
+    "get_version",
+    "install",
+]

@@ -1,0 +1,134 @@
+"""`crosschip tune`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from crosschip.cli import _options
+from crosschip.cli._compiling import Engines, takes
+from crosschip.cli._show import console, document, messages, table
+from crosschip.ir import InputError
+from crosschip.tuning.picture import picture
+from crosschip.tuning.search import Trial
+from crosschip.tuning.tuning import Tuning, tune
+
+
+@takes(Engines)
+def command(
+    model: _options.ModelPath,
+    engines: Engines,
+    accuracy: Annotated[
+        float, typer.Option(help="The largest relative error of an output, as in 1e-2.")
+    ],
+    inputs: Annotated[
+        Path | None,
+        typer.Option(help="A folder of samples: INPUT.npy, or a folder with these for each."),
+    ] = None,
+    devices: _options.Devices = "auto",
+    shape: _options.Shapes = None,
+    only: Annotated[
+        str, typer.Option(help="The precisions to consider, as in bfloat16,int8; all if left out.")
+    ] = "",
+    calibration: Annotated[
+        str, typer.Option(help="How int8 finds ranges: of minmax, percentile, entropy.")
+    ] = "minmax,percentile",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the compiled model there.")
+    ] = None,
+    svg: Annotated[Path | None, typer.Option(help="Draw error against speed there.")] = None,
+    use_cache: _options.UseCache = True,
+    cache_dir: _options.CacheFolder = None,
+    budget: _options.Limits = None,
+    as_json: _options.Json = False,
+) -> None:
+    """Find the fastest precision of a model whose measured error stays within a bound.
+
+    Errors are measured on samples of the model's inputs, and speeds in turn with float32. Where a
+    precision is too far off as a whole, parts of the model stay in float32.
+    """
+    if engines.precision is not None:
+        raise InputError("tune chooses the precision; name those to consider with --only")
+    found = tune(
+        model,
+        devices,
+        accuracy=accuracy,
+        samples=inputs,
+        shapes=_options.shapes(shape),
+        precisions=_names(only) or None,
+        calibrations=_names(calibration),
+        cache=_options.cache(use_cache, cache_dir),
+        configuration=engines.configuration(),
+        budget=_options.budget(budget),
+        progress=lambda what: messages.print(f"trying {what}", highlight=False),
+    )
+    with found.compiled:
+        if output is not None:
+            found.compiled.save(output)
+    if svg is not None:
+        _write(svg, picture(found.trials, found.chosen, accuracy, found.model))
+    if as_json:
+        document(_report(found))
+    else:
+        _print(found)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _report(found: Tuning) -> dict[str, object]:
+    return {
+        "model": found.model,
+        "accuracy": found.accuracy,
+        "remembered": found.remembered,
+        "chosen": found.trials.index(found.chosen),
+        "trials": [_fields(trial) for trial in found.trials],
+    }
+
+
+def _fields(trial: Trial) -> dict[str, object]:
+    variant = trial.variant
+    return {
+        "device": variant.device,
+        "precision": variant.precision,
+        "calibration": variant.calibration,
+        "in_float32": list(variant.exact),
+        "error": trial.error,
+        "speed": trial.speed,
+        "reason": trial.reason,
+    }
+
+
+def _print(found: Tuning) -> None:
+    table(
+        f"{found.model}: an error of {found.accuracy:g} is allowed",
+        ("variant", "error", "speed", "note"),
+        [
+            (
+                trial.variant.name,
+                "" if trial.error is None else f"{trial.error:.2e}",
+                "" if trial.speed is None else f"{trial.speed:.2f}",
+                trial.reason or ("chosen" if trial is found.chosen else _note(trial, found)),
+            )
+            for trial in found.trials
+        ],
+        numbers="error,speed",
+    )
+    console.print(str(found), highlight=False)
+    if found.remembered:
+        console.print("found earlier, and remembered", highlight=False)
+
+
+def _note(trial: Trial, found: Tuning) -> str:
+    assert trial.error is not None, "it ran"
+    return "" if trial.error <= found.accuracy else "too far off"

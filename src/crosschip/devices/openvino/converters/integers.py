@@ -1,0 +1,185 @@
+"""Products of bytes with constant ones, in the form by which OpenVINO computes them as integers.
+
+The bytes pass a quantization that changes none of them, and the constants are multiplied by 1: so
+OpenVINO multiplies bytes, adds up in int32, and makes float32 of the sums, which are taken apart
+where that would round. It knows no zero point that is computed: what that adds to each sum is
+subtracted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+from openvino import Node
+from openvino import opset15 as ops
+
+from crosschip.devices.openvino.converters.convolution import covered, lone_column, skips_border
+from crosschip.devices.openvino.converters.table import converts, stored, whole
+from crosschip.devices.openvino.converters.windows import window_arguments
+from crosschip.devices.openvino.graph import Graph
+from crosschip.devices.openvino.precision import as_bytes, as_weights, multiplies_bytes
+from crosschip.hal import Refusal, Rule
+from crosschip.ir import Array, ElementType, Operand
+from crosschip.ops.definition.operator import UnknownRank
+from crosschip.ops.standard.integers import (
+    Conv2DInteger,
+    MatMulInteger,
+    exact_parts,
+    known_differences,
+    span,
+)
+
+_TYPES = {ElementType.INT8, ElementType.UINT8, ElementType.INT32}
+
+
+def _fits(slot: str, differences: Array | None) -> Refusal | None:
+    """The rule for the other factor: constant, with differences from zero points that are int8."""
+    if differences is None:
+        return Refusal(slot, "is computed at run time, but must be constant here")
+    if differences.size and not -128 <= differences.min() <= differences.max() <= 127:
+        return Refusal(slot, "its differences from its zero points are not all int8")
+    if not multiplies_bytes():
+        return Refusal(slot, "this processor cuts off sums of products of bytes")
+    return None
+
+
+def _matrix(op: MatMulInteger) -> Refusal | None:
+    if op.x.value is not None or len(op.x.type.shape or ()) < 2:
+        return Refusal("x", "is constant, or has less than two axes")
+    if len(op.y.type.shape or ()) != 2:
+        return Refusal("y", "is no matrix", Rule.SHAPE)
+    if not isinstance((op.x.type.shape or ())[-1], int):
+        return Refusal("x", "the size of its last axis must be known", Rule.SHAPE)
+    if op.x_zero_point is not None and op.x_zero_point.type.static_shape is None:
+        return Refusal("x_zero_point", "its shape must be known", Rule.SHAPE)
+    return _fits("y", known_differences(op.y, op.y_zero_point))
+
+
+@converts(MatMulInteger, types=_TYPES, limit=_matrix, nonempty=True)
+def mat_mul_integer(g: Graph, op: MatMulInteger) -> Node:
+    weights = known_differences(op.y, op.y_zero_point)
+    assert weights is not None, "the limit asks for constants"
+    x, zero_point = _bytes(g, op.x), _zero_point(g, op.x_zero_point)
+    products = []
+    for start, end in exact_parts(np.abs(weights), span(op.x, op.x_zero_point)):
+        rows = weights[start:end]
+        part = _part(g, x, -1, start, end) if len(rows) < len(weights) else x
+        product = ops.matmul(part, as_weights(g, rows), False, False)
+        products.append(_shifted(g, product, zero_point, rows.sum(0)))
+    return _added(products)
+
+
+def _image(op: Conv2DInteger) -> Refusal | None:
+    kernel = (op.filter.type.static_shape or ())[2:]
+    if op.input.value is not None or not kernel:
+        return Refusal("input", "is constant, or the filter's shape is not known")
+    if skips_border(op) or lone_column(op):
+        return Refusal("strides", "with these sizes, OpenVINO reads something else")
+    sizes = (op.input.type.static_shape, op.outputs[0].type.static_shape)
+    if op.input_zero_point is not None and not _has_no_border(op) and None in sizes:
+        return Refusal("input", "its sizes must be known where it is padded", Rule.SHAPE)
+    return _fits("filter", known_differences(op.filter, op.filter_zero_point, channels=0))
+
+
+def _has_no_border(op: Conv2DInteger) -> bool:
+    try:
+        return not any(op.windows((op.filter.type.static_shape or ())[2:]).sides((1, 1)))
+    except UnknownRank:
+        return False
+
+
+@converts(Conv2DInteger, types=_TYPES, limit=_image, nonempty=True)
+def conv_2d_integer(g: Graph, op: Conv2DInteger) -> Node:
+    weights = known_differences(op.filter, op.filter_zero_point, channels=0)
+    assert weights is not None, "the limit asks for constants"
+    covered(g, op)
+    image, zero_point = _bytes(g, op.input), _zero_point(g, op.input_zero_point)
+    magnitudes = np.abs(weights).sum((2, 3), np.int64).T
+    products = []
+    for start, end in exact_parts(magnitudes, span(op.input, op.input_zero_point)):
+        filter, part = weights[:, start:end], image
+        if end - start < weights.shape[1]:
+            part = _channels(g, op, image, start, end)
+        product = _convolved(g, op, part, filter)
+        sums = np.zeros(1) if zero_point is None else _sums(op, filter)
+        products.append(_shifted(g, product, zero_point, sums))
+    return _added(products)
+
+
+def _channels(g: Graph, op: Conv2DInteger, image: Node, start: int, end: int) -> Node:
+    """A range of the channels of each group."""
+    if op.group == 1:
+        return _part(g, image, 1, start, end)
+    count = (op.filter.type.static_shape or ())[1]
+    channels = np.arange(start, end) + np.arange(op.group)[:, None] * count
+    return ops.gather(image, g.int64(channels.ravel().tolist()), g.scalar(1))
+
+
+def _convolved(g: Graph, op: Conv2DInteger, image: Node, filter: Array) -> Node:
+    window = {"dilations": op.dilations, **window_arguments(op)}
+    if op.group == 1:
+        return ops.convolution(image, as_weights(g, filter), **window)
+    out, *rest = filter.shape
+    filters = as_weights(g, filter.reshape(op.group, out // op.group, *rest))
+    return ops.group_convolution(image, filters, **window)
+
+
+def _sums(op: Conv2DInteger, filter: Array) -> Array:
+    """For each pixel of the output, the sum of the filter as far as it is on the image."""
+    taps = filter.sum(1, np.int64)
+    if _has_no_border(op):
+        return np.asarray(taps.sum((1, 2))[:, None, None])
+    image = (op.input.type.static_shape or ())[2:]
+    windows = op.windows(filter.shape[2:]).explicit(image)
+    counts = (op.outputs[0].type.static_shape or ())[2:]
+    rows, columns = (
+        _inside(size, count, *numbers)
+        for size, count, *numbers in zip(
+            *(image, counts, windows.kernel, windows.strides, windows.dilations, windows.before),
+            strict=True,
+        )
+    )
+    return np.asarray(rows @ taps @ columns.T)
+
+
+def _inside(size: int, count: int, kernel: int, stride: int, dilation: int, before: int) -> Array:
+    """For each window along an axis, 1 for those of its elements that are on the image."""
+    places = np.arange(count)[:, None] * stride + np.arange(kernel) * dilation - before
+    return np.asarray((places >= 0) & (places < size)).astype(np.int64)
+
+
+def _bytes(g: Graph, operand: Operand) -> Node:
+    if operand not in g.bytes:
+        g.bytes[operand] = as_bytes(g, whole(g[operand]), operand.type.element_type.dtype)
+    return g.bytes[operand]
+
+
+def _zero_point(g: Graph, operand: Operand | None) -> Node | None:
+    """A zero point that is not 0, in float32.
+
+    Where a byte is converted and multiplied, OpenVINO takes that for a scale, and divides by it.
+    """
+    if operand is None:
+        return None
+    if operand.value is not None:
+        return g.constant(operand.value.astype(np.float32)) if operand.value.any() else None
+    return ops.floor(whole(g[operand]))
+
+
+def _part(g: Graph, value: Node, axis: int, start: int, end: int) -> Node:
+    return ops.slice(value, *(g.int64([number]) for number in (start, end, 1, axis)))
+
+
+def _shifted(g: Graph, product: Node, zero_point: Node | None, sums: Array) -> Node:
+    """A product less what the zero point has added to it."""
+    if zero_point is None:
+        return product
+    return ops.subtract(product, ops.multiply(zero_point, g.constant(sums.astype(np.float32))))
+
+
+def _added(products: Sequence[Node]) -> Node:
+    if len(products) == 1:
+        return stored(products[0], "i32")
+    return reduce(ops.add, [ops.convert(product, "i32") for product in products])

@@ -1,0 +1,142 @@
+"""Sizes that show only in a run, and where in a graph they are found.
+
+A size that has a name is that of the first tensor which has it, and one that comes of stretching is
+computed from those that were stretched. So what looks at sizes reads inputs, as far as can be:
+OpenVINO does not fuse an operation whose output something else looks at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from typing import TypeAlias
+
+import numpy as np
+import openvino
+from openvino import Node, Output
+from openvino import opset15 as ops
+
+from crosschip.ir import Dim, Operand, Operation
+from crosschip.ir.dimension import name_of, substitute, terms_of
+from crosschip.ops.definition.kinds import Broadcast
+from crosschip.ops.standard.logical import Where
+
+Value: TypeAlias = Node | Output
+
+
+class OpenSizes:
+    """The sizes of one graph."""
+
+    def __init__(self) -> None:
+        self._ways: dict[str, Callable[[], Node]] = {}
+        self._nodes: dict[str, Node] = {}
+        self._same: dict[str, Dim] = {}
+        self._stretched: dict[tuple[Dim, ...], Dim] = {}
+
+    def note_made(self, operation: Operation, values: Sequence[Value]) -> None:
+        """Take notice of an operation, and of what stands for its outputs."""
+        if isinstance(operation, Broadcast | Where):
+            self._note_stretched(operation)
+        for operand, value in zip(operation.outputs, values, strict=True):
+            self.note(operand, value)
+
+    def note(self, operand: Operand, value: Value) -> None:
+        """Take notice of a tensor, some of whose sizes may be new."""
+        for axis, size in enumerate(operand.type.shape or ()):
+            name = self._new_name(size)
+            if name is not None:
+                self._ways[name] = _way(value, axis)
+
+    def are_same(self, one: Dim, other: Dim) -> bool:
+        """Tell whether two sizes are known to be the same."""
+        return self._resolved(one) == self._resolved(other)
+
+    def take_for_same(self, one: Dim, other: Dim) -> None:
+        """Know from now on that two sizes are the same in each run that is not refused."""
+        one, other = self._resolved(one), self._resolved(other)
+        for mine, yours in ((one, other), (other, one)):
+            name = name_of(mine)
+            if name is not None and name.startswith("?") and name not in _names(yours):
+                self._same[name] = yours
+                return
+
+    def value(self, size: Dim) -> Node | None:
+        """What makes a size, one int64; `None` if there is no way but to look at a tensor."""
+        size = self._resolved(size)
+        if isinstance(size, int):
+            return _integer(size)
+        if not size.names <= self._ways.keys():
+            return None
+        terms = [self._product(term) for term in terms_of(size, lambda part: part)]
+        total = terms[0]
+        for term in terms[1:]:
+            total = None if total is None or term is None else ops.add(total, term)
+        return total
+
+    def _product(self, term: object) -> Node | None:
+        assert isinstance(term, list), "a coefficient and factors"
+        coefficient, *factors = term
+        product = None if coefficient == 1 and factors else _integer(coefficient)
+        for factor in factors:
+            if not isinstance(factor, str):
+                return None
+            part = self._named(factor)
+            product = part if product is None else ops.multiply(product, part)
+        return product
+
+    def _named(self, name: str) -> Node:
+        node = self._nodes.get(name)
+        if node is None:
+            node = self._nodes[name] = self._ways[name]()
+        return node
+
+    def _note_stretched(self, operation: Operation) -> None:
+        """Take notice of sizes that are one of several, whichever is not 1."""
+        shapes = [o.type.shape for o in (*operation.outputs, *operation.inputs) if o is not None]
+        known = [shape for shape in shapes if shape is not None]
+        if len(known) != len(shapes):
+            return
+        for made, *read in zip_longest(*(shape[::-1] for shape in known), fillvalue=1):
+            name = self._new_name(made)
+            if name is None:
+                continue
+            parts = tuple(dict.fromkeys(size for size in map(self._resolved, read) if size != 1))
+            if len(parts) == 1 or parts in self._stretched:
+                self._same[name] = parts[0] if len(parts) == 1 else self._stretched[parts]
+            elif all(self.value(part) is not None for part in parts):
+                self._stretched[parts] = made
+                self._ways[name] = self._way_of_stretching(parts)
+
+    def _way_of_stretching(self, parts: Sequence[Dim]) -> Callable[[], Node]:
+        def find() -> Node:
+            first, *others = (self.value(part) for part in parts)
+            for other in others:
+                first = ops.select(ops.equal(first, _integer(1)), other, first)
+            assert first is not None, "each has a value"
+            return first
+
+        return find
+
+    def _new_name(self, size: Dim) -> str | None:
+        name = name_of(size)
+        return None if name in self._ways or name in self._same else name
+
+    def _resolved(self, size: Dim) -> Dim:
+        while True:
+            resolved = substitute(size, self._same)
+            if resolved == size:
+                return size
+            size = resolved
+
+
+def _names(size: Dim) -> frozenset[str]:
+    return frozenset() if isinstance(size, int) else size.names
+
+
+def _way(value: Value, axis: int) -> Callable[[], Node]:
+    return lambda: ops.gather(ops.shape_of(value), _integer(axis), _integer(0))
+
+
+def _integer(value: int) -> Node:
+    tensor = openvino.Tensor(np.array(value, np.int64), shared_memory=False)
+    return openvino.op.Constant(tensor, shared_memory=False)

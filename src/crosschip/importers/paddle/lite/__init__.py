@@ -1,0 +1,63 @@
+"""Importer of Paddle Lite's optimised models, `.nb` (naive buffer), of versions 0 to 2 of the form.
+
+A file is a version (u16), the version of the tool that wrote it (16 bytes), the size of the program
+(u64), the program, and the parameters; all numbers are little-endian. `flat` reads those that are
+FlatBuffers (1 and 2), `naive` those that are a list of fields (0); `unfusing` writes the operators
+that Paddle Lite's optimiser makes in Paddle's own.
+
+Source: lite/model_parser/model_parser.cc of Paddle Lite 2.14.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import replace
+
+from crosschip.importers.paddle import paddle2
+from crosschip.importers.paddle.files import LITE_HEAD
+from crosschip.importers.paddle.lite import flat, naive
+from crosschip.importers.paddle.lite.unfusing import unfused
+from crosschip.importers.paddle.program import Numbering, Program, Variable
+from crosschip.ir import Array, ElementType, ModelError
+from crosschip.ir.files import Source, Stored
+
+_VERSIONS = {0: naive, 1: flat, 2: flat}
+
+
+def read(source: Source) -> tuple[Program, Mapping[str, Array | Stored]]:
+    """The program of a file, and its parameters by name; large ones stay in the file.
+
+    Raises:
+        ModelError: the file is damaged, or of another version.
+        UnsupportedError: it uses what cannot be expressed.
+    """
+    try:
+        return _read(source)
+    except (struct.error, UnicodeDecodeError, ValueError, IndexError, OverflowError) as error:
+        raise ModelError(f"is damaged: {error}") from None
+
+
+def _read(source: Source) -> tuple[Program, Mapping[str, Array | Stored]]:
+    version, _, size = LITE_HEAD.unpack(source.read(0, LITE_HEAD.size))
+    if version not in _VERSIONS:
+        raise ModelError(f"is of version {version} of the form; known are {sorted(_VERSIONS)}")
+    end = LITE_HEAD.size + size
+    if end > source.size:
+        raise ModelError(f"has {source.size} bytes, but its program ends at {end}")
+    form = _VERSIONS[version]
+    message = form.program(source.read(LITE_HEAD.size, end))
+    values = form.parameters(source, end, version)
+    program = paddle2.of(message)
+    numbering = Numbering()
+    operators = deque(
+        plain._replace(name=numbering.next(plain.type))
+        for operator in program.operators
+        for plain in unfused(operator)
+    )
+    declared = {
+        name: Variable(name, ElementType.of(value.dtype), value.shape)
+        for name, value in values.items()
+    }
+    return replace(program, parameters=declared, operators=operators), values

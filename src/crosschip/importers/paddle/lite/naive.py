@@ -1,0 +1,174 @@
+"""Reads programs and parameters that are lists of fields, one after the other (version 0).
+
+A text and a list begin with how many bytes or elements they have (u64). Every field is there, also
+those that say nothing.
+
+Source: lite/model_parser/naive_buffer/proto/framework.nb.h of Paddle Lite 2.14.
+"""
+
+from __future__ import annotations
+
+import struct
+from math import prod
+from typing import Any
+
+from crosschip.importers.paddle import tensor_types
+from crosschip.importers.paddle.messages import ProgramDesc, message_class
+from crosschip.ir import Array, ModelError
+from crosschip.ir.files import Held, Source, Stored, Window
+
+_SCALARS = {name: struct.Struct(f"<{name}") for name in "?IQfiq"}
+
+_TYPES = (0, 1, 2, 3, 4, 5, 6, 19, 20, 21, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17, 18)
+"""What Paddle has for each number of a type."""
+
+
+class Fields:
+    """Fields, each of which is read once.
+
+    Args:
+        source: the bytes.
+        begin: where the first field begins.
+    """
+
+    def __init__(self, source: Source, begin: int) -> None:
+        self._window = Window(source)
+        self._source = source
+        self._place = begin
+
+    @property
+    def left(self) -> int:
+        """How many bytes have not been read."""
+        return self._source.size - self._place
+
+    def scalar(self, form: str) -> Any:
+        """A number."""
+        packed = _SCALARS[form]
+        held, index = self._window.at(self.skip(packed.size), packed.size)
+        return packed.unpack_from(held, index)[0]
+
+    def type(self) -> int:
+        """A type, by the number that Paddle has for it."""
+        number = self.scalar("i")
+        if not 0 <= number < len(_TYPES):
+            raise ModelError(f"is damaged: there is no type {number}")
+        return _TYPES[number]
+
+    def text(self) -> bytes:
+        """The bytes of a text."""
+        count = self.scalar("Q")
+        held, index = self._window.at(self.skip(count), count)
+        return held[index : index + count]
+
+    def count(self) -> int:
+        """The number of elements of a list, each of which has at least a byte."""
+        count: int = self.scalar("Q")
+        if count > self.left:
+            raise ModelError(f"is damaged: a list of {count} with {self.left} bytes left")
+        return count
+
+    def numbers(self, form: str) -> list[Any]:
+        """A list of numbers."""
+        return [self.scalar(form) for _ in range(self.count())]
+
+    def texts(self) -> list[bytes]:
+        """A list of texts."""
+        return [self.text() for _ in range(self.count())]
+
+    def tensor(self) -> tuple[int, list[int]]:
+        """The type of a tensor's elements, and its sizes."""
+        return self.type(), self.numbers("q")
+
+    def skip(self, size: int) -> int:
+        """The place where some bytes begin; what comes next is behind them."""
+        if not 0 <= size <= self.left:
+            raise ModelError(f"is damaged: it needs {size} bytes more, but has {self.left} left")
+        begin = self._place
+        self._place += size
+        return begin
+
+
+def program(content: bytes) -> Any:
+    """The program as the message that Paddle has for it.
+
+    Raises:
+        ModelError: it is damaged.
+    """
+    message: Any = message_class(ProgramDesc)()
+    fields = Fields(Held(content), 0)
+    for _ in range(fields.count()):
+        block = message.blocks.add()
+        fields.scalar("i"), fields.scalar("i")  # its number, and that of the one around it
+        for _ in range(fields.count()):
+            _variable(fields, block.vars.add())
+        for _ in range(fields.count()):
+            _operator(fields, block.ops.add())
+        fields.scalar("i")  # the number of the block that this one is the gradient of
+    return message
+
+
+def _variable(fields: Fields, made: Any) -> None:
+    made.name, made.type.type = fields.text(), fields.type()
+    fields.tensor()  # of selected rows
+    tensor = made.type.lod_tensor.tensor
+    tensor.data_type, sizes = fields.tensor()
+    tensor.dims.extend(sizes)
+    made.type.lod_tensor.lod_level = fields.scalar("i")
+    fields.tensor(), fields.scalar("i")  # of an array of tensors
+    for _ in range(fields.count()):  # of a reader
+        fields.tensor(), fields.scalar("i")
+    for _ in range(fields.count()):  # of a tuple
+        fields.type()
+    made.persistable = fields.scalar("?")
+
+
+def _operator(fields: Fields, made: Any) -> None:
+    made.type = fields.text()
+    for slots in (made.inputs, made.outputs):
+        for _ in range(fields.count()):
+            slot = slots.add()
+            slot.parameter = fields.text()
+            slot.arguments.extend(fields.texts())
+    for _ in range(fields.count()):
+        _attribute(fields, made.attrs.add())
+    fields.scalar("?")  # whether it is to be kept
+
+
+def _attribute(fields: Fields, made: Any) -> None:
+    made.name, made.type = fields.text(), fields.scalar("i")
+    made.i, made.f, made.s = fields.scalar("i"), fields.scalar("f"), fields.text()
+    made.ints.extend(fields.numbers("i"))
+    made.floats.extend(fields.numbers("f"))
+    made.strings.extend(fields.texts())
+    made.b = fields.scalar("?")
+    made.bools.extend(fields.numbers("?"))
+    made.block_idx, made.l = fields.scalar("i"), fields.scalar("q")
+    fields.numbers("i")  # numbers of blocks
+    made.longs.extend(fields.numbers("q"))
+
+
+def parameters(source: Source, begin: int, version: int) -> dict[str, Array | Stored]:
+    """The parameters, by name.
+
+    Raises:
+        ModelError: they are damaged.
+    """
+    fields = Fields(source, begin)
+    return dict(_parameter(source, fields) for _ in range(fields.count()))
+
+
+def _parameter(source: Source, fields: Fields) -> tuple[str, Array | Stored]:
+    name = fields.text().decode()
+    fields.scalar("I"), fields.scalar("Q")  # the version of the model, and how many levels
+    for _ in range(fields.count()):
+        fields.numbers("Q")
+    form = fields.scalar("I")
+    if form:
+        raise ModelError(f"parameter {name!r}: is of version {form}; only version 0 is known")
+    type_, sizes = fields.tensor()
+    dtype, shape = tensor_types.from_code(type_).dtype, tensor_types.shape(sizes)
+    size = fields.count()
+    if -1 in shape or prod(shape) * dtype.itemsize != size:
+        raise ModelError(f"parameter {name!r}: {sizes} of {dtype} has {size} bytes")
+    elements = source.elements(dtype, prod(shape), fields.skip(size))
+    return name, elements.reshape(shape)

@@ -1,0 +1,204 @@
+"""Writes operators that Paddle Lite's optimiser makes in Paddle's own, of which they consist.
+
+Sources: lite/core/optimizer/mir/fusion and lite/operators of Paddle Lite 2.14.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from crosschip.importers.paddle.program import Operator, Value
+from crosschip.ir import ElementType, UnsupportedError
+
+Attributes = Mapping[str, Value]
+
+_KERNEL = "__@kernel_type_attr@__"
+"""The attribute that names the kernel which was chosen: `calib/fp32_to_int8/arm/…`."""
+
+_COPIES = ("io_copy", "io_copy_once", "layout", "layout_once")
+"""Operators that move a tensor, or its elements in memory, and change nothing."""
+
+_CONVERSIONS = {
+    "fp32": ElementType.FLOAT32,
+    "fp16": ElementType.FLOAT16,
+    "int32": ElementType.INT32,
+    "int64": ElementType.INT64,
+}
+_ELEMENTWISE = ("add", "sub", "mul", "div", "max", "min")
+_CONVOLUTIONS = ("conv2d", "depthwise_conv2d", "conv2d_transpose", "conv3d")
+
+_OF_CONVOLUTIONS: Mapping[str, Mapping[str, str]] = {
+    "relu": {},
+    "relu6": {"threshold": "fuse_brelu_threshold"},
+    "sigmoid": {},
+    "tanh": {},
+    "abs": {},
+    "swish": {"beta": "swish_scale"},
+    "leaky_relu": {"alpha": "leaky_relu_alpha"},
+    "hard_swish": {
+        "threshold": "hard_swish_threshold",
+        "scale": "hard_swish_scale",
+        "offset": "hard_swish_offset",
+    },
+    "hard_sigmoid": {"slope": "slope", "offset": "offset"},
+    "prelu": {"mode": "prelu_mode"},
+    "gelu": {},
+}
+"""The activations, with the attributes of a convolution that hold theirs."""
+
+_OF_OTHERS: Mapping[str, Mapping[str, str]] = {
+    **_OF_CONVOLUTIONS,
+    "relu6": {"threshold": "alpha"},
+    "leaky_relu": {"alpha": "alpha"},
+}
+"""The activations, with the attributes of other operators that hold theirs."""
+
+
+def unfused(operator: Operator) -> Iterator[Operator]:
+    """The operators that do in turn what an operator does.
+
+    Raises:
+        UnsupportedError: it is used in a way that cannot be expressed.
+    """
+    rule = _RULES.get(operator.type)
+    if rule is None:
+        yield operator
+    else:
+        yield from rule(operator)
+
+
+def _copy(operator: Operator) -> Iterator[Operator]:
+    yield _as(operator, "assign", {"X": operator.inputs["Input"]})
+
+
+def _calib(operator: Operator) -> Iterator[Operator]:
+    """A conversion between element types, which the kernel's name says."""
+    kernel = str(operator.attributes.get(_KERNEL, ""))
+    name = next((part for part in kernel.split("/") if "_to_" in part), kernel)
+    before, _, after = name.partition("_to_")
+    after = after.removesuffix("_once")
+    if before not in _CONVERSIONS or after not in _CONVERSIONS:
+        yield operator  # to integers that stand for reals, or back
+        return
+    kinds = {"in_dtype": _CONVERSIONS[before], "out_dtype": _CONVERSIONS[after]}
+    yield _as(operator, "cast", {"X": operator.inputs["Input"]}, kinds)
+
+
+def _convolution(operator: Operator) -> Iterator[Operator]:
+    attributes = operator.attributes
+    for name in ("fuse_elementwise_op_type", "scale_activation_type"):
+        if attributes.get(name):
+            raise UnsupportedError(
+                f"operator {operator.number} ({operator.label}): {name} "
+                f"{attributes[name]!r} cannot be expressed; optimise for another target"
+            )
+    activation = attributes.get("act_type", "") if attributes.get("with_act") else ""
+    if not activation and attributes.get("fuse_relu"):
+        activation = "relu"
+    plain = _without(attributes, "act_type", "with_act", "fuse_relu")
+    residual = operator.inputs.get("ResidualData", ())
+    (result,) = operator.outputs["Output"]
+    steps: list[Step] = [("elementwise_add", {"Y": residual}, {"axis": -1})] if residual else []
+    steps += _activation(operator, activation, _OF_CONVOLUTIONS)
+    yield from _chain(operator._replace(attributes=plain), "Output", result, steps)
+
+
+def _fc(operator: Operator) -> Iterator[Operator]:
+    attributes = operator.attributes
+    bias, (result,) = operator.inputs.get("Bias", ()), operator.outputs["Out"]
+    steps = _activation(operator, attributes.get("activation_type", ""), _OF_OTHERS)
+    if not str(attributes.get("op_type", "")).startswith("matmul"):
+        plain = _without(attributes, "activation_type")
+        yield from _chain(operator._replace(attributes=plain), "Out", result, steps)
+        return
+    factors = {"X": operator.inputs["Input"], "Y": operator.inputs["W"]}
+    product = operator._replace(type="matmul_v2", inputs=factors, attributes={})
+    if bias:
+        steps = [("elementwise_add", {"Y": bias}, {"axis": -1}), *steps]
+    yield from _chain(product, "Out", result, steps)
+
+
+def _elementwise(operator: Operator) -> Iterator[Operator]:
+    attributes = operator.attributes
+    plain = operator._replace(
+        type=operator.type.removeprefix("fusion_").removesuffix("_activation"),
+        attributes=_without(attributes, "act_type"),
+    )
+    steps = _activation(operator, attributes.get("act_type", ""), _OF_OTHERS)
+    (result,) = operator.outputs["Out"]
+    yield from _chain(plain, "Out", result, steps)
+
+
+def _scale(operator: Operator) -> Iterator[Operator]:
+    activation = operator.attributes.get("activation_type", "")
+    if not activation:
+        yield operator
+        return
+    if activation in ("hard_swish", "hard_sigmoid", "swish"):  # their attributes take scale's place
+        raise UnsupportedError(
+            f"operator {operator.number} ({operator.label}): activation_type {activation!r} "
+            f"cannot be expressed; optimise for another target"
+        )
+    steps = _activation(operator, activation, _OF_OTHERS)
+    (result,) = operator.outputs["Out"]
+    plain = operator._replace(attributes=_without(operator.attributes, "activation_type"))
+    yield from _chain(plain, "Out", result, steps)
+
+
+_RULES: Mapping[str, Callable[[Operator], Iterator[Operator]]] = {
+    **dict.fromkeys(_COPIES, _copy),
+    **dict.fromkeys(("calib", "calib_once"), _calib),
+    **dict.fromkeys(_CONVOLUTIONS, _convolution),
+    **{f"fusion_elementwise_{name}_activation": _elementwise for name in _ELEMENTWISE},
+    "fc": _fc,
+    "scale": _scale,
+}
+
+Step = tuple[str, Mapping[str, Sequence[str]], Attributes]
+"""An operator with one input `X` and one output `Out`: its type, other inputs, and attributes."""
+
+
+def _activation(
+    operator: Operator, name: Value, parameters: Mapping[str, Mapping[str, str]]
+) -> list[Step]:
+    """The step that an activation is; none for no activation."""
+    if not name:
+        return []
+    if name not in parameters:
+        raise UnsupportedError(
+            f"operator {operator.number} ({operator.label}): the activation {name!r} cannot be "
+            f"expressed, only {', '.join(parameters)}"
+        )
+    given = operator.attributes
+    attributes = {to: given[one] for to, one in parameters[str(name)].items() if one in given}
+    slots = ("Prelu_alpha", "Alpha")
+    alpha = next((operator.inputs[slot] for slot in slots if operator.inputs.get(slot)), ())
+    return [(str(name), {"Alpha": alpha} if name == "prelu" else {}, attributes)]
+
+
+def _chain(operator: Operator, slot: str, result: str, steps: Sequence[Step]) -> Iterator[Operator]:
+    """An operator, and steps of which each reads what the one before makes."""
+    between = [f"{result}@{number}" for number in range(len(steps))]
+    made = [*between, result]
+    yield operator._replace(outputs={**operator.outputs, slot: (made[0],)})
+    for (type, inputs, attributes), read, write in zip(steps, made, made[1:], strict=False):
+        yield operator._replace(
+            type=type,
+            inputs={"X": (read,), **inputs},
+            outputs={"Out": (write,)},
+            attributes=attributes,
+        )
+
+
+def _as(
+    operator: Operator,
+    type: str,
+    inputs: Mapping[str, Sequence[str]],
+    attributes: Attributes | None = None,
+) -> Operator:
+    outputs = {"Out": operator.outputs["Out"]}
+    return operator._replace(type=type, inputs=inputs, outputs=outputs, attributes=attributes or {})
+
+
+def _without(attributes: Attributes, *names: str) -> Attributes:
+    return {name: attributes[name] for name in attributes if name not in names}

@@ -1,0 +1,127 @@
+"""Named sizes, read off the shapes of tensors in every call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from crosschip.ir.dimension import Dim, Dimension, Shape, name_of, substitute
+from crosschip.ir.extension import Extension
+from crosschip.ir.model import Model
+from crosschip.ir.types import TensorType
+
+
+class SizeReader:
+    """Reads the values of named sizes off the shapes of tensors of some types.
+
+    Args:
+        types: the types.
+    """
+
+    def __init__(self, types: Sequence[TensorType]) -> None:
+        self._places: dict[str, tuple[int, int]] = {}
+        self._fixed: list[tuple[int, int, int]] = []
+        self._again: list[tuple[int, int, int, int]] = []
+        self._derived: list[tuple[int, int, Dimension]] = []
+        self._alike: list[tuple[int, int]] = []
+        self._ranks: list[tuple[int, int]] = []
+        first: dict[Shape, int] = {}
+        for index, type_ in enumerate(types):
+            if type_.shape is None:
+                continue
+            model = first.setdefault(type_.shape, index)
+            if model != index:
+                self._alike.append((index, model))
+            else:
+                self._ranks.append((index, len(type_.shape)))
+                self._note(index, type_.shape)
+
+    def read(self, shapes: Sequence[Shape]) -> dict[str, Dim]:
+        """The sizes, by name, of shapes that have as many axes as their types."""
+        return {name: shapes[index][axis] for name, (index, axis) in self._places.items()}
+
+    def agreeing(self, shapes: Sequence[Shape]) -> dict[str, Dim] | None:
+        """The sizes, by name; `None` if a shape does not fit its type, or one does not another."""
+        for index, model in self._alike:
+            if shapes[index] != shapes[model]:
+                return None
+        for index, rank in self._ranks:
+            if len(shapes[index]) != rank:
+                return None
+        for index, axis, size in self._fixed:
+            if shapes[index][axis] != size:
+                return None
+        for index, axis, other, its in self._again:
+            if shapes[index][axis] != shapes[other][its]:
+                return None
+        sizes = self.read(shapes)
+        for index, axis, derived in self._derived:
+            value = substitute(derived, sizes)
+            if isinstance(value, int) and value != shapes[index][axis]:
+                return None
+        return sizes
+
+    def _note(self, index: int, shape: Shape) -> None:
+        for axis, size in enumerate(shape):
+            name = name_of(size)
+            if not isinstance(size, Dimension):
+                self._fixed.append((index, axis, size))
+            elif name is None:
+                self._derived.append((index, axis, size))
+            elif name in self._places:
+                self._again.append((index, axis, *self._places[name]))
+            else:
+                self._places[name] = index, axis
+
+    def knows(self, size: Dim) -> bool:
+        """Tell whether the shapes that are read determine a size."""
+        return not isinstance(size, Dimension) or size.names <= self._places.keys()
+
+
+class ShapeCheck:
+    """Checks shapes of tensors of some types, by sizes that are read elsewhere.
+
+    Args:
+        types: the types.
+        reader: reads the sizes; those of the types that it does not know may be any.
+    """
+
+    def __init__(self, types: Sequence[TensorType], reader: SizeReader) -> None:
+        self._ranks: list[tuple[int, int]] = []
+        self._alike: list[tuple[int, int]] = []
+        self._places: dict[Dim, list[tuple[int, int]]] = {}
+        first: dict[Shape, int] = {}
+        for index, type_ in enumerate(types):
+            if type_.shape is None:
+                continue
+            model = first.setdefault(type_.shape, index)
+            if model != index and all(map(reader.knows, type_.shape)):
+                self._alike.append((index, model))
+                continue
+            self._ranks.append((index, len(type_.shape)))
+            for axis, size in enumerate(type_.shape):
+                if reader.knows(size):
+                    self._places.setdefault(size, []).append((index, axis))
+
+    def fits(self, shapes: Sequence[Shape], sizes: Mapping[str, Dim]) -> bool:
+        """Tell whether shapes fit the types, where their named sizes are these."""
+        for index, rank in self._ranks:
+            if len(shapes[index]) != rank:
+                return False
+        for index, model in self._alike:
+            if shapes[index] != shapes[model]:
+                return False
+        for size, places in self._places.items():
+            value = substitute(size, sizes)
+            for index, axis in places:
+                if shapes[index][axis] != value:
+                    return False
+        return True
+
+
+def names_are_proven(model: Model) -> bool:
+    """Tell whether sizes of one name are equal: shapes that a file declares may say so wrongly."""
+    return not any(
+        isinstance(operation, Extension)
+        and any(operand.type.static_shape is None for operand in operation.outputs)
+        for operation in model.operations
+    )

@@ -1,0 +1,335 @@
+"""Attention to keys and values that are kept from run to run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape, unknown
+from crosschip.ir.dimension import exact_quotient
+from crosschip.ir.types import FLOATS, INDICES
+from crosschip.ops.definition.operator import Operator, UnknownRank, operator, shape_of
+from crosschip.ops.definition.operator import shape_value_of as sizes_of
+from crosschip.ops.definition.shape_values import refused_if
+from crosschip.ops.definition.shapes import same
+from crosschip.ops.definition.slots import flag, integer, optional_tensor, real, tensor
+from crosschip.ops.numerics.attention import attend, heads_apart, heads_together, rotate
+from crosschip.ops.standard.arithmetic import Add, Max, Min, Mul, Sub
+from crosschip.ops.standard.attention import Attention, Causality, RotaryEmbedding
+from crosschip.ops.standard.comparison import Equal, Less, LessEqual
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import Range, ShapeOf
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Reshape, Transpose, Unsqueeze
+from crosschip.ops.standard.logical import And, Not, Or, Where
+
+
+@operator("GROUP_QUERY_ATTENTION")
+class GroupQueryAttention(Operator):
+    """Causal attention of new tokens to themselves and to those of runs before.
+
+    The query is [N, S, H * D], key and value are [N, S, K * D]: N entries of S new tokens, with
+    `num_heads` H for queries and `key_heads` K, which divides H, for keys and values. The past is
+    [N, K, P, D] each, for keys and values; left out, P is 0. `lengths`, [N] or [N, 1], are how many
+    tokens each entry has, old and new ones, less one; `total` is one number, the most tokens that
+    an entry may have. That is S, or P + S, or at most P, where the past has room for the new.
+
+    Outputs are [N, S, H * D], and the keys and values from then on, [N, K, T, D], where T is the
+    greater of P and `total`. Where `total` is S, all tokens are new; otherwise an entry has
+    `lengths + 1 - S` old ones, the first of its past. Behind them come the new, then zeros.
+
+    With `cos` and `sin`, [M, R / 2], queries and keys are rotated as in `ROTARY_EMBEDDING`, by the
+    place of their token in the entry. Then `ATTENTION` by `scale` and `softcap`: a token attends to
+    itself and those before it, with a `window` that is not 0 to so many in all.
+
+    With several new tokens and a `total` that is not S there must be a single entry. A total that
+    does not fit is an error, and so is a length, unless the device takes it for another one. What
+    entries shorter than S make behind their last token is not specified; nor is anything where an
+    input has NaN or an infinity.
+
+    Source: Ainslie et al., "GQA", https://arxiv.org/abs/2305.13245; ONNX Runtime's
+    GroupQueryAttention.
+    """
+
+    __slots__ = ()
+    unenforced = frozenset({"lengths"})
+    query = tensor(FLOATS)
+    key = tensor(FLOATS, like="query")
+    value = tensor(FLOATS, like="query")
+    lengths = tensor(INDICES)
+    total = tensor(INDICES)
+    past_key = optional_tensor(FLOATS, like="query")
+    past_value = optional_tensor(FLOATS, like="query")
+    cos = optional_tensor(FLOATS, like="query")
+    sin = optional_tensor(FLOATS, like="query")
+    num_heads = integer()
+    key_heads = integer()
+    scale = real(0.0)
+    softcap = real(0.0, least=0)
+    window = integer(0)
+    interleaved = flag(False)
+
+    def output_count(self) -> int:
+        return 3
+
+    def infer_shape(self) -> Sequence[Shape]:
+        entries, tokens, width = self._parts("query")
+        if self.num_heads < 1 or self.key_heads < 1 or self.num_heads % self.key_heads:
+            raise ValueError(f"key_heads: {self.key_heads} do not divide {self.num_heads} heads")
+        size = self._head_size(width, "query", self.num_heads)
+        for slot in ("key", "value"):
+            parts = self._parts(slot)
+            same(parts[0], entries, f"{slot}: its entries, and the query's")
+            same(parts[1], tokens, f"{slot}: its tokens, and the query's")
+            same(self._head_size(parts[2], slot, self.key_heads), size, f"{slot}: its heads' size")
+        if self.window < 0:
+            raise ValueError(f"window: {self.window} is negative")
+        self._check_counts(entries)
+        self._check_tables(size)
+        past = self._check_past(entries, size)
+        present = (entries, self.key_heads, self._present(past, tokens), size)
+        return [(entries, tokens, width), present, present]
+
+    @property
+    def head_size(self) -> Dim:
+        """How many numbers a head has."""
+        return self._head_size(shape_of(self.query)[2], "query", self.num_heads)
+
+    def _parts(self, slot: str) -> Shape:
+        operand = self.operand(slot)
+        assert operand is not None, "it is required"
+        shape = shape_of(operand)
+        if len(shape) != 3:
+            raise ValueError(f"{slot}: has {len(shape)} axes, but must have 3")
+        return shape
+
+    def _head_size(self, width: Dim, slot: str, heads: int) -> Dim:
+        if isinstance(width, int) and (not width or width % heads):
+            raise ValueError(f"{slot}: {heads} heads do not divide {width} numbers")
+        return exact_quotient(width, heads)
+
+    def _check_counts(self, entries: Dim) -> None:
+        lengths = shape_of(self.lengths)
+        if len(lengths) not in (1, 2) or lengths[1:] not in ((), (1,)):
+            raise ValueError("lengths: must be one number for each entry")
+        same(lengths[0], entries, "lengths: how many there are, and the entries")
+        if any(size != 1 for size in shape_of(self.total) if isinstance(size, int)):
+            raise ValueError("total: must be one number")
+
+    def _check_past(self, entries: Dim, size: Dim) -> Dim:
+        if self.past_key is None or self.past_value is None:
+            if self.past_key is not self.past_value:
+                raise ValueError("past_key: must be given together with past_value")
+            return 0
+        key, value = shape_of(self.past_key), shape_of(self.past_value)
+        for slot, shape in (("past_key", key), ("past_value", value)):
+            if len(shape) != 4:
+                raise ValueError(f"{slot}: has {len(shape)} axes, but must have 4")
+            wanted = (entries, self.key_heads, key[2], size)
+            for axis, (given, own) in enumerate(zip(shape, wanted, strict=True)):
+                same(given, own, f"{slot}: its size on axis {axis}, and what it must be")
+        return key[2]
+
+    def _check_tables(self, size: Dim) -> None:
+        if self.cos is None or self.sin is None:
+            if self.cos is not self.sin:
+                raise ValueError("cos: must be given together with sin")
+            return
+        cos, sin = shape_of(self.cos), shape_of(self.sin)
+        if len(cos) != 2 or len(sin) != 2:
+            raise ValueError("cos: it and sin must have 2 axes")
+        for one, other in zip(cos, sin, strict=True):
+            same(one, other, "sin: its sizes, and those of cos")
+        if isinstance(cos[1], int) and isinstance(size, int) and 2 * cos[1] > size:
+            raise ValueError(f"cos: {2 * cos[1]} numbers are more than the {size} of a head")
+
+    def _present(self, past: Dim, tokens: Dim) -> Dim:
+        """The greater of the past's size and the total."""
+        try:
+            (total,) = sizes_of(self.total)
+        except UnknownRank:
+            return unknown()
+        if isinstance(total, int) and isinstance(past, int):
+            return max(total, past)
+        return total if total == past + tokens or past == 0 else unknown()
+
+    def reference(
+        self,
+        query: Array,
+        key: Array,
+        value: Array,
+        lengths: Array,
+        total: Array,
+        past_key: Array | None,
+        past_value: Array | None,
+        cos: Array | None,
+        sin: Array | None,
+    ) -> Sequence[Array]:
+        entries, tokens, width = query.shape
+        heads, own, size = self.num_heads, self.key_heads, width // self.num_heads
+        if past_key is None or past_value is None:
+            past_key = past_value = np.zeros((entries, own, 0, size), query.dtype)
+        room, most = past_key.shape[2], int(total.item())
+        counts = lengths.ravel().astype(np.int64) + 1
+        if most not in (tokens, room + tokens) and not tokens <= most <= room:
+            raise ValueError(
+                f"total: {most} is neither {tokens}, {room + tokens}, nor at most {room}"
+            )
+        if tokens > 1 and most != tokens and entries > 1:
+            raise ValueError(f"query: {entries} entries add several tokens to a past")
+        old = np.zeros_like(counts) if most == tokens else counts - tokens
+        if counts.size and (counts.min() < 1 or counts.max() > most or old.min() < 0):
+            raise ValueError(f"lengths: {lengths.ravel().tolist()} do not fit a total of {most}")
+        places = np.minimum(old[:, None] + np.arange(tokens), counts[:, None] - 1)
+        query, key, value = (
+            heads_apart(rows, count) for rows, count in ((query, heads), (key, own), (value, own))
+        )
+        if cos is not None and sin is not None:
+            if places.size and places.max() >= len(cos):
+                raise ValueError(f"cos: there is none for place {places.max()}")
+            angles = cos[places][:, None], sin[places][:, None]
+            query, key = (rotate(x, *angles, interleaved=self.interleaved) for x in (query, key))
+        room = max(room, most)
+        keys = _continued(past_key, key, old, room)
+        values = _continued(past_value, value, old, room)
+        rows = (old[:, None] + np.arange(tokens))[:, None, :, None]
+        seen = np.arange(room) <= rows
+        if self.window:
+            seen &= np.arange(room) > rows - self.window
+        output = attend(query, keys, values, seen, self.scale, self.softcap)
+        return [heads_together(output), keys, values]
+
+    def decompose(self, b: Builder) -> Sequence[Operand] | None:
+        size = self.head_size
+        if not isinstance(size, int):
+            return None
+        count = _Count(b, self, size)
+        query, key = self.query, self.key
+        if self.cos is not None and self.sin is not None:
+            last = b.add(Sub, count.lengths, count.one)
+            places = b.add(Min, count.rows, b.add(Unsqueeze, last, (1,)))
+            query, key = (
+                b.add(RotaryEmbedding, x, self.cos, self.sin, places, heads, self.interleaved)
+                for x, heads in ((query, self.num_heads), (key, self.key_heads))
+            )
+        keys = count.continued(self.past_key, key)
+        values = count.continued(self.past_value, self.value)
+        output = b.add(
+            *(Attention, query, keys, values, count.seen(self.window)),
+            *(Causality.NONE, self.scale, self.softcap, self.num_heads),
+        )
+        return [output, keys, values]
+
+
+def _continued(past: Array, new: Array, old: Array, room: int) -> Array:
+    """The old tokens of each entry with the new ones behind them, and zeros up to `room`."""
+    entries, heads, tokens, size = new.shape
+    made = np.zeros((entries, heads, room, size), new.dtype)
+    for entry, count in enumerate(old.tolist()):
+        made[entry, :, :count] = past[entry, :, :count]
+        made[entry, :, count : count + tokens] = new[entry, :, : room - count]
+    return made
+
+
+_MOST = 2**20
+"""More tokens than there are: what is counted stays within integers that every device compares."""
+
+
+class _Count:
+    """The places of tokens, computed in int32 when the model runs.
+
+    Attributes:
+        one: the number 1.
+        lengths: how many tokens each entry has, [N].
+        rows: the places of new tokens, [N, S].
+    """
+
+    def __init__(self, b: Builder, of: GroupQueryAttention, size: int) -> None:
+        self._b = b
+        self._heads = of.key_heads
+        self._size = size
+        self._zero, self.one = self._number(0), self._number(1)
+        self._entries, self._tokens = (self._sized(of.query, axis) for axis in (0, 1))
+        self._room = self._zero if of.past_key is None else self._sized(of.past_key, 2)
+        self._held = b.add(Add, self._room, self._tokens)
+        self.lengths = b.add(Add, self._counted(of.lengths, (-1,)), self.one)
+        total = self._counted(of.total, ())
+        is_new = b.add(Equal, total, self._tokens)
+        old = b.add(Where, is_new, self._zero, b.add(Sub, self.lengths, self._tokens))
+        total = self._checked(total, is_new, old)
+        self._old = b.add(Unsqueeze, old, (1,))
+        self.rows = b.add(Add, self._old, self._range(self._tokens))
+        self._columns = self._range(b.add(Max, self._room, total))
+        self._behind = b.add(Sub, self._columns, self._old)
+        self._found = self._found_rows()
+
+    def seen(self, window: int) -> Operand:
+        """The tokens that a new one attends to, [N, 1, S, T] booleans."""
+        b = self._b
+        rows = b.add(Unsqueeze, self.rows, (1, 3))
+        seen = b.add(LessEqual, self._columns, rows)
+        if not window:
+            return seen
+        first = b.add(Sub, rows, self._number(window))
+        return b.add(And, seen, b.add(Less, first, self._columns))
+
+    def continued(self, past: Operand | None, new: Operand) -> Operand:
+        """Old tokens with new ones behind them, and zeros behind these: [N, K, T, D]."""
+        b = self._b
+        apart = b.add(Reshape, new, (0, 0, self._heads, self._size))
+        every = b.add(Transpose, apart, (0, 2, 1, 3))
+        if past is not None:
+            every = b.add(Concat, [past, every], 2)
+        taken = b.add(Gather, b.add(Reshape, every, (-1, self._size)), self._found, 0)
+        is_token = b.add(Unsqueeze, b.add(Less, self._behind, self._tokens), (1, 3))
+        return b.add(Where, is_token, taken, np.array(0, new.type.element_type.dtype))
+
+    def _found_rows(self) -> Operand:
+        """Where each token's numbers are, [N, K, T], among those of all heads of all entries."""
+        b = self._b
+        each = self._range(b.add(Mul, self._entries, self._number(self._heads)))
+        starts = b.add(Reshape, b.add(Mul, each, self._held), (-1, self._heads, 1))
+        last = b.add(Sub, self._tokens, self.one)
+        new = b.add(Min, b.add(Max, self._behind, self._zero), last)
+        is_old = b.add(Less, self._behind, self._zero)
+        place = b.add(Where, is_old, self._columns, b.add(Add, self._room, new))
+        return b.add(Add, starts, b.add(Unsqueeze, place, (1,)))
+
+    def _number(self, value: int) -> Operand:
+        return self._b.constant(np.array(value, np.int32))
+
+    def _counted(self, count: Operand, shape: tuple[int, ...]) -> Operand:
+        """A count of tokens, in bounds that no fitting one leaves."""
+        b = self._b
+        flat = b.add(Reshape, b.add(Cast, count, ElementType.INT32), shape)
+        return b.add(Max, b.add(Min, flat, self._number(_MOST)), self._number(-1))
+
+    def _sized(self, operand: Operand, axis: int) -> Operand:
+        known = shape_of(operand)[axis]
+        if isinstance(known, int):
+            return self._number(known)
+        sizes = self._b.add(ShapeOf, operand, ElementType.INT32)
+        return self._b.add(Gather, sizes, np.array(axis), 0)
+
+    def _range(self, end: Operand) -> Operand:
+        return self._b.add(Range, self._zero, end, self.one)
+
+    def _checked(self, total: Operand, is_new: Operand, old: Operand) -> Operand:
+        """The total, refused where it, or a length, does not fit."""
+        b = self._b
+        fits = b.add(Or, is_new, b.add(Equal, total, self._held))
+        has_room = b.add(LessEqual, total, self._room)
+        within = b.add(And, b.add(LessEqual, self._tokens, total), has_room)
+        single = b.add(LessEqual, self._entries, self.one)
+        alone = b.add(Or, single, b.add(LessEqual, self._tokens, self.one))
+        broken = [
+            b.add(Not, b.add(Or, fits, within)),
+            b.add(Not, b.add(Or, is_new, alone)),
+            b.add(Less, self.lengths, self.one),
+            b.add(Less, total, self.lengths),
+            b.add(Less, old, self._zero),
+        ]
+        flat = [b.add(Reshape, each, (-1,)) for each in broken]
+        return refused_if(b, b.add(Concat, flat, 0), total)

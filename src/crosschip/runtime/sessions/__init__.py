@@ -1,0 +1,1 @@
+"""Runs one after the other, with state that stays on the devices between them."""

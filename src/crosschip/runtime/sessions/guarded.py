@@ -1,0 +1,127 @@
+"""Sessions of programs as the runtime uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from crosschip.hal import Buffer, Carried, Event, Program, ProgramSession, Submission
+from crosschip.ir import Array, Dim, Model
+from crosschip.runtime.guard.calls import call
+from crosschip.runtime.guard.programs import GuardedProgram
+from crosschip.runtime.programs import SegmentProgram
+from crosschip.runtime.statistics import SegmentStatistics
+
+
+class GuardedSession(SegmentProgram):
+    """A session of a program, as a program that gets and gives `None` for what it carries.
+
+    Args:
+        program: the program.
+        session: its session.
+        carried: the tensors that are handed on in the session.
+    """
+
+    submits = False
+
+    def __init__(
+        self, program: GuardedProgram, session: ProgramSession, carried: Sequence[Carried]
+    ) -> None:
+        model = program.model
+        held, left = {one.input for one in carried}, {one.output for one in carried}
+        inputs = [item for i, item in enumerate(model.inputs.items()) if i not in held]
+        outputs = [item for i, item in enumerate(model.outputs.items()) if i not in left]
+        given = [i for i in range(len(model.inputs)) if i not in held]
+        made = [i for i in range(len(model.outputs)) if i not in left]
+        rules = range(len(model.outputs), len(model.outputs) + len(program.program.rules))
+        self.name = program.name
+        self.copies = program.copies
+        self._program = program
+        self._session = session
+        self._given, self._made, self._outputs = given, made, len(model.outputs)
+        rest = _Rest(session, given, len(model.inputs), [*made, *rules], program.program.rules)
+        of_rest = Model(model.name, dict(inputs), [], dict(outputs))
+        self._run = program.around(rest, of_rest).run
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        found = self._run([inputs[index] for index in self._given])
+        self._program.count_run()
+        outputs: list[Any] = [None] * self._outputs
+        for index, array in zip(self._made, found, strict=True):
+            outputs[index] = array
+        return outputs
+
+    def advance(self) -> None:
+        """Let the next run read what the last one made."""
+        call(self.name, "handing on", self._session.advance)
+
+    def shape(self, place: int) -> tuple[int, ...]:
+        """The shape of what the next run reads for a carried tensor, by its place among these."""
+        return self._session.shape(place)
+
+    def read(self, place: int) -> Array:
+        """What the next run reads for a carried tensor."""
+        array: Array = call(self.name, "reading state", self._session.read, place)
+        return array
+
+    def write(self, place: int, array: Array) -> None:
+        """Have the next run read a copy of an array for a carried tensor."""
+        call(self.name, "writing state", self._session.write, place, array)
+
+    def owns(self, buffer: Buffer) -> bool:
+        return False
+
+    def submit(
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None], after: Sequence[Event]
+    ) -> Submission:
+        raise NotImplementedError("what submits is given buffers, and hands on those")
+
+    def prepare(self, sizes: Mapping[str, Dim]) -> None:
+        return
+
+    def statistics(self) -> Iterable[SegmentStatistics]:
+        return ()
+
+    def close(self) -> None:
+        call(self.name, "closing a session", self._session.close)
+
+
+class _Rest(Program):
+    """A session as a program of the inputs and outputs that are not carried.
+
+    Args:
+        session: the session.
+        given: the indices of those inputs.
+        count: the number of all inputs.
+        made: the indices of those outputs, and of those that report broken rules.
+        rules: the rules.
+    """
+
+    def __init__(
+        self,
+        session: ProgramSession,
+        given: Sequence[int],
+        count: int,
+        made: Sequence[int],
+        rules: Sequence[str],
+    ) -> None:
+        self.rules = rules
+        self._run = session.run
+        self._given = given
+        self._count = count
+        self._made = made
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        arrays: list[Array | None] = [None] * self._count
+        for index, array in zip(self._given, inputs, strict=True):
+            arrays[index] = array
+        made: Sequence[Any] = self._run(arrays)
+        return [made[index] for index in self._made]
+
+
+def session_of(program: SegmentProgram, carried: Sequence[Carried]) -> GuardedSession | None:
+    """A session of a program that has something better than being handed what it made."""
+    if not isinstance(program, GuardedProgram) or program.submits or not carried:
+        return None
+    session = call(program.name, "opening a session", program.program.session, carried)
+    return None if session is None else GuardedSession(program, session, carried)

@@ -1,0 +1,245 @@
+"""Runs of a compiled model that keep state for each other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crosschip.hal import Buffer, DeviceLost, Sizes
+from crosschip.hal.conditions import Border, OutOfRange
+from crosschip.ir import Array, Dim, InputError
+from crosschip.ir.closing import Closing
+from crosschip.ir.sizing import SizeReader
+from crosschip.runtime.copies import Copies
+from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.programs import SegmentProgram
+from crosschip.runtime.sessions.pairs import paired
+from crosschip.runtime.sessions.series import Series
+from crosschip.runtime.sessions.starts import checked_start, empty_start
+from crosschip.runtime.shapes.ranges import check_ranges
+from crosschip.runtime.signature import Signature
+from crosschip.runtime.substitutes import Substitutes
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """A compiled model as its sessions know it.
+
+    Attributes:
+        placement: what its programs were compiled from.
+        programs: one for each segment, in order.
+        sizes: the ranges that open sizes must keep to.
+        copies: where it is counted what has to be copied.
+        substitutes: take its place where it cannot run.
+        counted: does something as a run of the model, which is counted, and which closing the model
+            waits for; an `InputError` if it is closed.
+    """
+
+    placement: Placement
+    programs: Sequence[SegmentProgram]
+    sizes: Sizes
+    copies: Copies
+    substitutes: Substitutes
+    counted: Callable[[Callable[[], dict[str, Any]]], dict[str, Any]]
+
+
+class Session(Closing):
+    """Runs of a compiled model in which some outputs are inputs of the next run: its state.
+
+    The state stays where it was made, on the device if that can keep it. A session may be used from
+    several threads, whose runs come one after the other; sessions of one model are independent of
+    each other, and their runs may overlap. A run that fails leaves the state as it was.
+
+    Attributes:
+        kept: the names of the inputs that make up the state, each with that of the output that it
+            becomes.
+    """
+
+    def __init__(self, runner: Runner, state: object, start: object) -> None:
+        """Begin.
+
+        Args:
+            runner: the compiled model.
+            state: as for `CompiledModel.session`.
+            start: as for `CompiledModel.session`.
+
+        Raises:
+            InputError: they do not fit the model.
+        """
+        model = runner.placement.model
+        self.kept: Mapping[str, str] = paired(model.outputs, model.inputs, state)
+        self._runner = runner
+        self._operands = {name: model.inputs[name] for name in self.kept}
+        self._start = checked_start(self._operands, start)
+        given = {name: o for name, o in model.inputs.items() if name not in self.kept}
+        kept_outputs = set(self.kept.values())
+        names = list(model.inputs)
+        self._names = names
+        self._outputs = [name for name in model.outputs if name not in kept_outputs]
+        self._given = [names.index(name) for name in given]
+        self._states = [(names.index(name), name) for name in self.kept]
+        self._types = {name: operand.type for name, operand in model.inputs.items()}
+        self._signature = Signature(given, copies=runner.copies)
+        self._all = Signature(model.inputs, runner.sizes)
+        self._reader = SizeReader([operand.type for operand in model.inputs.values()])
+        self._border = Border(model, runner.placement.conditions)
+        checked = {names[index] for index in self._border.checked}
+        self._series = Series(runner.placement, runner.programs, runner.copies, self.kept, checked)
+        self._begun = False
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        """Compute the outputs that are not kept, and let the next run read those that are.
+
+        Args:
+            inputs: an array for each input that is not kept, by name; as for `CompiledModel.run`.
+
+        Returns:
+            An array for each output that is not kept, by name; the caller owns them.
+
+        Raises:
+            InputError: the inputs do not fit the model or the state, or the session or its model is
+                closed.
+            DeviceError: a device failed.
+        """
+        with self._lock:
+            return self._runner.counted(lambda: self._run(inputs))
+
+    def state(self) -> dict[str, Array]:
+        """What the next run reads for the inputs that are kept, by their names; a copy.
+
+        It starts another session where this one is: `compiled.session(start=session.state())`.
+
+        Raises:
+            InputError: nothing has been run and not all of it was given to start with, or the
+                session is closed.
+            DeviceError: a device failed.
+        """
+        with self._lock:
+            self._check_open()
+            if not self._begun:
+                missing = [name for name in self.kept if name not in self._start]
+                if missing:
+                    raise InputError(
+                        f"what {missing[0]!r} begins with shows in the first run; run the session "
+                        f"before, or say it with start"
+                    )
+                return {name: self._start[name].copy() for name in self.kept}
+            return {name: self._series.read(index) for index, name in self._states}
+
+    def reset(self, start: Mapping[str, Any] | None = None) -> None:
+        """Let the next run be the first one.
+
+        Args:
+            start: what it reads for inputs that are kept, by name, in place of what the session was
+                made with.
+
+        Raises:
+            InputError: it does not fit the model, or the session is closed.
+        """
+        with self._lock:
+            self._check_open()
+            found = checked_start(self._operands, start)
+            if start is not None:
+                self._start = {**self._start, **found}
+            self._begun = False
+
+    def close(self) -> None:
+        """Release the state; the session cannot be run afterwards."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._series.close()
+
+    def __repr__(self) -> str:
+        return f"<Session of {self._runner.placement.model.name}: keeps {', '.join(self.kept)}>"
+
+    def _run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        self._check_open()
+        arrays = self._arranged(inputs)
+        if not self._begun:
+            self._begin(arrays)
+        series = self._series
+        values: list[Any] = [None] * len(self._names)
+        shapes: list[tuple[int, ...]] = [()] * len(self._names)
+        for index, array in zip(self._given, arrays, strict=True):
+            values[index] = array
+            shapes[index] = getattr(array, "shape", ())
+        for index, _ in self._states:
+            shapes[index] = series.shape(index)
+        self._check_shapes(shapes)
+        try:
+            self._check_border(values, shapes)
+            made = series.run(values)
+        except DeviceLost as lost:
+            return self._elsewhere(self._runner.substitutes.after(lost), arrays)
+        except OutOfRange as error:
+            return self._elsewhere(self._runner.substitutes.beyond(error), arrays)
+        series.advance()
+        return dict(zip(self._outputs, made, strict=True))
+
+    def _arranged(self, inputs: Mapping[str, Any]) -> list[Array]:
+        try:
+            return self._signature.arrange(inputs)
+        except InputError:
+            kept = (
+                [name for name in self.kept if name in inputs]
+                if isinstance(inputs, Mapping)
+                else []
+            )
+            if not kept:
+                raise
+            raise InputError(
+                f"input {kept[0]!r} is kept by the session; reset(start=…) sets it"
+            ) from None
+
+    def _begin(self, arrays: Sequence[Array]) -> None:
+        """Have the state be what it begins with, for inputs of these shapes."""
+        sizes = self._sizes_of(arrays)
+        for index, name in self._states:
+            start = self._start.get(name)
+            if start is None:
+                start = empty_start(name, self._types[name], sizes)
+            self._series.write(index, start)
+        self._begun = True
+
+    def _sizes_of(self, arrays: Sequence[Array]) -> dict[str, Dim]:
+        """The named sizes that the first run's inputs show, and what was given to start with."""
+        names = [*(self._names[index] for index in self._given), *self._start]
+        types = [self._types[name] for name in names]
+        shapes = [getattr(array, "shape", ()) for array in (*arrays, *self._start.values())]
+        return SizeReader(types).read(shapes)
+
+    def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        sizes = self._reader.agreeing(shapes)
+        if sizes is None:  # this says what does not fit
+            self._all.sizes(dict(zip(self._names, shapes, strict=True)))
+        else:
+            check_ranges(sizes, self._runner.sizes)
+
+    def _check_border(self, values: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> None:
+        if not self._border:
+            return
+        elements = list(values)
+        for index in self._border.checked:
+            held = self._series.held(index)
+            if held is not None:
+                elements[index] = held.array() if isinstance(held, Buffer) else held
+        self._border.check_elements(elements)
+        self._border.check_shapes(shapes)
+
+    def _elsewhere(self, model: Any, arrays: Sequence[Array]) -> dict[str, Any]:
+        """One run on a model that takes the place of the session's; the state comes back."""
+        inputs = {name: self._series.read(index) for index, name in self._states}
+        inputs.update((self._names[i], a) for i, a in zip(self._given, arrays, strict=True))
+        made = model.run(inputs)
+        for index, name in self._states:
+            self._series.write(index, made[self.kept[name]])
+        return {name: made[name] for name in self._outputs}
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InputError("this session has been closed; open another with compiled.session()")

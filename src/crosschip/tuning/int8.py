@@ -1,0 +1,162 @@
+"""Models quantized after training, by ONNX Runtime's quantizer.
+
+Activations become uint8 with one scale a tensor, weights int8 with one a channel; each is a pair of
+QuantizeLinear and DequantizeLinear in the quantizer's file, which the importer reads as quantized
+operands.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
+from importlib import import_module
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from crosschip.hal.onnx.standalone import Dialect, write
+from crosschip.importers import load
+from crosschip.ir import ElementType, InputError, Model
+from crosschip.tuning.samples import Sample
+
+METHODS = {"minmax": "MinMax", "percentile": "Percentile", "entropy": "Entropy"}
+"""The ways to find a tensor's range, and the quantizer's names for them: all values that were seen,
+all but the outermost, or those that keep the most of what their distribution tells."""
+
+Ranges = Mapping[str, tuple[float, float]]
+"""The least and the greatest value of each tensor that is quantized, by its name in the file."""
+
+_HEAVY = ("Conv", "MatMul", "Gemm")
+"""The operators that make a part of a model worth quantizing."""
+
+
+class Quantizer:
+    """Makes quantized forms of one model.
+
+    Raises:
+        CompileError: the model has operations that ONNX has no form of.
+        InputError: ONNX Runtime, which quantizes, is not installed.
+    """
+
+    def __init__(self, model: Model) -> None:
+        try:
+            self._tools: Any = import_module("onnxruntime.quantization")
+        except ImportError as error:
+            raise InputError(
+                f"int8 needs ONNX Runtime's quantizer ({error}); pip install crosschip[onnxruntime]"
+            ) from error
+        self._model = model
+        written = write(model, Dialect(types=frozenset(ElementType)), lambda _: None)
+        self._file = written.model.whole()
+        self._labels = {label: operation.name for label, operation in written.labels.items()}
+
+    @property
+    def quantizable(self) -> frozenset[str]:
+        """The names of the operations whose arithmetic can be done in int8."""
+        heavy = [node for node in self._file.graph.node if node.op_type in _HEAVY]
+        return frozenset(filter(None, map(self._operation, heavy)))
+
+    def ranges(self, method: str, samples: Sequence[Sample]) -> Ranges:
+        """The ranges of all tensors over some samples.
+
+        Args:
+            method: one of `METHODS`.
+            samples: inputs of the model.
+        """
+        how = getattr(self._tools.CalibrationMethod, METHODS[method])
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "model.onnx")
+            onnx.save(self._file, path)
+            calibrator = import_module("onnxruntime.quantization.calibrate").create_calibrator(
+                path, _operators(), Path(folder, "augmented.onnx"), how
+            )
+            with redirect_stdout(StringIO()):  # it prints what it does
+                calibrator.collect_data(self._reader(samples))
+                found = calibrator.compute_data()
+        return {name: _bounds(data) for name, data in found.items()}
+
+    def quantized(self, ranges: Ranges, exact: Collection[str] = ()) -> Model:
+        """The model with its arithmetic in int8.
+
+        Args:
+            ranges: of its tensors.
+            exact: the names of the operations that stay in float32.
+        """
+        calibrate = import_module("onnxruntime.quantization.calibrate")
+        method = self._tools.CalibrationMethod.MinMax
+        data = {
+            name: calibrate.TensorData(lowest=np.float32(low), highest=np.float32(high))
+            for name, (low, high) in ranges.items()
+        }
+        file = onnx.ModelProto()
+        file.CopyFrom(self._file)
+        left = [node.name for node in file.graph.node if self._operation(node) in exact]
+        quantizer = import_module("onnxruntime.quantization.qdq_quantizer").QDQQuantizer(
+            file,
+            True,  # per channel
+            False,  # the whole range of int8
+            self._tools.QuantType.QInt8,
+            self._tools.QuantType.QUInt8,
+            calibrate.TensorsData(method, data),
+            [],
+            left,
+            _operators(),
+            {},
+        )
+        quantizer.quantize_model()
+        quantizer.model.topological_sort()
+        made = load(quantizer.model.model)
+        inputs = dict(zip(self._model.inputs, made.inputs.values(), strict=True))
+        outputs = dict(zip(self._model.outputs, made.outputs.values(), strict=True))
+        return Model(self._model.name, inputs, made.operations, outputs)
+
+    def _operation(self, node: onnx.NodeProto) -> str | None:
+        """The name of the operation that a node is part of."""
+        return next(
+            (name for label, name in self._labels.items() if _begins(node.name, label)), None
+        )
+
+    def _reader(self, samples: Sequence[Sample]) -> object:
+        named = [
+            {
+                value.name: np.asarray(sample[name])
+                for name, value in zip(self._model.inputs, self._file.graph.input, strict=True)
+            }
+            for sample in samples
+        ]
+        return _Reader(iter(named))
+
+
+class _Reader:
+    """What the quantizer's calibration reads samples from."""
+
+    def __init__(self, samples: Iterator[Sample]) -> None:
+        self._samples = samples
+
+    def get_next(self) -> Sample | None:
+        return next(self._samples, None)
+
+    def __iter__(self) -> _Reader:
+        return self
+
+    def __next__(self) -> Sample:
+        return next(self._samples)
+
+
+def _begins(name: str, label: str) -> bool:
+    """Tell whether a node's name is a label, or begins with it and goes on in another word."""
+    return name.startswith(label) and not name[len(label) : len(label) + 1].isalnum()
+
+
+def _operators() -> list[str]:
+    """The ONNX operators that the quantizer knows."""
+    return list(import_module("onnxruntime.quantization.registry").QDQRegistry)
+
+
+def _bounds(data: Any) -> tuple[float, float]:
+    low, high = data.range_value
+    return float(np.min(low)), float(np.max(high))

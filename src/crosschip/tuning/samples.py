@@ -1,0 +1,71 @@
+"""Sample inputs: given as arrays, in a folder, or made up."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from crosschip.ir import Array, InputError, Model
+from crosschip.runtime.inputs import random_inputs, read_array
+
+logger = logging.getLogger("crosschip")
+
+Sample = Mapping[str, Array]
+Samples = Sample | Sequence[Sample] | str | os.PathLike[str] | None
+"""One sample, several, a folder of them, or `None` for random ones."""
+
+_MADE_UP = 4
+
+
+def samples_of(
+    model: Model, given: Samples, shapes: Mapping[str, Sequence[int] | int]
+) -> list[Sample]:
+    """The samples that a caller gives.
+
+    Args:
+        model: what they are inputs of.
+        given: arrays by the names of inputs, or a sequence of such, or a folder. In the folder are
+            `NAME.npy` for each input, or folders with these, one a sample; of a model with one
+            input, each `.npy` file is a sample. Without any, some random ones are made up, with a
+            warning: how large errors are depends on what goes in.
+        shapes: those of random inputs.
+
+    Raises:
+        InputError: there is none, an input is missing, or a file cannot be read.
+    """
+    if given is None:
+        logger.warning(
+            "%s: no samples are given; the error is measured on random ones, and on real ones it "
+            "may be another",
+            model.name,
+        )
+        return [random_inputs(model, shapes, seed) for seed in range(_MADE_UP)]
+    if isinstance(given, str | os.PathLike):
+        found: Sequence[Sample] = _in_folder(model, Path(given))
+    else:
+        found = [given] if isinstance(given, Mapping) else list(given)
+    if not found:
+        raise InputError(f"there are no samples for {model.name}; give at least one")
+    for sample in found:
+        missing = [name for name in model.inputs if name not in sample]
+        if missing:
+            raise InputError(f"a sample for {model.name} has no input {missing[0]!r}")
+    return list(found)
+
+
+def _in_folder(model: Model, folder: Path) -> list[Sample]:
+    if not folder.is_dir():
+        raise InputError(f"{folder}: is no folder; samples are .npy files in one")
+    inside = sorted(path for path in folder.iterdir() if path.is_dir())
+    if inside:
+        return [_sample(model, path) for path in inside]
+    if len(model.inputs) == 1:
+        (name,) = model.inputs
+        return [{name: read_array(path)} for path in sorted(folder.glob("*.npy"))]
+    return [_sample(model, folder)]
+
+
+def _sample(model: Model, folder: Path) -> Sample:
+    return {name: read_array(folder / f"{name}.npy") for name in model.inputs}

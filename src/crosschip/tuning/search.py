@@ -1,0 +1,218 @@
+"""The search for the fastest variant of a model whose error stays within a bound."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from crosschip.bench.timing import interleave
+from crosschip.hal import Precision
+from crosschip.ir import Error, Model, Operation
+from crosschip.runtime.compiled import CompiledModel
+from crosschip.tuning.error import Outputs, error_of
+from crosschip.tuning.groups import Group, groups_of, run, subset, together
+from crosschip.tuning.int8 import Quantizer, Ranges
+from crosschip.tuning.samples import Sample
+from crosschip.tuning.variants import FLOAT32, INT8, Variant
+
+GROUPS, GROUPS_OF_INT8 = 8, 12
+"""The most groups that are tried. Those of int8 are in one segment with all others, and may be
+many; those of other precisions are not."""
+
+ATTEMPTS = 4
+"""How many mixtures of a variant are measured, before the next variant."""
+
+WORTH = 1.05
+"""How many times faster than the best so far a variant must be to be worth mixing."""
+
+RUNS, BURST = 12, 4
+
+Compile = Callable[[Variant], CompiledModel]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The outcome of trying a variant.
+
+    Attributes:
+        variant: what was tried.
+        error: against the exact result (`crosschip.tuning.error`); `None` if it did not run.
+        speed: how many times as fast as the fastest variant in float32, where it was timed.
+        reason: why it did not run; empty if it did.
+    """
+
+    variant: Variant
+    error: float | None = None
+    speed: float | None = None
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class Search:
+    """A search among variants.
+
+    Attributes:
+        model: what is compiled, simplified and with its shapes fixed.
+        offered: the precisions that each device offers, by its name.
+        accuracy: the largest error that is allowed.
+        samples: inputs to run on.
+        compile: compiles a variant.
+        calibrations: how ranges of quantized tensors are found; none to leave int8 out.
+        quantizer: makes quantized forms of the model; `None` if it has none.
+        say: is told what is being done.
+        trials: all that was tried, in order.
+    """
+
+    model: Model
+    offered: Mapping[str, Collection[Precision]]
+    accuracy: float
+    samples: Sequence[Sample]
+    compile: Compile
+    calibrations: Mapping[str, Ranges]
+    quantizer: Quantizer | None
+    say: Say
+    trials: list[Trial] = field(default_factory=list)
+    _exact: Sequence[Outputs] = ()
+    _base: CompiledModel | None = None
+
+    def run(self) -> Trial:
+        """Try variants; the fastest of those within the bound.
+
+        Raises:
+            Error: no device runs the model in float32; that of the first device.
+        """
+        self._find_base()
+        try:
+            whole = [self._tried(variant) for variant in self._whole()]
+            for trial in whole:
+                if self._worth_mixing(trial):
+                    self._mix(trial)
+            return self.best
+        finally:
+            assert self._base is not None, "it has been found"
+            self._base.close()
+
+    @property
+    def best(self) -> Trial:
+        """The fastest of the trials so far that are within the bound."""
+        good = [t for t in self.trials if t.error is not None and t.error <= self.accuracy]
+        return max(good, key=lambda trial: trial.speed or 0.0)
+
+    def _find_base(self) -> None:
+        """Compile in float32 on each device; the fastest is what others are compared with."""
+        compiled: dict[str, CompiledModel] = {}
+        failures: dict[str, Error] = {}
+        for device in self.offered:
+            variant = Variant(device)
+            self.say(variant.name)
+            try:
+                compiled[device] = self.compile(variant)
+                compiled[device].run(self.samples[0])
+            except Error as error:
+                failures[device] = error
+        if not compiled.keys() - failures.keys():
+            raise next(iter(failures.values()))
+        times = _times(
+            {name: c for name, c in compiled.items() if name not in failures}, self.samples[0]
+        )
+        fastest = min(times, key=lambda name: times[name])
+        self._base = compiled.pop(fastest)
+        self._exact = [self._base.run(sample) for sample in self.samples]
+        for device in self.offered:
+            variant = Variant(device)
+            if device in failures:
+                self.trials.append(Trial(variant, reason=str(failures[device])))
+                continue
+            off = 0.0
+            if device in compiled:
+                off = error_of([compiled[device].run(s) for s in self.samples], self._exact)
+            self.trials.append(Trial(variant, off, times[fastest] / times[device]))
+        for other in compiled.values():
+            other.close()
+
+    def _whole(self) -> Iterator[Variant]:
+        """Every variant in one precision but for float32."""
+        for device, precisions in self.offered.items():
+            for precision in sorted(p.value for p in precisions):
+                if precision != FLOAT32:
+                    yield Variant(device, precision)
+            for method, ranges in self.calibrations.items():
+                yield Variant(device, INT8, calibration=method, ranges=ranges)
+
+    def _tried(self, variant: Variant, *, timed: bool = True) -> Trial:
+        """A trial, which is kept among the others if it is timed."""
+        self.say(variant.name)
+        assert self._base is not None, "it has been found"
+        try:
+            with self.compile(variant) as compiled:
+                error = error_of([compiled.run(sample) for sample in self.samples], self._exact)
+                speed = None
+                if timed:
+                    times = _times({"base": self._base, "this": compiled}, self.samples[0])
+                    speed = times["base"] / times["this"]
+                trial = Trial(variant, error, speed)
+        except Error as error:
+            trial = Trial(variant, reason=str(error))
+        if timed:
+            self.trials.append(trial)
+        return trial
+
+    def _worth_mixing(self, trial: Trial) -> bool:
+        if trial.error is None or trial.speed is None or trial.error <= self.accuracy:
+            return False
+        return trial.speed > WORTH * (self.best.speed or 0.0)
+
+    def _mix(self, whole: Trial) -> None:
+        """Try a variant with parts of the model in float32.
+
+        The errors of groups foretell that of a mixture; how far off they are is learnt from each.
+        """
+        operations = self._mixable(whole.variant)
+        int8 = whole.variant.precision == INT8
+        groups = groups_of(operations, GROUPS_OF_INT8 if int8 else GROUPS)
+        if len(groups) < 2:
+            return
+        alone = [self._mixed(whole.variant, groups, [index]) for index in range(len(groups))]
+        tried = [self._tried(variant, timed=False).error for variant in alone]
+        errors = [math.inf if error is None else error for error in tried]
+        choose = subset if int8 else run
+        made, chosen = whole, list(range(len(groups)))
+        for _ in range(ATTEMPTS):
+            assert made.error is not None, "it has run"
+            predicted = together(errors[index] for index in chosen)
+            scale = made.error / predicted if predicted else 1.0
+            before, chosen = chosen, choose(groups, [e * scale for e in errors], self.accuracy)
+            if not chosen or chosen == before:
+                return
+            made = self._tried(self._mixed(whole.variant, groups, chosen))
+            if made.error is None:
+                return
+
+    def _mixable(self, variant: Variant) -> list[Operation]:
+        operations = list(self.model.operations)
+        if variant.precision != INT8:
+            return operations
+        assert self.quantizer is not None, "there would be no such variant"
+        names = self.quantizer.quantizable
+        return [operation for operation in operations if operation.name in names]
+
+    def _mixed(self, variant: Variant, groups: Sequence[Group], chosen: Collection[int]) -> Variant:
+        exact = [
+            name
+            for index, group in enumerate(groups)
+            if index not in chosen
+            for name in group.operations
+        ]
+        return replace(variant, exact=tuple(exact))
+
+
+def _times(compiled: Mapping[str, CompiledModel], sample: Sample) -> dict[str, float]:
+    """The median seconds of a run, measured in turn."""
+    ways = {name: lambda c=each: c.run(sample) for name, each in compiled.items()}
+    return {
+        name: statistics.median(seconds)
+        for name, seconds in interleave(ways, RUNS, burst=BURST).items()
+    }

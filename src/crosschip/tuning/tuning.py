@@ -1,0 +1,260 @@
+"""`crosschip.tune`: the fastest way to compute a model within a stated error."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crosschip.hal import Precision, Sizes
+from crosschip.importers import load
+from crosschip.ir import Array, Budget, Error, InputError, Model
+from crosschip.passes import simplify
+from crosschip.passes.specialize import Specialize, shapes_and_sizes
+from crosschip.runtime.cache.entry import Entry
+from crosschip.runtime.cache.key import model_key, request_key
+from crosschip.runtime.cache.store import CacheArgument, Store, open_store
+from crosschip.runtime.compiled import CompiledModel
+from crosschip.runtime.compiler import compile as compile_model
+from crosschip.runtime.configuration import Configuration
+from crosschip.runtime.discovery import automatic
+from crosschip.runtime.guard.devices import GuardedDevice
+from crosschip.runtime.opening import open_devices
+from crosschip.tuning.int8 import METHODS, Quantizer, Ranges
+from crosschip.tuning.samples import Sample, Samples, samples_of
+from crosschip.tuning.search import Search, Trial
+from crosschip.tuning.variants import INT8, Variant
+
+logger = logging.getLogger("crosschip")
+
+_SLOWEST = "reference"
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """A way to compute a model that was chosen by measurement.
+
+    Attributes:
+        model: the model's name.
+        accuracy: the error that was allowed.
+        trials: all that was tried.
+        chosen: the fastest within the error.
+        remembered: whether all this was found earlier.
+        compiled: the model, compiled in the chosen way.
+    """
+
+    model: str
+    accuracy: float
+    trials: tuple[Trial, ...]
+    chosen: Trial
+    remembered: bool
+    compiled: CompiledModel = field(repr=False)
+
+    def __str__(self) -> str:
+        trial = self.chosen
+        return (
+            f"{self.model}: {trial.variant.name}, with an error of {trial.error:.2g} where "
+            f"{self.accuracy:g} is allowed, {trial.speed:.2f} times as fast as in float32"
+        )
+
+
+def tune(
+    model: Model | Any,
+    devices: str | Sequence[str] = "auto",
+    *,
+    accuracy: float,
+    samples: Samples = None,
+    shapes: Mapping[str, Sequence[int] | int] | None = None,
+    precisions: Sequence[str] | None = None,
+    calibrations: Sequence[str] = ("minmax", "percentile"),
+    cache: CacheArgument = True,
+    configuration: Configuration | str | Path | None = None,
+    budget: Budget | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Tuning:
+    """Find the fastest way to compute a model whose measured error stays within a bound.
+
+    Each device runs the model in float32, in every other precision that it offers, and quantized to
+    int8; where that is faster but too far off, parts of the model stay in float32. Errors are
+    measured on the samples against the fastest device's float32 (`crosschip.tuning.error`), and
+    times in turn with it. The choice is kept in the cache, by the content of the model and samples,
+    the devices and their versions, and all options.
+
+    Args:
+        model: as for `crosschip.compile`.
+        devices: names of devices, each of which is to run the whole model; `"auto"` for all but
+            `reference`.
+        accuracy: the largest relative error of an output that is allowed, as in `1e-2`.
+        samples: inputs to measure on, and to find the ranges of quantized tensors (see
+            `crosschip.tuning.samples`).
+        shapes: those of inputs whose sizes are open; the samples' if left out.
+        precisions: those to consider besides float32, such as `bfloat16` and `int8`; all if left
+            out.
+        calibrations: how the ranges of quantized tensors are found: `minmax`, `percentile` and
+            `entropy` are tried one by one.
+        cache: where programs and the choice are kept, as for `crosschip.compile`.
+        configuration: how devices are to compile, as for `crosschip.compile`.
+        budget: what importing and placing may cost, as for `crosschip.compile`.
+        progress: is told each variant before it is tried.
+
+    Raises:
+        InputError: an argument does not fit.
+        Error: as `crosschip.compile`, where no device runs the model in float32.
+    """
+    if not accuracy >= 0:
+        raise InputError(f"accuracy is {accuracy!r}, but must be an error such as 1e-2")
+    wanted = _wanted(precisions)
+    for name in calibrations:
+        if name not in METHODS:
+            raise InputError(f"there is no calibration {name!r}; there are: {', '.join(METHODS)}")
+    if not isinstance(model, Model):
+        model = load(model, budget=budget)
+    found = samples_of(model, samples, shapes or {})
+    model = _fixed(model, found, shapes)
+    settings = Configuration.of(configuration)
+    names = _names(devices)
+    with ExitStack() as owned:
+        opened = open_devices(names, settings.properties, {}, owned, isolate=False)
+        offered = {
+            name: [p for p in device.capabilities.precisions if p.value in wanted]
+            for name, device in opened.items()
+        }
+        wishes = [accuracy, sorted(wanted), list(calibrations), os.cpu_count(), _digest(found)]
+        entry = _entry(model, list(opened.values()), settings, wishes)
+    store = open_store(cache)
+
+    def compile(variant: Variant) -> CompiledModel:
+        source = model
+        if variant.precision == INT8:
+            assert quantizer is not None, "no variant is quantized without"
+            source = quantizer.quantized(variant.ranges, variant.exact)
+        return compile_model(
+            source, variant.devices, pin=variant.pins, cache=cache, configuration=settings,
+            budget=budget,
+        )  # fmt: skip
+
+    kept = None if store is None else _remembered(store, entry)
+    quantizer = None
+    if kept is not None:
+        if kept[0].variant.precision == INT8:
+            quantizer = Quantizer(model)
+        chosen, trials = kept
+    else:
+        quantizer, ranges = _calibrated(model, found, calibrations if INT8 in wanted else ())
+        search = Search(
+            model, offered, accuracy, found, compile, ranges, quantizer, progress or _silent
+        )
+        chosen = search.run()
+        trials = tuple(search.trials)
+        if store is not None:
+            store.write(entry, _to_bytes(chosen, trials))
+    compiled = compile(chosen.variant)
+    return Tuning(model.name, accuracy, trials, chosen, kept is not None, compiled)
+
+
+def _silent(what: str) -> None:
+    """Say nothing of what is being tried."""
+
+
+def _wanted(precisions: Sequence[str] | None) -> frozenset[str]:
+    known = {*(precision.value for precision in Precision), INT8}
+    for name in precisions or ():
+        if name not in known:
+            raise InputError(
+                f"there is no precision {name!r}; there are: {', '.join(sorted(known))}"
+            )
+    return frozenset(known if precisions is None else {*precisions, Precision.FLOAT32.value})
+
+
+def _names(devices: str | Sequence[str]) -> list[str]:
+    if devices == "auto":
+        return [name for name in automatic() if name != _SLOWEST]
+    names = [n.strip() for n in devices.split(",")] if isinstance(devices, str) else list(devices)
+    if not all(isinstance(name, str) for name in names):
+        raise InputError("tune opens devices in several precisions; give their names")
+    return names
+
+
+def _fixed(
+    model: Model, samples: Sequence[Sample], shapes: Mapping[str, Sequence[int] | int] | None
+) -> Model:
+    """The model with the shapes of its samples, if these are alike, and simplified."""
+    alike = {
+        name: np.asarray(samples[0][name]).shape
+        for name in model.inputs
+        if len({np.asarray(sample[name]).shape for sample in samples}) == 1
+    }
+    types = {name: operand.type for name, operand in model.inputs.items()}
+    given = {**alike, **(shapes or {})}
+    return simplify(Specialize(*shapes_and_sizes(types, given))(model))
+
+
+def _calibrated(
+    model: Model, samples: Sequence[Sample], methods: Sequence[str]
+) -> tuple[Quantizer | None, Mapping[str, Ranges]]:
+    """The model's quantizer and ranges by method; none, with a word about it, if it has none."""
+    if not methods:
+        return None, {}
+    try:
+        quantizer = Quantizer(model)
+        if quantizer.quantizable:
+            return quantizer, {method: quantizer.ranges(method, samples) for method in methods}
+        reason = "it has no convolutions or matrix products in float32"
+    except Error as error:
+        reason = str(error)
+    except Exception as error:  # the quantizer is foreign code: whatever it raises is its failure
+        reason = f"the quantizer fails: {error}"
+    logger.info("%s: int8 is not tried, since %s", model.name, reason)
+    return None, {}
+
+
+def _digest(samples: Sequence[Mapping[str, Array]]) -> str:
+    digest = hashlib.sha256()
+    for sample in samples:
+        for name, value in sorted(sample.items()):
+            array = np.ascontiguousarray(value)
+            digest.update(f"{name} {array.dtype} {array.shape} ".encode())
+            digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _entry(
+    model: Model, devices: Sequence[GuardedDevice], settings: Configuration, wishes: object
+) -> Entry:
+    key = request_key(model_key(model), devices, settings.options(Sizes()), ["tune", wishes])
+    return Entry(key, "tune", version("crosschip"), model.name, len(model.operations))
+
+
+def _to_bytes(chosen: Trial, trials: Sequence[Trial]) -> bytes:
+    content = {"chosen": trials.index(chosen), "trials": [asdict(trial) for trial in trials]}
+    return json.dumps(content).encode()
+
+
+def _remembered(store: Store, entry: Entry) -> tuple[Trial, tuple[Trial, ...]] | None:
+    """The chosen trial of an earlier search, and all; `None` if there was none."""
+    saved = store.read(entry)
+    if saved is None:
+        return None
+    try:
+        content = json.loads(saved)
+        trials = tuple(_trial(fields) for fields in content["trials"])
+        return trials[content["chosen"]], trials
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        store.discard(entry, str(error))
+        return None
+
+
+def _trial(fields: Mapping[str, Any]) -> Trial:
+    variant = dict(fields["variant"])
+    variant["exact"] = tuple(variant["exact"])
+    variant["ranges"] = {name: tuple(bounds) for name, bounds in variant["ranges"].items()}
+    return Trial(**{**fields, "variant": Variant(**variant)})

@@ -1,0 +1,270 @@
+"""Operators that are written out in parts: how exporters do it, and what only looks like it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import pi, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.modelling import close, float32, model_of, outputs_of
+
+from crosschip.ir import Builder, Model, Operand, TensorType, symbol
+from crosschip.ir.types import ElementType
+from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
+from crosschip.ops.standard.arithmetic import Add, Div, Mul, Pow, Sub
+from crosschip.ops.standard.reduction import ReduceMean
+from crosschip.ops.standard.unary import Erf, Reciprocal, Rsqrt, Sqrt, Square
+from crosschip.passes import (
+    RecognizeActivations,
+    RecognizeNormalizations,
+    RemoveUnused,
+    run,
+    verified,
+)
+
+N, WIDTH = symbol("N"), 6
+Make = Callable[[Builder, Operand], Operand]
+PASSES = (RecognizeActivations(), RecognizeNormalizations(), RemoveUnused())
+
+
+def recognized(model: Model) -> Model:
+    with verified():
+        return run(model, PASSES)
+
+
+def types(make: Make) -> list[str]:
+    """The operators of what is recognized in a model of [N, 4, 6]."""
+    return [o.type for o in recognized(model_of(make, float32(N, 4, WIDTH))).operations]
+
+
+# Activations
+
+
+def raised(b: Builder, x: Operand, root: float = sqrt(2)) -> Operand:
+    return b.add(Add, b.add(Erf, b.add(Div, x, root)), 1.0)
+
+
+def cube(b: Builder, x: Operand) -> Operand:
+    return b.add(Mul, b.add(Pow, x, 3.0), 0.044715)
+
+
+def curve(b: Builder, total: Operand, factor: float = sqrt(2 / pi)) -> Operand:
+    return b.add(Add, b.add(Tanh, b.add(Mul, total, factor)), 1.0)
+
+
+GELUS: dict[str, Make] = {
+    "torch's": lambda b, x: b.add(Mul, b.add(Mul, x, raised(b, x)), 0.5),
+    "half first": lambda b, x: b.add(Mul, b.add(Mul, x, 0.5), raised(b, x)),
+    "half of the sum": lambda b, x: b.add(Mul, x, b.add(Mul, raised(b, x), 0.5)),
+    "divided by two": lambda b, x: b.add(Div, b.add(Mul, raised(b, x), x), 2.0),
+    "multiplied by the inverse root": lambda b, x: b.add(
+        Mul, b.add(Mul, x, b.add(Add, b.constant(np.ones((), np.float32)), _erf(b, x))), 0.5
+    ),
+    "by the hyperbolic tangent": lambda b, x: b.add(
+        Mul, b.add(Mul, x, 0.5), curve(b, b.add(Add, x, cube(b, x)))
+    ),
+    "of a product of three": lambda b, x: b.add(
+        Mul,
+        b.add(
+            Mul, curve(b, b.add(Add, b.add(Mul, b.add(Mul, b.add(Mul, x, x), x), 0.044715), x)), x
+        ),
+        0.5,
+    ),
+    "with the square inside": lambda b, x: b.add(Mul, b.add(Mul, x, 0.5), _by_square(b, x)),
+}
+
+
+def _erf(b: Builder, x: Operand) -> Operand:
+    return b.add(Erf, b.add(Mul, x, sqrt(1 / 2)))
+
+
+def _cubed(b: Builder, x: Operand) -> Operand:
+    return b.add(Mul, b.add(Mul, x, x), x)
+
+
+def _by_square(b: Builder, x: Operand) -> Operand:
+    inner = b.add(Add, b.add(Mul, b.add(Mul, x, x), 0.044715), 1.0)
+    return curve(b, b.add(Mul, x, inner))
+
+
+NO_GELUS: dict[str, Make] = {
+    "another root": lambda b, x: b.add(Mul, b.add(Mul, x, raised(b, x, 1.5)), 0.5),
+    "no half": lambda b, x: b.add(Mul, x, raised(b, x)),
+    "a third": lambda b, x: b.add(Mul, b.add(Mul, x, raised(b, x)), 1 / 3),
+    "a half for each": lambda b, x: b.add(
+        Mul, b.add(Mul, x, raised(b, x)), b.constant(np.full(WIDTH, 0.5, np.float32))
+    ),
+    "of something else": lambda b, x: b.add(Mul, b.add(Mul, x, raised(b, b.add(Relu, x))), 0.5),
+    "twice": lambda b, x: b.add(Mul, b.add(Mul, b.add(Mul, x, x), raised(b, x)), 0.5),
+    "another factor": lambda b, x: b.add(
+        Mul, b.add(Mul, x, 0.5), curve(b, b.add(Add, x, cube(b, x)), 0.8)
+    ),
+    "a square": lambda b, x: b.add(
+        Mul, b.add(Mul, x, 0.5), curve(b, b.add(Add, x, b.add(Mul, b.add(Mul, x, x), 0.044715)))
+    ),
+    "another sum": lambda b, x: b.add(
+        Mul, b.add(Mul, x, 0.5), b.add(Add, b.add(Erf, b.add(Div, x, sqrt(2))), 2.0)
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", GELUS)
+def test_gelu(kind: str) -> None:
+    assert types(lambda b, x: GELUS[kind](b, b.add(Mul, x, 3.0))) == ["MUL", "GELU"]
+
+
+@pytest.mark.parametrize("kind", NO_GELUS)
+def test_what_is_no_gelu(kind: str) -> None:
+    assert "GELU" not in types(NO_GELUS[kind])
+
+
+def test_swish() -> None:
+    assert types(lambda b, x: b.add(Mul, b.add(Sigmoid, x), x)) == ["SWISH"]
+    assert types(lambda b, x: b.add(Mul, x, b.add(Sigmoid, b.add(Mul, x, 1.7)))) == [
+        "MUL",
+        "SIGMOID",
+        "MUL",
+    ]
+
+
+# Normalizations
+
+
+def vector(b: Builder, *shape: int, seed: int = 0) -> Operand:
+    return b.constant(np.random.default_rng(seed).uniform(0.5, 1, shape).astype(np.float32))
+
+
+def layer(
+    b: Builder,
+    x: Operand,
+    axes: tuple[int, ...] = (-1,),
+    power: Callable[[Builder, Operand], Operand] = lambda b, d: b.add(Pow, d, 2.0),
+    divide: Callable[[Builder, Operand, Operand], Operand] = lambda b, d, v: b.add(
+        Div, d, b.add(Sqrt, v)
+    ),
+    scale: tuple[int, ...] = (WIDTH,),
+    bias: bool = True,
+) -> Operand:
+    d = b.add(Sub, x, b.add(ReduceMean, x, axes))
+    v = b.add(Add, b.add(ReduceMean, power(b, d), axes), 1e-5)
+    scaled = b.add(Mul, divide(b, d, v), vector(b, *scale))
+    return b.add(Add, scaled, vector(b, *scale, seed=1)) if bias else scaled
+
+
+def again(b: Builder, x: Operand, axes: tuple[int, ...] = (-1,)) -> Operand:
+    """One that subtracts the mean twice, as older exporters do."""
+    mean = b.add(ReduceMean, x, axes)
+    v = b.add(ReduceMean, b.add(Pow, b.add(Sub, x, mean), 2.0), axes)
+    normal = b.add(Div, b.add(Sub, x, mean), b.add(Sqrt, b.add(Add, v, 1e-5)))
+    return b.add(Add, b.add(Mul, vector(b, WIDTH), normal), vector(b, WIDTH, seed=1))
+
+
+LAYERS: dict[str, Make] = {
+    "by powers": lambda b, x: layer(b, x),
+    "by a product": lambda b, x: layer(b, x, power=lambda b, d: b.add(Mul, d, d)),
+    "by a square": lambda b, x: layer(b, x, power=lambda b, d: b.add(Square, d)),
+    "by the inverse root": lambda b, x: layer(
+        b, x, divide=lambda b, d, v: b.add(Mul, b.add(Rsqrt, v), d)
+    ),
+    "by the inverse of the root": lambda b, x: layer(
+        b, x, divide=lambda b, d, v: b.add(Mul, d, b.add(Reciprocal, b.add(Sqrt, v)))
+    ),
+    "by one through the root": lambda b, x: layer(
+        b, x, divide=lambda b, d, v: b.add(Mul, d, b.add(Div, _one(b), b.add(Pow, v, 0.5)))
+    ),
+    "by a negative power": lambda b, x: layer(
+        b, x, divide=lambda b, d, v: b.add(Mul, d, b.add(Pow, v, -0.5))
+    ),
+    "over two axes": lambda b, x: layer(b, x, (1, 2), scale=(4, WIDTH)),
+    "the mean subtracted twice": again,
+    "without a bias": lambda b, x: layer(b, x, bias=False),
+}
+
+
+def _one(b: Builder) -> Operand:
+    return b.constant(np.ones((), np.float32))
+
+
+def root(b: Builder, x: Operand, axes: tuple[int, ...] = (-1,), keep: bool = True) -> Operand:
+    """An RMS normalization."""
+    mean = b.add(ReduceMean, b.add(Pow, x, 2.0), axes, keep)
+    return b.add(Mul, b.add(Mul, x, b.add(Rsqrt, b.add(Add, mean, 1e-6))), vector(b, WIDTH))
+
+
+NO_LAYERS: dict[str, Make] = {
+    "over an axis before": lambda b, x: layer(b, x, (1,)),
+    "a scale of fewer": lambda b, x: layer(b, x, scale=(1,)),
+    "a scale of more": lambda b, x: layer(b, x, scale=(4, WIDTH)),
+    "a third power": lambda b, x: layer(b, x, power=lambda b, d: b.add(Pow, d, 3.0)),
+    "no root": lambda b, x: layer(b, x, divide=lambda b, d, v: b.add(Div, d, v)),
+    "the root of the numbers": lambda b, x: layer(
+        b, x, divide=lambda b, d, v: b.add(Div, x, b.add(Sqrt, v))
+    ),
+    "the wrong way around": lambda b, x: layer(
+        b, x, divide=lambda b, d, v: b.add(Div, b.add(Sqrt, v), d)
+    ),
+    "an RMS over an axis before": lambda b, x: root(b, x, (1,)),
+}
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_layer_normalization(kind: str) -> None:
+    assert types(LAYERS[kind]) == ["LAYER_NORMALIZATION"]
+
+
+def test_rms_normalization() -> None:
+    assert types(root) == ["RMS_NORMALIZATION"]
+    assert types(lambda b, x: b.add(Add, root(b, x), vector(b, WIDTH))) == [
+        "RMS_NORMALIZATION",
+        "ADD",
+    ]
+
+
+@pytest.mark.parametrize("kind", NO_LAYERS)
+def test_what_is_no_normalization(kind: str) -> None:
+    assert not {"LAYER_NORMALIZATION", "RMS_NORMALIZATION"} & set(types(NO_LAYERS[kind]))
+
+
+# What all have in common
+
+
+EVERY = {**GELUS, **LAYERS, "an RMS": root}
+
+
+@pytest.mark.parametrize("kind", EVERY)
+@settings(max_examples=10)
+@given(st.integers(1, 3), st.integers(0, 99))
+def test_the_results_are_the_same(kind: str, entries: int, seed: int) -> None:
+    model = model_of(EVERY[kind], float32(N, 4, WIDTH))
+    x = np.random.default_rng(seed).normal(size=(entries, 4, WIDTH)).astype(np.float32)
+    after = recognized(model)
+    for name, array in outputs_of(model, {"x0": x}).items():
+        close(outputs_of(after, {"x0": x})[name], array)
+
+
+@pytest.mark.parametrize("part", [1, 3, 5])
+def test_parts_that_something_else_reads_stay(part: int) -> None:
+    def make(b: Builder, x: Operand) -> tuple[Operand, ...]:
+        y = layer(b, x)
+        return y, b.operations[part].outputs[0]
+
+    model = model_of(make, float32(N, 4, WIDTH))
+    assert recognized(model) is model
+
+
+def test_what_two_read_is_recognized_once() -> None:
+    def make(b: Builder, x: Operand) -> tuple[Operand, ...]:
+        y = layer(b, x)
+        return b.add(Relu, y), b.add(Tanh, y)
+
+    after = recognized(model_of(make, float32(N, 4, WIDTH)))
+    assert [o.type for o in after.operations] == ["LAYER_NORMALIZATION", "RELU", "TANH"]
+
+
+def test_float16_stays_in_parts() -> None:
+    half = TensorType(ElementType.FLOAT16, (N, 4, WIDTH))
+    model = model_of(lambda b, x: b.add(Mul, x, b.add(Sigmoid, x)), half)
+    assert recognized(model) is model
