@@ -43,12 +43,19 @@ class Graph:
         kept: the arrays whose memory constants are in.
         requirements: what must hold in a run.
         between: the quantized operands that pass between operations on what they stand for.
+        meeting: the operands of which functions are combined with constants.
         open_sizes: the sizes that show only in a run.
         bytes: for operands of bytes, the form by which OpenVINO finds products of them.
     """
 
-    def __init__(self, inputs: Iterable[Operand], between: Collection[Operand] = ()) -> None:
+    def __init__(
+        self,
+        inputs: Iterable[Operand],
+        between: Collection[Operand] = (),
+        meeting: Collection[Operand] = (),
+    ) -> None:
         self.between = between
+        self.meeting = meeting
         self.bytes: dict[Operand, Node] = {}
         self._values: dict[Operand, Value] = {}
         self.parameters: list[Node] = []
@@ -86,6 +93,14 @@ class Graph:
         if array.nbytes < _SHARED_BYTES:
             return openvino.op.Constant(tensor, shared_memory=False)
         self.kept.append(array)
+        return openvino.op.Constant(tensor, shared_memory=True)
+
+    def packed(self, value: Array, type: Type) -> Node:
+        """A constant of integers of four bits, which are in the lower half of each byte."""
+        halves = np.append(value.ravel() & 15, np.zeros(value.size % 2, np.uint8))
+        self.kept.append(halves[::2] | halves[1::2] << 4)
+        shape = openvino.Shape(value.shape)
+        tensor = openvino.Tensor(self.kept[-1], shape, type)
         return openvino.op.Constant(tensor, shared_memory=True)
 
     def int64(self, values: Iterable[int]) -> Node:

@@ -167,7 +167,8 @@ def _for_all_inputs(
     compilation = Compilation(devices, header.options, conditions=False)
     found, built = place_and_build(placement.model, compilation)
     programs = [one.program for one in built]
-    report, details = CompileReport(0.0, "off"), Details(lambda: found, lambda: header.identity)
+    report = CompileReport(0.0, "off")
+    details = Details(lambda: found, lambda: header.identity)
     return CompiledModel(found, programs, devices, header.options, report, details)
 
 
