@@ -320,6 +320,7 @@ def test_code_that_is_being_worked_on_counts(tmp_path: Path) -> None:
     assert state_of_code(tmp_path) != before
 
 
+@pytest.mark.slow
 def test_a_compilation_that_warned_of_something_is_not_kept(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
