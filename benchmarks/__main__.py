@@ -33,6 +33,7 @@ from benchmarks import (
     scaling,
     starting,
     throughput,
+    tuning,
     xla,
 )
 from benchmarks.models import FOLDER, ROOT
@@ -48,6 +49,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "latency": latency,
     "decoder": decoder,
     "quantized": quantized,
+    "tuning": tuning,
     "loading": loading,
     "starting": starting,
     "memory": memory,

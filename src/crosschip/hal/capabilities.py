@@ -73,7 +73,9 @@ class Capabilities:
         types: the element types that it computes in or moves.
         narrowed: the integer types that it computes in narrower ones, each with that: `{INT64:
             INT32}` of one that takes and makes int64, but has 32 bits inside. It gets operations
-            only on values that are shown to fit, and runs in which inputs do.
+            only on values that are shown to fit, and runs in which inputs do. One that lacks a type
+            altogether leaves it out of `types`: its models have the narrower type in place of it,
+            and what comes in and goes out is converted.
         sizing: the open sizes that it compiles.
         data_dependent_sizes: whether it runs operations the sizes of whose results depend on data,
             where `sizing` is not `FREE`. Each of these it gets as a model of its own, in which only

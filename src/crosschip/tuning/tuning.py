@@ -117,12 +117,12 @@ def tune(
     for name in calibrations:
         if name not in METHODS:
             raise InputError(f"there is no calibration {name!r}; there are: {', '.join(METHODS)}")
+    names = _names(devices)
     if not isinstance(model, Model):
         model = load(model, budget=budget)
     found = samples_of(model, samples, shapes or {})
     model = _fixed(model, found, shapes)
     settings = Configuration.of(configuration)
-    names = _names(devices)
     with ExitStack() as owned:
         opened = open_devices(names, settings.properties, {}, owned, isolate=False)
         offered = {

@@ -10,6 +10,7 @@ from crosschip.devices.openvino.converters import converters
 from crosschip.devices.openvino.converters.quantization import between
 from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.graph import Graph
+from crosschip.devices.openvino.meeting import meeting_constants
 from crosschip.devices.openvino.precision import activations
 from crosschip.devices.openvino.profiling import Layers, OpenVinoProfiler
 from crosschip.devices.openvino.program import Engine, OpenVinoProgram
@@ -26,7 +27,7 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
     """
     settings = activations(model)
     config = {**engine.config(options), **settings}
-    graph = Graph(model.inputs.values(), between(model))
+    graph = Graph(model.inputs.values(), between(model), meeting_constants(model))
     graph.requirements.settings = settings
     try:
         for operation in model.operations:
@@ -42,7 +43,7 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
 
 def profiler(engine: Engine, model: Model, config: Mapping[str, Any]) -> OpenVinoProfiler:
     """A program that counts the time of its layers, which are named after operations."""
-    graph = Graph(model.inputs.values(), between(model))
+    graph = Graph(model.inputs.values(), between(model), meeting_constants(model))
     layers = Layers(graph)
     try:
         for operation in model.operations:
