@@ -81,8 +81,8 @@ class Sizes:
             return Needs(Needed.ALWAYS)
         return Needs(Needed.UNLESS_AGREEING, self._inputs, agreeing)
 
-    def check(self, inputs: Sequence[Array]) -> list[Array] | None:
-        """Refuse inputs whose sizes do not fit.
+    def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[Array] | None:
+        """Refuse inputs whose sizes do not fit, by their shapes.
 
         Returns:
             The outputs, if it is known that none of them has elements.
@@ -90,10 +90,6 @@ class Sizes:
         Raises:
             DeviceError: an operation does not take the sizes that it would get.
         """
-        return self.check_shapes([array.shape for array in inputs])
-
-    def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[Array] | None:
-        """`check` of inputs by their shapes."""
         seen, nothing = self._last
         if shapes != seen:
             nothing = self._found(shapes)

@@ -11,8 +11,8 @@ from pathlib import Path
 from crosschip.ir import Model, ModelFileError
 from crosschip.ir.reading import kind, listed
 
-_OTHERS = (b"\n", b"{")
-"""The beginnings of other frameworks' files, with which no ONNX file begins."""
+_OTHERS = (b"\n", b"{", b"\x93", b"\0\0", b"\1\0", b"\2\0")
+"""The beginnings of other sorts of files, with which no ONNX file begins."""
 
 
 def recognizes(source: Path | bytes) -> bool:
