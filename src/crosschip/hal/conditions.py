@@ -7,17 +7,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from crosschip.hal.device import OutOfRange as OutOfRange
 from crosschip.hal.program import Program
 from crosschip.hal.support import Offer
-from crosschip.ir import Array, DeviceError, Dim, Model
+from crosschip.ir import Array, Dim, Model
 from crosschip.ir.dimension import substitute
 from crosschip.ir.sizing import SizeReader
 
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
-
-
-class OutOfRange(DeviceError):
-    """A run that a device might compute wrong, since its inputs do not meet a condition."""
 
 
 @dataclass(frozen=True, slots=True)
