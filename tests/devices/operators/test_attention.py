@@ -46,8 +46,8 @@ def test_causality(device: str, opens: bool, in_a_row: bool) -> None:
     random = np.random.default_rng(0)
     for causality in (Causality.FROM_FIRST, Causality.TO_LAST):
         for count, mask in ((3, ()), (6, (2, 1, 3, 1))):
-            shapes = [(2, 4, 3, 8), (2, 4, count, 8), (2, 4, count, 8)]
-            shapes = [(2, s[2], 32) for s in shapes] if in_a_row else shapes
+            counts = (3, count, count)
+            shapes = [(2, n, 32) if in_a_row else (2, 4, n, 8) for n in counts]
             b, given, inputs = Builder(), [], {}
             for name, shape in zip("qkvm", [*shapes, *([mask] if mask else [])], strict=False):
                 size = symbol(f"{name}s") if opens and name in "qk" else shape[-2]
