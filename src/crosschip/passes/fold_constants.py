@@ -23,7 +23,8 @@ class FoldConstants(Pass):
        does not grow.
     2. `DEQUANTIZE` and `DEQUANTIZE_BLOCKS` of a constant stay unless they make a parameter: a
        device may compute on the integers, which the reals no longer tell.
-    3. `SHAPE` of an operand whose sizes are all known becomes a constant, if its type holds them.
+    3. `SHAPE` of an operand whose sizes are all known becomes a constant, if its type holds them,
+       and so does what is made of sizes, if those are known that it is made of.
     """
 
     def rewrite(self, model: Model) -> Model:

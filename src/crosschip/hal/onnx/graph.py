@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,7 @@ class Graph:
         self._prefixes = 0
         self._names: dict[Operand, str] = {}
         self._made: set[str] = set()
+        self._once: dict[Hashable, str] = {}
         self._whole: Graph = self if around is None else around._whole
         self.label = ""
         self._external: dict[str, Array] = {}
@@ -107,6 +108,12 @@ class Graph:
         """Like `add_contributed`, for a node with any number of outputs."""
         self._whole.require(CONTRIBUTED, 1)
         return self.add_all(type, count, *inputs, domain=CONTRIBUTED, **attributes)
+
+    def once(self, key: Hashable, make: Callable[[], str]) -> str:
+        """What is the same wherever it is asked for by a key: made the first time."""
+        if key not in self._once:
+            self._once[key] = make()
+        return self._once[key]
 
     def constant(self, value: Array) -> str:
         """Add a constant; a large one is not copied."""
