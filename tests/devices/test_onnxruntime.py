@@ -55,7 +55,7 @@ def test_quantized_operations_are_fused(dtype: ElementType, zero_point: float) -
     with OnnxRuntimeDevice() as device:
         saved = device.compile(convolution(dtype, zero_point), Options()).save()
     assert saved is not None
-    executed = [node.op_type for node in ModelProto.FromString(read(saved).proto).graph.node]
+    executed = [node.op_type for node in ModelProto.FromString(read(saved)[0].proto).graph.node]
     assert "QLinearConv" in executed
     assert {"Conv", "FusedConv"}.isdisjoint(executed)
     assert executed.count("DequantizeLinear") == 1
@@ -66,7 +66,7 @@ def test_bytes_are_multiplied_in_the_quicker_way_where_that_is_exact() -> None:
     with OnnxRuntimeDevice() as device:
         saved = device.compile(convolution(ElementType.UINT8, 3.0), Options()).save()
     assert saved is not None
-    compiled = read(saved)
+    compiled, _ = read(saved)
     kinds = {t.name: t.data_type for t in ModelProto.FromString(compiled.proto).graph.initializer}
     (node,) = (
         n for n in ModelProto.FromString(compiled.proto).graph.node if n.op_type == "QLinearConv"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 import onnxruntime
+from onnx import TensorProto
 from onnxruntime import (
     GraphOptimizationLevel,
     InferenceSession,
@@ -19,8 +21,18 @@ from crosschip.devices.onnxruntime.provided import provided, quiet_options
 from crosschip.devices.onnxruntime.providers import Provider
 from crosschip.hal import Options
 from crosschip.hal.onnx.model import EXTERNAL_BYTES, OnnxModel, aligned
+from crosschip.ir import Array
 
 _T = TypeVar("_T")
+
+_ELSEWHERE = Path(__file__)
+"""The file that an optimized model says its large constants are in.
+
+ONNX Runtime looks whether it is there, and reads none of it: they are handed over by name, and stay
+where they are. Handed over as external data instead, which would need no file, they are copied.
+"""
+
+_FOLDER = "session.model_external_initializers_file_folder_path"
 
 _SPOILING = "QDQPropagationTransformer"
 """Makes quantizations to int8 of which that then makes half a quantization to uint8."""
@@ -31,6 +43,9 @@ _OF_A_BRANCH = "Graph attribute inferencing failed"
 It has then put the only branch within that these sizes leave in the place of a choice, and what it
 makes fits nothing. The branches of a file stay as they are where it folds nothing.
 """
+
+_PACKED = (TensorProto.INT4, TensorProto.UINT4)
+"""Types with several elements in a byte, which NumPy does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +88,7 @@ class Settings:
         Raises:
             DeviceError: ONNX Runtime does not accept the model.
         """
-        external = {}
+        external: dict[str, Array] = {}
         end = 0
 
         def place(
@@ -81,13 +96,14 @@ class Settings:
         ) -> OrtExternalInitializerInfo | None:
             nonlocal end
             size = value.tensor_size_in_bytes()
-            if size < EXTERNAL_BYTES:
+            if size < EXTERNAL_BYTES or value.element_type() in _PACKED:
                 return None
             external[name] = value.numpy()
             start, end = end, end + aligned(size)
-            return OrtExternalInitializerInfo("saved", start, size)
+            return OrtExternalInitializerInfo(_ELSEWHERE.name, start, size)
 
         def compile(options: onnxruntime.SessionOptions) -> bytes:
+            external.clear()
             compiler = onnxruntime.ModelCompiler(
                 options,
                 model.proto,
@@ -125,6 +141,7 @@ class Settings:
             options.graph_optimization_level = (
                 levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
             )
+            options.add_session_config_entry(_FOLDER, str(_ELSEWHERE.parent))
             for name, value in values.items():
                 options.add_initializer(name, value)
             return InferenceSession(
@@ -135,7 +152,7 @@ class Settings:
             )
 
         try:
-            return self._made(make, values)
+            return self._made(make, values if optimize else {})
         except Exception as error:
             what = "failed to compile" if optimize else "failed to load a compiled model"
             raise failure(what, error) from error
