@@ -142,10 +142,13 @@ def load_file(
         {name: devices[name] for name in placement.devices if name in devices},
         header.options,
         CompileReport(0.0, "file"),
-        Details(lambda: placement, lambda: header.identity),
+        Details(
+            lambda: placement,
+            lambda: header.identity,
+            for_all_inputs=lambda: _for_all_inputs(placement, header, devices),
+        ),
         in_flight,
         queue_size,
-        for_all_inputs=lambda: _for_all_inputs(placement, header, devices),
     )
 
 
@@ -165,7 +168,8 @@ def _for_all_inputs(
     found, built = place_and_build(placement.model, compilation)
     programs = [one.program for one in built]
     report = CompileReport(0.0, "off")
-    return CompiledModel(found, programs, devices, header.options, report, lambda: header.identity)
+    details = Details(lambda: found, lambda: header.identity)
+    return CompiledModel(found, programs, devices, header.options, report, details)
 
 
 _MISFITS = (InputError, ModelError, ModelFileError)
