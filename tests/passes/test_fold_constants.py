@@ -16,6 +16,7 @@ from crosschip.ir import (
     symbol,
 )
 from crosschip.ops.standard.arithmetic import Add, Div, Mul
+from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import Fill, ShapeOf
 from crosschip.ops.standard.indexing import Gather
@@ -51,6 +52,20 @@ def test_what_reads_only_constants_becomes_a_constant() -> None:
           input x0: float32[3]
           %mul_1 = MUL(input0=%x0, input1=2.0): float32[3]
           output y0 = %mul_1
+    """)
+
+
+def test_what_holds_of_every_size_is_known() -> None:
+    """As exporters ask of a size whether it is -1."""
+
+    def make(b: Builder, x: Operand) -> Operand:
+        return b.add(Equal, b.add(ShapeOf, x), b.constant(np.array([-1])))
+
+    assert str(fold(model_of(make, float32(N)))) == dedented("""
+        model model
+          input x0: float32[N]
+          %shape_0 = SHAPE(input=%x0): int64[1]
+          output y0 = [False]
     """)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -56,10 +57,14 @@ def _sizes(operation: Operation) -> Array | None:
     if sizes is None or shape is None or len(operation.outputs) > 1:
         return None
     known = [size for size in sizes if isinstance(size, int)]
-    limits = np.iinfo(type_.element_type.dtype)
-    if len(known) < len(sizes) or any(not limits.min <= size <= limits.max for size in known):
+    dtype = type_.element_type.dtype
+    if len(known) < len(sizes) or (dtype.kind != "b" and not _hold(np.iinfo(dtype), known)):
         return None
-    return np.array(known, type_.element_type.dtype).reshape(shape)
+    return np.array(known, dtype).reshape(shape)
+
+
+def _hold(limits: np.iinfo[Any], numbers: Sequence[int]) -> bool:
+    return all(limits.min <= number <= limits.max for number in numbers)
 
 
 def _read(operation: Operation) -> int:
