@@ -23,7 +23,8 @@ class FoldConstants(Pass):
        does not grow.
     2. `DEQUANTIZE` of a constant stays unless it makes a parameter: a device may compute on the
        integers, which the reals no longer tell.
-    3. `SHAPE` of an operand whose sizes are all known becomes a constant, if its type holds them.
+    3. `SHAPE` of an operand whose sizes are all known becomes a constant, if its type holds them,
+       and so do numbers that follow from such sizes.
     """
 
     def rewrite(self, model: Model) -> Model:
