@@ -16,8 +16,8 @@ from crosschip.ops.standard.creation import ShapeOf
 def folded(operation: Operation, limit: int = 2**16) -> tuple[Array, ...] | None:
     """The outputs of an operation that are known before the model runs; `None` if they are not.
 
-    They are known where all that it reads is constant, of `SHAPE` where the shape is, and where
-    numbers follow from sizes that are known.
+    They are known where all that it reads is constant, of `SHAPE` where the shape is, and of what
+    picks sizes out of shapes, or computes with them, where these sizes are.
 
     Args:
         operation: any; of one that is no standard operator nothing is known.
@@ -50,16 +50,16 @@ def folded(operation: Operation, limit: int = 2**16) -> tuple[Array, ...] | None
 
 
 def _sizes(operation: Operation) -> Array | None:
-    """The numbers that an operation computes from shapes, if all are known."""
-    type_, *others = (output.type for output in operation.outputs)
+    """The sizes, or truths about them, that an operation makes, if they are all known."""
+    type_ = operation.outputs[0].type
     sizes, shape = type_.shape_value, type_.static_shape
-    if others or sizes is None or shape is None:
+    if sizes is None or shape is None or len(operation.outputs) > 1:
         return None
-    if not all(isinstance(size, int) for size in sizes):
+    if not all(isinstance(size, int) and -(2**63) <= size < 2**63 for size in sizes):
         return None
-    array = np.array(sizes).reshape(shape)
-    made = array.astype(type_.element_type.dtype)
-    return made if np.array_equal(made, array) else None
+    known = np.array(sizes, np.int64).reshape(shape)
+    made = known.astype(type_.element_type.dtype)
+    return made if np.array_equal(made, known) else None
 
 
 def _read(operation: Operation) -> int:

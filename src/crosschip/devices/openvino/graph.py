@@ -95,6 +95,14 @@ class Graph:
         self.kept.append(array)
         return openvino.op.Constant(tensor, shared_memory=True)
 
+    def packed(self, value: Array, type: Type) -> Node:
+        """A constant of integers of four bits, which are in the lower half of each byte."""
+        halves = np.append(value.ravel() & 15, np.zeros(value.size % 2, np.uint8))
+        self.kept.append(halves[::2] | halves[1::2] << 4)
+        shape = openvino.Shape(value.shape)
+        tensor = openvino.Tensor(self.kept[-1], shape, type)
+        return openvino.op.Constant(tensor, shared_memory=True)
+
     def int64(self, values: Iterable[int]) -> Node:
         """A constant list of integers."""
         return self.constant(np.array([*values], np.int64))
@@ -208,9 +216,11 @@ class Graph:
         first = ops.negative(size) if least is None else self.scalar(least)
         first = ops.convert(first, found.get_element_type())
         inside = ops.maximum(ops.minimum(found, ops.subtract(size, one)), first)
-        holds = ops.equal(found, inside)
+        # Differences are exact, and comparing with 0 is; other numbers are compared as float32.
+        zero = ops.convert(self.scalar(0), found.get_element_type())
+        holds = ops.equal(ops.subtract(found, inside), zero)
         if not all(isinstance(each, int) and each for each in known):
-            holds = ops.logical_and(holds, ops.less(inside, size))  # none is, if there are none
+            holds = ops.logical_and(holds, ops.greater(size, zero))  # none is, if there are none
         self.require(operation, "indices: one is out of range", holds)
         return inside
 
