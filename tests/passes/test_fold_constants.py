@@ -15,13 +15,14 @@ from crosschip.ir import (
     TensorType,
     symbol,
 )
-from crosschip.ops.standard.arithmetic import Add, Div, Mul
+from crosschip.ops.standard.arithmetic import Add, Div, Mod, Mul, Sub
 from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import Fill, ShapeOf
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat, Split
 from crosschip.ops.standard.layout import Expand, Reshape, Transpose
+from crosschip.ops.standard.padding import Pad
 from crosschip.ops.standard.quantization import Dequantize
 from crosschip.ops.standard.resizing import ResizeNearest
 from crosschip.ops.standard.slicing import Slice
@@ -90,6 +91,24 @@ def test_a_shape_computed_from_known_sizes_makes_sizes_known() -> None:
           %reshape_0 = RESHAPE(input=%x0, shape=[4, -1]): float32[4, 6]
           output y0 = %reshape_0
     """)
+
+
+def test_numbers_that_follow_from_known_sizes_of_open_shapes_are_known() -> None:
+    """As the padding up to whole windows of pictures of one size, in batches of any."""
+
+    def make(b: Builder, x: Operand) -> Operand:
+        height = b.add(Slice, b.add(ShapeOf, x), (0,), (1,), (2,))
+        missing = b.add(
+            Mod, b.add(Sub, np.array([4]), b.add(Mod, height, np.array([4]))), np.array([4])
+        )
+        before = b.constant(np.array([0, 0, 0]))
+        return b.add(Pad, x, b.add(Concat, [before, missing], axis=0))
+
+    *_, padding = fold(model_of(make, float32(N, 6))).operations
+    pads = padding.inputs[1]
+    assert pads is not None
+    assert pads.value is not None
+    assert pads.value.tolist() == [0, 0, 0, 2]
 
 
 def test_the_shape_of_what_is_open_stays() -> None:
