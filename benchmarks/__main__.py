@@ -31,7 +31,9 @@ from benchmarks import (
     report,
     requests,
     scaling,
+    starting,
     throughput,
+    tuning,
     xla,
 )
 from benchmarks.models import FOLDER, ROOT
@@ -47,7 +49,9 @@ SUBJECTS: Mapping[str, Subject] = {
     "latency": latency,
     "decoder": decoder,
     "quantized": quantized,
+    "tuning": tuning,
     "loading": loading,
+    "starting": starting,
     "memory": memory,
     "caching": caching,
     "scaling": scaling,

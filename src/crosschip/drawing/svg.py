@@ -37,16 +37,21 @@ class _Node:
         return _MARGIN + self.layer * (_BOX[1] + _GAP[1])
 
 
-def to_svg(model: Model, groups: Mapping[Operation, str] | None = None) -> str:
+def to_svg(
+    model: Model,
+    groups: Mapping[Operation, str] | None = None,
+    colours: Mapping[str, str] | None = None,
+) -> str:
     """The model as an SVG picture: inputs at the top, each operation below all that it reads.
 
     Args:
         model: what to draw.
         groups: a label for each operation (its device, say); each label gets a colour of its own.
+        colours: the colour of each label, if it is not to be chosen.
     """
     nodes = _nodes(model, groups or {})
     _arrange(nodes)
-    return "\n".join(_lines(nodes, colours_of(node.group for node in nodes)))
+    return "\n".join(_lines(nodes, colours or colours_of(node.group for node in nodes)))
 
 
 def _nodes(model: Model, groups: Mapping[Operation, str]) -> list[_Node]:

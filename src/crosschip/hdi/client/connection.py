@@ -246,7 +246,7 @@ class Connection:
 
     def _read(self, *, wait: bool = True) -> None:
         """Take one message, for whomever it is; if there is none, wait for it or let it be."""
-        self._check_runs()
+        self._check_work()
         try:
             view, descriptors = self._channel.receive(wait=wait)
         except BlockingIOError:
@@ -286,16 +286,22 @@ class Connection:
         if now - max(self._asked, self._heard) > silence:
             raise self._gone(f"has given no sign of life for {silence:g} seconds", kill=True)
 
-    def _check_runs(self) -> None:
-        """Look for a run that hangs, while the service itself lives."""
-        most, board = self._patience.run_seconds, self._board
-        if most is None or board is None or monotonic() < self._next_look:
+    def _check_work(self) -> None:
+        """Look for a run or a compilation that hangs, while the service itself lives."""
+        patience, board, now = self._patience, self._board, monotonic()
+        if not patience.limited or board is None or now < self._next_look:
             return
-        self._next_look = monotonic() + _LOOK_SECONDS
+        self._next_look = now + _LOOK_SECONDS
         running = board.running()
         for number, waiter in list(self._pending.items()):
-            if number in running and monotonic() - waiter.began > most:
-                raise self._gone(f"has been at a run for {most:g} seconds", kill=True)
+            taken = now - waiter.began
+            if waiter.preparing and taken > patience.compile_seconds:
+                raise self._hangs(f"has been compiling for {patience.compile_seconds:g} seconds")
+            if number in running and taken > patience.run_seconds:
+                raise self._hangs(f"has been at a run for {patience.run_seconds:g} seconds")
+
+    def _hangs(self, how: str) -> Died:
+        return self._gone(how, kill=True)
 
     def _was_at(self, number: int) -> bool:
         return self._board is not None and number in self._board.running()

@@ -1,0 +1,170 @@
+"""The front door of the search: a model, a device, and who says what is right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import crosschip
+from crosschip.bisect.investigation import Investigation
+from crosschip.bisect.recording import Recording
+from crosschip.bisect.report import Report
+from crosschip.bisect.trials import Trials
+from crosschip.hal import Device, Sizes
+from crosschip.ir import Budget, InputError, Model
+from crosschip.runtime.configuration import Properties
+from crosschip.runtime.discovery import in_driver, own_name
+from crosschip.runtime.inputs import random_inputs
+from crosschip.runtime.placement.placing import Decision
+
+
+def find_culprits(
+    model: Model | Any,
+    device: str | Device,
+    *,
+    against: str | Device = "reference",
+    inputs: Mapping[str, Any] | None = None,
+    shapes: Mapping[str, Sequence[int] | int] | None = None,
+    seed: int = 0,
+    tolerance: float | None = None,
+    isolate: bool | None = None,
+    thorough: bool = False,
+    timeout: float = 60.0,
+    seconds: float | None = None,
+    runs: int | None = None,
+    precision: str | None = None,
+    threads: int | None = None,
+    performance: str | None = None,
+    properties: Properties | None = None,
+    configuration: crosschip.Configuration | str | Path | None = None,
+    mixed_precision: str | bytes | Path | None = None,
+    budget: Budget | None = None,
+    on_trial: Callable[[int, str], None] | None = None,
+) -> Report:
+    """Find the operations of a model that a device computes wrong.
+
+    The sizes that the model leaves open are those of the inputs.
+
+    Args:
+        model: a model, or what `crosschip.load` takes for one.
+        device: who is looked at: a name, or an instance, which stays the caller's to close.
+        against: who says what is right.
+        inputs: as for `CompiledModel.run`; those that are left out are made up, as `crosschip run`
+            does.
+        shapes: of inputs that are made up, as for `crosschip.compile`.
+        seed: of inputs that are made up.
+        tolerance: the error that is allowed, as a part of an output's largest element; if left out,
+            it follows from rounding (docs/bisect.md).
+        isolate: whether the device runs in a process of its own, which may crash and hang; unless
+            it is an instance, it does if left out.
+        thorough: whether each operation is tried by itself even where the device shows so few
+            results at once that this takes more than some 4 · log2(operations) + 20 runs.
+        timeout: seconds after which a run, or a compilation, counts as hanging there.
+        seconds: how long the search may take; it ends with what it has.
+        runs: how many runs on the device there may be; it ends with what it has.
+        precision: as for `crosschip.compile`, of the device alone; so are the others.
+        threads: see above.
+        performance: see above.
+        properties: see above.
+        configuration: see above.
+        mixed_precision: see above.
+        budget: see above.
+        on_trial: is told each run before it begins: its number, and what it is about.
+
+    Raises:
+        InputError: an argument does not fit.
+        DeviceError: a device is unknown or does not open, or the trusted one fails.
+        UnsupportedError: no device runs some operation.
+    """
+    _check(tolerance, timeout)
+    if not isinstance(model, Model):
+        model = crosschip.load(model, budget=budget)
+    given, notes = _inputs(model, inputs or {}, shapes or {}, seed)
+    alone = isinstance(device, str) and isolate is not False
+    chosen: str | Device = in_driver(device) if alone and isinstance(device, str) else device
+    if isolate and not alone:
+        raise InputError(f"device {_name(device)!r} is in this process; isolate needs its name")
+    if _name(chosen) == _name(against):
+        raise InputError(f"{_name(against)!r} cannot be looked at against itself; name another one")
+    settings = crosschip.Configuration.of(configuration).overridden(
+        precision, threads, performance, _with_patience(properties or {}, chosen, timeout)
+    )
+    options: dict[str, Any] = {"configuration": settings, "budget": budget}
+    placement = crosschip.explain(
+        model,
+        [chosen, against],
+        shapes={name: np.shape(value) for name, value in given.items() if _is_tensor(value)},
+        mixed_precision=mixed_precision,
+        cache=False,
+        **options,
+    )
+    placement.check()
+    name = placement.devices[0]
+    suspects = [d.operation for d in placement.decisions if _runs_on(d, name)]
+    report = Report(placement.given, name, _name(against), suspects, notes=notes)
+    report.options = _options(settings, own_name(name))
+    arithmetic = settings.options(Sizes()).precision
+    recording = Recording.of(placement.given, given, against, arithmetic, tolerance)
+    trials = Trials(chosen, against, options, seconds, runs, on_trial)
+    Investigation(recording, trials, suspects, report, thorough=thorough).find()
+    return report
+
+
+def _check(tolerance: float | None, timeout: float) -> None:
+    if tolerance is not None and not 0 <= tolerance < math.inf:
+        raise InputError(f"tolerance is {tolerance!r}, but must be a part of the largest element")
+    if not 0 < timeout < math.inf:
+        raise InputError(f"timeout is {timeout!r}, but must be a number of seconds")
+
+
+def _name(device: str | Device) -> str:
+    return device if isinstance(device, str) else device.name
+
+
+def _is_tensor(value: Any) -> bool:
+    return not isinstance(value, dict) and value is not None
+
+
+def _inputs(
+    model: Model, given: Mapping[str, Any], shapes: Mapping[str, Sequence[int] | int], seed: int
+) -> tuple[dict[str, Any], list[str]]:
+    """The inputs of a run, and a word about those that are made up."""
+    made_up = [name for name in model.inputs if name not in given]
+    known = {**shapes, **{n: np.shape(v) for n, v in given.items() if n in model.inputs}}
+    if not made_up:
+        return dict(given), []
+    told = ", ".join(made_up)
+    note = f"made-up inputs (seed {seed}): {told}; give real ones, which show what those may not"
+    return {**random_inputs(model, known, seed), **given}, [note]
+
+
+def _with_patience(properties: Properties, device: str | Device, timeout: float) -> Properties:
+    """Properties, with the time after which a device in a process of its own hangs."""
+    if not isinstance(device, str) or "@" not in device:
+        return properties
+    limits = {"driver_run_seconds": f"{timeout:g}", "driver_compile_seconds": f"{timeout:g}"}
+    return {**properties, device: {**limits, **properties.get(device, {})}}
+
+
+def _options(settings: crosschip.Configuration, device: str) -> list[str]:
+    """The options of the command line that say how a device is made, and compiles."""
+    given = {"precision": settings.precision, "threads": settings.threads}
+    default = crosschip.Configuration()
+    words = [
+        word
+        for name, value in given.items()
+        if value != getattr(default, name)
+        for word in (f"--{name}", str(value))
+    ]
+    own = settings.properties.get(device, {})
+    return [*words, *(w for n, v in own.items() for w in ("--property", f"{device}.{n}={v}"))]
+
+
+def _runs_on(decision: Decision, device: str) -> bool:
+    """Tell whether a device runs an operation, or some of what is in its bodies."""
+    inside = (each for body in decision.bodies for each in body.every_decision())
+    return decision.device == device or any(each.device == device for each in inside)

@@ -1,0 +1,348 @@
+"""The search for the operations of a model that a device computes wrong.
+
+Every trial gives operations of the model what a trusted device has recorded for them, so that none
+is blamed for what another one has done, or for rounding that adds up:
+
+1. the model itself, on the device;
+2. all operations in one program in which none reads what another makes, so that the result of each
+   shows; or, where that fails, halves of that, until those stand alone that fail;
+3. what is left as it is connected and, where that is wrong, halves of it, and halves of those
+   (`searching`): so is found what shows only where a device need not show it, or in company;
+4. the model with the culprits on the trusted device, to see whether that mends it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from crosschip.bisect.comparing import Difference, is_nan
+from crosschip.bisect.parts import Part
+from crosschip.bisect.recording import Recording
+from crosschip.bisect.report import Culprit, Report
+from crosschip.bisect.searching import PIECES, Search, halves
+from crosschip.bisect.trials import Exhausted, Failure, Outcome, Trials
+from crosschip.ir import InputError, Operation, UnsupportedError
+
+_HOPELESS = 7
+"""So many groups that fail, with none that does not: the device does not take what is apart."""
+
+_MORE = 8
+"""How many runs more than it takes to halve all operations twice may judge them apart."""
+
+
+Take = Callable[[Sequence[Operation]], Part]
+"""Takes operations out of a model, connected or apart."""
+
+
+class Investigation:
+    """A search.
+
+    Args:
+        recording: what is right.
+        trials: what runs on the device.
+        suspects: the operations that run there, in order.
+        report: what is found is written there.
+        thorough: whether each operation is to be tried apart, however many runs that takes.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        trials: Trials,
+        suspects: Sequence[Operation],
+        report: Report,
+        *,
+        thorough: bool = False,
+    ) -> None:
+        self._thorough = thorough
+        self._recording = recording
+        self._whole = recording.whole
+        self._trials = trials
+        self._suspects = suspects
+        self._report = report
+        self._unseen = set(suspects)
+        self._shown = self._refused = False
+        self._culprits: dict[frozenset[Operation], Culprit] = {}
+        self._seen: dict[tuple[frozenset[Operation], Take], tuple[Part, Outcome]] = {}
+
+    def find(self) -> None:
+        """Look until all is explained, or no more trials are allowed."""
+        report = self._report
+        try:
+            self._find()
+        except Exhausted as exhausted:
+            report.whole = False
+            report.notes.append(f"the search has not come to its end: {exhausted}")
+        order = {operation: i for i, operation in enumerate(self._report.model.operations)}
+        report.culprits = sorted(
+            self._culprits.values(), key=lambda culprit: order[culprit.operations[0]]
+        )
+        report.runs, report.seconds = self._trials.runs, self._trials.taken
+
+    def _find(self) -> None:
+        report = self._report
+        if not self._suspects:
+            report.notes.append(f"{report.device} runs no operation of the model")
+            return
+        is_wrong, report.error = self._program(())
+        self._shown = is_wrong
+        self._look_apart()
+        self._confirm()
+        if self._unseen:
+            # Before what is left is run as a whole: what has failed by itself fails there, too.
+            self._search(self._whole.together, pieces=PIECES)
+            if any(not culprit.made for culprit in self._culprits.values()):
+                self._look_apart()
+                self._confirm()
+        elif is_wrong or self._culprits:
+            # In one program, which the trusted device would cut into several.
+            self._search(self._whole.together)
+        report.exposed = not self._unseen
+        if self._culprits:
+            is_wrong, report.mended = self._program(self._guilty())
+        report.explained = not is_wrong
+        self._tell_effects()
+        self._tell_sums()
+        if self._unseen:
+            report.notes.append(
+                f"{report.device} shows few results at once, so {len(self._unseen)} operations "
+                f"were tried in company only, where errors may hide each other; look at each by "
+                f"itself with thorough"
+            )
+
+    def _guilty(self) -> list[Operation]:
+        guilty = {operation for group in self._culprits for operation in group}
+        return [operation for operation in self._suspects if operation in guilty]
+
+    def _program(self, elsewhere: Sequence[Operation]) -> tuple[bool, float | None]:
+        """Whether the model is wrong with operations on the trusted device, and its error."""
+        against = self._trials.against
+        name = against if isinstance(against, str) else against.name
+        model, pin = self._whole.pinned(elsewhere, name)
+        part = Part(model, dict(model.inputs), dict(model.outputs))
+        words = f"the model with {len(elsewhere)} operations on {name}" if pin else "the model"
+        try:
+            outcome = self._trials.run(model, part.inputs(self._recording.values), words, pin)
+        except (InputError, UnsupportedError) as error:
+            if not elsewhere:
+                raise
+            self._report.notes.append(f"the culprits cannot be moved to {name}: {error}")
+            return False, None
+        self._refused = outcome.failure is Failure.ERROR
+        if outcome.failure:
+            return True, math.inf
+        found = self._recording.compare(part, outcome.outputs).values()
+        return any(each.is_wrong for each in found), max((d.error for d in found), default=0.0)
+
+    # Operations apart
+
+    def _look_apart(self) -> None:
+        """Judge operations that read nothing of each other; what fails, in halves."""
+        guilty = set(self._guilty())
+        every = [o for o in self._suspects if o in self._unseen and o not in guilty]
+        failure = self._passes(every)
+        if failure is None:
+            return
+        waiting = deque(halves(every))
+        if failure is Failure.ERROR:
+            size = self._most_apart(every)
+            if not size:
+                return
+            left = [operation for operation in every if operation in self._unseen]
+            waiting = deque(left[i : i + size] for i in range(0, len(left), size))
+        failures = passed = 0
+        while waiting:
+            group = waiting.popleft()
+            if self._passes(group) is None:
+                passed += 1
+            elif len(group) > 1:
+                failures += 1
+                if failures >= _HOPELESS and not passed:
+                    return
+                waiting.extend(halves(group))
+
+    def _most_apart(self, group: Sequence[Operation]) -> int:
+        """How many operations the device takes apart; 0 if that is too few to try all so."""
+        useful = 1 if self._thorough else len(group) / (2 * math.log2(len(group)) + _MORE)
+        passes, fails = 0, len(group)
+        while fails - passes > 1 and fails - 1 >= useful:
+            middle = (passes + fails) // 2
+            if self._passes(group[:middle]) is None:
+                passes = middle
+            else:
+                fails = middle
+        return passes if passes >= useful else 0
+
+    def _passes(self, group: Sequence[Operation]) -> Failure | None:
+        """Judge operations apart; why that cannot be done, unless it can."""
+        if not group:
+            return None
+        part = self._whole.apart(group)
+        outcome = self._run(part, f"{len(group)} operations apart")
+        if outcome.failure is None:
+            self._judge(group, part, outcome)
+        elif len(group) == 1:
+            self._take_failure(group[0], part, outcome)
+        return outcome.failure
+
+    def _judge(self, group: Sequence[Operation], part: Part, outcome: Outcome) -> None:
+        """Compare what each operation has made by itself."""
+        by_operand = {operand: name for name, operand in part.makes.items()}
+        for operation in group:
+            alone = self._whole.apart([operation])
+            made = {
+                name: outcome.outputs[by_operand[operand]] for name, operand in alone.makes.items()
+            }
+            found = self._recording.compare(alone, made)
+            self._unseen.discard(operation)
+            if found:
+                self._report.own[operation] = max(found.values(), key=_gravity)
+            if any(each.is_wrong for each in found.values()):
+                self._blame([operation], alone, replace(outcome, outputs=made), found)
+
+    def _take_failure(self, operation: Operation, part: Part, outcome: Outcome) -> None:
+        """Blame what fails by itself, unless it is only that the device wants it in company."""
+        if outcome.failure is Failure.ERROR and not self._refused:
+            return
+        self._blame([operation], part, outcome)
+        self._unseen.discard(operation)
+
+    def _confirm(self) -> None:
+        """Acquit what is right all alone, and find out in which company it is wrong."""
+        doubtful: list[Operation] = []
+        for key, culprit in list(self._culprits.items()):
+            if culprit.made and len(self._suspects) > 1:
+                part, outcome = self._tried(culprit.operations, self._whole.apart)
+                if not self._differs(part, outcome):
+                    doubtful += culprit.operations
+                    del self._culprits[key]
+        if doubtful:
+            self._search(self._whole.apart, doubtful if len(doubtful) > 1 else ())
+            if not any(set(doubtful).intersection(key) for key in self._culprits):
+                self._search(self._whole.apart)
+
+    # Parts of the model
+
+    def _search(self, take: Take, among: Sequence[Operation] = (), pieces: int = 1) -> None:
+        """Find culprits among those operations that are none yet.
+
+        Args:
+            take: takes operations out of the model.
+            among: where to look; everywhere if left out.
+            pieces: as for `Search.exhaust`.
+        """
+        search: Search[Operation] = Search(
+            lambda operations: self._differs(*self._tried(operations, take))
+        )
+        guilty = set(self._guilty())
+        try:
+            search.exhaust([o for o in among or self._suspects if o not in guilty], pieces)
+        finally:
+            for group in search.found:
+                with suppress(Exhausted):
+                    part, outcome = self._tried(group, take)
+                    failed = outcome.failure is not None
+                    found = {} if failed else self._recording.compare(part, outcome.outputs)
+                    self._blame(group, part, outcome, found)
+
+    def _tried(self, operations: Sequence[Operation], take: Take) -> tuple[Part, Outcome]:
+        """Operations as a model, and what came of it; it is kept if they are few."""
+        key = frozenset(operations), take
+        if key not in self._seen:
+            part = take(operations)
+            found = part, self._run(part, _told(operations))
+            if len(operations) > _FEW:
+                return found
+            self._seen[key] = found
+        return self._seen[key]
+
+    def _differs(self, part: Part, outcome: Outcome) -> bool:
+        """Tell whether what came of a part is wrong, or nothing did."""
+        if outcome.failure is not None:
+            # What the device refuses in part and takes in whole is not wrong.
+            return self._refused or outcome.failure is not Failure.ERROR
+        found = self._recording.compare(part, outcome.outputs)
+        if part.depth == 1 and found:
+            operation = self._whole.model.producers[next(iter(part.makes.values()))]
+            self._report.own[operation] = max(found.values(), key=_gravity)
+        return any(each.is_wrong for each in found.values())
+
+    def _run(self, part: Part, words: str) -> Outcome:
+        return self._trials.run(part.model, part.inputs(self._recording.values), words)
+
+    # What is told of culprits
+
+    def _blame(
+        self,
+        group: Sequence[Operation],
+        part: Part,
+        outcome: Outcome,
+        found: Mapping[str, Difference] | None = None,
+    ) -> None:
+        """Take down a culprit.
+
+        Args:
+            group: its operations.
+            part: these as a model.
+            outcome: what came of that.
+            found: the difference of each of its outputs, if there are any.
+        """
+        values = self._recording.values
+        expected = {name: values[operand] for name, operand in part.makes.items()}
+        manner, detail, worst = str(outcome.failure), outcome.detail, None
+        if outcome.failure is None:
+            worst = max((found or {}).values(), key=_gravity)
+            nan = any(is_nan(outcome.outputs[name], expected[name]) for name in expected)
+            manner, detail = "nan" if nan else "wrong", worst.detail
+        self._culprits[frozenset(group)] = Culprit(
+            tuple(group),
+            manner,
+            detail,
+            None if worst is None else worst.error,
+            None if worst is None else worst.allowed,
+            part,
+            part.inputs(values),
+            expected,
+            outcome.outputs,
+        )
+
+    def _tell_effects(self) -> None:
+        """Say of each culprit what it alone does to the outputs of the model itself."""
+        whole = self._report.error
+        for key, culprit in self._culprits.items():
+            if culprit.made and len(self._culprits) > 1:
+                others = [o for o in self._guilty() if o not in key]
+                shows, effect = self._program(others)
+            else:
+                shows, effect = math.isinf(whole or 0) or self._shown, whole
+            self._culprits[key] = replace(culprit, effect=effect, shows=shows)
+
+    def _tell_sums(self) -> None:
+        """Note how errors add up along the model, where the device shows all that is inside."""
+        alive = all(culprit.made for culprit in self._culprits.values())
+        if not self._report.exposed or not alive:
+            return
+        part = self._whole.exposed()
+        outcome = self._run(part, "the model with all that it computes as outputs")
+        if outcome.failure is None:
+            errors = part.by_operand(self._recording.errors(part, outcome.outputs))
+            for operation in self._whole.model.operations:
+                made = [errors[output] for output in operation.outputs]
+                self._report.sums[operation] = max(made, default=0.0)
+
+
+_FEW = 8
+
+
+def _gravity(found: Difference) -> tuple[bool, float]:
+    return found.is_wrong, found.error
+
+
+def _told(operations: Sequence[Operation]) -> str:
+    if len(operations) == 1:
+        return f"{operations[0].type} {operations[0].name} alone"
+    return f"{len(operations)} operations together"

@@ -1,0 +1,180 @@
+"""The report as one HTML page: no script, nothing else to load."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from crosschip.bisect.report import Culprit, Report, slots_of
+from crosschip.drawing import to_svg
+from crosschip.ir import Operation
+from crosschip.ir.text import legible
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem;
+  color: #1c2733; background: #fff; }
+h1 { font-size: 1.6rem; margin-bottom: 0; }
+h2 { font-size: 1.15rem; margin-top: 2.2rem; }
+h3 { font-size: 1rem; margin: 1.6rem 0 .3rem; }
+table { border-collapse: collapse; }
+th, td { text-align: left; padding: .2rem 1rem .2rem 0; border-bottom: 1px solid #e3e8ee;
+  vertical-align: top; overflow-wrap: anywhere; }
+code { font: 13px ui-monospace, monospace; overflow-wrap: anywhere; }
+pre { background: #f4f6f8; padding: .6rem .8rem; border-radius: .3rem; white-space: pre-wrap; }
+.culprit { border-left: 4px solid #d4404a; padding-left: 1rem; margin: 1.4rem 0; }
+.graph { max-height: 48rem; overflow: auto; border: 1px solid #e3e8ee; }
+.chart { overflow-x: auto; }
+"""
+
+_WRONG, _RIGHT, _UNKNOWN, _ELSEWHERE = "wrong", "right", "not seen by itself", "not on the device"
+_COLOURS = {_WRONG: "#e5636c", _RIGHT: "#bfe3d0", _UNKNOWN: "#f2ead3", _ELSEWHERE: "#e3e8ee"}
+
+_TOP, _HEIGHT, _LEFT = 16, 260, 52
+_LEAST = -9
+"""The power of ten at the bottom of the chart."""
+
+
+def to_html(report: Report, commands: Sequence[str] = ()) -> str:
+    """The page: what is wrong and how to run it once more, and the error along the model.
+
+    Args:
+        report: what was found.
+        commands: for each culprit, the one that runs it.
+    """
+    title = escape(legible(f"{report.model.name} on {report.device}: crosschip bisect"))
+    parts = [
+        f"<!doctype html>\n<html lang=en><head><meta charset=utf-8><title>{title}</title>",
+        f"<style>{_STYLE}</style></head>\n<body>",
+        f"<h1>{escape(legible(report.model.name))} on {escape(report.device)}</h1>",
+        f"<p>{escape(report.summary)}; what is right says {escape(report.against)}.</p>",
+        _outputs(report),
+        *(f"<p>{escape(legible(note))}.</p>" for note in report.notes),
+    ]
+    if report.culprits:
+        parts.append("<h2>What is wrong</h2>")
+        given = [*commands, *[""] * len(report.culprits)]
+        parts += [_culprit(each, text) for each, text in zip(report.culprits, given, strict=False)]
+    parts += ["<h2>The error along the model</h2>", *_chart(report), *_graph(report)]
+    return "\n".join([*filter(None, parts), "</body></html>\n"])
+
+
+def told_error(error: float | None) -> str:
+    """An error in words."""
+    if error is None:
+        return "unknown"
+    return f"{error:.2g}" if math.isfinite(error) else "none of it is a number"
+
+
+def _outputs(report: Report) -> str:
+    if report.error is None:
+        return ""
+    told = f"Error of the model's outputs: {told_error(report.error)}"
+    if report.mended is not None:
+        told += f"; with the culprits on {report.against}: {told_error(report.mended)}"
+        told += "" if report.explained else ", which is still wrong"
+    return f"<p>{escape(told)}.</p>"
+
+
+def _culprit(culprit: Culprit, command: str) -> str:
+    head = f"{culprit.manner}: {culprit.title}"
+    if len(culprit.operations) > 1:
+        head += " (only together)"
+    lines = [f'<div class="culprit"><h3>{escape(head)}</h3><p>{escape(legible(culprit.detail))}']
+    if culprit.error is not None:
+        lines.append(
+            f"<br>error {told_error(culprit.error)}, of which rounding explains "
+            f"{told_error(culprit.allowed)}"
+        )
+    if culprit.shows is not None:
+        seen = "shows" if culprit.shows else "does not show"
+        lines.append(f"<br>it {seen} in the outputs of the model")
+        if culprit.effect is not None:
+            lines.append(f", whose error is {told_error(culprit.effect)} with it alone")
+    lines.append("</p>")
+    for operation in culprit.operations:
+        lines.append(f"<p><code>{escape(operation.type)}</code> {escape(legible(operation.name))}")
+        rows = "".join(
+            f"<tr><td><code>{escape(slot)}</code></td><td><code>{escape(legible(value))}</code>"
+            f"</td></tr>"
+            for slot, value in slots_of(operation).items()
+        )
+        lines.append(f"</p><table>{rows}</table>")
+    if command:
+        lines.append(f"<p>Once more:</p><pre>{escape(command)}</pre>")
+    return "".join([*lines, "</div>"])
+
+
+def _chart(report: Report) -> Iterator[str]:
+    """The error of each operation, by itself and with all before it, on a logarithmic scale."""
+    operations = report.model.operations
+    guilty = {o: culprit.error for culprit in report.culprits for o in culprit.operations}
+    step = max(3.0, min(12.0, 960 / max(1, len(operations))))
+    width = _LEFT + step * len(operations) + 16
+    yield (
+        f'<div class="chart"><svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" '
+        f'height="{_TOP + _HEIGHT + 40}" font-family="Helvetica, Arial, sans-serif" font-size="11">'
+    )
+    for power in range(_LEAST, 2, 2):
+        y, told = _y(10.0**power), f"1e{power}" if power < 1 else "none"
+        yield f'<path d="M{_LEFT} {y:g} H{width:g}" stroke="#e3e8ee"/>'
+        yield f'<text x="{_LEFT - 6}" y="{y + 4:g}" text-anchor="end">{told}</text>'
+    yield from _sums(report, step)
+    for index, operation in enumerate(operations):
+        x = _LEFT + step * (index + 0.5)
+        if operation in guilty:
+            error = guilty[operation]
+            yield from _culprit_mark(operation, x, math.inf if error is None else error, width)
+        elif operation in report.own:
+            error = report.own[operation].error
+            title = escape(legible(f"{operation.type} {operation.name}: {told_error(error)}"))
+            yield (
+                f'<circle cx="{x:g}" cy="{_y(error):g}" r="2" fill="#2e9e6b">'
+                f"<title>{title}</title></circle>"
+            )
+    yield (
+        f'<text x="{_LEFT}" y="{_TOP + _HEIGHT + 26}">operations in order; dots: the error of each '
+        f"on right inputs, red where it is wrong; line: with all before it</text></svg></div>"
+    )
+
+
+def _sums(report: Report, step: float) -> Iterator[str]:
+    points = [
+        (_LEFT + step * (index + 0.5), _y(report.sums[operation]))
+        for index, operation in enumerate(report.model.operations)
+        if operation in report.sums
+    ]
+    if points:
+        path = " ".join(f"{x:g},{y:g}" for x, y in points)
+        yield f'<polyline points="{path}" fill="none" stroke="#80b1d3" stroke-width="1.5"/>'
+
+
+def _culprit_mark(operation: Operation, x: float, error: float, width: float) -> Iterator[str]:
+    """A red mark, with the operation's name on the side where there is room."""
+    y = _y(error)
+    place, anchor = (x + 8, "start") if x < width / 2 else (x - 8, "end")
+    name = escape(legible(f"{operation.type} {operation.name}"))
+    yield f'<path d="M{x:g} {y:g} V{_TOP + _HEIGHT}" stroke="#d4404a" stroke-dasharray="2 2"/>'
+    yield (
+        f'<circle cx="{x:g}" cy="{y:g}" r="4.5" fill="#d4404a"><title>{name}: {told_error(error)}'
+        f'</title></circle><text x="{place:g}" y="{y + 4:g}" fill="#d4404a" '
+        f'text-anchor="{anchor}">{name}</text>'
+    )
+
+
+def _y(error: float) -> float:
+    """The height of an error in the chart."""
+    power = math.log10(min(max(error, 10.0**_LEAST), 10.0)) if not math.isnan(error) else 1.0
+    return _TOP + _HEIGHT * (1 - (power - _LEAST) / (1 - _LEAST))
+
+
+def _graph(report: Report) -> Iterator[str]:
+    groups = dict.fromkeys(report.suspects, _UNKNOWN)
+    for operation in report.model.operations:
+        groups.setdefault(operation, _ELSEWHERE)
+        if operation in report.own:
+            groups[operation] = _RIGHT
+    for culprit in report.culprits:
+        groups.update(dict.fromkeys(culprit.operations, _WRONG))
+    drawing = to_svg(report.model, groups, _COLOURS)
+    yield f'<div class="graph">{drawing}</div>'

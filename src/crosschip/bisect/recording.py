@@ -1,0 +1,135 @@
+"""The trusted results: what every operand holds in one run, and how much of it rounding moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import crosschip
+from crosschip.bisect.comparing import ROUNDINGS, Difference, difference, step_of
+from crosschip.bisect.parts import Part, Values, Whole, shaken, shaken_array
+from crosschip.hal import Device, Precision
+from crosschip.ir import Model, UnsupportedError
+from crosschip.ir.types import FLOATS
+
+_TRIES = 2
+_ANY = 1e300
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One run of a model on a trusted device.
+
+    Attributes:
+        whole: the model.
+        against: the trusted device.
+        values: what each operand held.
+        precision: the arithmetic for float32 of the device that is looked at.
+        tolerance: what is allowed, as a part of an output's largest element; `None` where rounding
+            is to say it.
+    """
+
+    whole: Whole
+    against: str | Device
+    values: Values
+    precision: Precision
+    tolerance: float | None
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        inputs: Mapping[str, Any],
+        against: str | Device,
+        precision: Precision,
+        tolerance: float | None,
+    ) -> Recording:
+        """Run a model and keep all that it computes.
+
+        Raises:
+            DeviceError: the trusted device fails.
+            UnsupportedError: it does not run all of it, and neither does the reference.
+        """
+        whole = Whole(model)
+        part = whole.exposed()
+        given = {operand: inputs[name] for name, operand in model.inputs.items()}
+        # What was read comes out, too, in the form that devices read it in.
+        copies = {f"copy{index}": operand for index, operand in enumerate(part.reads.values())}
+        outputs = {**part.model.outputs, **copies}
+        exposed = Model(model.name, part.model.inputs, part.model.operations, outputs)
+        made = _ran(exposed, part.inputs(given), against)
+        values = given | part.by_operand(made) | {o: made[name] for name, o in copies.items()}
+        return cls(whole, against, values, precision, tolerance)
+
+    def compare(self, part: Part, outputs: Mapping[str, Any]) -> dict[str, Difference]:
+        """The difference of each output of a part from what it should be.
+
+        Args:
+            part: what was run.
+            outputs: what came of it.
+        """
+        again: list[Mapping[str, Any]] = []
+
+        def moved(name: str) -> Sequence[Any]:
+            if not again:
+                again.extend(self._moved(part))
+            return [outputs[name] for outputs in again]
+
+        return {
+            name: difference(
+                outputs[name],
+                self.values[operand],
+                operand.type,
+                lambda name=name: moved(name),  # type: ignore[misc]
+                depth=part.depth,
+                precision=self.precision,
+                tolerance=self.tolerance,
+            )
+            for name, operand in part.makes.items()
+        }
+
+    def errors(self, part: Part, outputs: Mapping[str, Any]) -> dict[str, float]:
+        """The error of each output of a part, as a part of the largest element.
+
+        Args:
+            part: what was run.
+            outputs: what came of it.
+        """
+        return {
+            name: difference(
+                outputs[name], self.values[operand], operand.type, tuple, tolerance=_ANY
+            ).error
+            for name, operand in part.makes.items()
+        }
+
+    def _moved(self, part: Part) -> Iterable[Mapping[str, Any]]:
+        """The outputs of a part for inputs and weights that are off by a few roundings."""
+        step = ROUNDINGS * max(
+            (
+                step_of(operand.type, self.precision)
+                for operand in (*part.reads.values(), *part.makes.values())
+                if operand.type.element_type in FLOATS
+            ),
+            default=0.0,
+        )
+        for seed in range(_TRIES):
+            generator = np.random.default_rng(seed)
+            inputs = {
+                name: shaken_array(value, step, generator)
+                for name, value in part.inputs(self.values).items()
+            }
+            yield _ran(shaken(part, step, seed), inputs, self.against)
+
+
+def _ran(model: Model, inputs: Mapping[str, Any], device: str | Device) -> Mapping[str, Any]:
+    try:
+        compiled = crosschip.compile(model, [device], cache=False)
+    except UnsupportedError:
+        if device == "reference":
+            raise
+        compiled = crosschip.compile(model, [device, "reference"], cache=False)
+    with compiled:
+        return compiled.run(inputs)

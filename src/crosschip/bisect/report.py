@@ -1,0 +1,214 @@
+"""What was found: the culprits, and the error of all operations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crosschip.bisect.comparing import Difference
+from crosschip.bisect.parts import Part
+from crosschip.ir import Model, Operation
+from crosschip.ir.text import is_inline, legible
+from crosschip.ops import Operator
+from crosschip.ops.definition.slots import ComputedParameter, Parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """An operation that a device computes wrong, or several that are wrong only together.
+
+    Attributes:
+        operations: the operations.
+        manner: `wrong`, `nan`, `crash`, `hang`, or `error` where the device refuses to go on.
+        detail: what is wrong, in words.
+        error: the largest difference, as a part of the largest element; infinite for what is no
+            number, `None` where there is no result.
+        allowed: what rounding explains of that; `None` as above.
+        part: the operations as a model.
+        inputs: what that reads, by name.
+        expected: what it should make, by name.
+        made: what the device makes of it, by name; empty where it makes nothing.
+        effect: the largest error of the model's outputs if nothing else were wrong; infinite if
+            there are none then, `None` where that is not known.
+        shows: whether it is seen in the model's own outputs; `None` where that is not known.
+    """
+
+    operations: Sequence[Operation]
+    manner: str
+    detail: str
+    error: float | None
+    allowed: float | None
+    part: Part
+    inputs: Mapping[str, Any]
+    expected: Mapping[str, Any]
+    made: Mapping[str, Any]
+    effect: float | None = None
+    shows: bool | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The operations' names."""
+        return tuple(operation.name for operation in self.operations)
+
+    @property
+    def title(self) -> str:
+        """The operators and names, on a line."""
+        return " with ".join(f"{o.type} {legible(o.name)}" for o in self.operations)
+
+    def document(self) -> dict[str, Any]:
+        """All of it but the arrays, for JSON."""
+        return {
+            "operations": [
+                {
+                    "operator": operation.type,
+                    "name": operation.name,
+                    "slots": slots_of(operation),
+                    "origins": [
+                        f"{o.type}:{','.join(o.inputs)}:{','.join(o.outputs)}"
+                        for o in operation.origins
+                    ],
+                }
+                for operation in self.operations
+            ],
+            "manner": self.manner,
+            "detail": self.detail,
+            "error": _number(self.error),
+            "allowed": _number(self.allowed),
+            "shows": self.shows,
+            "effect": _number(self.effect),
+        }
+
+    def __str__(self) -> str:
+        return f"{self.title}: {self.detail}"
+
+
+@dataclass(slots=True)
+class Report:
+    """The outcome of a search.
+
+    Attributes:
+        model: the model, as it was placed.
+        device: the device that is looked at.
+        against: who says what is right.
+        suspects: the operations that run on the device.
+        culprits: those that are wrong, in the model's order.
+        error: that of the model's outputs on the device, as a part of the largest element; infinite
+            if there are none.
+        mended: the same with the culprits elsewhere; `None` if that was not tried.
+        explained: whether the outputs are right once the culprits run elsewhere.
+        own: the error of each operation by itself, where it is known.
+        sums: the error of each operation with all that comes before it, where it is known.
+        exposed: whether the device showed what is inside of the model.
+        options: those of `crosschip run` with which the device was made.
+        runs: how many runs on the device there were.
+        seconds: how long it took.
+        notes: what else there is to know, a sentence each.
+        whole: whether the search has come to its end.
+    """
+
+    model: Model
+    device: str
+    against: str
+    suspects: Sequence[Operation]
+    culprits: list[Culprit] = field(default_factory=list)
+    error: float | None = None
+    mended: float | None = None
+    explained: bool = True
+    own: dict[Operation, Difference] = field(default_factory=dict)
+    sums: dict[Operation, float] = field(default_factory=dict)
+    exposed: bool = False
+    options: Sequence[str] = ()
+    runs: int = 0
+    seconds: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    whole: bool = True
+
+    @property
+    def summary(self) -> str:
+        """The outcome in a sentence."""
+        many = len(self.culprits)
+        found = {0: "nothing wrong found", 1: "1 culprit"}.get(many, f"{many} culprits")
+        return (
+            f"{found} among {len(self.suspects)} operations on {self.device}, "
+            f"in {self.runs} runs and {self.seconds:.1f} s"
+        )
+
+    def document(self) -> dict[str, Any]:
+        """All of it but the arrays, for JSON; what is no finite number is text."""
+        return {
+            "model": self.model.name,
+            "device": self.device,
+            "against": self.against,
+            "operations": len(self.model.operations),
+            "suspects": len(self.suspects),
+            "culprits": [culprit.document() for culprit in self.culprits],
+            "error": _number(self.error),
+            "mended": _number(self.mended),
+            "explained": self.explained,
+            "exposed": self.exposed,
+            "errors": [
+                {
+                    "name": operation.name,
+                    "operator": operation.type,
+                    "own": _number(self.own[operation].error) if operation in self.own else None,
+                    "sum": _number(self.sums.get(operation)),
+                }
+                for operation in self.model.operations
+            ],
+            "runs": self.runs,
+            "seconds": self.seconds,
+            "notes": self.notes,
+            "whole": self.whole,
+        }
+
+    def write(self, folder: str | Path) -> list[Path]:
+        """Write the page, and for each culprit a model with inputs that reproduces it.
+
+        Args:
+            folder: where to; it is made.
+
+        Returns:
+            The paths of the page and of the culprits' folders.
+
+        Raises:
+            InputError: it cannot be written there.
+        """
+        # A report that nobody writes needs no drawing.
+        from crosschip.bisect.writing import write
+
+        return write(self, Path(folder))
+
+
+def slots_of(operation: Operation) -> dict[str, str]:
+    """The value of each slot of an operation, in words: parameters by value, tensors by type."""
+    found: dict[str, str] = {}
+    for slot, operand in operation.named_inputs():
+        told = operation.symbol(slot, operand)
+        if told is None and is_inline(operand):
+            told = str(np.asarray(operand.value).tolist())
+        if told is None:
+            told = f"{operand.type}{' constant' if operand.is_constant else ''}"
+        found[slot] = f"{found[slot]}, {told}" if slot in found else told
+    return dict(_defaults(operation)) | found
+
+
+def _defaults(operation: Operation) -> Iterator[tuple[str, str]]:
+    if isinstance(operation, Operator):
+        for slot in operation.slots:
+            if isinstance(slot, Parameter):
+                try:
+                    value = getattr(operation, slot.name)
+                except ComputedParameter:
+                    continue
+                yield slot.name, str(getattr(value, "name", value))
+
+
+def _number(value: float | None) -> float | str | None:
+    if value is None or math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity"

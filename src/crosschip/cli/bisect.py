@@ -1,0 +1,144 @@
+"""`crosschip bisect`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import Annotated
+
+import typer
+
+from crosschip.bisect import Report, find_culprits
+from crosschip.bisect.page import told_error
+from crosschip.bisect.report import slots_of
+from crosschip.cli import _options
+from crosschip.cli._compiling import Engines, takes
+from crosschip.cli._show import console, document, messages, table
+from crosschip.ir.text import legible
+from crosschip.runtime.inputs import read_array
+
+_SECONDS_BETWEEN_LINES = 10
+
+
+@takes(Engines)
+def command(
+    *,
+    model: _options.ModelPath,
+    device: Annotated[str, typer.Option(help="The device that is looked at.")],
+    against: Annotated[str, typer.Option(help="The device that says what is right.")] = "reference",
+    engines: Engines,
+    input: _options.Inputs = None,
+    shape: _options.Shapes = None,
+    seed: _options.Seed = 0,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="The error that is allowed, as a part of the largest element; by rounding."
+        ),
+    ] = None,
+    mixed_precision: _options.MixedPrecision = None,
+    isolate: Annotated[
+        bool,
+        typer.Option(help="Whether the device runs in a process of its own, and may crash there."),
+    ] = True,
+    thorough: Annotated[
+        bool,
+        typer.Option(
+            "--thorough", help="Try each operation by itself, however many runs that takes."
+        ),
+    ] = False,
+    timeout: Annotated[float, typer.Option(help="Seconds after which a run hangs.")] = 60,
+    seconds: Annotated[
+        float | None, typer.Option(help="Seconds for all; what is found by then is told.")
+    ] = None,
+    runs: Annotated[
+        int | None, typer.Option(min=1, help="Runs for all; what is found by then is told.")
+    ] = None,
+    budget: _options.Limits = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(help="Write a page there, and a model with inputs for each culprit."),
+    ] = None,
+    as_json: _options.Json = False,
+) -> None:
+    """Find the operators whose results on a device are wrong.
+
+    The exit status is 1 if anything is wrong, or the search has not come to its end.
+    """
+    limits = _options.budget(budget)
+    given = {name: read_array(path) for name, path in _options.files(input).items()}
+    shapes = {**_options.shapes(shape), **_options.given_shapes(input)}
+    with _progress() as on_trial:
+        report = find_culprits(
+            model,
+            device,
+            against=against,
+            inputs=given,
+            shapes=shapes,
+            seed=seed,
+            tolerance=tolerance,
+            isolate=isolate,
+            thorough=thorough,
+            timeout=timeout,
+            seconds=seconds,
+            runs=runs,
+            configuration=engines.configuration([device, against]),
+            mixed_precision=_options.configuration(mixed_precision),
+            budget=limits,
+            on_trial=on_trial,
+        )
+    written = report.write(save) if save else []
+    if as_json:
+        document({**report.document(), "files": list(map(str, written))})
+    else:
+        _print(report)
+        for path in written:
+            console.print(f"wrote {path}", highlight=False, soft_wrap=True)
+    if report.culprits or not report.explained or not report.whole:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, str], None]]:
+    """Tells each run: on a terminal in one line, in a log a line now and then."""
+    if messages.is_terminal:
+        with messages.status("recording what is right") as status:
+            yield lambda number, words: status.update(f"run {number}: {legible(words)}")
+        return
+    said = monotonic()
+
+    def tell(number: int, words: str) -> None:
+        nonlocal said
+        if monotonic() - said > _SECONDS_BETWEEN_LINES:
+            said = monotonic()
+            messages.print(f"run {number}: {legible(words)}", highlight=False)
+
+    yield tell
+
+
+def _print(report: Report) -> None:
+    for culprit in report.culprits:
+        together = " (only together)" if len(culprit.operations) > 1 else ""
+        console.print(f"{culprit.manner.upper()} {culprit.title}{together}", highlight=False)
+        console.print(f"  {legible(culprit.detail)}", highlight=False)
+        if culprit.error is not None:
+            allowed = f"of which rounding explains {told_error(culprit.allowed)}"
+            console.print(f"  error {told_error(culprit.error)}, {allowed}", highlight=False)
+        if culprit.shows is not None:
+            seen = "shows" if culprit.shows else "does not show"
+            console.print(f"  {seen} in the outputs of the model itself", highlight=False)
+        for operation in culprit.operations:
+            rows = [(slot, legible(value)) for slot, value in slots_of(operation).items()]
+            table("", (operation.type, legible(operation.name)), rows)
+    console.print(report.summary, highlight=False)
+    if report.error is not None:
+        told = f"error of the outputs: {told_error(report.error)}"
+        if report.mended is not None:
+            told += f"; with the culprits on {report.against}: {told_error(report.mended)}"
+        console.print(told, highlight=False)
+    if not report.explained:
+        console.print("the outputs are still wrong then: something is not explained")
+    for note in report.notes:
+        console.print(legible(note), highlight=False)

@@ -1,0 +1,36 @@
+"""The importer of models in crosschip's own saved form (docs/formats.md): `.chipm` files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from crosschip.ir import Model, ModelFileError
+from crosschip.ir.files import open_regular
+from crosschip.ops.definition.serialization import MAGIC, from_bytes
+
+
+def recognizes(source: Path | bytes) -> bool:
+    """Tell whether it is a saved model, or the path of one; not of a folder with one."""
+    if isinstance(source, bytes):
+        return source.startswith(MAGIC)
+    if not source.is_file():
+        return False
+    try:
+        with open_regular(source) as file:
+            return bool(file.read(len(MAGIC)) == MAGIC)
+    except OSError:
+        return False
+
+
+def load(source: Path | bytes) -> Model:
+    """Read a saved model.
+
+    Raises:
+        ModelFileError: it is damaged, or of another version.
+    """
+    if isinstance(source, bytes):
+        return from_bytes(source, "the saved model")
+    try:
+        return from_bytes(source.read_bytes(), str(source))
+    except OSError as error:
+        raise ModelFileError(f"{source}: cannot be read: {error.strerror}") from None

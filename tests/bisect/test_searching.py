@@ -1,0 +1,74 @@
+"""The search among things of which parts can be tried."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crosschip.bisect.searching import Search
+
+
+class Planted:
+    """Things of which some are wrong, or wrong only together; counts how often it is asked."""
+
+    def __init__(self, groups: Sequence[frozenset[int]]) -> None:
+        self.groups = groups
+        self.asked = 0
+
+    def __call__(self, items: Sequence[int]) -> bool:
+        assert sorted(items) == list(items) or len(set(items)) == len(items)
+        self.asked += 1
+        return any(group.issubset(items) for group in self.groups)
+
+
+@st.composite
+def planted(draw: st.DrawFn) -> tuple[int, list[frozenset[int]]]:
+    """A number of things, and disjoint groups of one or two of them."""
+    count = draw(st.integers(1, 300))
+    sizes = draw(st.lists(st.integers(1, 2), max_size=3))
+    most = min(count, sum(sizes))
+    chosen = draw(st.lists(st.integers(0, count - 1), unique=True, min_size=most, max_size=most))
+    groups = []
+    for size in sizes:
+        group, chosen = chosen[:size], chosen[size:]
+        if group:
+            groups.append(frozenset(group))
+    return count, groups
+
+
+@given(planted())
+def test_what_is_named_is_what_is_wrong_and_it_takes_few_trials(
+    case: tuple[int, list[frozenset[int]]],
+) -> None:
+    count, groups = case
+    is_wrong = Planted(groups)
+    search = Search(is_wrong)
+    search.exhaust(range(count), 1)
+    assert sorted(map(sorted, search.found)) == sorted(map(sorted, groups))
+    guilty = sum(map(len, groups))
+    assert is_wrong.asked <= 1 + guilty * (3 * math.ceil(math.log2(count + 1)) + 3)
+
+
+def test_pieces_show_what_hides_in_the_whole() -> None:
+    """Each of the two is wrong, but they make good for each other."""
+    search: Search[int] = Search(lambda items: (3 in items) != (40 in items))
+    search.exhaust(range(64), 1)
+    assert search.found == []
+    search.exhaust(range(64), 16)
+    assert sorted(search.found) == [(3,), (40,)]
+
+
+def test_nothing_is_tried_twice() -> None:
+    seen: set[frozenset[int]] = set()
+
+    def is_wrong(items: Sequence[int]) -> bool:
+        assert frozenset(items) not in seen
+        seen.add(frozenset(items))
+        return 7 in items
+
+    search = Search(is_wrong)
+    search.exhaust(range(100))
+    assert search.found == [(7,)]
