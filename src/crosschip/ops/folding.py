@@ -55,6 +55,8 @@ def _sizes(operation: Operation) -> Array | None:
     sizes, shape = type_.shape_value, type_.static_shape
     if sizes is None or shape is None or len(operation.outputs) > 1:
         return None
+    if type_.element_type.dtype.kind not in "iu":  # whether there are any, say
+        return None
     known = [size for size in sizes if isinstance(size, int)]
     limits = np.iinfo(type_.element_type.dtype)
     if len(known) < len(sizes) or any(not limits.min <= size <= limits.max for size in known):
