@@ -101,7 +101,7 @@ RULES: Mapping[str, Rule] = {
         ("TOP_K/0/input-nan",),
     ),
     "sizes": Rule(
-        without(Sizes, "check", nothing),
+        without(Sizes, "check_shapes", nothing),
         (
             *("BATCH_NORMALIZATION/0/resized", "PRELU/0/resized"),
             *("MAX_POOL_2D/0/resized", "AVERAGE_POOL_2D/0/resized"),

@@ -439,17 +439,15 @@ def grouped(cache: str) -> onnx.ModelProto:
         cache: the size of what it keeps; that of a buffer is `most`.
     """
     kept = "most" if cache == "most" else "total"
-    tensors = {name: ["b", "s", 64 if name == "q" else 32] for name in "qkv"}
-    inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in tensors.items()]
-    for of in "kv":
-        shape = ["b", 2, cache, 16]
-        inputs.append(helper.make_tensor_value_info(f"past.{of}", TensorProto.FLOAT, shape))
-    inputs.append(helper.make_tensor_value_info("last", TensorProto.INT32, ["b"]))
-    inputs.append(helper.make_tensor_value_info("length", TensorProto.INT32, [1]))
-    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["b", "s", 64])]
-    for of in "kv":
-        shape = ["b", 2, kept, 16]
-        outputs.append(helper.make_tensor_value_info(f"present.{of}", TensorProto.FLOAT, shape))
+
+    def tensor(name: str, *shape: str | int, of: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
+        return helper.make_tensor_value_info(name, of, shape)
+
+    inputs = [tensor(name, "b", "s", 64 if name == "q" else 32) for name in "qkv"]
+    inputs += [tensor(f"past.{of}", "b", 2, cache, 16) for of in "kv"]
+    inputs += [tensor("last", "b", of=TensorProto.INT32), tensor("length", 1, of=TensorProto.INT32)]
+    outputs = [tensor("y", "b", "s", 64)]
+    outputs += [tensor(f"present.{of}", "b", 2, kept, 16) for of in "kv"]
     node = helper.make_node(
         "GroupQueryAttention",
         [value.name for value in inputs],

@@ -40,7 +40,7 @@ class Checks:
         return None if needed is Needed.NEVER else cls(needed, make)
 
     def check(self, inputs: Sequence[Array]) -> list[Array] | None:
-        """Refuse inputs whose sizes do not fit; see `Sizes.check`."""
+        """Refuse inputs whose sizes do not fit; see `Sizes.check_shapes`."""
         return self.check_shapes([array.shape for array in inputs])
 
     def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[Array] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -124,7 +125,7 @@ class OutputShapes:
 
     def __init__(self, model: Model) -> None:
         self._reader = SizeReader([operand.type for operand in model.inputs.values()])
-        self._proven = names_are_proven(model)
+        self._proven = cache(lambda: names_are_proven(model))
         self._numbers: dict[Shape, int] = {}
         self._number_of = [self._number(operand.type) for operand in model.outputs.values()]
 
@@ -138,7 +139,7 @@ class OutputShapes:
         return [None if number is None else found[number] for number in self._number_of]  # type: ignore[misc]  # sizes that are known are numbers
 
     def _number(self, type_: TensorType) -> int | None:
-        if type_.static_shape is None and not self._proven:
+        if type_.static_shape is None and not self._proven():
             return None
         if type_.shape is None or not all(map(self._reader.knows, type_.shape)):
             return None

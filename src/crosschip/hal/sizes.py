@@ -72,8 +72,8 @@ class Sizes:
             return Needed.NEVER
         return Needed.ALWAYS if self._unchecked else Needed.OF_NOTHING
 
-    def check(self, inputs: Sequence[Array]) -> list[Array] | None:
-        """Refuse inputs whose sizes do not fit.
+    def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[Array] | None:
+        """Refuse inputs whose sizes do not fit, by their shapes.
 
         Returns:
             The outputs, if it is known that none of them has elements.
@@ -81,10 +81,6 @@ class Sizes:
         Raises:
             DeviceError: an operation does not take the sizes that it would get.
         """
-        return self.check_shapes([array.shape for array in inputs])
-
-    def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[Array] | None:
-        """`check` of inputs by their shapes."""
         seen, nothing = self._last
         if shapes != seen:
             nothing = self._found(shapes)
