@@ -6,8 +6,8 @@ is blamed for what another one has done, or for rounding that adds up:
 1. the model itself, on the device;
 2. all operations in one program in which none reads what another makes, so that the result of each
    shows; or, where that fails, halves of that, until those stand alone that fail;
-3. what is left as it is connected and, where that is wrong, halves of it, and halves of those
-   (`searching`): so is found what shows only where a device need not show it, or in company;
+3. what is left as it is connected, whole and in pieces, and of what is wrong halves, and halves of
+   those (`searching`): so is found what shows only where a device need not show it, or in company;
 4. the model with the culprits on the trusted device, to see whether that mends it.
 """
 
@@ -92,15 +92,12 @@ class Investigation:
         self._shown = is_wrong
         self._look_apart()
         self._confirm()
-        if self._unseen:
-            # Before what is left is run as a whole: what has failed by itself fails there, too.
-            self._search(self._whole.together, pieces=PIECES)
-            if any(not culprit.made for culprit in self._culprits.values()):
-                self._look_apart()
-                self._confirm()
-        elif is_wrong or self._culprits:
-            # In one program, which the trusted device would cut into several.
-            self._search(self._whole.together)
+        # In one program, which operations on the trusted device would cut into several.
+        more = int(2 * math.log2(len(self._suspects))) + _MORE
+        self._search(self._whole.together, pieces=PIECES if self._unseen else max(PIECES, more))
+        if self._unseen and any(not culprit.made for culprit in self._culprits.values()):
+            self._look_apart()
+            self._confirm()
         report.exposed = not self._unseen
         if self._culprits:
             is_wrong, report.mended = self._program(self._guilty())
@@ -131,6 +128,12 @@ class Investigation:
             if not elsewhere:
                 raise
             self._report.notes.append(f"the culprits cannot be moved to {name}: {error}")
+            return False, None
+        if outcome.failure is Failure.ERROR and elsewhere:
+            self._report.notes.append(
+                f"the model does not run with {len(elsewhere)} operations on {name}: "
+                f"{outcome.detail}"
+            )
             return False, None
         self._refused = outcome.failure is Failure.ERROR
         if outcome.failure:

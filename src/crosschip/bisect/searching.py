@@ -79,7 +79,20 @@ class Search(Generic[T]):
         first, second = halves(items)
         needed = self._needed(first, second)
         needed += self._needed(second, needed)
-        return tuple(item for item in items if item in set(needed))
+        return tuple(self._fewest([item for item in items if item in set(needed)]))
+
+    def _fewest(self, items: Sequence[T]) -> Sequence[T]:
+        """What is left of a few things without those that need not be there.
+
+        Larger parts may not have been what they would be: not all of them can be tried.
+        """
+        if len(items) <= 2:
+            return items
+        for item in items:
+            others = [other for other in items if other != item]
+            if self._wrong(others):
+                return self._fewest(others)
+        return items
 
     def _needed(self, items: Sequence[T], others: Sequence[T]) -> list[T]:
         """Those without which the others are right, while with all of them they are wrong."""
