@@ -24,6 +24,7 @@ from benchmarks.models import model_file
 from benchmarks.subject import Column, Row
 from crosschip.bisect import find_culprits
 from crosschip.ir import ElementType, Model, Operation
+from crosschip.ops.standard.convolution import Conv2D
 
 DOCUMENT = "coverage"
 BAR = "all that are planted are named, none else, in at most 4·log2(operations)+20 runs a culprit"
@@ -121,7 +122,7 @@ def _planted(model: Model) -> Iterator[tuple[str, list[Fault]]]:
         first, second = pairs[generator.integers(len(pairs))]
         cancelling = [Fault((first.name,), size=0.1), Fault((second.name,), size=-0.1)]
         yield "two that cancel", cancelling
-    grouped = [o.group for o in able if o.type == "CONV_2D" and getattr(o, "group", 1) > 1]
+    grouped = [o.group for o in able if isinstance(o, Conv2D) and o.group > 1]
     if grouped:
         value = max(grouped, key=lambda group: (grouped.count(group) == 1, group))
         yield f"convolutions in {value} groups", [Fault(type="CONV_2D", slot="group", value=value)]

@@ -23,7 +23,7 @@ from crosschip.bisect.comparing import Difference, is_nan
 from crosschip.bisect.parts import Part
 from crosschip.bisect.recording import Recording
 from crosschip.bisect.report import Culprit, Report
-from crosschip.bisect.searching import PIECES, Search, halves
+from crosschip.bisect.searching import Search, halves
 from crosschip.bisect.trials import Exhausted, Failure, Outcome, Trials
 from crosschip.ir import InputError, Operation, UnsupportedError
 
@@ -32,6 +32,9 @@ _HOPELESS = 7
 
 _MORE = 8
 """How many runs more than it takes to halve all operations twice may judge them apart."""
+
+_ALLOWED, _LAST = 20, 5
+"""The runs for a culprit besides four times the halvings, and those that come at the end."""
 
 
 Take = Callable[[Sequence[Operation]], Part]
@@ -93,8 +96,7 @@ class Investigation:
         self._look_apart()
         self._confirm()
         # In one program, which operations on the trusted device would cut into several.
-        more = int(2 * math.log2(len(self._suspects))) + _MORE
-        self._search(self._whole.together, pieces=PIECES if self._unseen else max(PIECES, more))
+        self._search(self._whole.together, pieces=self._pieces())
         if self._unseen and any(not culprit.made for culprit in self._culprits.values()):
             self._look_apart()
             self._confirm()
@@ -110,6 +112,12 @@ class Investigation:
                 f"were tried in company only, where errors may hide each other; look at each by "
                 f"itself with thorough"
             )
+
+    def _pieces(self) -> int:
+        """The parts that what looks right is tried in: as many as leave runs to halve one."""
+        halving = 2 * math.log2(len(self._suspects))
+        left = 2 * halving + _ALLOWED - self._trials.runs - (halving + _LAST)
+        return max(1, min(int(left), int(halving) + _MORE))
 
     def _guilty(self) -> list[Operation]:
         guilty = {operation for group in self._culprits for operation in group}

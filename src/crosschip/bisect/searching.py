@@ -13,9 +13,6 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-PIECES = 16
-"""The parts of what looks right as a whole that are tried by themselves."""
-
 
 def halves(items: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
     """The first half and the second, which is the larger one if they are not equal."""
@@ -38,7 +35,7 @@ class Search(Generic[T]):
         self._is_wrong = is_wrong
         self._tried: dict[frozenset[T], bool] = {}
 
-    def exhaust(self, items: Sequence[T], pieces: int = PIECES) -> None:
+    def exhaust(self, items: Sequence[T], pieces: int = 1) -> None:
         """Find culprits until what is left is right, as a whole and in pieces.
 
         Of errors that hide each other in the whole, pieces show each.
