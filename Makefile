@@ -88,4 +88,5 @@ $(VENV)/installed-quick: pyproject.toml | $(VENV)/python
 $(VENV)/installed-test: $(VENV)/installed-demo
 	@echo "== installing what the tests need"
 	$(PIP) install --editable ".[metrics,native,opdef,xla]" --group test
+	$(PIP) install --no-deps rapidocr-onnxruntime==1.4.4
 	@touch $@

@@ -32,7 +32,9 @@ from benchmarks import (
     report,
     requests,
     scaling,
+    starting,
     throughput,
+    tuning,
     xla,
 )
 from benchmarks.models import FOLDER, ROOT
@@ -48,7 +50,9 @@ SUBJECTS: Mapping[str, Subject] = {
     "latency": latency,
     "decoder": decoder,
     "quantized": quantized,
+    "tuning": tuning,
     "loading": loading,
+    "starting": starting,
     "memory": memory,
     "caching": caching,
     "scaling": scaling,

@@ -109,38 +109,75 @@ def _dynamic(source: Path, path: Path, inputs: Mapping[str, Array], *, types: li
     quantize_dynamic(source, path, op_types_to_quantize=types, weight_type=weights)
 
 
-def _four_bits(source: Path, path: Path, inputs: Mapping[str, Array]) -> None:
-    """Write products with constant matrices as MatMulNBits, the smallest weight of a block -8."""
+def _four_bits(source: Path, path: Path, inputs: Mapping[str, Array], *, pairs: bool) -> None:
+    """Write products with constant matrices in four bits, the furthest weight of a block -8.
+
+    Args:
+        source: the file of the network.
+        path: the file to write.
+        inputs: are not needed.
+        pairs: as DequantizeLinear and MatMul; otherwise as MatMulNBits.
+    """
     model = onnx.load(source)
     weights = {tensor.name: tensor for tensor in model.graph.initializer}
+    nodes = []
     for node in model.graph.node:
         if node.op_type == "MatMul" and node.input[1] in weights:
-            _in_four_bits(model.graph, node, numpy_helper.to_array(weights[node.input[1]]))
-    read = {name for node in model.graph.node for name in node.input}
+            array = numpy_helper.to_array(weights[node.input[1]])
+            nodes += (_with_pairs if pairs else _packed)(model.graph, node, array)
+        else:
+            nodes.append(node)
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    read = {name for node in nodes for name in node.input}
     kept = [tensor for tensor in model.graph.initializer if tensor.name in read]
     del model.graph.initializer[:]
     model.graph.initializer.extend(kept)
+    model.opset_import[0].version = 21
+    model.ir_version = 10
     model.opset_import.append(helper.make_operatorsetid("com.microsoft", 1))
     onnx.save(model, path)
 
 
-def _in_four_bits(graph: onnx.GraphProto, node: NodeProto, weights: Array) -> None:
-    terms, columns = weights.shape
-    blocks = weights.T.reshape(columns, -1, _BLOCK)
+def _steps(weights: Array) -> tuple[Array, Array]:
+    """Integers from -8 to 7, [columns, blocks, terms of a block], and the scales of blocks."""
+    blocks = weights.T.reshape(weights.shape[1], -1, _BLOCK)
     furthest = np.take_along_axis(blocks, np.abs(blocks).argmax(-1, keepdims=True), -1)
     scale = (furthest / -8).astype(np.float32)
-    steps = np.clip(np.rint(blocks / scale) + 8, 0, 15).astype(np.uint8)
-    packed = steps[..., ::2] | steps[..., 1::2] << 4
+    return np.clip(np.rint(blocks / scale), -8, 7).astype(np.int8), scale
+
+
+def _packed(graph: onnx.GraphProto, node: NodeProto, weights: Array) -> list[NodeProto]:
+    steps, scale = _steps(weights)
+    bytes_ = (steps + 8).astype(np.uint8)
+    packed = bytes_[..., ::2] | bytes_[..., 1::2] << 4
     names = [f"{node.input[1]}.packed", f"{node.input[1]}.scales"]
     for name, array in zip(names, (packed, scale.reshape(-1)), strict=True):
         graph.initializer.append(numpy_helper.from_array(array, name))
+    terms, columns = weights.shape
     named = {"K": terms, "N": columns, "bits": 4, "block_size": _BLOCK, "accuracy_level": 4}
-    left = node.input[0]
-    node.CopyFrom(
-        helper.make_node(
-            "MatMulNBits", [left, *names], node.output, node.name, domain="com.microsoft", **named
-        )
+    inputs = [node.input[0], *names]
+    domain = "com.microsoft"
+    return [helper.make_node("MatMulNBits", inputs, node.output, node.name, domain=domain, **named)]
+
+
+def _with_pairs(graph: onnx.GraphProto, node: NodeProto, weights: Array) -> list[NodeProto]:
+    steps, scale = _steps(weights)
+    shape = weights.shape
+    names = [f"{node.input[1]}.{part}" for part in ("steps", "scales", "reals")]
+    integers = steps.reshape(shape[::-1]).T
+    graph.initializer.append(
+        helper.make_tensor(names[0], onnx.TensorProto.INT4, shape, integers.ravel().tolist())
     )
+    scales = np.ascontiguousarray(scale[..., 0].T)
+    graph.initializer.append(numpy_helper.from_array(scales, names[1]))
+    real = helper.make_node(
+        "DequantizeLinear", names[:2], names[2:], names[2], axis=0, block_size=_BLOCK
+    )
+    return [
+        real,
+        helper.make_node("MatMul", [node.input[0], names[2]], node.output, node.name),
+    ]
 
 
 def _form_static(form: QuantFormat, activations: QuantType, *, per_channel: bool) -> Form:
@@ -157,5 +194,6 @@ _FORMS = (
     _form_static(QuantFormat.QOperator, QuantType.QUInt8, per_channel=True),
     Form("dynamic", partial(_dynamic, types=["MatMul", "Gemm"]), for_vision=False),
     Form("dynamic", partial(_dynamic, types=["Conv", "MatMul", "Gemm"]), for_transformers=False),
-    Form("4 bits", _four_bits, for_vision=False),
+    Form("4 bits, MatMulNBits", partial(_four_bits, pairs=False), for_vision=False),
+    Form("4 bits, QDQ", partial(_four_bits, pairs=True), for_vision=False),
 )

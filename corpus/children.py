@@ -15,11 +15,11 @@ class Ended:
     """What became of a process.
 
     Attributes:
-        printed: its last line; empty if it printed nothing.
+        printed: its lines.
         failure: how it failed, in words; empty if it did not.
     """
 
-    printed: str
+    printed: list[str]
     failure: str
 
 
@@ -34,9 +34,11 @@ def run(module: str, *arguments: str, seconds: float) -> Ended:
     command = [sys.executable, "-m", f"corpus.{module}", *arguments]
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=seconds)
-    except subprocess.TimeoutExpired:
-        return Ended("", f"not done within {seconds:g} s")
-    printed = (done.stdout.strip().splitlines() or [""])[-1]
+    except subprocess.TimeoutExpired as expired:
+        said = expired.stdout or b""
+        lines = (said if isinstance(said, str) else said.decode(errors="replace")).splitlines()
+        return Ended(lines, f"not done within {seconds:g} s")
+    printed = done.stdout.splitlines()
     if done.returncode < 0:
         return Ended(printed, signal.strsignal(-done.returncode) or f"signal {-done.returncode}")
     if done.returncode:

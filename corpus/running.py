@@ -93,9 +93,11 @@ def _tried(entry: Entry, devices: Sequence[str]) -> Iterator[tuple[str, dict[str
             yield "engine", {"verdict": "refused", "said": f"onnxruntime: {asked.failure}"}
             return
     yield "engine", _engine(entry)
-    for chosen in devices:
-        tried = run("trial", entry.name, chosen, seconds=_LIMIT_SECONDS)
-        if tried.failure:
-            yield chosen, {"verdict": "crash", "said": tried.failure}
-        else:
-            yield chosen, json.loads(tried.printed)
+    left = list(devices)
+    while left:
+        # One process for all, as far as none ends it.
+        tried = run("trial", entry.name, *left, seconds=_LIMIT_SECONDS * len(left))
+        for line in tried.printed:
+            yield left.pop(0), json.loads(line)
+        if left:
+            yield left.pop(0), {"verdict": "crash", "said": tried.failure}

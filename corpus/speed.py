@@ -30,7 +30,7 @@ def measure(entries: Sequence[Entry], engines: Sequence[str]) -> list[str]:
             if not is_right(results().get(entry.name, {}).get(engine, {"verdict": ""})):
                 continue
             ended = run("pace", entry.name, engine, seconds=_LIMIT_SECONDS)
-            figures = {"said": ended.failure} if ended.failure else json.loads(ended.printed)
+            figures = {"said": ended.failure} if ended.failure else json.loads(ended.printed[-1])
             line = f"{entry.name} on {engine}: {said(figures)}"
             print(line, flush=True)
             if not held(figures):

@@ -1,6 +1,6 @@
-"""One model on one list of devices: `python -m corpus.trial NAME DEVICE[,DEVICE …]`, or `auto`.
+"""One model on lists of devices: `python -m corpus.trial NAME LIST …`, as `openvino,reference`.
 
-A process of its own, as an engine may die. It prints a JSON document.
+A process of its own, as an engine may die. It prints a JSON document a list, on a line.
 """
 
 from __future__ import annotations
@@ -24,18 +24,20 @@ _WORDS = 60
 """Of an error's message that are kept."""
 
 
-def main(name: str, devices: str) -> None:
+def main(name: str, *lists: str) -> None:
     """Compile, run twice and compare; with fixed shapes, then with those left open, if any are."""
     from corpus.__main__ import entry_called
 
     entry = entry_called(name)
     inputs = inputs_of(entry)
     fixed = {name: array.shape for name, array in inputs.items()}
-    chosen = "auto" if devices == "auto" else devices.split(",")
-    result = _tried(entry, chosen, inputs, fixed)
-    if result["verdict"] == "right" and is_open(entry):
-        result |= {f"open_{key}": v for key, v in _tried(entry, chosen, inputs, None).items()}
-    print(json.dumps(result))
+    for devices in lists:
+        chosen = "auto" if devices == "auto" else devices.split(",")
+        result = _tried(entry, chosen, inputs, fixed)
+        if result["verdict"] == "right" and is_open(entry):
+            opened = _tried(entry, chosen, inputs, None)
+            result |= {f"open_{key}": value for key, value in opened.items()}
+        print(json.dumps(result), flush=True)
 
 
 def _tried(

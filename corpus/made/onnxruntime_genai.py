@@ -26,7 +26,6 @@ BUILT: Sequence[tuple[str, Mapping[str, Any], str]] = [
     ("Qwen2", {}, "int4"),
     ("Qwen3", {"head_dim": 16}, "fp32"),
     ("Mistral", {"sliding_window": 8, "head_dim": 16}, "int4"),
-    ("Phi3", {"sliding_window": None}, "int4"),
     ("Gemma", {"head_dim": 16}, "fp32"),
 ]
 

@@ -98,12 +98,6 @@ def _clusters() -> Any:
     return KMeans(4, n_init=2, random_state=0).fit(_table()[0])
 
 
-def _isolation() -> Any:
-    from sklearn.ensemble import IsolationForest
-
-    return IsolationForest(20, random_state=0).fit(_table()[0])
-
-
 ESTIMATORS: Mapping[str, tuple[Callable[[], Any], str]] = {
     "logistic-regression": (_logistic, "LogisticRegression"),
     "random-forest-of-strings": (_forest, "RandomForestClassifier"),
@@ -113,7 +107,6 @@ ESTIMATORS: Mapping[str, tuple[Callable[[], Any], str]] = {
     "nearest-neighbours": (_neighbours, "KNeighborsClassifier"),
     "voters": (_voters, "VotingClassifier"),
     "k-means": (_clusters, "KMeans"),
-    "isolation-forest": (_isolation, "IsolationForest"),
 }
 
 

@@ -5,10 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from corpus.entry import Input
 from corpus.made import maker
+
+
+def _save(name: str, path: Path) -> None:
+    """Save a model in ONNX Script."""
+    import onnx
+
+    from corpus.made import _scripts
+
+    onnx.save(getattr(_scripts, name).to_model_proto(), path)
 
 
 @maker(
@@ -19,37 +26,7 @@ from corpus.made import maker
 )
 def greedy_search(path: Path) -> None:
     """Words one after the other until one ends the text, 20 at most."""
-    import onnx
-    import onnxscript
-    from onnxscript import FLOAT, INT64
-    from onnxscript import opset18 as op
-
-    random = np.random.default_rng(1)
-    embedding, inward, outward = (
-        onnx.numpy_helper.from_array(random.standard_normal(shape).astype(np.float32), name)
-        for name, shape in (("embedding", (30, 16)), ("inward", (32, 16)), ("outward", (16, 30)))
-    )
-
-    @onnxscript.script(default_opset=op)
-    def search(state: FLOAT[1, 16]) -> tuple[INT64["words"], FLOAT[1, 16]]:
-        table = op.Constant(value=embedding)
-        inner = op.Constant(value=inward)
-        outer = op.Constant(value=outward)
-        word = op.Constant(value_ints=[1])
-        made = op.SequenceEmpty(dtype=7)
-        going = op.Constant(value_int=1) > 0
-        for _ in range(20):
-            joined = op.Concat(op.Gather(table, word), state, axis=1)
-            state = op.Tanh(op.MatMul(joined, inner))
-            word = op.ArgMax(op.MatMul(state, outer), axis=1, keepdims=0)
-            made = op.SequenceInsert(made, word)
-            going = op.Squeeze(word != 0)
-            if not going:
-                break
-        words = op.ConcatFromSequence(made, axis=0)
-        return words, state
-
-    onnx.save(search.to_model_proto(), path)
+    _save("greedy_search", path)
 
 
 @maker(
@@ -115,18 +92,7 @@ def beam_search(path: Path) -> None:
 )
 def normalized_words(path: Path) -> None:
     """Texts in small letters, divided into words that are looked up in a list."""
-    import onnx
-    import onnxscript
-    from onnxscript import INT64, STRING
-    from onnxscript import opset20 as op
-
-    @onnxscript.script(default_opset=op)
-    def normalize(text: STRING["texts"]) -> tuple[STRING["texts", "words"], INT64["texts"]]:
-        small = op.StringNormalizer(text, case_change_action="LOWER")
-        words, counts = op.StringSplit(op.StringConcat(small, op.Constant(value_string=" .")))
-        return words, counts
-
-    onnx.save(normalize.to_model_proto(), path)
+    _save("normalized_words", path)
 
 
 @maker(
@@ -137,23 +103,4 @@ def normalized_words(path: Path) -> None:
 )
 def sums_of_a_sequence(path: Path) -> None:
     """Rows that are added to one of two sums, by their sign; where it ends is computed."""
-    import onnx
-    import onnxscript
-    from onnxscript import FLOAT
-    from onnxscript import opset18 as op
-
-    @onnxscript.script(default_opset=op)
-    def sums(x: FLOAT["rows", 4]) -> tuple[FLOAT[4], FLOAT[4]]:
-        rows = op.SplitToSequence(x, axis=0, keepdims=0)
-        count = op.SequenceLength(rows)
-        above = op.ReduceSum(x, op.Constant(value_ints=[0]), keepdims=0) * 0.0
-        below = above
-        for place in range(count):
-            row = op.SequenceAt(rows, place)
-            if op.ReduceSum(row, keepdims=0) > 0.0:
-                above = above + row
-            else:
-                below = below - row * 2.0
-        return above, below
-
-    onnx.save(sums.to_model_proto(), path)
+    _save("sums_of_a_sequence", path)

@@ -160,3 +160,25 @@ def test_what_computes_in_float(crosschip: Crosschip, tmp_path: Path, command: s
     outcome = crosschip(command, path, *options)
     assert outcome.status == 1
     assert "'a b' is no operator type" in outcome.err
+
+
+@pytest.mark.slow  # it asks OpenVINO
+def test_explaining_what_must_hold_in_a_run(crosschip: Crosschip, tmp_path: Path) -> None:
+    """OpenVINO has no int64: what it makes of an input must fit, and so must sizes."""
+    path = tmp_path / "model.onnx"
+    text = """
+        <ir_version: 8, opset_import: ["" : 17]>
+        masked (int64[N, 4] mask) => (int64[N] count) <int64[1] axes = {1}>
+        { count = ReduceSum <keepdims = 0> (mask, axes) }
+    """
+    onnx.save(parser.parse_model(text), path)
+    told = crosschip("explain", path, "--devices", "openvino")
+    document = crosschip("explain", path, "--devices", "openvino", "--json").document
+    (condition,) = document["conditions"]
+    assert (condition["device"], condition["of"]) == ("openvino", "input 'mask'")
+    assert condition["low"] <= 0 < condition["high"] < 2**31
+    lines = told.out.split("What devices need of each run\n")[1].splitlines()
+    assert lines[0].split() == ["device", "of", "from", "to"]
+    assert lines[1].split()[:3] == ["openvino", "input", "'mask'"]
+    others = crosschip("explain", path, "--devices", "reference", "--json").document
+    assert others["conditions"] == []

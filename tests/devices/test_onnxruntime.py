@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 import pytest
-from onnx import ModelProto, TensorProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
+import crosschip
 from crosschip.devices.onnxruntime import OnnxRuntimeDevice
 from crosschip.devices.onnxruntime.precision import saturates
 from crosschip.devices.onnxruntime.saved import read
@@ -23,6 +24,8 @@ from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.pooling import MaxPool2D
 from crosschip.ops.standard.quantization import Dequantize, Quantize
+
+FLOAT = TensorProto.FLOAT
 
 
 def convolution(dtype: ElementType, zero_point: float) -> Model:
@@ -52,7 +55,7 @@ def test_quantized_operations_are_fused(dtype: ElementType, zero_point: float) -
     with OnnxRuntimeDevice() as device:
         saved = device.compile(convolution(dtype, zero_point), Options()).save()
     assert saved is not None
-    executed = [node.op_type for node in ModelProto.FromString(read(saved).proto).graph.node]
+    executed = [node.op_type for node in ModelProto.FromString(read(saved)[0].proto).graph.node]
     assert "QLinearConv" in executed
     assert {"Conv", "FusedConv"}.isdisjoint(executed)
     assert executed.count("DequantizeLinear") == 1
@@ -63,7 +66,7 @@ def test_bytes_are_multiplied_in_the_quicker_way_where_that_is_exact() -> None:
     with OnnxRuntimeDevice() as device:
         saved = device.compile(convolution(ElementType.UINT8, 3.0), Options()).save()
     assert saved is not None
-    compiled = read(saved)
+    compiled, _ = read(saved)
     kinds = {t.name: t.data_type for t in ModelProto.FromString(compiled.proto).graph.initializer}
     (node,) = (
         n for n in ModelProto.FromString(compiled.proto).graph.node if n.op_type == "QLinearConv"
@@ -120,3 +123,68 @@ OnnxRuntimeDevice()
 assert dict(os.environ) == before
 """
     subprocess.run([sys.executable, "-c", script], check=True, timeout=100)
+
+
+def _chosen(name: str, nodes: list[NodeProto], output: str) -> GraphProto:
+    return helper.make_graph(nodes, name, [], [helper.make_tensor_value_info(output, FLOAT, None)])
+
+
+def two_readers() -> ModelProto:
+    """A reader for each of two inputs; what the other makes of an input fits no LSTM.
+
+    As exporters write it, with a choice by the sizes of the input in it.
+    """
+    node = helper.make_node
+
+    def read(x: str, output: str) -> NodeProto:
+        return node("LSTM", [x, "w", "r"], [output], hidden_size=2)
+
+    right = [
+        node("Squeeze", ["x", "zero"], ["flat"]),
+        node("Unsqueeze", ["flat", "zero"], ["three"]),
+        read("three", "y0"),
+    ]
+    longer = _chosen("longer", [node("Unsqueeze", ["x", "zero"], ["more"])], "more")
+    same = _chosen("same", [node("Identity", ["x"], ["like"])], "like")
+    wrong = [
+        node("Shape", ["x"], ["sizes"]),
+        node("Gather", ["sizes", "two"], ["size"]),
+        node("Equal", ["size", "one"], ["is_one"]),
+        node("If", ["is_one"], ["chosen"], then_branch=longer, else_branch=same),
+        node("Unsqueeze", ["chosen", "zero"], ["four"]),
+        read("four", "y1"),
+    ]
+    constants = {
+        "w": np.full((1, 8, 4), 0.1, np.float32),
+        "r": np.full((1, 8, 2), 0.1, np.float32),
+        **{name: np.array([number]) for name, number in (("zero", 0), ("one", 1), ("two", 2))},
+    }
+    graph = helper.make_graph(
+        [
+            node(
+                "If",
+                ["first"],
+                ["y"],
+                then_branch=_chosen("a", right, "y0"),
+                else_branch=_chosen("b", wrong, "y1"),
+            )
+        ],
+        "readers",
+        [
+            helper.make_tensor_value_info("first", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("x", FLOAT, ["a", "b", "c"]),
+        ],
+        [helper.make_tensor_value_info("y", FLOAT, None)],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    opset = helper.make_opsetid("", 16)
+    return helper.make_model(graph, opset_imports=[opset], ir_version=8)
+
+
+def test_a_branch_that_fits_no_input_of_these_sizes_is_compiled_all_the_same() -> None:
+    model = two_readers()
+    x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(1, 3, 4)
+    inputs = {"first": np.array(True), "x": x}
+    (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, inputs)
+    with crosschip.compile(model, ["onnxruntime"], shapes={"x": x.shape}, cache=False) as compiled:
+        np.testing.assert_allclose(compiled.run(inputs)["y"], expected, rtol=1e-6)

@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 
 import crosschip as cc
-from crosschip.devices.onnxruntime import OnnxRuntimeDevice, program, providers
+from crosschip.devices.onnxruntime import OnnxRuntimeDevice, compiling, program, providers
 from crosschip.devices.onnxruntime.provided import provided, quiet_options, require
 from crosschip.devices.onnxruntime.providers import PROVIDERS, Provider
 from crosschip.devices.reference import ReferenceDevice
@@ -62,7 +62,7 @@ def test_an_instance_that_is_not_there_does_not_open(name: str) -> None:
 
 def test_what_a_provider_leaves_to_the_processor_is_refused_by_name() -> None:
     with pytest.raises(CompileError, match="AzureExecutionProvider does not run Add, Relu") as e:
-        program.compile(network(), Options(), spinning=True, provider=AZURE)
+        compiling.compile(network(), Options(), spinning=True, provider=AZURE)
     assert e.value.operations == {"relu", "add"}
     with pytest.raises(DeviceError, match="does not run Relu"):
         require(AZURE)
@@ -71,7 +71,7 @@ def test_what_a_provider_leaves_to_the_processor_is_refused_by_name() -> None:
 def test_what_a_provider_runs_is_right_and_loads_again() -> None:
     x = np.array([[-1, 2, 3], [4, -5, 6]], np.float32)
     (expected,) = ReferenceDevice().compile(network(), Options()).run([x])
-    made = program.compile(network(), Options(), spinning=True, provider=PROCESSOR)
+    made = compiling.compile(network(), Options(), spinning=True, provider=PROCESSOR)
     saved = made.save()
     loaded = program.load(saved, network(), Options(), spinning=True, provider=PROCESSOR)
     for each in (made, loaded):

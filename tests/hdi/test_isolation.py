@@ -41,7 +41,7 @@ pytestmark = pytest.mark.usefixtures("runtime")
 
 
 def driver_of(compiled: CompiledModel, name: str = "reference@driver") -> Driver:
-    device = compiled._devices[name].device
+    device = compiled.devices[name].device
     assert isinstance(device, RemoteDevice)
     return device.driver
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crosschip.ir import Dim, ElementType, InputError, TensorType, symbol, unknown
+from crosschip.ir.binding import bind
 from crosschip.ir.sizing import ShapeCheck, SizeReader
-from crosschip.passes.specialize import bind
 
 n, m = symbol("n"), symbol("m")
 

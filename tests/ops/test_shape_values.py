@@ -26,6 +26,7 @@ from crosschip.ops.standard.layout import Expand, Reshape, Squeeze, Unsqueeze
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.padding import Pad
 from crosschip.ops.standard.rearranging import Tile
+from crosschip.ops.standard.reduction import ReduceProd
 from crosschip.ops.standard.slicing import Slice
 from crosschip.runtime.placement.placing import place
 
@@ -182,3 +183,10 @@ def test_decompositions_work_with_no_size_known(name: str) -> None:
         if ElementType.of(wanted.dtype) in NARROW_TYPES:
             actual, wanted = actual.astype(np.float32), wanted.astype(np.float32)
         np.testing.assert_array_equal(actual, wanted)
+
+
+def test_a_shape_is_a_list_even_of_what_has_any_number_of_axes(b: Builder) -> None:
+    shape = b.add(ShapeOf, b.input("x", TensorType(ElementType.FLOAT32, None)))
+    assert shape.type.shape is not None
+    assert len(shape.type.shape) == 1
+    assert b.add(ReduceProd, shape, (0,), keepdim=False).type.shape == ()

@@ -13,12 +13,17 @@ from tests.modelling import close, float32, model_of, outputs_of
 
 from crosschip.ir import Builder, Model, Operand, TensorType, symbol
 from crosschip.ir.types import ElementType
-from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
+from crosschip.ops.standard.activation import Relu, Sigmoid, Softmax, Tanh
 from crosschip.ops.standard.arithmetic import Add, Div, Mul, Pow, Sub
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Reshape, Transpose
+from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.reduction import ReduceMean
 from crosschip.ops.standard.unary import Erf, Reciprocal, Rsqrt, Sqrt, Square
 from crosschip.passes import (
+    JoinHeads,
     RecognizeActivations,
+    RecognizeAttention,
     RecognizeNormalizations,
     RemoveUnused,
     run,
@@ -268,3 +273,157 @@ def test_float16_stays_in_parts() -> None:
     half = TensorType(ElementType.FLOAT16, (N, 4, WIDTH))
     model = model_of(lambda b, x: b.add(Mul, x, b.add(Sigmoid, x)), half)
     assert recognized(model) is model
+
+
+# Attention
+
+S, T, HEADS, SIZE = symbol("S"), symbol("T"), 2, 4
+
+
+def heads(b: Builder, x: Operand, perm: tuple[int, ...] = (0, 2, 1, 3)) -> Operand:
+    return b.add(Transpose, b.add(Reshape, x, (0, 0, HEADS, SIZE)), perm)
+
+
+def attended(
+    b: Builder,
+    q: Operand,
+    k: Operand,
+    v: Operand,
+    mask: Operand | None = None,
+    scale: Make = lambda b, s: b.add(Div, s, 2.0),
+    axis: int = -1,
+) -> Operand:
+    """Attention of heads that are apart, with the keys transposed."""
+    scores = scale(b, b.add(MatMul, q, k))
+    if mask is not None:
+        scores = b.add(Add, scores, mask)
+    return b.add(MatMul, b.add(Softmax, scores, axis), v)
+
+
+def back(b: Builder, x: Operand) -> Operand:
+    return b.add(Reshape, b.add(Transpose, x, (0, 2, 1, 3)), (0, 0, HEADS * SIZE))
+
+
+Whole = Callable[[Builder, Operand, Operand, Operand, Operand], Operand]
+ATTENTIONS: dict[str, Whole] = {
+    "in a row": lambda b, q, k, v, m: back(
+        b, attended(b, heads(b, q), heads(b, k, (0, 2, 3, 1)), heads(b, v), m)
+    ),
+    "keys transposed again": lambda b, q, k, v, m: back(
+        b, attended(b, heads(b, q), _swapped(b, heads(b, k)), heads(b, v), m)
+    ),
+    "without a mask": lambda b, q, k, v, m: back(
+        b, attended(b, heads(b, q), heads(b, k, (0, 2, 3, 1)), heads(b, v))
+    ),
+    "scaled on both sides": lambda b, q, k, v, m: back(
+        b,
+        attended(
+            b,
+            b.add(Mul, heads(b, q), 0.5),
+            b.add(Mul, _swapped(b, b.add(Mul, heads(b, k), 3.0)), 0.5),
+            heads(b, v),
+            m,
+            lambda b, s: s,
+        ),
+    ),
+    "the mask first": lambda b, q, k, v, m: back(
+        b,
+        b.add(
+            MatMul,
+            b.add(
+                Softmax,
+                b.add(Add, m, b.add(MatMul, heads(b, q), heads(b, k), transpose_y=True)),
+                3,
+            ),
+            heads(b, v),
+        ),
+    ),
+}
+
+
+def _swapped(b: Builder, x: Operand) -> Operand:
+    return b.add(Transpose, x, (0, 1, 3, 2))
+
+
+NO_ATTENTIONS: dict[str, Whole] = {
+    "over the queries": lambda b, q, k, v, m: attended(
+        b, heads(b, q), _swapped(b, heads(b, k)), heads(b, v), m, axis=2
+    ),
+    "scaled by each head": lambda b, q, k, v, m: attended(
+        b,
+        heads(b, q),
+        _swapped(b, heads(b, k)),
+        heads(b, v),
+        m,
+        lambda b, s: b.add(Mul, s, vector(b, HEADS, 1, 1)),
+    ),
+    "masked before it is scaled": lambda b, q, k, v, m: attended(
+        b,
+        heads(b, q),
+        _swapped(b, heads(b, k)),
+        heads(b, v),
+        None,
+        lambda b, s: b.add(Div, b.add(Add, s, m), 2.0),
+    ),
+    "a mask of more entries": lambda b, q, k, v, m: attended(
+        b, heads(b, q), _swapped(b, heads(b, k)), heads(b, v), vector(b, 3, 1, 1, 1)
+    ),
+    "a mask of one query": lambda b, q, k, v, m: attended(
+        b, heads(b, q), _swapped(b, heads(b, k)), heads(b, v), vector(b, 1, 1, 2, 1)
+    ),
+    "scores that go out, too": lambda b, q, k, v, m: b.add(
+        Concat, [s := b.add(Softmax, b.add(MatMul, heads(b, q), _swapped(b, heads(b, k))), 3),
+                 b.add(MatMul, s, heads(b, v))], 3
+    ),
+}  # fmt: skip
+
+
+def attention_model(make: Whole) -> Model:
+    def with_mask(b: Builder, q: Operand, k: Operand, v: Operand, m: Operand) -> Operand:
+        return make(b, q, k, v, m)
+
+    keys = float32(N, T, HEADS * SIZE)
+    return model_of(with_mask, float32(N, S, HEADS * SIZE), keys, keys, float32(N, 1, 1, T))
+
+
+def after_attention(model: Model) -> Model:
+    with verified():
+        return run(model, (RecognizeAttention(), JoinHeads(), RemoveUnused()))
+
+
+@pytest.mark.parametrize("kind", ATTENTIONS)
+def test_attention(kind: str) -> None:
+    model = attention_model(ATTENTIONS[kind])
+    after = after_attention(model)
+    assert [operation.type for operation in after.operations] == ["ATTENTION"]
+    generator = np.random.default_rng(0)
+    for entries, queries, keys in ((1, 1, 1), (2, 3, 5), (2, 1, 4), (1, 4, 4)):
+        shapes = [(entries, queries, 8), (entries, keys, 8), (entries, keys, 8)]
+        arrays = [generator.normal(size=shape).astype(np.float32) for shape in shapes]
+        arrays.append(np.where(generator.random((entries, 1, 1, keys)) < 0.8, 0, -1e4))
+        inputs = {f"x{i}": array.astype(np.float32) for i, array in enumerate(arrays)}
+        before = outputs_of(model, inputs)["y0"]
+        close(outputs_of(after, inputs)["y0"], before)
+
+
+@pytest.mark.parametrize("kind", NO_ATTENTIONS)
+def test_what_is_no_attention(kind: str) -> None:
+    model = attention_model(NO_ATTENTIONS[kind])
+    assert "ATTENTION" not in [operation.type for operation in after_attention(model).operations]
+
+
+def test_heads_that_something_else_reads_stay_apart() -> None:
+    def make(b: Builder, q: Operand, k: Operand) -> tuple[Operand, ...]:
+        keys = heads(b, k)
+        return back(b, attended(b, heads(b, q), _swapped(b, keys), keys)), keys
+
+    after = after_attention(model_of(make, float32(N, S, 8), float32(N, T, 8)))
+    assert [operation.type for operation in after.operations].count("TRANSPOSE") == 3
+
+
+def test_keys_of_fewer_heads_are_not_recognized() -> None:
+    def make(b: Builder, q: Operand, k: Operand) -> Operand:
+        return attended(b, q, _swapped(b, k), k)
+
+    model = model_of(make, float32(N, HEADS, S, SIZE), float32(N, 1, T, SIZE))
+    assert after_attention(model) is model

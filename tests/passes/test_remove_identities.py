@@ -67,6 +67,28 @@ def test_an_identity_is_removed(kind: str) -> None:
     """)
 
 
+def test_parts_without_elements_are_left_out() -> None:
+    def make(b: Builder, x: Operand) -> tuple[Operand, ...]:
+        nothing = b.constant(np.zeros((2, 0, 4), np.float32))
+        return b.add(Concat, [nothing, x, nothing, x], 1), b.add(Concat, [x, nothing], -2)
+
+    assert str(remove(model_of(make, float32(2, 3, 4)))) == dedented("""
+        model model
+          input x0: float32[2, 3, 4]
+          %concat_0 = CONCAT(parts=[%x0, %x0], axis=1): float32[2, 6, 4]
+          output y0 = %concat_0
+          output y1 = %x0
+    """)
+
+
+def test_what_has_no_elements_at_all_stays() -> None:
+    def make(b: Builder, x: Operand) -> Operand:
+        return b.add(Concat, [x, x], 1)
+
+    model = model_of(make, float32(2, 0, 4))
+    assert str(remove(model)) == str(model)
+
+
 @pytest.mark.parametrize("kind", NO_IDENTITIES)
 def test_what_does_something_stays(kind: str) -> None:
     model = model_of(NO_IDENTITIES[kind], float32(N, 3, 4))

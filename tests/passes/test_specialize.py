@@ -12,6 +12,7 @@ from tests.modelling import dedented, float32, model_of, outputs_of
 from tests.random_models import Example, examples
 
 from crosschip.ir import Builder, ElementType, InputError, Operand, TensorType, symbol, unknown
+from crosschip.ir.binding import bind
 from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.convolution import Conv2D
@@ -19,7 +20,6 @@ from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.pooling import AveragePool2D
 from crosschip.passes import FoldConstants, Specialize, run
-from crosschip.passes.specialize import bind
 
 N, S = symbol("N"), symbol("S")
 UNKNOWN_RANK = TensorType(ElementType.FLOAT32, None)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper
 from onnxruntime import InferenceSession
 from tests.devices.transformers import WORDS, decoder
 from tests.modelling import DelegatingDevice, float32, model_of
@@ -429,3 +430,59 @@ def test_the_names_of_exporters_are_known(text: onnx.ModelProto) -> None:
         "past_key_values.0.key": "present.0.key",
         "past_key_values.0.value": "present.0.value",
     }
+
+
+def grouped(cache: str) -> onnx.ModelProto:
+    """Grouped-query attention, which appends keys and values or writes them into a buffer.
+
+    Args:
+        cache: the size of what it keeps; that of a buffer is `most`.
+    """
+    kept = "most" if cache == "most" else "total"
+    tensors = {name: ["b", "s", 64 if name == "q" else 32] for name in "qkv"}
+    inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in tensors.items()]
+    for of in "kv":
+        shape = ["b", 2, cache, 16]
+        inputs.append(helper.make_tensor_value_info(f"past.{of}", TensorProto.FLOAT, shape))
+    inputs.append(helper.make_tensor_value_info("last", TensorProto.INT32, ["b"]))
+    inputs.append(helper.make_tensor_value_info("length", TensorProto.INT32, [1]))
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["b", "s", 64])]
+    for of in "kv":
+        shape = ["b", 2, kept, 16]
+        outputs.append(helper.make_tensor_value_info(f"present.{of}", TensorProto.FLOAT, shape))
+    node = helper.make_node(
+        "GroupQueryAttention",
+        [value.name for value in inputs],
+        [value.name for value in outputs],
+        domain="com.microsoft",
+        num_heads=4,
+        kv_num_heads=2,
+    )
+    graph = helper.make_graph([node], "grouped", inputs, outputs)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+@pytest.mark.parametrize("cache", ["past", "most"])
+@pytest.mark.parametrize("device", ["onnxruntime", "openvino", "reference"])
+def test_grouped_attention_grows_or_writes_into_a_buffer(device: str, cache: str) -> None:
+    model, random = grouped(cache), np.random.default_rng(0)
+    right = InferenceSession(model.SerializeToString())
+    shape = 1, 2, 12 if cache == "most" else 0, 16
+    kept = {f"past.{of}": np.zeros(shape, np.float32) for of in "kv"}
+    with crosschip.compile(model, [device], cache=False) as compiled:
+        session, length = compiled.session(start=kept), 0
+        for count in (3, 1, 1, 1):
+            length += count
+            given: dict[str, Array] = {
+                name: random.standard_normal((1, count, width)).astype(np.float32)
+                for name, width in (("q", 64), ("k", 32), ("v", 32))
+            }
+            given["last"] = np.array([length - 1], np.int32)
+            given["length"] = np.array([length], np.int32)
+            y, *new = right.run(None, {**given, **kept})
+            kept = dict(zip(kept, new, strict=True))
+            np.testing.assert_allclose(session.run(given)["y"], y, rtol=1e-4, atol=1e-5)
+        for name, array in session.state().items():
+            assert array.shape == kept[name].shape
+            np.testing.assert_allclose(array[:, :, :length], kept[name][:, :, :length], rtol=1e-6)

@@ -121,6 +121,10 @@ def _report(placement: Placement) -> dict[str, object]:
         "in_float": list(placement.in_float),
         "choice": asdict(placement.choice) if placement.choice else None,
         "settings": {device: dict(given) for device, given in placement.settings.items()},
+        "conditions": [
+            {"device": each.device, "of": each.of, "low": each.low, "high": each.high}
+            for each in placement.conditions
+        ],
     }
 
 
@@ -166,6 +170,13 @@ def _print(placement: Placement) -> None:
     ]
     if settings:
         table("What engines are told", ("device", "setting", "value"), settings)
+    if placement.conditions:
+        table(
+            "What devices need of each run",
+            ("device", "of", "from", "to"),
+            [(each.device, each.of, each.low, each.high) for each in placement.conditions],
+            numbers="from,to",
+        )
     console.print(placement.summary(), highlight=False)
     if placement.in_float:
         told = ", ".join(placement.in_float)

@@ -1,26 +1,87 @@
 """The hardware abstraction layer: the driver contract, version 1, and what makes it easy to keep.
 
 from crosschip.hal import Converters, Device, Kind, Options, Program
+
+Every name is imported when it is first used: running needs few of them.
 """
 
-from crosschip.hal.buffers import COMPLETED, Buffer, Event, HostBuffer, HostEvent, Submission
-from crosschip.hal.capabilities import (
-    Capabilities,
-    Instance,
-    Kind,
-    Layout,
-    Precision,
-    Sizing,
-    processor,
-)
-from crosschip.hal.converters import Converters
-from crosschip.hal.device import CONTRACT_VERSION, CompileError, Device, DeviceLost
-from crosschip.hal.options import Options, Performance, Range, Sizes
-from crosschip.hal.profiling import Profiler, Step
-from crosschip.hal.program import Program
-from crosschip.hal.sessions import Carried, ProgramSession
-from crosschip.hal.support import YES, Estimate, Group, Offer, Refusal, Rule, Support
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from crosschip.hal.urgency import urgency
+
+if TYPE_CHECKING:
+    from crosschip.hal.buffers import COMPLETED as COMPLETED
+    from crosschip.hal.buffers import Buffer as Buffer
+    from crosschip.hal.buffers import Event as Event
+    from crosschip.hal.buffers import HostBuffer as HostBuffer
+    from crosschip.hal.buffers import HostEvent as HostEvent
+    from crosschip.hal.buffers import Submission as Submission
+    from crosschip.hal.capabilities import Capabilities as Capabilities
+    from crosschip.hal.capabilities import Instance as Instance
+    from crosschip.hal.capabilities import Kind as Kind
+    from crosschip.hal.capabilities import Layout as Layout
+    from crosschip.hal.capabilities import Precision as Precision
+    from crosschip.hal.capabilities import Sizing as Sizing
+    from crosschip.hal.capabilities import processor as processor
+    from crosschip.hal.converters import Converters as Converters
+    from crosschip.hal.device import CONTRACT_VERSION as CONTRACT_VERSION
+    from crosschip.hal.device import CompileError as CompileError
+    from crosschip.hal.device import Device as Device
+    from crosschip.hal.device import DeviceLost as DeviceLost
+    from crosschip.hal.options import Options as Options
+    from crosschip.hal.options import Performance as Performance
+    from crosschip.hal.options import Range as Range
+    from crosschip.hal.options import Sizes as Sizes
+    from crosschip.hal.profiling import Profiler as Profiler
+    from crosschip.hal.profiling import Step as Step
+    from crosschip.hal.program import Program as Program
+    from crosschip.hal.sessions import Carried as Carried
+    from crosschip.hal.sessions import ProgramSession as ProgramSession
+    from crosschip.hal.support import YES as YES
+    from crosschip.hal.support import Estimate as Estimate
+    from crosschip.hal.support import Group as Group
+    from crosschip.hal.support import Offer as Offer
+    from crosschip.hal.support import Refusal as Refusal
+    from crosschip.hal.support import Rule as Rule
+    from crosschip.hal.support import Support as Support
+
+_HOMES = {
+    "Buffer": "crosschip.hal.buffers",
+    "COMPLETED": "crosschip.hal.buffers",
+    "CONTRACT_VERSION": "crosschip.hal.device",
+    "Capabilities": "crosschip.hal.capabilities",
+    "Carried": "crosschip.hal.sessions",
+    "CompileError": "crosschip.hal.device",
+    "Converters": "crosschip.hal.converters",
+    "Device": "crosschip.hal.device",
+    "DeviceLost": "crosschip.hal.device",
+    "Estimate": "crosschip.hal.support",
+    "Event": "crosschip.hal.buffers",
+    "Group": "crosschip.hal.support",
+    "HostBuffer": "crosschip.hal.buffers",
+    "HostEvent": "crosschip.hal.buffers",
+    "Instance": "crosschip.hal.capabilities",
+    "Kind": "crosschip.hal.capabilities",
+    "Layout": "crosschip.hal.capabilities",
+    "Offer": "crosschip.hal.support",
+    "Options": "crosschip.hal.options",
+    "Performance": "crosschip.hal.options",
+    "Precision": "crosschip.hal.capabilities",
+    "Profiler": "crosschip.hal.profiling",
+    "Program": "crosschip.hal.program",
+    "ProgramSession": "crosschip.hal.sessions",
+    "Range": "crosschip.hal.options",
+    "Refusal": "crosschip.hal.support",
+    "Rule": "crosschip.hal.support",
+    "Sizes": "crosschip.hal.options",
+    "Sizing": "crosschip.hal.capabilities",
+    "Step": "crosschip.hal.profiling",
+    "Submission": "crosschip.hal.buffers",
+    "Support": "crosschip.hal.support",
+    "YES": "crosschip.hal.support",
+    "processor": "crosschip.hal.capabilities",
+}
 
 __all__ = [
     "COMPLETED",
@@ -59,3 +120,10 @@ __all__ = [
     "processor",
     "urgency",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import platform
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -54,7 +54,12 @@ def processor() -> str:
     lines = about.read_text().splitlines() if about.exists() else []
     telling = ("model name", "flags", "Features")
     features = sorted({line for line in lines if line.startswith(telling)})
-    return "\n".join([platform.system(), platform.machine(), platform.processor(), *features])
+    if hasattr(os, "uname"):
+        # What else `platform` says of such systems, it asks another process.
+        return "\n".join([os.uname().sysname, os.uname().machine, *features])
+    import platform
+
+    return "\n".join([platform.system(), platform.machine(), platform.processor()])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +73,9 @@ class Capabilities:
         types: the element types that it computes in or moves.
         narrowed: the integer types that it computes in narrower ones, each with that: `{INT64:
             INT32}` of one that takes and makes int64, but has 32 bits inside. It gets operations
-            only on values that are shown to fit, and runs in which inputs do.
+            only on values that are shown to fit, and runs in which inputs do. One that lacks a type
+            altogether leaves it out of `types`: its models have the narrower type in place of it,
+            and what comes in and goes out is converted.
         sizing: the open sizes that it compiles.
         data_dependent_sizes: whether it runs operations the sizes of whose results depend on data,
             where `sizing` is not `FREE`. Each of these it gets as a model of its own, in which only

@@ -7,17 +7,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from crosschip.hal.device import OutOfRange as OutOfRange
 from crosschip.hal.program import Program
 from crosschip.hal.support import Offer
-from crosschip.ir import Array, DeviceError, Dim, Model
+from crosschip.ir import Array, Dim, Model
 from crosschip.ir.dimension import substitute
 from crosschip.ir.sizing import SizeReader
 
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
-
-
-class OutOfRange(DeviceError):
-    """A run that a device might compute wrong, since its inputs do not meet a condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +35,11 @@ class InputRange:
     device: str
     operations: frozenset[int] = field(default=frozenset(), compare=False)
 
+    @property
+    def of(self) -> str:
+        """What the range is of."""
+        return f"input {self.input!r}"
+
     def check(self, array: Array) -> None:
         """Raise an `OutOfRange` for an array with elements beyond it."""
         if not array.size:
@@ -48,7 +50,7 @@ class InputRange:
         least, greatest = int(array.min()), int(array.max())
         if least < self.low or greatest > self.high:
             found = least if least < self.low else greatest
-            raise OutOfRange(_told(self, f"input {self.input!r}: {found}"))
+            raise OutOfRange(_told(self, found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +71,26 @@ class SizeRange:
     device: str
     operations: frozenset[int] = field(default=frozenset(), compare=False)
 
+    @property
+    def of(self) -> str:
+        """What the range is of."""
+        return f"size {self.size}"
+
     def check(self, sizes: Mapping[str, Dim]) -> None:
         """Raise an `OutOfRange` for sizes beyond it."""
         found = substitute(self.size, sizes)
         if isinstance(found, int) and not self.low <= found <= self.high:
-            raise OutOfRange(_told(self, f"size {self.size}: {found}"))
+            raise OutOfRange(_told(self, found))
 
 
 Condition = InputRange | SizeRange
 
 
-def _told(condition: Condition, found: str) -> str:
+def _told(condition: Condition, found: int) -> str:
     return (
-        f"{condition.device}: {found} is not from {condition.low} to {condition.high}; beyond, "
-        f"what the model makes of it may take more bits than the device computes in"
+        f"{condition.device}: {condition.of}: {found} is not from {condition.low} to "
+        f"{condition.high}; beyond, what the model makes of it may take more bits than the device "
+        f"computes in"
     )
 
 

@@ -10,18 +10,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from crosschip.hal.buffers import Buffer, HostBuffer
 from crosschip.hal.capabilities import Capabilities, Instance, Kind
-from crosschip.hal.options import Options, Performance
-from crosschip.hal.program import Program
-from crosschip.hal.support import Offer, Support
 from crosschip.ir import DeviceError, ElementType, Model, Operation
 from crosschip.ir.closing import Closing
 from crosschip.ir.suggestion import meant
+
+if TYPE_CHECKING:
+    from crosschip.hal.options import Options, Performance
+    from crosschip.hal.program import Program
+    from crosschip.hal.support import Offer, Support
 
 CONTRACT_VERSION = 1
 
@@ -51,6 +53,10 @@ class DeviceLost(DeviceError):
         super().__init__(message)
         self.seconds = seconds
         self.device = device
+
+
+class OutOfRange(DeviceError):
+    """A run that a device might compute wrong, since its inputs do not meet a condition."""
 
 
 class Device(Closing, ABC):
@@ -147,6 +153,8 @@ class Device(Closing, ABC):
         The runtime declines by itself what does not fit the device's capabilities, whatever the
         answer about it. The default asks `supports` about each operation on its own.
         """
+        from crosschip.hal.support import Offer
+
         return Offer([self.supports(operation, options) for operation in model.operations])
 
     def supports(self, operation: Operation, options: Options) -> Support:

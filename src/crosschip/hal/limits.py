@@ -89,7 +89,8 @@ def backward_start(op: Slice) -> Refusal | None:
     for index, (axis, step) in enumerate(zip(axes, op.steps, strict=True)):
         if step < 0:
             size = None if shape is None else shape[axis]
-            first = -size if isinstance(size, int) else 0
+            # From the last one on, nothing is taken where there is none, by engines either.
+            first = -size if isinstance(size, int) and size else -1
             if starts is None or starts.value is None or op.starts[index] < first:
                 return Refusal(
                     "starts", "with a negative step, must be known to be in the input", Rule.SHAPE

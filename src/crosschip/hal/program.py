@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosschip.hal.buffers import Buffer, Event, HostBuffer, Submission
-from crosschip.hal.profiling import Profiler
-from crosschip.hal.sessions import Carried, ProgramSession
 from crosschip.ir import Array
+
+if TYPE_CHECKING:
+    from crosschip.hal.profiling import Profiler
+    from crosschip.hal.sessions import Carried, ProgramSession
 
 
 class Program:

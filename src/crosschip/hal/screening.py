@@ -30,7 +30,7 @@ class Screen:
             words = " or ".join(sorted(precision.value for precision in offered)) or "integers"
             self._precision = f"computes in {words}, not in {options.precision.value}"
         self._sizes = capabilities.sizing is Sizing.BOUNDED or capabilities.max_rank is not None
-        self._lacking = ALL_TYPES - capabilities.types
+        self._lacking = ALL_TYPES - capabilities.types - capabilities.narrowed.keys()
         self.needed = bool(self._option or self._precision or self._sizes or self._lacking)
 
     def __call__(self, operation: Operation) -> Support | None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from crosschip.hal.checking import Needed
 from crosschip.hal.fitting import is_known_to_fit
 from crosschip.ir import (
     Array,
@@ -20,10 +21,9 @@ from crosschip.ir import (
     ModelError,
     Operand,
     Operation,
-    Shape,
     TensorType,
 )
-from crosschip.ir.dimension import name_of
+from crosschip.ir.binding import named_sizes
 from crosschip.ir.sizing import SizeReader, names_are_proven
 from crosschip.ops.definition.operator import Operator
 
@@ -65,9 +65,12 @@ class Sizes:
         self._unwritten = unwritten_of_nothing
         self._last: tuple[object, list[TensorType] | None] = (None, None)
 
-    def __bool__(self) -> bool:
-        """Tell whether there is anything to check."""
-        return bool(self._all)
+    @property
+    def checks(self) -> Needed:
+        """The runs in which there is anything to check."""
+        if not self._all:
+            return Needed.NEVER
+        return Needed.ALWAYS if self._unchecked else Needed.OF_NOTHING
 
     def check(self, inputs: Sequence[Array]) -> list[Array] | None:
         """Refuse inputs whose sizes do not fit.
@@ -115,17 +118,6 @@ class Sizes:
             return None
         outputs = [type_.substitute(sizes) for type_ in self._outputs]
         return outputs if all(0 in (o.static_shape or ()) for o in outputs) else None
-
-
-def named_sizes(types: Sequence[TensorType], shapes: Sequence[Shape | None]) -> dict[str, Dim]:
-    """The sizes that types have names for, as they are in tensors of these shapes."""
-    found: dict[str, Dim] = {}
-    for type_, shape in zip(types, shapes, strict=True):
-        for size, actual in zip(type_.shape or (), shape or (), strict=False):
-            name = name_of(size)
-            if name is not None:
-                found[name] = actual
-    return found
 
 
 def _never(operation: Operation) -> bool:

@@ -13,10 +13,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 from crosschip.ir import DeviceError, InputError
+from crosschip.ir.version import VERSION
 
 _UNIX = "unix:"
 _LONGEST = 100
@@ -157,7 +157,7 @@ def _stem(device: str, properties: Sequence[tuple[str, str]]) -> str:
     about = [
         device,
         properties,
-        version("crosschip"),
+        VERSION,
         str(Path(__file__).parent),
         sys.prefix,
         os.environ.get("CROSSCHIP_DEVICE_PATH", ""),

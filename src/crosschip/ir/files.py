@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crosschip.ir.errors import ModelFileError
+from crosschip.ir.reading import note_file
 
 _FLAGS = getattr(os, "O_NONBLOCK", 0)
 """A pipe is opened without waiting for its other end."""
@@ -141,6 +142,7 @@ class DataFile(Source):
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = open_regular(path)
+        note_file(path, self._file.fileno())
         weakref.finalize(self, self._file.close)
         self._lock = threading.Lock()
         self._state = self._look()

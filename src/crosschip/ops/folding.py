@@ -16,7 +16,8 @@ from crosschip.ops.standard.creation import ShapeOf
 def folded(operation: Operation, limit: int = 2**16) -> tuple[Array, ...] | None:
     """The outputs of an operation that are known before the model runs; `None` if they are not.
 
-    They are known where all that it reads is constant, and of `SHAPE` where the shape is.
+    They are known where all that it reads is constant, of `SHAPE` where the shape is, and of what
+    picks sizes out of shapes, or computes with them, where these sizes are.
 
     Args:
         operation: any; of one that is no standard operator nothing is known.
@@ -29,6 +30,9 @@ def folded(operation: Operation, limit: int = 2**16) -> tuple[Array, ...] | None
         if shape is None or max(shape, default=0) > np.iinfo(operation.dtype.dtype).max:
             return None
         return (np.array(shape, operation.dtype.dtype),)
+    sizes = _sizes(operation)
+    if sizes is not None:
+        return (sizes,)
     for operand in operation.inputs:
         if operand is not None and operand.content is None:
             return None
@@ -43,6 +47,19 @@ def folded(operation: Operation, limit: int = 2**16) -> tuple[Array, ...] | None
         # The values do not fit the operator (an index out of range, say). Whether that matters
         # shows only if the operation is run; the device that runs it reports it.
         return None
+
+
+def _sizes(operation: Operation) -> Array | None:
+    """The sizes that an operation makes, if it makes some and they are all known."""
+    type_ = operation.outputs[0].type
+    sizes, shape = type_.shape_value, type_.static_shape
+    if sizes is None or shape is None or len(operation.outputs) > 1:
+        return None
+    known = [size for size in sizes if isinstance(size, int)]
+    limits = np.iinfo(type_.element_type.dtype)
+    if len(known) < len(sizes) or any(not limits.min <= size <= limits.max for size in known):
+        return None
+    return np.array(known, type_.element_type.dtype).reshape(shape)
 
 
 def _read(operation: Operation) -> int:

@@ -9,6 +9,7 @@ from crosschip.passes.fold_constants import FoldConstants
 from crosschip.passes.fold_into_weights import FoldIntoWeights
 from crosschip.passes.fuse_hard_sigmoid import FuseHardSigmoid
 from crosschip.passes.recognize_activations import RecognizeActivations
+from crosschip.passes.recognize_attention import JoinHeads, RecognizeAttention
 from crosschip.passes.recognize_normalizations import RecognizeNormalizations
 from crosschip.passes.remove_identities import RemoveIdentities
 from crosschip.passes.remove_unused import RemoveUnused
@@ -35,6 +36,8 @@ DEFAULT: tuple[Pass, ...] = (
     FuseHardSigmoid(),
     RecognizeActivations(),
     RecognizeNormalizations(),
+    RecognizeAttention(),
+    JoinHeads(),
 )
 
 __all__ = [
@@ -43,8 +46,10 @@ __all__ = [
     "FoldConstants",
     "FoldIntoWeights",
     "FuseHardSigmoid",
+    "JoinHeads",
     "Pass",
     "RecognizeActivations",
+    "RecognizeAttention",
     "RecognizeNormalizations",
     "RemoveIdentities",
     "RemoveUnused",

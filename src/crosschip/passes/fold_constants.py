@@ -9,7 +9,7 @@ from crosschip.ir.budget import spend
 from crosschip.ops import Operator
 from crosschip.ops.folding import folded
 from crosschip.ops.standard.creation import ShapeOf
-from crosschip.ops.standard.quantization import Dequantize
+from crosschip.ops.standard.quantization import Dequantize, DequantizeBlocks
 from crosschip.passes.base import Pass
 from crosschip.passes.rewriter import Rewriter
 
@@ -21,9 +21,10 @@ class FoldConstants(Pass):
     1. An operation that reads only constants becomes the constants that its reference computes,
        unless they have over 65,536 elements and more than it reads: it stays then, so that a model
        does not grow.
-    2. `DEQUANTIZE` of a constant stays unless it makes a parameter: a device may compute on the
-       integers, which the reals no longer tell.
-    3. `SHAPE` of an operand whose sizes are all known becomes a constant, if its type holds them.
+    2. `DEQUANTIZE` and `DEQUANTIZE_BLOCKS` of a constant stay unless they make a parameter: a
+       device may compute on the integers, which the reals no longer tell.
+    3. `SHAPE` of an operand whose sizes are all known becomes a constant, if its type holds them,
+       and so does what is made of sizes, if those are known that it is made of.
     """
 
     def rewrite(self, model: Model) -> Model:
@@ -32,7 +33,10 @@ class FoldConstants(Pass):
         for original in model.operations:
             spend()
             operation = rewriter.resolved(original)
-            if isinstance(original, Dequantize) and original.outputs[0] not in parameters:
+            if (
+                isinstance(original, Dequantize | DequantizeBlocks)
+                and original.outputs[0] not in parameters
+            ):
                 rewriter.keep(operation)
                 continue
             values = folded(operation)

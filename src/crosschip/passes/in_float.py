@@ -10,7 +10,7 @@ import numpy as np
 from crosschip.ir import ElementType, Model, Operand, Operation, TensorType, constant
 from crosschip.ops import Operator
 from crosschip.ops.definition import quantized
-from crosschip.ops.standard.quantization import Dequantize, Quantize
+from crosschip.ops.standard.quantization import Dequantize, Quantize, parameters
 from crosschip.passes.base import Pass
 from crosschip.passes.rewriter import Rewriter
 
@@ -120,12 +120,7 @@ class _Sweep:
         known = old.type.quantization
         assert known is not None, "it was quantized"
         name = f"{old.name}.rounded"
-        settings = {
-            "axis": 0 if known.axis is None else known.axis,
-            "scale": known.scale,
-            "zero_point": tuple(map(float, known.zero_point)),
-            "dtype": old.type.element_type,
-        }
+        settings = {**parameters(known), "dtype": old.type.element_type}
         bound = Quantize.bind(name, (made,), settings)
         self.rewriter.emit(Quantize(name, bound, (old,)).standing_for(maker))
         return self.rewriter.resolve(old)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
 
 from crosschip.ir import ElementType, Model, ModelError, Operand, Operation
 from crosschip.ir.budget import spend
+from crosschip.ir.dimension import is_unknown
 from crosschip.ops.definition.operator import Operator, UnknownRank
 from crosschip.ops.definition.slots import ComputedParameter, Fuse
 from crosschip.ops.standard.arithmetic import Div, Mul, Pow
 from crosschip.ops.standard.unary import Square
 from crosschip.passes.base import Pass
+from crosschip.passes.rewriter import Rewriter
 
-_WIDE = (ElementType.FLOAT32, ElementType.FLOAT64)
+WIDE = (ElementType.FLOAT32, ElementType.FLOAT64)
 """The types in which parts and whole differ by no more than rounding."""
 _MOST_FACTORS = 8
 
@@ -30,11 +32,13 @@ class Found:
         parts: the operations that compute it; the last one makes its output.
         operator: the operator.
         arguments: what fills its slots.
+        before: new operations, which make some of that.
     """
 
     parts: Sequence[Operation]
     operator: type[Operator]
     arguments: Sequence[object]
+    before: Sequence[Operation] = ()
 
 
 @dataclass(frozen=True)
@@ -53,23 +57,19 @@ class Recognize(Pass):
 
     def rewrite(self, model: Model) -> Model:
         parts = Parts(model)
-        made: dict[Operation, Operation] = {}
+        found: dict[Operation, Found] = {}
         dropped: set[Operation] = set()
         for operation in reversed(model.operations):
             spend()
             if operation in dropped or not is_plain(operation):
                 continue
-            found = self._found(parts, operation)
-            if found is None or not dropped.isdisjoint(found.parts):
+            one = self._found(parts, operation)
+            if one is None or not dropped.isdisjoint(one.parts) or not parts.are_closed(one.parts):
                 continue
-            whole = _whole(found) if parts.are_closed(found.parts) else None
-            if whole is not None:
-                made[operation] = whole
-                dropped.update(found.parts)
-        if not made:
-            return model
-        kept = (made.get(o, o) for o in model.operations if o in made or o not in dropped)
-        return Model(model.name, model.inputs, kept, model.outputs)
+            if _is_alike(one):
+                found[operation] = one
+                dropped.update(one.parts)
+        return _rewritten(model, found, dropped) if found else model
 
     def ensures(self, before: Model, after: Model) -> None:
         super().ensures(before, after)
@@ -173,7 +173,7 @@ def is_plain(operation: Operation, *kinds: type[Operator]) -> bool:
         return False
     type_ = operation.outputs[0].type
     fused = isinstance(operation, Operator) and operation.fused is not Fuse.NONE
-    return type_.element_type in _WIDE and type_.quantization is None and not fused
+    return type_.element_type in WIDE and type_.quantization is None and not fused
 
 
 def number(operand: Operand | None) -> float | None:
@@ -181,7 +181,7 @@ def number(operand: Operand | None) -> float | None:
     if operand is None or operand.content is None or operand.type.quantization is not None:
         return None
     value = operand.value if operand.type.static_shape is not None else None
-    if value is None or value.size != 1 or operand.type.element_type not in _WIDE:
+    if value is None or value.size != 1 or operand.type.element_type not in WIDE:
         return None
     return float(value.item())
 
@@ -201,15 +201,37 @@ def one_of_two(operation: Operation, kind: float) -> Operand | None:
     return None
 
 
-def _whole(found: Found) -> Operation | None:
-    """The operator in place of its parts; `None` where it would make a tensor of another type."""
+def _rewritten(model: Model, found: Mapping[Operation, Found], dropped: Set[Operation]) -> Model:
+    """The model with operators in place of their parts."""
+    rewriter = Rewriter(model)
+    for operation in model.operations:
+        if operation in found:
+            for new in found[operation].before:
+                rewriter.keep(rewriter.resolved(new))
+            rewriter.emit(rewriter.resolved(_whole(found[operation])))
+        elif operation not in dropped:
+            rewriter.keep(rewriter.resolved(operation))
+    return rewriter.finish()
+
+
+def _whole(found: Found) -> Operation:
+    """The operator in place of its parts."""
     last = found.parts[-1]
+    inputs = found.operator.bind(last.name, found.arguments, {})
+    return found.operator(last.name, inputs, last.outputs).standing_for(*found.parts)
+
+
+def _is_alike(found: Found) -> bool:
+    """Tell whether the operator makes a tensor of the type that its parts make.
+
+    A size about which nothing is known may become known.
+    """
+    before = found.parts[-1].outputs[0].type
     try:
-        inputs = found.operator.bind(last.name, found.arguments, {})
-        whole = found.operator(last.name, inputs, last.outputs)
-        types = whole.infer()
+        (after,) = _whole(found).infer()
     except ModelError:
-        return None
-    if types[0] != last.outputs[0].type:
-        return None
-    return whole.standing_for(*found.parts)
+        return False
+    if before.shape is None or after.shape is None or not after.fits(before):
+        return before == after
+    pairs = zip(before.shape, after.shape, strict=True)
+    return all(old == new or is_unknown(old) for old, new in pairs)

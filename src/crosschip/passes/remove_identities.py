@@ -25,7 +25,8 @@ class RemoveIdentities(Pass):
     2. `RESHAPE`, `FLATTEN`, `SQUEEZE`, `UNSQUEEZE`, `EXPAND` and forward `SLICE` whose output has
        the shape of the input, every size of it known or the same expression.
     3. `TRANSPOSE` that leaves every axis where it is.
-    4. `REINTERPRET` as what the integers stand for already; one of another one's output reads the
+    4. A part of `CONCAT` that has no elements along the axis is left out, if there are others.
+    5. `REINTERPRET` as what the integers stand for already; one of another one's output reads the
        input of that.
 
     An operation whose output is of another type, as one that requantizes, is no identity.
@@ -34,7 +35,7 @@ class RemoveIdentities(Pass):
     def rewrite(self, model: Model) -> Model:
         rewriter = Rewriter(model)
         for resolved in map(rewriter.resolved, model.operations):
-            operation = _from_the_first(resolved, rewriter.producer)
+            operation = _of_something(_from_the_first(resolved, rewriter.producer))
             source = _passed_on(operation)
             if source is None:
                 rewriter.keep(operation)
@@ -67,6 +68,21 @@ def _from_the_first(
     if not isinstance(before, Reinterpret):
         return operation
     return operation.with_inputs((before.input, *operation.inputs[1:]))
+
+
+def _of_something(operation: Operation) -> Operation:
+    """The operation, without parts of a concatenation that add nothing."""
+    if not isinstance(operation, Concat):
+        return operation
+    parts = [part for part in operation.parts if not _is_nothing(part, operation.axis)]
+    if not parts or len(parts) == len(operation.parts):
+        return operation
+    return operation.with_inputs((*parts, *operation.inputs[len(operation.parts) :]))
+
+
+def _is_nothing(part: Operand, axis: int) -> bool:
+    shape = part.type.shape
+    return shape is not None and shape[axis] == 0
 
 
 def _same_elements(operation: Operation) -> Operand | None:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 
 from crosschip.hal import Options
 from crosschip.ir import BudgetError, Error, InputError, Model, UnsupportedError
+from crosschip.ir.version import VERSION
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.key import Fingerprints, automatic_key
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.measuring import Choice, Trial, measure, typical_inputs
-
-SLOWEST = "reference"
-"""The device that is not measured, because it is slower than any engine."""
+from crosschip.runtime.placement.telling import SLOWEST
 
 Build = Callable[[str], CompiledModel]
 
@@ -52,7 +50,7 @@ class Automatic:
                 model, list(devices.values()), options, os.cpu_count() or 1, fingerprints
             ),
             "auto",
-            version("crosschip"),
+            VERSION,
             model.name,
             len(model.operations),
         )

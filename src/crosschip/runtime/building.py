@@ -40,9 +40,10 @@ from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.saving.placements import programs_by_segment
 from crosschip.runtime.shapes.arguments import buckets_from
 from crosschip.runtime.shapes.padding import Buckets, Padding
-from crosschip.runtime.shapes.policy import Way, way_of
+from crosschip.runtime.shapes.policy import way_of
 from crosschip.runtime.shapes.saved import Missing, read
 from crosschip.runtime.shapes.specialized import Compile, Compiled, SpecializedProgram, told
+from crosschip.runtime.shapes.ways import Way
 
 logger = logging.getLogger("crosschip")
 
@@ -102,10 +103,11 @@ class Compilation:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A program, and whether it came from the cache."""
+    """A program, whether it came from the cache, and where it is kept there, if it is."""
 
     program: SegmentProgram
     cache: Literal["hit", "miss", "off"]
+    entry: Entry | None = None
 
 
 def _yes(model: Model) -> Offer:
@@ -243,9 +245,11 @@ def _build(segment: Segment, placement: Placement, compilation: Compilation) -> 
     kept = _Kept(segment, device, compilation, compilation.store)
     program = kept.load()
     if program is not None:
-        return Built(program, "hit")
+        return Built(program, "hit", kept.entry)
     program = device.compile(model, compilation.options)
-    return Built(program, "miss" if kept.save(program) else "off")
+    if not kept.save(program):
+        return Built(program, "off")
+    return Built(program, "miss", kept.entry)
 
 
 def _build_for_shapes(segment: Segment, placement: Placement, compilation: Compilation) -> Built:
@@ -390,7 +394,7 @@ def _entry_of(segment: Segment, device: GuardedDevice, compilation: Compilation)
 
 
 class _Kept:
-    """The place of one program in the cache."""
+    """The place of one program in the cache; `entry` says which."""
 
     def __init__(
         self, segment: Segment, device: GuardedDevice, compilation: Compilation, store: Store
@@ -399,17 +403,17 @@ class _Kept:
         self._device = device
         self._options = compilation.options
         self._store = store
-        self._entry = _entry_of(segment, device, compilation)
+        self.entry = _entry_of(segment, device, compilation)
 
     def load(self) -> GuardedProgram | None:
         """The program that is kept; `None` if there is none that the device loads."""
-        saved = self._store.read(self._entry)
+        saved = self._store.read(self.entry)
         if saved is None:
             return None
         try:
             return self._device.load(saved, self._model, self._options)
         except DeviceError as error:
-            self._store.discard(self._entry, str(error))
+            self._store.discard(self.entry, str(error))
             return None
 
     def save(self, program: GuardedProgram) -> bool:
@@ -424,7 +428,7 @@ class _Kept:
             return False
         if saved is None:
             return False
-        self._store.write(self._entry, bytes(saved))
+        self._store.write(self.entry, bytes(saved))
         return True
 
 
@@ -434,3 +438,9 @@ def cache_word(built: Sequence[Built]) -> Literal["hit", "miss", "off"]:
     if not words:
         return "off"
     return "miss" if "miss" in words else "hit"
+
+
+def entries_of(built: Sequence[Built]) -> list[Entry] | None:
+    """Where programs are kept; `None` if one is not."""
+    found = [one.entry for one in built if one.entry is not None]
+    return found if len(found) == len(built) else None

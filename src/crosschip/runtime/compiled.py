@@ -13,31 +13,32 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, finalize
 
 from crosschip.hal import Buffer, DeviceLost, Options
-from crosschip.hal.conditions import OutOfRange
+from crosschip.hal.device import OutOfRange
 from crosschip.ir import Array, InputError, Operand
+from crosschip.ir.binding import concrete
 from crosschip.ir.closing import Closing
 from crosschip.ir.suggestion import meant
 from crosschip.ir.text import legible
 from crosschip.ir.types import PYTHONS_TYPES
-from crosschip.passes.specialize import concrete
 from crosschip.runtime.cache.whole import remove_abandoned, write_whole
 from crosschip.runtime.copies import Copies
+from crosschip.runtime.details import Details
 from crosschip.runtime.execution import Plan
 from crosschip.runtime.guard.calls import call
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.measuring import typical_inputs
-from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.histogram import PENDING, Histogram
+from crosschip.runtime.outline import Outline
 from crosschip.runtime.places import check_places, placed
 from crosschip.runtime.programs import Awaited, SegmentProgram
 from crosschip.runtime.requests import Priority, Request, RequestQueue
-from crosschip.runtime.saving.form import Identity, assembled
 from crosschip.runtime.signature import Signature
-from crosschip.runtime.statistics import PENDING, Histogram, Statistics
-from crosschip.runtime.substitutes import Elsewhere, ForAllInputs, Substitutes
+from crosschip.runtime.substitutes import Substitutes
 
 if TYPE_CHECKING:
+    from crosschip.runtime.placement.placing import Placement
     from crosschip.runtime.profiling.profile import Profile
     from crosschip.runtime.sessions.session import Session
+    from crosschip.runtime.statistics import Statistics
 
 _AT_ONCE = 2
 """The number of requests that run at once if nobody says."""
@@ -63,55 +64,50 @@ class CompiledModel(Closing):
     """Runs a model on the devices that it was placed on; may be called from many threads at once.
 
     Attributes:
-        placement: who runs what, and why.
         report: what compiling took.
         options: how it was compiled.
+        devices: the devices, by name.
+        details: what few ask for.
         copies: what was copied in its runs, of what could have stayed where it was.
     """
 
     def __init__(
         self,
-        placement: Placement,
+        outline: Outline,
         programs: Sequence[SegmentProgram],
         devices: Mapping[str, GuardedDevice],
         options: Options,
         report: CompileReport,
-        identify: Callable[[], Identity],
+        details: Details,
         in_flight: int | None = None,
         queue_size: int = 64,
-        elsewhere: Elsewhere | None = None,
-        for_all_inputs: ForAllInputs | None = None,
     ) -> None:
         """Join programs to a plan.
 
         Args:
-            placement: what the programs were compiled from.
+            outline: what the programs were compiled from: the placement, or its outline.
             programs: one for each segment, in order.
             devices: the devices, by name.
             options: how they were compiled.
             report: what compiling took.
-            identify: tells by what the compiled model is known, which may take time.
+            details: all that running does not need, which may take time.
             in_flight: how many requests run at once; if `None`, as many as the programs were
                 compiled for, and at least two.
             queue_size: how many wait besides.
-            elsewhere: compiles the model for the devices that are left once one is gone; `None` if
-                there is no other.
-            for_all_inputs: compiles the model for inputs that are beyond the range of a device;
-                `None` if there is no other.
         """
-        self.placement = placement
+        self._outline = outline
+        self.details = details
         self.report = report
         self._programs = tuple(programs)
-        self._devices = dict(devices)
+        self.devices = dict(devices)
         self.options = options
-        self._identify = identify
         self._owned: tuple[GuardedDevice, ...] = ()
-        self._substitutes = Substitutes(placement.model.name, elsewhere, for_all_inputs)
+        self._substitutes = Substitutes(outline.model.name, details)
         self.copies = Copies()
-        self._output_names = tuple(placement.model.outputs)
-        self._plan = Plan(placement, programs, self.copies)
+        self._output_names = tuple(outline.model.outputs)
+        self._plan = Plan(outline, programs, self.copies)
         self._signature = Signature(
-            placement.model.inputs, options.sizes, self.copies, buffers=self._plan.submits
+            outline.model.inputs, options.sizes, self.copies, buffers=self._plan.submits
         )
         self._execute = self._plan.execute
         self._times = Histogram()
@@ -121,19 +117,28 @@ class CompiledModel(Closing):
         self._sessions: WeakSet[Session] = WeakSet()
         self._closed = False
         at_once = in_flight or max(options.in_flight, _AT_ONCE)
-        self._requests = RequestQueue(placement.model.name, at_once, queue_size)
+        self._requests = RequestQueue(outline.model.name, at_once, queue_size)
         # The threads of the queue hold the queue alone, and end if nobody closes the model.
         finalize(self, self._requests.release)
 
     @property
+    def placement(self) -> Placement:
+        """Who runs what, and why; read from the cache when it is first asked for, if it is there.
+
+        Raises:
+            ModelFileError: it is there no longer.
+        """
+        return self.details.placement()
+
+    @property
     def inputs(self) -> Mapping[str, Operand]:
         """The operands that the caller provides, by name."""
-        return self.placement.model.inputs
+        return self._outline.model.inputs
 
     @property
     def outputs(self) -> Mapping[str, Operand]:
         """The operands that the caller gets back, by name."""
-        return self.placement.model.outputs
+        return self._outline.model.outputs
 
     def own(self, devices: Iterable[GuardedDevice]) -> None:
         """Close these devices, too, when the model is closed."""
@@ -257,7 +262,7 @@ class CompiledModel(Closing):
         if self._closed:
             self._execute([])
         runner = Runner(
-            self.placement,
+            self._outline,
             self._programs,
             self.options.sizes,
             self.copies,
@@ -285,7 +290,7 @@ class CompiledModel(Closing):
             known = ", ".join([*self.inputs, *self.outputs])
             near = meant(name, [*self.inputs, *self.outputs])
             raise InputError(f"the model has no input or output {name!r}{near}; there are {known}")
-        device = self._devices[self._home(operand)]
+        device = self.devices[self._home(operand)]
         type_ = operand.type.element_type
         if type_ in PYTHONS_TYPES:
             raise InputError(f"{name!r} is of {type_}, which no device's memory holds")
@@ -316,6 +321,8 @@ class CompiledModel(Closing):
 
         They print as a table; `Statistics.to_json` has them as plain data.
         """
+        from crosschip.runtime.statistics import Statistics  # running needs none
+
         calls, latency = self._times.latency()
         segments = [found for program in self._programs for found in program.statistics()]
         return Statistics(calls, latency, segments)
@@ -338,10 +345,14 @@ class CompiledModel(Closing):
             DeviceError: a device failed.
         """
         # Seldom needed: importing the runtime is to take no longer for it.
+        from crosschip.runtime.measuring import typical_inputs
         from crosschip.runtime.profiling.running import profiled
 
         if runs < 1 or warm_up < 0:
             raise InputError(f"there must be a run that counts: runs={runs}, warm_up={warm_up}")
+        whole = None if self._closed else self._substitutes.whole()
+        if whole is not None:
+            return whole.profile(inputs, runs=runs, warm_up=warm_up)
         given = (
             typical_inputs(self.placement.model, self.options.sizes) if inputs is None else inputs
         )
@@ -365,7 +376,7 @@ class CompiledModel(Closing):
         """
         ends = [
             call(device.name, "taking note", device.device.on_death, callback)
-            for device in self._devices.values()
+            for device in self.devices.values()
         ]
 
         def end() -> None:
@@ -416,7 +427,7 @@ class CompiledModel(Closing):
         weights, the devices, and how it was compiled. It takes time where there is no cache, as the
         weights are read for it.
         """
-        return self._identify().token
+        return self.details.identity().token
 
     def close(self) -> None:
         """Release programs and devices, once runs and requests that were taken on have ended.
@@ -439,7 +450,7 @@ class CompiledModel(Closing):
             device.close()
 
     def __repr__(self) -> str:
-        return f"<CompiledModel {self.placement.model.name}: {self.placement.summary()}>"
+        return f"<CompiledModel {self._outline.model.name}: {self.placement.summary()}>"
 
     def _counted(self, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Do what is a run of the model in another way."""
@@ -459,12 +470,15 @@ class CompiledModel(Closing):
 
     def _saved(self) -> Iterator[bytes]:
         """The content of the model's file."""
+        # Seldom needed, like what saving needs besides: it takes long to import.
+        from crosschip.runtime.saving.form import assembled
+
         self._running.append(None)
         try:
             if self._closed:
                 raise InputError("this compiled model has been closed; save it before")
-            identity = self._identify()
-            return assembled(self.placement, self._programs, self._devices, self.options, identity)
+            identity = self.details.identity()
+            return assembled(self.placement, self._programs, self.devices, self.options, identity)
         finally:
             self._running.pop()
 
@@ -521,16 +535,16 @@ class CompiledModel(Closing):
 
     def _home(self, operand: Operand) -> str:
         """The device that makes an operand, or is the first to read it."""
-        segments = self.placement.segments
+        segments = self._outline.segments
         for segment in segments:
-            if operand in segment.outputs and segment.device in self._devices:
+            if operand in segment.outputs and segment.device in self.devices:
                 return segment.device
         readers = (
             segment.device
             for segment in segments
-            if operand in segment.inputs and segment.device in self._devices
+            if operand in segment.inputs and segment.device in self.devices
         )
-        return next(readers, next(iter(self._devices)))
+        return next(readers, next(iter(self.devices)))
 
 
 def _holds_buffers(inputs: Mapping[str, Any]) -> bool:

@@ -1,50 +1,26 @@
-"""From a model to a compiled model: passes, placement, compilation, cache."""
+"""Compiling and explaining models, as callers ask for it."""
 
 from __future__ import annotations
 
-import logging
-import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from functools import cache as cached
-from functools import partial
-from importlib import import_module
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
-from crosschip.hal import Kind, Options, Performance
-from crosschip.ir import Budget, InputError, Model
-from crosschip.ir.budget import check_sizes
-from crosschip.passes import Specialize, simplify
-from crosschip.passes.specialize import shapes_and_sizes
-from crosschip.runtime.automatic import SLOWEST, Automatic
-from crosschip.runtime.building import (
-    Built,
-    Compilation,
-    cache_word,
-    limited,
-    place_and_build,
-    tell_ways,
-)
-from crosschip.runtime.cache.container import recognizes
-from crosschip.runtime.cache.key import Fingerprints, model_key, request_key
+from crosschip.ir import Budget, Model
 from crosschip.runtime.cache.store import CacheArgument, Store, open_store
-from crosschip.runtime.compiled import CompiledModel, CompileReport
+from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.configuration import Configuration, Properties, check_count
-from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.measuring import Choice
-from crosschip.runtime.opening import Devices, host_of_kernels, instances, open_devices
 from crosschip.runtime.placement.directives import Directives
-from crosschip.runtime.placement.mixed_precision import in_float
-from crosschip.runtime.placement.placing import Placement, place
-from crosschip.runtime.saving.form import Identity
-from crosschip.runtime.saving.kept import Kept
-from crosschip.runtime.shapes.arguments import Profiles, Ranges, buckets_from, sizes_from
-from crosschip.runtime.shapes.padding import Buckets
+from crosschip.runtime.placement.telling import messages, tell
+from crosschip.runtime.plans.plans import Plans
+from crosschip.runtime.wishes import Wishes
 
-logger = logging.getLogger("crosschip")
+if TYPE_CHECKING:
+    from crosschip.runtime.opening import Devices
+    from crosschip.runtime.placement.placing import Placement
+    from crosschip.runtime.shapes.arguments import Profiles, Ranges
 
 
 def compile(
@@ -146,211 +122,53 @@ def compile(
         CacheError: the cache folder cannot be made, or the user's secret for it not be used.
     """
     start = time.perf_counter()
-    settings = Configuration.of(configuration).overridden(
-        precision, threads, performance, properties, in_flight
+    wishes = Wishes(
+        devices=devices,
+        shapes=shapes,
+        settings=Configuration.of(configuration).overridden(
+            precision, threads, performance, properties, in_flight
+        ),
+        demanded=properties or {},
+        ranges=ranges,
+        profiles=profiles,
+        buckets=buckets,
+        specializations=specializations,
+        directives=Directives(partition, pin, min_segment, max_segments, strict),
+        mixed_precision=mixed_precision,
+        isolate=isolate,
+        budget=budget,
     )
-    check_count("specializations", specializations)
     check_count("queue_size", queue_size)
-    directives = Directives(partition, pin, min_segment, max_segments, strict)
-    directives.check()
     store = open_store(cache, cache_size, token)
-    given, model, real = _prepared(model, shapes, mixed_precision, budget)
-    types = {name: operand.type for name, operand in model.inputs.items()}
-    sizes = sizes_from(types, ranges, profiles, specializations)
-    options, padded = settings.options(sizes), buckets_from(buckets)
-    with ExitStack() as owned:
-        demanded = properties or {}
-        opened = open_devices(devices, settings.properties, demanded, owned, isolate=isolate)
-        opened |= host_of_kernels(model, opened, owned, isolate=isolate)
-        task = _Task(
-            model, given, real, opened, options, padded, directives, token, store, budget,
-            settings.in_flight, queue_size, automatic=devices == "auto",
-        )  # fmt: skip
-        compiled = task.kept_or_compiled()
-        owned.pop_all()
-    theirs = instances(devices)
-    compiled.own(device for device in opened.values() if device.device not in theirs)
+    compiled = _compiled(model, wishes, store, token, queue_size)
     taken = (time.perf_counter() - start) * 1e3
     compiled.report = replace(compiled.report, milliseconds=taken)
-    _tell(compiled.placement)
     return compiled
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """The task of one call of `compile`: its arguments, checked and opened.
-
-    Attributes:
-        model: the model, simplified.
-        given: the model before that.
-        in_float: what `Placement.in_float` is to say.
-        devices: those that it may go to, by name.
-        buckets: the sizes to pad to, by the name of a size.
-        automatic: whether the order of the devices is to be found.
-        conditions: whether devices may get what they compute right for some inputs only.
-        fingerprints: of the model's constants, for all keys.
-    """
-
-    model: Model
-    given: Model
-    in_float: Sequence[str]
-    devices: Mapping[str, GuardedDevice]
-    options: Options
-    buckets: Buckets
-    directives: Directives
-    token: str | bool
-    store: Store | None
-    budget: Budget | None
-    in_flight: int | None
-    queue_size: int
-    automatic: bool
-    conditions: bool = True
-    fingerprints: Fingerprints = field(default_factory=Fingerprints)
-
-    def kept_or_compiled(self) -> CompiledModel:
-        """The compiled model, as a whole from the store if a token says so and it is there."""
-        if not self.token or self.store is None:
-            return self._compiled(self.store)
-        kept = Kept(self.store, self._identify(), self.model, self.devices, self.budget)
-        compiled, word = kept.load(self.in_flight, self.queue_size), "hit"
-        if compiled is None:
-            compiled = self._compiled(None)
-            word = "miss" if kept.save(compiled) else "off"
-        compiled.report = CompileReport(0.0, word)
-        return compiled
-
-    def _compiled(self, store: Store | None) -> CompiledModel:
-        """The compiled model, whose programs come one by one from a store if they are there."""
-        auto = None
-        if self.automatic and len(self.devices) > 1:
-            auto = Automatic(self.model, self.devices, self.options, store, self.fingerprints)
-        devices = self.devices
-        if auto is not None and self.directives.moves:
-            devices = _in_order(devices, auto.remembered())
-        with limited(self.model.name, self.budget):
-            constraints = self.directives.constraints(self.model, self.given, _kinds(devices))
-
-        def build(devices: Mapping[str, GuardedDevice]) -> CompiledModel:
-            compilation = Compilation(
-                devices, self.options, store, constraints, self.budget, self.buckets,
-                conditions=self.conditions, fingerprints=self.fingerprints,
-            )  # fmt: skip
-            placement, built = place_and_build(self.model, compilation)
-            tell_ways(placement, compilation)
-            placement.settings = _given(devices, self.options)
-            return self._joined(placement, built, devices)
-
-        if auto is None or self.directives.moves:
-            return build(devices)
-        return _automatic(self.model, devices, self.options, auto, self.budget, build)
-
-    def _joined(
-        self, placement: Placement, built: Sequence[Built], devices: Mapping[str, GuardedDevice]
-    ) -> CompiledModel:
-        placement.in_float = self.in_float
-        return CompiledModel(
-            placement,
-            [one.program for one in built],
-            devices,
-            self.options,
-            CompileReport(0.0, cache_word(built)),
-            self._identify,
-            self.in_flight,
-            self.queue_size,
-            self._elsewhere if len(self.devices) > 1 else None,
-            self._for_all_inputs if len(self.devices) > 1 and self.conditions else None,
-        )
-
-    def _elsewhere(self, lost: str) -> CompiledModel:
-        """The model on all devices but one."""
-        left = {name: device for name, device in self.devices.items() if name != lost}
-        store = None if self.token else self.store
-        return replace(self, devices=left, automatic=False)._compiled(store)
-
-    def _for_all_inputs(self) -> CompiledModel:
-        """The model without what devices compute right for some inputs only."""
-        store = None if self.token else self.store
-        return replace(self, conditions=False, automatic=False)._compiled(store)
-
-    @property
-    def _identify(self) -> Callable[[], Identity]:
-        """Tells the marks of what the call asks for, and holds nothing else of the task."""
-        padded = sorted((name, list(sizes)) for name, sizes in self.buckets.items())
-        wishes = self.directives.words(), padded, os.cpu_count() if self.automatic else None
-        token = self.token if isinstance(self.token, str) else ""
-        devices = list(self.devices.values())
-        return cached(
-            partial(_identity, self.model, devices, self.options, wishes, token, self.fingerprints)
-        )
-
-
-def _identity(
-    model: Model,
-    devices: Sequence[GuardedDevice],
-    options: Options,
-    wishes: object,
-    token: str,
-    fingerprints: Fingerprints,
-) -> Identity:
-    """The marks of a compiled model; the token is made of the others unless there is one."""
-    key = model_key(model, fingerprints)
-    request = request_key(key, devices, options, wishes)
-    return Identity(token or request[:_TOKEN_DIGITS], key, request)
-
-
-_TOKEN_DIGITS = 32
-
-
-def _automatic(
-    model: Model,
-    devices: Mapping[str, GuardedDevice],
-    options: Options,
-    automatic: Automatic,
-    budget: Budget | None,
-    build: Callable[[Mapping[str, GuardedDevice]], CompiledModel],
+def _compiled(
+    model: Model | Any,
+    wishes: Wishes,
+    store: Store | None,
+    token: str | bool,
+    queue_size: int,
 ) -> CompiledModel:
-    """The model on the device that runs it fastest; on several if none runs all of it."""
+    """The compiled model: as it was planned before, if it was, else compiled anew."""
+    plans = None if store is None or token else Plans.of(model, wishes, store)
+    planned = None if plans is None else plans.find(queue_size)
+    if planned is not None:
+        return planned
+    # Importing all that compiles takes longer than to find a model that has been.
+    from crosschip.runtime.compiling import compiled_anew
 
-    def count(name: str) -> int:
-        with limited(model.name, budget):
-            asks = Compilation({name: devices[name]}, options).asks()
-            placed = place(model, asks, partial=True)
-        return len(placed.decisions) - len(placed.unplaced)
-
-    choice, compiled = automatic.choose(lambda name: build({name: devices[name]}), count)
-    if compiled is None:
-        compiled = build({name: devices[name] for name in choice.order})
-    compiled.placement.choice = choice
+    if plans is None:
+        compiled = compiled_anew(model, wishes, store, token, queue_size)
+    else:
+        with plans.noting():
+            compiled = compiled_anew(model, wishes, store, token, queue_size)
+        plans.keep(compiled)
+    tell(messages(compiled.placement))
     return compiled
-
-
-def _in_order(
-    devices: Mapping[str, GuardedDevice], choice: Choice | None
-) -> Mapping[str, GuardedDevice]:
-    """The devices in the order that has been chosen before, if one has."""
-    return devices if choice is None else {name: devices[name] for name in choice.order}
-
-
-def _kinds(devices: Mapping[str, GuardedDevice]) -> dict[str, Kind]:
-    return {name: device.kind for name, device in devices.items()}
-
-
-def _tell(placement: Placement) -> None:
-    """Say in one line what went where and why; warn of what fell back, and of slow ways."""
-    fallbacks = placement.fallbacks
-    level = logging.WARNING if fallbacks else logging.INFO
-    name = placement.model.name
-    if logger.isEnabledFor(level):
-        logger.log(level, "%s: %s", name, placement.summary())
-    slow = [decision for decision in fallbacks if decision.device == SLOWEST]
-    if slow:
-        logger.warning(
-            "%s: %d operations run on `reference`, which is slow, the first of them %s (%s)",
-            name,
-            len(slow),
-            slow[0].name,
-            "; ".join(support.reason for support in slow[0].refusals),
-        )
 
 
 def explain(
@@ -389,73 +207,23 @@ def explain(
         InputError: an argument does not fit.
         DeviceError: a device is unknown or fails to load.
     """
-    settings = Configuration.of(configuration).overridden(
-        precision, threads, performance, properties
+    wishes = Wishes(
+        devices=devices,
+        shapes=shapes,
+        settings=Configuration.of(configuration).overridden(
+            precision, threads, performance, properties
+        ),
+        demanded=properties or {},
+        ranges=ranges,
+        profiles=profiles,
+        buckets=buckets,
+        specializations=specializations,
+        directives=Directives(partition, pin, min_segment, max_segments, strict),
+        mixed_precision=mixed_precision,
+        isolate=isolate,
+        budget=budget,
     )
-    directives = Directives(partition, pin, min_segment, max_segments, strict)
-    directives.check()
-    given, model, real = _prepared(model, shapes, mixed_precision, budget)
-    types = {name: operand.type for name, operand in model.inputs.items()}
-    sizes = sizes_from(types, ranges, profiles, specializations)
-    options, padded = settings.options(sizes), buckets_from(buckets)
-    with ExitStack() as owned:
-        demanded = properties or {}
-        opened = open_devices(devices, settings.properties, demanded, owned, isolate=isolate)
-        opened |= host_of_kernels(model, opened, owned, isolate=isolate)
-        choice = None
-        if devices == "auto":
-            choice = Automatic(model, opened, options, open_store(cache)).remembered()
-        ordered = _in_order(opened, choice)
-        with limited(model.name, budget):
-            constraints = directives.constraints(model, given, _kinds(ordered))
-            asked = Compilation(ordered, options, buckets=padded)
-            placement = place(
-                model, asked.asks(), constraints=constraints, ask_all=True, partial=True
-            )
-            tell_ways(placement, asked)
-        placement.choice = choice
-        placement.settings = _given(opened, options)
-        placement.in_float = real
-        return placement
+    # Importing all that places takes longer than most of what does not need it.
+    from crosschip.runtime.compiling import explained
 
-
-def _prepared(
-    model: Model | Any,
-    shapes: Mapping[str, Sequence[int] | int] | None,
-    mixed_precision: str | bytes | Path | None,
-    budget: Budget | None,
-) -> tuple[Model, Model, Sequence[str]]:
-    """The model with the shapes fixed; that simplified; and what of it is to be in float32."""
-    if not isinstance(model, Model):
-        _check_uncompiled(model)
-        # Importers are found where users find them: the runtime itself knows none.
-        model = cast(Model, import_module("crosschip").load(model, budget=budget))
-    with limited(model.name, budget):
-        if shapes is not None:
-            types = {name: operand.type for name, operand in model.inputs.items()}
-            model = Specialize(*shapes_and_sizes(types, shapes))(model)
-        check_sizes(model)
-        given, model = model, simplify(model)
-        if mixed_precision is None:
-            return given, model, ()
-        return given, *in_float(mixed_precision, model, given)
-
-
-def _check_uncompiled(source: object) -> None:
-    """Refuse a file that holds a compiled model, where a model is wanted."""
-    if isinstance(source, str | os.PathLike | bytes) and recognizes(source):
-        where = "the content" if isinstance(source, bytes) else source
-        raise InputError(f"{where}: is compiled already; load it with crosschip.load_compiled")
-
-
-def _given(
-    devices: Mapping[str, GuardedDevice], options: Options
-) -> dict[str, dict[str, str | None]]:
-    """The settings of each engine; `performance` is `None` where it offers nothing for the mode."""
-    given: dict[str, dict[str, str | None]] = {}
-    for name, device in devices.items():
-        given[name] = {**device.engine_settings(options)}
-        wish = options.performance
-        if wish is not Performance.NONE and wish not in device.modes():
-            given[name]["performance"] = None
-    return given
+    return explained(model, wishes, open_store(cache) if devices == "auto" else None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -60,6 +59,9 @@ class Configuration:
         Raises:
             InputError: it is no TOML, or says something else.
         """
+        # Most configurations come as arguments.
+        import tomllib
+
         try:
             found = tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as error:

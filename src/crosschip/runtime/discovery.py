@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from crosschip.hal import CONTRACT_VERSION, Device, Instance, Kind, Precision
 from crosschip.hal.native import device_of, libraries
@@ -19,6 +19,9 @@ from crosschip.ir import DeviceError, InputError
 from crosschip.ir.suggestion import meant
 from crosschip.runtime.guard.calls import call, first_line
 from crosschip.runtime.guard.devices import GuardedDevice
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "crosschip.devices"
 
@@ -82,28 +85,36 @@ def origins() -> Mapping[str, Sequence[Origin]]:
 @lru_cache(maxsize=1)
 def entries() -> Mapping[str, Sequence[EntryPoint]]:
     """The devices' entry points by name; `entries.cache_clear()` looks again."""
+    # A model that has been planned before is found without it, and it takes long to import.
+    from importlib.metadata import entry_points
+
     found: dict[str, dict[object, EntryPoint]] = {}
     for entry in entry_points(group=GROUP):
         found.setdefault(entry.name, {})[entry.value, _package(entry)] = entry
     return {name: list(alike.values()) for name, alike in found.items()}
 
 
-def open_device(name: str, properties: Mapping[str, str] | None = None) -> GuardedDevice:
+def open_device(
+    name: str,
+    properties: Mapping[str, str] | None = None,
+    device_class: type[Device] | None = None,
+) -> GuardedDevice:
     """An instance of the device called `name`.
 
     Args:
         name: `mychip`, or `mychip:1` for one of several chips; `mychip/bfloat16` for one that
             computes in a precision of its own; each with `@driver` or the like behind it.
         properties: its settings.
+        device_class: its class, if it is known; else it is looked for.
 
     Raises:
         DeviceError: there is no such device, it fails to load, or it refuses the properties.
         InputError: there is no such precision.
     """
-    local, at, where = name.partition("@")
+    local, _, where = name.partition("@")
     chip, slash, word = local.partition("/")
     precision = _precision(name, word) if slash else None
-    device = _elsewhere(chip, where, properties) if where else _here(f"{chip}{at}", properties)
+    device = _elsewhere(chip, where, properties) if where else _here(chip, properties, device_class)
     if precision is not None:
         device.name = f"{chip}/{precision.value}{device.name.removeprefix(chip)}"
     return GuardedDevice(device, device.name, precision)
@@ -121,11 +132,14 @@ def _precision(name: str, word: str) -> Precision:
         ) from None
 
 
-def _here(name: str, properties: Mapping[str, str] | None) -> Device:
+def _here(
+    name: str, properties: Mapping[str, str] | None, device_class: type[Device] | None
+) -> Device:
     """A device in this process."""
     own, _, instance = name.partition(":")
-    device_class = _load(own)
-    if instance:
+    known = device_class is not None
+    device_class = device_class or _load(own)
+    if instance and not known:
         present = [found.name for found in _probe(own, device_class)]
         if instance not in present:
             there = [f"{own}:{other}" for other in present if other] or [own]

@@ -10,17 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crosschip.hal import Buffer, Event, HostBuffer, Submission
-from crosschip.hal.conditions import Border
 from crosschip.ir import Array, Operand
 from crosschip.runtime.copies import Copied, Copies
 from crosschip.runtime.guard.calls import call
-from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.outline import Outline
 from crosschip.runtime.programs import Abandoned, Awaited, SegmentProgram
+
+if TYPE_CHECKING:
+    from crosschip.hal.conditions import Border
 
 Value = Array | Buffer
 Execute = Callable[[Sequence[Array]], Sequence[Array]]
@@ -40,7 +42,7 @@ class Plan:
     """The programs of a placed model in order, over numbered values.
 
     Args:
-        placement: what the programs were compiled from.
+        placement: a placement, or the outline of one.
         programs: one for each segment, in order.
         copies: where it is counted what has to be copied.
         own: whether the outputs must be the caller's own; else they may be inputs or constants.
@@ -54,7 +56,7 @@ class Plan:
 
     def __init__(
         self,
-        placement: Placement,
+        placement: Outline,
         programs: Sequence[SegmentProgram],
         copies: Copies,
         *,
@@ -83,9 +85,14 @@ class Plan:
             self.execute = self._execute_to_arrays
         elif len(programs) == 1 and is_whole(placement):
             self.execute, self.execute_while = programs[0].run, programs[0].run_while
-        self._border = Border(model, placement.conditions)
-        if self._border:
-            self.execute, self.execute_while = self._checked(self.execute, self.execute_while)
+        self._border: Border | None = None
+        if placement.conditions:
+            # Few models have any.
+            from crosschip.hal.conditions import Border
+
+            self._border = Border(model, placement.conditions)
+            check = self._border.check
+            self.execute, self.execute_while = _checked(check, self.execute, self.execute_while)
 
     def count_copies(self, copies: Copies) -> None:
         """Have copies counted there from now on."""
@@ -110,7 +117,7 @@ class Plan:
             Abandoned: nobody waits for them any more.
             OutOfRange: the inputs do not meet a condition of the placement.
         """
-        if self._border:
+        if self._border is not None:
             self._border.check([self._array(value, Copied.INPUT) for value in inputs])
         return self._executed(inputs, targets, awaited)
 
@@ -157,22 +164,6 @@ class Plan:
             self._copied(self._array(value, Copied.OUTPUT)) if copy else value
             for value, copy in found
         ]
-
-    def _checked(
-        self, execute: Execute, execute_while: ExecuteWhile
-    ) -> tuple[Execute, ExecuteWhile]:
-        """The same functions on inputs that they check."""
-        check = self._border.check
-
-        def execute_checked(arrays: Sequence[Array]) -> Sequence[Array]:
-            check(arrays)
-            return execute(arrays)
-
-        def execute_checked_while(arrays: Sequence[Array], awaited: Awaited) -> Sequence[Array]:
-            check(arrays)
-            return execute_while(arrays, awaited)
-
-        return execute_checked, execute_checked_while
 
     def _execute_to_arrays(
         self, arrays: Sequence[Array], awaited: Awaited | None = None
@@ -274,10 +265,26 @@ def _source(
     return number[operand], copy
 
 
-def is_whole(placement: Placement) -> bool:
+def is_whole(placement: Outline) -> bool:
     """Tell whether the one segment of a model has the model's inputs and outputs, in order."""
     (segment,) = placement.segments
     model = placement.model
     return segment.inputs == tuple(model.inputs.values()) and segment.outputs == tuple(
         model.outputs.values()
     )
+
+
+def _checked(
+    check: Callable[[Sequence[Array]], None], execute: Execute, execute_while: ExecuteWhile
+) -> tuple[Execute, ExecuteWhile]:
+    """The same functions on inputs that they check."""
+
+    def execute_checked(arrays: Sequence[Array]) -> Sequence[Array]:
+        check(arrays)
+        return execute(arrays)
+
+    def execute_checked_while(arrays: Sequence[Array], awaited: Awaited) -> Sequence[Array]:
+        check(arrays)
+        return execute_while(arrays, awaited)
+
+    return execute_checked, execute_checked_while

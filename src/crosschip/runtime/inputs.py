@@ -13,10 +13,10 @@ import numpy as np
 from numpy.lib.format import read_array as read_npy
 
 from crosschip.ir import Array, Dim, ElementType, InputError, Model, TensorType
+from crosschip.ir.binding import bind, open_names, shapes_and_sizes
 from crosschip.ir.dimension import is_unknown, name_of
 from crosschip.ir.files import open_regular
 from crosschip.ir.types import BOOLEANS, INTEGERS, NARROW_INTEGERS
-from crosschip.passes.specialize import bind, open_names, shapes_and_sizes
 
 _WORDS = ("one", "chip", "runs", "any", "model", "été", "日本")
 

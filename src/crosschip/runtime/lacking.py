@@ -7,8 +7,8 @@ from contextlib import ExitStack
 
 from crosschip.hal import Sizes
 from crosschip.ir import Dimension, Model
+from crosschip.ir.binding import shapes_and_sizes
 from crosschip.passes import Specialize, simplify
-from crosschip.passes.specialize import shapes_and_sizes
 from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.opening import open_devices
 from crosschip.runtime.placement.asking import asking

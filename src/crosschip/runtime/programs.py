@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from crosschip.hal import Buffer, Event, Submission
 from crosschip.ir import Array, Dim
 from crosschip.runtime.copies import Copies
-from crosschip.runtime.statistics import SegmentStatistics
+
+if TYPE_CHECKING:
+    from crosschip.runtime.statistics import SegmentStatistics
 
 Awaited = Callable[[], bool]
 """Tells whether somebody still waits for what a run makes."""

@@ -9,10 +9,10 @@ import numpy as np
 
 from crosschip.hal import Buffer, Sizes
 from crosschip.ir import Array, Dim, ElementType, InputError, Operand
+from crosschip.ir.binding import bind
 from crosschip.ir.sizing import SizeReader
 from crosschip.ir.suggestion import meant
 from crosschip.ir.types import PYTHONS_TYPES
-from crosschip.passes.specialize import bind
 from crosschip.runtime.arrays import as_array
 from crosschip.runtime.copies import Copied, Copies
 from crosschip.runtime.guard.calls import call

@@ -2,79 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import threading
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
-_FINE = 32
-"""The classes between a time and twice that: it is told as exactly as 2 %."""
-
-_LEAST, _MOST = -30, 20
-"""The binary exponents of the seconds that are told apart: from a nanosecond to eleven days."""
-
-PENDING = 512
-"""The times after which they are counted."""
-
-
-class Histogram:
-    """Times in classes that grow with the time, in memory that does not.
-
-    Attributes:
-        pending: times in seconds that are not counted yet. Whoever measures one appends it, which
-            takes no lock, and calls `count` once there are more than `PENDING`.
-    """
-
-    def __init__(self) -> None:
-        self.pending: list[float] = []
-        self._counts = np.zeros((_MOST - _LEAST) * _FINE, np.int64)
-        self._seconds = 0.0
-        self._lock = threading.Lock()
-
-    def count(self) -> None:
-        """Count the times that are pending."""
-        with self._lock:
-            taken = self.pending[:]
-            del self.pending[: len(taken)]
-            fractions, exponents = np.frexp(np.array(taken))
-            fine = ((fractions - 0.5) * (2 * _FINE)).astype(np.int64)
-            places = (exponents - _LEAST) * _FINE + fine
-            np.add.at(self._counts, np.clip(places, 0, len(self._counts) - 1), 1)
-            self._seconds += sum(taken)
-
-    def latency(self) -> tuple[int, Latency]:
-        """The number of times, and the figures about them."""
-        self.count()
-        with self._lock:
-            seen, seconds = np.cumsum(self._counts), self._seconds
-        total = int(seen[-1])
-        if not total:
-            return 0, Latency()
-        shares = np.ceil(np.array([0.5, 0.9, 0.99, 1.0]) * total)
-        at = [_ms(int(place)) for place in np.searchsorted(seen, shares)]
-        return total, Latency(seconds / total * 1e3, *at)
-
-
-@dataclass(frozen=True, slots=True)
-class Latency:
-    """Times of runs in milliseconds, but for the mean as exact as 2 %; 0 where there was none.
-
-    Attributes:
-        mean: the mean.
-        p50: the time within which half of the runs ended.
-        p90: that of nine in ten.
-        p99: that of 99 in a hundred.
-        most: the longest.
-    """
-
-    mean: float = 0.0
-    p50: float = 0.0
-    p90: float = 0.0
-    p99: float = 0.0
-    most: float = 0.0
+from crosschip.runtime.histogram import Latency
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +121,3 @@ def _bytes(count: int) -> str:
             return f"{size:.3g} {unit}" if unit != "B" else f"{count} B"
         size /= 1000
     raise AssertionError("the last unit always does")
-
-
-def _ms(place: int) -> float:
-    """The middle of a class, in milliseconds."""
-    exponent, fine = divmod(place, _FINE)
-    return math.ldexp(0.5 + (fine + 0.5) / (2 * _FINE), exponent + _LEAST) * 1e3

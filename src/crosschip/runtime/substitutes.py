@@ -1,24 +1,18 @@
-"""Compiled models that take the place of one that has lost a device, or is not for some inputs."""
+"""Compiled models in the place of one without a device, for other inputs, or with all weights."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from crosschip.hal import DeviceLost
-from crosschip.hal.conditions import OutOfRange
+from crosschip.hal.device import OutOfRange
 from crosschip.ir import Error
+from crosschip.runtime.details import Details
 
 if TYPE_CHECKING:
     from crosschip.runtime.compiled import CompiledModel
-
-Elsewhere = Callable[[str], "CompiledModel"]
-"""Compiles the model for all devices but the one of that name."""
-
-ForAllInputs = Callable[[], "CompiledModel"]
-"""Compiles the model so that it runs on inputs which a device computes wrong, too."""
 
 logger = logging.getLogger("crosschip")
 
@@ -28,18 +22,16 @@ class Substitutes:
 
     Args:
         name: the model's.
-        elsewhere: makes one; `None` if there is no other device.
-        for_all_inputs: makes one that runs on inputs beyond the range of a device; `None` if there
-            is no other device.
+        details: makes them.
     """
 
-    def __init__(
-        self, name: str, elsewhere: Elsewhere | None, for_all_inputs: ForAllInputs | None
-    ) -> None:
+    def __init__(self, name: str, details: Details) -> None:
         self._name = name
-        self._elsewhere = elsewhere
-        self._for_all_inputs = for_all_inputs
+        self._elsewhere = details.elsewhere
+        self._for_all_inputs = details.for_all_inputs
+        self._anew = details.anew
         self._beyond: CompiledModel | None = None
+        self._whole: CompiledModel | None = None
         self._made: dict[str, CompiledModel] = {}
         self._lock = threading.Lock()
 
@@ -82,12 +74,22 @@ class Substitutes:
                     raise OutOfRange(f"{error}; and it cannot go elsewhere: {why}") from why
             return self._beyond
 
+    def whole(self) -> CompiledModel | None:
+        """The model with all its weights, if the one whose place it takes came without them.
+
+        Raises:
+            ModelFileError: what it was imported from has changed meanwhile.
+        """
+        with self._lock:
+            if self._whole is None and self._anew is not None:
+                self._whole = self._anew()
+            return self._whole
+
     def close(self) -> None:
         """Release them."""
         with self._lock:
-            made, self._made = list(self._made.values()), {}
-            if self._beyond is not None:
-                made.append(self._beyond)
-                self._beyond = None
+            others = [one for one in (self._beyond, self._whole) if one is not None]
+            made, self._made = [*self._made.values(), *others], {}
+            self._beyond = self._whole = None
         for one in made:
             one.close()

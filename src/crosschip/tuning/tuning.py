@@ -18,8 +18,9 @@ import numpy as np
 from crosschip.hal import Precision, Sizes
 from crosschip.importers import load
 from crosschip.ir import Array, Budget, Error, InputError, Model
+from crosschip.ir.binding import shapes_and_sizes
 from crosschip.passes import simplify
-from crosschip.passes.specialize import Specialize, shapes_and_sizes
+from crosschip.passes.specialize import Specialize
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.key import model_key, request_key
 from crosschip.runtime.cache.store import CacheArgument, Store, open_store
@@ -116,12 +117,12 @@ def tune(
     for name in calibrations:
         if name not in METHODS:
             raise InputError(f"there is no calibration {name!r}; there are: {', '.join(METHODS)}")
+    names = _names(devices)
     if not isinstance(model, Model):
         model = load(model, budget=budget)
     found = samples_of(model, samples, shapes or {})
     model = _fixed(model, found, shapes)
     settings = Configuration.of(configuration)
-    names = _names(devices)
     with ExitStack() as owned:
         opened = open_devices(names, settings.properties, {}, owned, isolate=False)
         offered = {

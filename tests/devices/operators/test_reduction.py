@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from tests.devices.checks import adds, agree, claimed, values, zeros
 
+import crosschip
 from crosschip.devices.reference import ReferenceDevice
-from crosschip.ir import Array, ElementType
+from crosschip.hal import Options
+from crosschip.ir import Array, Builder, ElementType, TensorType
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator, operator_named
+from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.reduction import CumSum, ReduceMax, ReduceMean, ReduceSum
 
 if TYPE_CHECKING:
@@ -147,3 +150,25 @@ def test_truth_of_nothing(check: Checker) -> None:
 def test_logarithms_of_sums_with_nan(check: Checker) -> None:
     rows = np.array([[np.inf, np.nan], [np.nan, 1], [np.inf, 1], [-np.inf, -np.inf]], np.float32)
     agree(check, adds("REDUCE_LOG_SUM_EXP", [1]), [rows], check.static)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_sums_meet_constants_of_their_own_channels(axis: int, keepdim: bool) -> None:
+    """OpenVINO takes others, or reads beyond them, where it combines them as it reduces."""
+    b = Builder()
+    x = b.input("x", TensorType(ElementType.FLOAT32, (5, 3, 7)))
+    sums = b.add(Mul, b.add(ReduceSum, x, (axis,), keepdim), np.float32(-0.5))
+    sizes = sums.type.static_shape
+    assert sizes is not None
+    for place in range(len(sizes)):
+        channels = [size if i == place else 1 for i, size in enumerate(sizes)]
+        constant = values(ElementType.FLOAT32, tuple(channels), seed=place)
+        b.output(f"y{place}", b.add(Add, constant, sums))
+    model, array = b.build(), values(ElementType.FLOAT32, (5, 3, 7), seed=9)
+    expected = ReferenceDevice().compile(model, Options()).run([array])
+    with crosschip.compile(model, devices=["openvino"], cache=False) as compiled:
+        found = compiled.run({"x": array})
+    for name, wanted in zip(model.outputs, expected, strict=True):
+        np.testing.assert_allclose(found[name], wanted, rtol=1e-5, atol=1e-5)

@@ -56,6 +56,7 @@ def test_what_it_is(opened: Open) -> None:
     assert (device.vendor, device.kind, device.version) == ("Gemini", Kind.GPU, "2.5")
     assert (found.threads, found.max_rank, found.alignment, found.concurrency) == (True, 4, 64, 2)
     assert found.types == {ElementType.FLOAT32}
+    assert found.narrowed == {ElementType.INT64: ElementType.INT32}
     assert found.precisions == {Precision.FLOAT32, Precision.FLOAT16}
 
 

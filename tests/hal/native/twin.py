@@ -57,6 +57,7 @@ class Twin(Device):
             alignment=64,
             concurrency=2,
             types=frozenset({ElementType.FLOAT32}),
+            narrowed={ElementType.INT64: ElementType.INT32},
             precisions=frozenset({Precision.FLOAT32, Precision.FLOAT16}),
         )
 

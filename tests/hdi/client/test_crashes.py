@@ -88,7 +88,7 @@ class Load:
 
 
 def driver_of(compiled: CompiledModel) -> Driver:
-    (device,) = compiled._devices.values()
+    (device,) = compiled.devices.values()
     assert isinstance(device.device, RemoteDevice)
     return device.device.driver
 

@@ -59,7 +59,7 @@ def test_runs_that_kill_twice_are_refused_and_kept(tmp_path: Path) -> None:
             with pytest.raises(DeviceError, match=rf"(?s)killed the driver twice.*{told}"):
                 compiled.run(inputs(first))
             assert right(compiled), "others go on"
-        device = compiled._devices["fatal@driver"].device
+        device = compiled.devices["fatal@driver"].device
         assert isinstance(device, RemoteDevice)
         for first in deaths:
             with pytest.raises(DeviceError, match="killed the driver twice"):

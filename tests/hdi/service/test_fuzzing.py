@@ -41,7 +41,7 @@ def test_a_client_is_served_among_others_that_lie() -> None:
             seen = attack(service, MESSAGES)
             stop.set()
             calls.join()
-            (device,) = compiled._devices.values()
+            (device,) = compiled.devices.values()
             assert isinstance(device.device, RemoteDevice)
             assert device.device.driver.restarts == 0, service.words()
         after = settled(service, before)

@@ -207,21 +207,20 @@ def test_group_query_attention(seed: int) -> None:
     if past or draw.chance(0.5):
         for name in ("old_keys", "old_values"):
             inputs[name] = draw.reals(entries, own, past, size)
-    constants, attributes = {}, {"num_heads": heads, "kv_num_heads": own}
+    constants: dict[str, Array] = {}
+    attributes: dict[str, Any] = {"num_heads": heads, "kv_num_heads": own}
     if draw.chance(0.6):
-        constants = {name: draw.reals(16, draw.one(8, size // 2)) for name in ("cos",)}
-        constants["sin"] = draw.reals(*constants["cos"].shape)
+        half = draw.one(8, size // 2)
+        constants = {name: draw.reals(16, half) for name in ("cos", "sin")}
         attributes |= {"do_rotary": 1, "rotary_interleaved": int(draw.chance(0.5))}
     if draw.chance(0.4):
         attributes["local_window_size"] = draw.one(1, 2, 4)
-    more = {"scale": 0.3} if draw.chance(0.3) else {}
-    more |= {"softcap": 2.0} if draw.chance(0.3) else {}
+    attributes |= {"scale": 0.3} if draw.chance(0.3) else {}
+    attributes |= {"softcap": 2.0} if draw.chance(0.3) else {}
     order = ("query", "key", "value", "old_keys", "old_values", "lengths", "total", "cos", "sin")
     names = [name if name in inputs or name in constants else "" for name in order]
     outputs = ["y", "keys", "values"]
-    node = helper.make_node(
-        *("GroupQueryAttention", names, outputs), domain=ROOM, **attributes, **more
-    )
+    node = helper.make_node(*("GroupQueryAttention", names, outputs), domain=ROOM, **attributes)
     model = file_of([node], inputs, floats(*outputs), constants, draw.chance(0.4))
     check(model, inputs)
 

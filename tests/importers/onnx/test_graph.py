@@ -311,6 +311,15 @@ def test_what_is_no_tensor_is_read_by_no_standard_operator(importing: Importing)
         importing("g (seq(float[3]) x) => (float[3] y) { y = Relu(x) }")
 
 
+@pytest.mark.parametrize("declared", ["2, 3", "1, n", "n"])
+def test_shapes_of_outputs_are_those_that_operators_make(
+    importing: Importing, declared: str
+) -> None:
+    """Exporters declare shapes that their own conversions have changed; engines do not care."""
+    model = importing(f"g (float[2, 2] x) => (float[{declared}] y) {{ y = Relu(x) }}")
+    assert model.outputs["y"].type.shape == (2, 2)
+
+
 def test_nodes_without_outputs_are_refused(importing: Importing) -> None:
     proto = parser.parse_model(f"{HEADER} g (float[3] x) => (float[3] x) {{ y = Relu(x) }}")
     del proto.graph.node[0].output[:]

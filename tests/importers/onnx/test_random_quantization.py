@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -289,8 +290,65 @@ def few_bits(case: Case) -> None:
     case.output(case.node("MatMulNBits", *inputs, domain=MICROSOFT, **named), 0.01)
 
 
+SMALL = (ml_dtypes.int4, ml_dtypes.uint4, np.int8, np.uint8, np.int16)
+
+
+def integers(case: Case, dtype: Any, *shape: int) -> str:
+    """Constant integers of any type that ONNX Runtime dequantizes in blocks."""
+    limits = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]  # has no types
+    drawn = case.random.integers(limits.min, limits.max, shape, endpoint=True)
+    return case.constant(drawn.astype(dtype))
+
+
+def blocks(case: Case) -> None:
+    """Integers with a scale for each block, then multiplied, looked up, or handed out."""
+    case.opset = 21
+    dtype, axis = case.one_of(*SMALL), case.one_of(0, 1, -1)
+    shape, block = (case.one_of(32, 37, 64), case.one_of(3, 16, 40)), case.one_of(16, 32)
+    sizes = list(shape)
+    sizes[axis] = -(-shape[axis] // block)
+    scale_type = np.float16 if case.chance(0.2) else np.float32
+    inputs = [integers(case, dtype, *shape), case.scale(*sizes, dtype=scale_type)]
+    if case.chance(0.5):
+        inputs.append(integers(case, dtype, *sizes))
+    made = case.node("DequantizeLinear", *inputs, axis=axis, block_size=block)
+    if scale_type is np.float32 and case.chance(0.5):
+        x = case.input(case.random.normal(size=(2, 3, shape[0])).astype(np.float32))
+        made = case.node("MatMul", x, made)
+        case.output(made, 50.0 if dtype is np.int16 else 0.5)
+    elif case.chance(0.5):
+        where = case.input(case.random.integers(0, shape[0], (2, 3)))
+        case.output(case.node("Gather", made, where), 0.02)
+    else:
+        case.output(made, 0.02)
+
+
+def looked_up(case: Case) -> None:
+    """Rows of a table of integers with a scale for each block."""
+    case.opset = 21
+    rows, depth, block = 9, case.one_of(32, 64, 80), case.one_of(16, 32)
+    where = case.input(case.random.integers(0, rows, case.one_of((3,), (2, 2))))
+    counts = rows, -(-depth // block)
+    named: dict[str, Any] = {"block_size": block, "quantize_axis": 1, "gather_axis": 0}
+    kind = case.one_of("two in a byte", "bytes", ml_dtypes.int4, ml_dtypes.uint4)
+    zeros: list[str] = []
+    if kind in ("two in a byte", "bytes"):
+        parts = 2 if kind == "two in a byte" else 1
+        named["bits"] = 8 // parts
+        table = case.constant(case.bytes_(np.uint8, rows, depth // parts))
+        if case.chance(0.5):
+            zeros = [case.constant(case.bytes_(np.uint8, rows, -(-counts[1] // parts)))]
+    else:
+        table = integers(case, kind, rows, depth)
+        if case.chance(0.5):
+            zeros = [integers(case, kind, *counts)]
+    inputs = [table, where, case.scale(*counts), *zeros]
+    case.output(case.node("GatherBlockQuantized", *inputs, domain=MICROSOFT, **named), 1e-4)
+
+
 KINDS: list[Callable[[Case], None]] = [
-    *(conversions, moved, convolution, matrices, sums, convolved, contributed, scaled, few_bits)
+    *(conversions, moved, convolution, matrices, sums, convolved, contributed, scaled, few_bits),
+    *(blocks, looked_up),
 ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.importers.paddle.running import normal, outputs
-from tests.importers.paddle.writers import Paddle2Writer
+from tests.importers.paddle.writers import Floats, Paddle2Writer, Paddle3Writer, tensor_type
 
 import crosschip
 from crosschip.importers import load
@@ -147,6 +147,70 @@ def test_as_the_formula(tmp_path: Path, case: str) -> None:
     np.testing.assert_allclose(found, formula(X), rtol=1e-6, atol=step)
     apart = np.abs(found - formula(X)) > 1e-6
     assert apart[np.abs(X) < 2].mean() < 0.05  # beyond the scale, there is one integer more
+
+
+POSITIONS = {
+    "quantize_linear": ("X", "Scale", "ZeroPoint", "", ""),
+    "fake_quantize_moving_average_abs_max": ("X", "InScale", "", ""),
+    "fake_quantize_dequantize_moving_average_abs_max": ("X", "InScale", "", ""),
+    "fake_quantize_range_abs_max": ("X", "InScale", ""),
+    "fake_dequantize_max_abs": ("X", "Scale"),
+    "fake_channel_wise_dequantize_max_abs": ("X", "Scales"),
+}
+"""The inputs of Paddle 3's operators, as Paddle 3.3.1 writes them; of the others there is one."""
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case != "moving_average_abs_max_scale"])
+def test_in_the_form_of_paddle_3(tmp_path: Path, case: str) -> None:
+    (type_, slots, attributes, _), parameters, formula, step = CASES[case]
+    writer = Paddle3Writer()
+    numbers = {"x": writer.input("x", "float32", X.shape)}
+    numbers |= {name: writer.parameter(name, array) for name, array in parameters.items()}
+    if "Scales" in slots:
+        numbers["scale"] = writer.combine([numbers["scale"]])
+    places = POSITIONS.get(type_, ("X",))
+    inputs = [numbers[slots[slot]] if slot in slots else 0 for slot in places]
+    made = writer.operator(f"1.{type_}", inputs, attributes, [tensor_type("float32", X.shape)])
+    writer.output(made)
+    (found,) = outputs(load(writer.save(tmp_path)), {"x": X})
+    np.testing.assert_allclose(found, formula(X), rtol=1e-6, atol=step)
+
+
+def test_scales_in_attributes(tmp_path: Path) -> None:
+    """As Paddle Lite's tools write them: two layers of integers, and then a float one."""
+    random = np.random.default_rng(6)
+    image = random.normal(size=(1, 3, 6, 6)).astype(np.float32)
+    filters = random.integers(-127, 128, (4, 3, 1, 1)).astype(np.int8)
+    scales = [0.01, 0.02, 0.005, 0.03]
+    writer = Paddle2Writer()
+    writer.input("x", "float32", image.shape)
+    writer.parameter("filters", filters)
+    places = {"strides": [1, 1], "paddings": [0, 0], "dilations": [1, 1], "groups": 1}
+    own = {
+        "Input0_scale": Floats([0.02]),
+        "Filter0_scale": Floats(scales),
+        "Output0_scale": Floats([0.1]),
+    }
+    slots = {"Input": "x", "Filter": "filters"}
+    named = {**places, "enable_int8": True, **own}
+    writer.operator("conv2d", slots, {"Output": "y"}, named)
+    rest = {"enable_int8": True, "X0_scale": Floats([0.1]), "Out0_scale": Floats([0.05])}
+    writer.operator("relu", {"X": "y"}, {"Out": "z"}, rest)
+    writer.operator("tanh", {"X": "z"}, {"Out": "made"}, {})
+    writer.output("made")
+    model = load(writer.save(tmp_path))
+
+    def rounded(reals: Array, scale: float) -> Array:
+        return np.asarray(np.clip(np.rint(reals / scale), -128, 127) * scale)
+
+    weights = filters[:, :, 0, 0] * along(np.array(scales), 0, 2)
+    products = np.einsum("oc,bchw->bohw", weights, rounded(image, 0.02))
+    expected = np.tanh(rounded(np.maximum(rounded(products, 0.1), 0), 0.05))
+    kinds = [operation.type for operation in model.operations]
+    assert (kinds.count("QUANTIZE"), kinds.count("DEQUANTIZE")) == (3, 4)
+    for device in ("reference", "onnxruntime", "openvino"):
+        with crosschip.compile(model, device, cache=False) as compiled:
+            np.testing.assert_allclose(compiled(image), expected, atol=0.1)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if "abs_max" in case and "fake_q" in case])

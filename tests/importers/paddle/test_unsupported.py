@@ -30,7 +30,12 @@ REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
     ("cast", "to_int32", {"out_dtype": 23}, "element type 23"),
     ("conv2d", "default", {"act_type": "gelu"}, "act_type 'gelu'"),
     ("conv2d", "default", {"data_format": "CHWN"}, "data_format: 'CHWN'"),
-    ("conv2d", "default", {"enable_int8": True}, "enable_int8 True"),
+    (
+        "conv2d",
+        "default",
+        {"enable_int8": True},
+        "computes on int8, but no attribute holds a scale",
+    ),
     ("conv2d", "default", {"padding_algorithm": "HALF"}, "padding_algorithm: 'HALF'"),
     (
         "conv2d_transpose",

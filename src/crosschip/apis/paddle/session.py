@@ -69,10 +69,21 @@ class Session:
     """
 
     def __init__(self, loader: Loader, arguments: Mapping[str, Any]) -> None:
-        self._loader = loader
+        self._loader: Loader | None = loader
         self._arguments = arguments
+        self._hold(compile(loader({}), **arguments))
+
+    @classmethod
+    def of(cls, compiled: CompiledModel) -> Session:
+        """A session of a model that has been compiled, and takes no other sizes than it says."""
+        made = cls.__new__(cls)
+        made._loader = None
+        made._hold(compiled)
+        return made
+
+    def _hold(self, compiled: CompiledModel) -> None:
         self._opened: dict[str, tuple[int, ...]] = {}
-        self.compiled = compile(loader({}), **arguments)
+        self.compiled = compiled
         self.inputs = tuple(name for name in self.compiled.inputs if not _is_level(name))
         self.outputs = tuple(name for name in self.compiled.outputs if not _is_level(name))
 
@@ -116,7 +127,7 @@ class Session:
                 size if alike and size == fixed else -1
                 for size, fixed in zip(given, declared if alike else given, strict=True)
             )
-        if not other:
+        if not other or self._loader is None:
             return compiled
         self._opened |= other
         logger.info("compiling anew with other sizes than the file says: %s", self._opened)

@@ -35,6 +35,11 @@ class Value:
         """The sizes: those of the elements, those that were given in advance, or `(0,)`."""
         return self._shape or (0,) if self.array is None else self.array.shape
 
+    @property
+    def has_shape(self) -> bool:
+        """Whether there are elements, or sizes that were given in advance."""
+        return self.array is not None or self._shape is not None
+
     def copy(self, given: Array) -> None:
         """Take a copy of an array, into the memory of the copy before if that fits."""
         held = self.array

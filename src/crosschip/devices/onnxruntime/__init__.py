@@ -26,7 +26,6 @@ from crosschip.hal import (
     processor,
 )
 from crosschip.ir import ControlFlow, DeviceError, Extension, Model, Operation
-from crosschip.ops.standard.control import Assert
 
 _MISSING = "ONNX Runtime is not installed; pip install crosschip[onnxruntime]"
 
@@ -45,14 +44,11 @@ class OnnxRuntimeDevice(Device):
         super().__init__(properties, instance)
         try:
             import_engine()
-            from crosschip.devices.onnxruntime import extensions, program
-            from crosschip.hal.onnx import control
+            from crosschip.devices.onnxruntime import program
         except ImportError as error:
             raise DeviceError(
                 f"ONNX Runtime cannot be used ({error}); pip install -U crosschip[onnxruntime]"
             ) from error
-        self._control = control
-        self._extensions = extensions
         self._engine = program
         self._provider = None
         if instance not in ("", "CPU"):
@@ -93,19 +89,28 @@ class OnnxRuntimeDevice(Device):
         return modes.settings(options, self.properties)
 
     def supports(self, operation: Operation, options: Options) -> Support:
+        # Imported by what asks, and not by what runs.
+        from crosschip.devices.onnxruntime import extensions
+        from crosschip.hal.onnx import control
+        from crosschip.ops.standard.control import Assert
+
         if self._provider is not None and isinstance(operation, ControlFlow | Extension | Assert):
             detail = f"is not given to {self._provider.name}"
             return Support.no(operation, "", detail, Rule.OPERATOR)
         if isinstance(operation, Extension):
-            return self._extensions.supports(operation)
-        return self._control.supports(operation)
+            return extensions.supports(operation)
+        return control.supports(operation)
 
     def operators(self) -> Collection[str]:
-        return self._control.operators()
+        from crosschip.hal.onnx import control
+
+        return control.operators()
 
     def compile(self, model: Model, options: Options) -> Program:
+        from crosschip.devices.onnxruntime import compiling
+
         options, spinning = self._threads(options)
-        return self._engine.compile(model, options, spinning=spinning, provider=self._provider)
+        return compiling.compile(model, options, spinning=spinning, provider=self._provider)
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
         options, spinning = self._threads(options)

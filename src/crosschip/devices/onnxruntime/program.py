@@ -1,11 +1,7 @@
-"""Compiled models.
+"""Compiled models: sessions, and how they run, are saved and loaded.
 
-Compiling is two steps: ONNX Runtime optimizes the model for this processor, and a session is made
-of the result. The result is what is saved, and loading is the second step alone, so that a loaded
-program computes what the compiled one did, bit for bit. ONNX Runtime does not read all that it
-writes of models with graphs in nodes or constants of strings: such a model, which control flow or
-extension operations may bring, is saved as it is, and optimized whenever a session is made of it.
-So is one that another provider than the processor's runs: what is optimized is for that one alone.
+What a program must know of the model that it was compiled from is saved with it (`saved.Facts`), so
+that loading one looks at no operation, and imports no operators.
 """
 
 from __future__ import annotations
@@ -14,43 +10,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 import onnxruntime
 from onnxruntime import InferenceSession
 
 from crosschip.devices.onnxruntime import saved as layout
-from crosschip.devices.onnxruntime.embedding import (
-    Payloads,
-    embed,
-    is_precise,
-    payloads_of,
-    survives_writing,
-    types_in,
-)
-from crosschip.devices.onnxruntime.extensions import opset_of
 from crosschip.devices.onnxruntime.failures import failure
-from crosschip.devices.onnxruntime.memory import give_back
-from crosschip.devices.onnxruntime.precision import has_bytes, saturates
-from crosschip.devices.onnxruntime.profiling import Nodes, OnnxRuntimeProfiler
-from crosschip.devices.onnxruntime.provided import NotTaken, require
+from crosschip.devices.onnxruntime.provided import require
 from crosschip.devices.onnxruntime.providers import Provider
+from crosschip.devices.onnxruntime.saved import Facts
 from crosschip.devices.onnxruntime.session import Settings, ortvalues
 from crosschip.devices.onnxruntime.state import OnnxRuntimeSession
-from crosschip.devices.onnxruntime.unchecked import (
-    FAILS_OF_NOTHING,
-    UNCHECKED,
-    UNWRITTEN_OF_NOTHING,
-)
 from crosschip.devices.onnxruntime.values import all_known, array_of, is_tensor, ortvalue
-from crosschip.hal import Carried, CompileError, Options, Profiler, Program, ProgramSession
-from crosschip.hal.onnx import control
-from crosschip.hal.onnx.graph import Graph
+from crosschip.hal import Carried, Options, Profiler, Program, ProgramSession
+from crosschip.hal.checking import Checks
 from crosschip.hal.onnx.model import OnnxModel
-from crosschip.hal.sizes import Sizes
-from crosschip.ir import Array, DeviceError, ElementType, Extension, Model, Operand, TensorType
+from crosschip.ir import Array, DeviceError, Model, TensorType
 from crosschip.ir.types import PYTHONS_TYPES
 
-__all__ = ["VERSION", "OnnxRuntimeProgram", "compile", "load", "require"]
+if TYPE_CHECKING:
+    from crosschip.hal.sizes import Sizes
+
+__all__ = ["VERSION", "OnnxRuntimeProgram", "load", "require"]
 
 VERSION: str = onnxruntime.__version__
 
@@ -64,33 +46,25 @@ class OnnxRuntimeProgram(Program):
         model: what it runs.
         settings: how the session is made.
         source: what it was compiled from.
-        optimize: whether the model has not been optimized yet.
+        facts: what it must know of that.
 
     Raises:
         DeviceError: ONNX Runtime does not accept the model.
     """
 
-    def __init__(
-        self, model: OnnxModel, settings: Settings, source: Model, *, optimize: bool
-    ) -> None:
-        sizes = Sizes("onnxruntime", source, UNCHECKED, FAILS_OF_NOTHING, UNWRITTEN_OF_NOTHING)
-        self._sizes = sizes if sizes else None
+    def __init__(self, model: OnnxModel, settings: Settings, source: Model, facts: Facts) -> None:
+        self._sizes = Checks.of(facts.checks, lambda: _sizes(source))
         self._model = model
         self._source = source
         self._settings = settings
-        self._optimize = optimize
+        self._facts = facts
         self._count = len(source.outputs)
-        self._declared = [
-            (index, operand.name, operand.type)
-            for index, operand in enumerate([*source.outputs.values(), *_unproven(source)])
-            if isinstance(source.producers.get(operand), Extension)
-            and operand.type.element_type is not ElementType.OBJECT
-        ]
+        self._declared = facts.declared
         self._places = [index for index, *_ in self._declared]
         self._accepted: object = None
         self._values = ortvalues(model)
         session, *others = (
-            settings.session(model, self._values, optimize=optimize)
+            settings.session(model, self._values, optimize=facts.optimize)
             for _ in range(settings.sessions)
         )
         self._session = session
@@ -202,21 +176,17 @@ class OnnxRuntimeProgram(Program):
         return OnnxRuntimeSession(self._session, self._source, carried, check, declared)
 
     def save(self) -> bytes:
-        return layout.write(self._model)
+        return layout.write(self._model, self._facts)
 
     def profiler(self) -> Profiler:
-        made: list[OnnxRuntimeProgram] = []
+        # Seldom needed: loading a program is to take no longer for it.
+        from crosschip.devices.onnxruntime.compiling import profiler
 
         def make(record: str) -> OnnxRuntimeProgram:
             settings = replace(self._settings, record=record, sessions=1)
-            made.append(
-                OnnxRuntimeProgram(self._model, settings, self._source, optimize=self._optimize)
-            )
-            return made[0]
+            return OnnxRuntimeProgram(self._model, settings, self._source, self._facts)
 
-        written = _onnx_model(self._source, payloads_of(self._source))
-        nodes = Nodes(self._source, written.proto, self._model.proto)
-        return OnnxRuntimeProfiler(make, lambda: made[0].end_recording(), nodes)
+        return profiler(self._source, self._model, make)
 
     def end_recording(self) -> str:
         """End the recording of its nodes' times; the path of the record."""
@@ -225,82 +195,6 @@ class OnnxRuntimeProgram(Program):
 
     def close(self) -> None:
         vars(self).clear()
-
-
-def compile(
-    model: Model, options: Options, *, spinning: bool, provider: Provider | None = None
-) -> OnnxRuntimeProgram:
-    """Compile a model of operations that there are converters for.
-
-    Raises:
-        CompileError: the provider leaves operations to the processor.
-        DeviceError: ONNX Runtime failed.
-    """
-    payloads = payloads_of(model)
-    precise = _is_precise(model, payloads)
-    settings = Settings.of(options, spinning, precise, provider)
-    optimize = provider is not None or not _survives_writing(model, payloads)
-    give_back()
-    onnx_model = _onnx_model(model, payloads)
-    if not optimize:
-        onnx_model = settings.optimized(onnx_model)
-        give_back()
-    try:
-        return OnnxRuntimeProgram(onnx_model, settings, model, optimize=optimize)
-    except NotTaken as error:
-        labels = {node.rpartition(".")[0] for node in error.nodes}
-        named = [operation for operation in model.operations if operation.name in labels]
-        raise CompileError(str(error), named) from error
-    finally:
-        give_back()
-
-
-def _is_precise(model: Model, payloads: Payloads) -> bool:
-    """Tell whether ONNX Runtime must be asked for products of bytes that never saturate.
-
-    They take it twice as long, and it can be asked only where it can compute them.
-    """
-    return has_bytes(model) and saturates() and all(map(is_precise, payloads.values()))
-
-
-def _survives_writing(model: Model, payloads: Payloads) -> bool:
-    holds_graphs = any(operation.bodies for operation in model.operations)
-    return not holds_graphs and all(map(survives_writing, payloads.values()))
-
-
-def _onnx_model(model: Model, payloads: Payloads) -> OnnxModel:
-    opset, types = opset_of(payloads), types_in(payloads)
-    graph = Graph(model.inputs.values(), opset=opset, types=types)
-    for operation in model.operations:
-        if isinstance(operation, Extension):
-            graph.label = operation.name
-            graph.define(operation, embed(graph, operation, payloads[operation]))
-        else:
-            control.add_operation(graph, operation)
-    return graph.finish([*model.outputs.values(), *_unproven(model)])
-
-
-def _unproven(model: Model) -> Sequence[Operand]:
-    """The operands inside the model that extensions make and operations of other kinds read.
-
-    Nothing but the model's file vouches for their shapes, on which the conversion of what reads
-    them relies: they are outputs, too, so that they can be checked.
-    """
-    outputs = set(model.outputs.values())
-    read = {
-        operand
-        for operation in model.operations
-        if not isinstance(operation, Extension)
-        for operand in operation.inputs
-        if operand is not None and operand.type.shape is not None
-    }
-    return [
-        operand
-        for operation in model.operations
-        if isinstance(operation, Extension)
-        for operand in operation.outputs
-        if operand in read and operand not in outputs
-    ]
 
 
 def load(
@@ -317,17 +211,18 @@ def load(
         DeviceError: they are not what `save` returns, or ONNX Runtime failed.
     """
     try:
-        compiled = layout.read(saved)
+        compiled, facts = layout.read(saved)
     except Exception as error:
         raise failure("has not saved this program", error) from error
-    payloads = payloads_of(model)
-    precise = _is_precise(model, payloads)
-    settings = Settings.of(options, spinning, precise, provider)
-    optimize = provider is not None or not _survives_writing(model, payloads)
-    try:
-        return OnnxRuntimeProgram(compiled, settings, model, optimize=optimize)
-    finally:
-        give_back()
+    settings = Settings.of(options, spinning, facts.precise, provider)
+    return OnnxRuntimeProgram(compiled, settings, model, facts)
+
+
+def _sizes(source: Model) -> Sizes:
+    # They look at operations: where all sizes are known, nobody asks.
+    from crosschip.devices.onnxruntime.unchecked import sizes
+
+    return sizes(source)
 
 
 def _check(name: str, declared: TensorType, array: Array) -> None:

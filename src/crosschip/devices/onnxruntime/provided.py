@@ -7,12 +7,10 @@ from importlib import import_module
 from typing import Any
 
 import onnxruntime
-from onnx import TensorProto, helper
 from onnxruntime import GraphOptimizationLevel, InferenceSession
 
 from crosschip.devices.onnxruntime.failures import failure
 from crosschip.devices.onnxruntime.providers import Provider
-from crosschip.hal.onnx.graph import OPSET
 from crosschip.ir import DeviceError
 
 
@@ -36,6 +34,11 @@ def require(provider: Provider) -> None:
     """
     if not provider.plugin and provider.name not in onnxruntime.get_available_providers():
         raise DeviceError(f"onnxruntime: {provider.name} is not installed")
+    # Only other providers than the processor's need a trial.
+    from onnx import TensorProto, helper
+
+    from crosschip.hal.onnx.graph import OPSET
+
     value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])
     made = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "trial", [value], [made])

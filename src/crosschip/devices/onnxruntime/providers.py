@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -161,6 +160,9 @@ def _has_library(library: str) -> bool:
 
 
 def _has_package(package: str) -> bool:
+    # It takes long to import, and only few providers need it.
+    from importlib.metadata import PackageNotFoundError, distribution
+
     try:
         distribution(package)
     except PackageNotFoundError:

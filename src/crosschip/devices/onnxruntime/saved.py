@@ -1,11 +1,14 @@
 """The form that compiled ONNX models are saved in, with their large constants beside them.
 
     offset  size  what
-    0       8     the mark "ORT" 0D 0A 1A 00 03; its last byte is the version of this layout
+    0       8     the mark "ORT" 0D 0A 1A 00 05; its last byte is the version of this layout
     8       8     where the ONNX model starts, little-endian like all numbers here
     16      8     its size
+    24      8     the size of the description, which is the rest
     64            the elements of the large constants, each at a multiple of 64
     ...           the ONNX model
+    ...           the description, as JSON: the facts about the model that was compiled, and of each
+                  large constant the name, the element type and the shape, in their order
 
 In the ONNX model a large constant is external data with a `length` and an `offset`, which counts
 from byte 64. What lies between these parts is 0.
@@ -13,50 +16,91 @@ from byte 64. What lies between these parts is 0.
 
 from __future__ import annotations
 
+import json
 import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper
 
+from crosschip.hal.checking import Needed
 from crosschip.hal.onnx.model import OnnxModel, aligned
-from crosschip.ir import Array
+from crosschip.ir import Array, TensorType
+from crosschip.ir.encoding import decode_type, encode_type
 
-_MARK = b"ORT\r\n\x1a\x00\x03"
-_PREAMBLE = struct.Struct("<8sQQ")
+_MARK = b"ORT\r\n\x1a\x00\x05"
+_PREAMBLE = struct.Struct("<8sQQQ")
 _ALIGNMENT = 64
 
 
-def write(model: OnnxModel) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The facts about a model that its program must know.
+
+    Attributes:
+        precise: whether products of integers of eight bits must not saturate.
+        optimize: whether ONNX Runtime has yet to optimize what is saved.
+        checks: the runs whose sizes need to be checked.
+        declared: the outputs that nothing but the model's file vouches for: their places, names
+            and types.
+    """
+
+    precise: bool
+    optimize: bool
+    checks: Needed
+    declared: Sequence[tuple[int, str, TensorType]]
+
+
+def write(model: OnnxModel, facts: Facts) -> bytes:
     """The saved form of a model whose constants are at the offsets that their order gives."""
     elements: list[bytes | memoryview] = []
-    for array in model.external.values():
+    constants = []
+    for name, array in model.external.items():
         padding = bytes(aligned(array.nbytes) - array.nbytes)
         elements += [array.reshape(-1).view(np.uint8).data, padding]
+        constants.append([name, array.dtype.name, list(array.shape)])
+    described = json.dumps(
+        {
+            "precise": facts.precise,
+            "optimize": facts.optimize,
+            "checks": facts.checks,
+            "declared": [[place, name, encode_type(t)] for place, name, t in facts.declared],
+            "constants": constants,
+        },
+        separators=(",", ":"),
+    ).encode()
     start = _ALIGNMENT + sum(map(len, elements))
-    preamble = _PREAMBLE.pack(_MARK, start, len(model.proto))
-    parts = [preamble.ljust(_ALIGNMENT, b"\0"), *elements, model.proto]
+    preamble = _PREAMBLE.pack(_MARK, start, len(model.proto), len(described))
+    parts = [preamble.ljust(_ALIGNMENT, b"\0"), *elements, model.proto, described]
     return b"".join(parts)
 
 
-def read(saved: bytes) -> OnnxModel:
-    """The model that was saved; its external constants are views of the bytes.
+def read(saved: bytes) -> tuple[OnnxModel, Facts]:
+    """The model that was saved, and the facts; its external constants are views of the bytes.
 
     Raises:
-        Exception: it is something else; struct, protobuf and NumPy each raise their own.
+        Exception: it is something else; struct, JSON and NumPy each raise their own.
     """
     content = memoryview(saved)
-    mark, start, size = _PREAMBLE.unpack_from(content)
-    if mark != _MARK or start + size != len(content):
+    mark, start, size, described = _PREAMBLE.unpack_from(content)
+    end = start + size
+    if mark != _MARK or end + described != len(content):
         raise ValueError("it starts with something else")
-    proto = bytes(content[start:])
-    tensors = onnx.ModelProto.FromString(proto).graph.initializer
-    external = [tensor for tensor in tensors if tensor.data_location == TensorProto.EXTERNAL]
-    return OnnxModel(proto, {tensor.name: _elements(tensor, saved) for tensor in external})
-
-
-def _elements(tensor: TensorProto, saved: bytes) -> Array:
-    place = {entry.key: entry.value for entry in tensor.external_data}
-    dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
-    count, start = int(place["length"]) // dtype.itemsize, _ALIGNMENT + int(place["offset"])
-    return np.frombuffer(saved, dtype, count, start).reshape(tuple(tensor.dims))
+    plain: dict[str, Any] = json.loads(bytes(content[end:]))
+    external: dict[str, Array] = {}
+    offset = _ALIGNMENT
+    for name, type_, shape in plain["constants"]:
+        dtype = np.dtype(type_)
+        count = int(np.prod(shape, dtype=np.int64))
+        external[name] = np.frombuffer(saved, dtype, count, offset).reshape(shape)
+        offset += aligned(external[name].nbytes)
+    if offset != start:
+        raise ValueError("its constants are of other sizes")
+    facts = Facts(
+        plain["precise"],
+        plain["optimize"],
+        Needed(plain["checks"]),
+        [(place, name, decode_type(t)) for place, name, t in plain["declared"]],
+    )
+    return OnnxModel(bytes(content[start:end]), external), facts

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
 
 import onnxruntime
+from onnx import TensorProto
 from onnxruntime import (
     GraphOptimizationLevel,
     InferenceSession,
@@ -18,6 +21,31 @@ from crosschip.devices.onnxruntime.provided import provided, quiet_options
 from crosschip.devices.onnxruntime.providers import Provider
 from crosschip.hal import Options
 from crosschip.hal.onnx.model import EXTERNAL_BYTES, OnnxModel, aligned
+from crosschip.ir import Array
+
+_T = TypeVar("_T")
+
+_ELSEWHERE = Path(__file__)
+"""The file that an optimized model says its large constants are in.
+
+ONNX Runtime looks whether it is there, and reads none of it: they are handed over by name, and stay
+where they are. Handed over as external data instead, which would need no file, they are copied.
+"""
+
+_FOLDER = "session.model_external_initializers_file_folder_path"
+
+_SPOILING = "QDQPropagationTransformer"
+"""Makes quantizations to int8 of which that then makes half a quantization to uint8."""
+
+_OF_A_BRANCH = "Graph attribute inferencing failed"
+"""What ONNX Runtime says of a branch that no run takes with the sizes of the inputs.
+
+It has then put the only branch within that these sizes leave in the place of a choice, and what it
+makes fits nothing. The branches of a file stay as they are where it folds nothing.
+"""
+
+_PACKED = (TensorProto.INT4, TensorProto.UINT4)
+"""Types with several elements in a byte, which NumPy does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +88,7 @@ class Settings:
         Raises:
             DeviceError: ONNX Runtime does not accept the model.
         """
-        external = {}
+        external: dict[str, Array] = {}
         end = 0
 
         def place(
@@ -68,23 +96,27 @@ class Settings:
         ) -> OrtExternalInitializerInfo | None:
             nonlocal end
             size = value.tensor_size_in_bytes()
-            if size < EXTERNAL_BYTES:
+            if size < EXTERNAL_BYTES or value.element_type() in _PACKED:
                 return None
             external[name] = value.numpy()
             start, end = end, end + aligned(size)
-            return OrtExternalInitializerInfo("saved", start, size)
+            return OrtExternalInitializerInfo(_ELSEWHERE.name, start, size)
 
-        try:
+        def compile(options: onnxruntime.SessionOptions) -> bytes:
+            external.clear()
             compiler = onnxruntime.ModelCompiler(
-                self._options(ortvalues(model)),
+                options,
                 model.proto,
                 graph_optimization_level=GraphOptimizationLevel.ORT_ENABLE_ALL,
                 get_initializer_location_func=place,
             )
-            proto = compiler.compile_to_bytes()
+            proto: bytes = compiler.compile_to_bytes()
+            return proto
+
+        try:
+            return OnnxModel(self._made(compile, ortvalues(model)), external)
         except Exception as error:
             raise failure("failed to compile", error) from error
-        return OnnxModel(proto, external)
 
     def session(
         self, model: OnnxModel, values: Mapping[str, OrtValue], *, optimize: bool
@@ -101,28 +133,41 @@ class Settings:
             DeviceError: ONNX Runtime does not accept the model.
             NotTaken: the provider leaves nodes to the processor.
         """
-        options = self._options(values)
         if self.provider is not None:
-            return provided(model.proto, options, self.provider)
+            return provided(model.proto, self._options(values), self.provider)
         levels = GraphOptimizationLevel
-        options.graph_optimization_level = (
-            levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
-        )
-        for name, value in values.items():
-            options.add_initializer(name, value)
-        try:
-            session = InferenceSession(
+
+        def make(options: onnxruntime.SessionOptions) -> InferenceSession:
+            options.graph_optimization_level = (
+                levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
+            )
+            options.add_session_config_entry(_FOLDER, str(_ELSEWHERE.parent))
+            for name, value in values.items():
+                options.add_initializer(name, value)
+            return InferenceSession(
                 model.proto,
                 options,
                 providers=["CPUExecutionProvider"],
                 enable_fallback=False,  # it prints, and there is nothing to fall back to
             )
+
+        try:
+            return self._made(make, values if optimize else {})
         except Exception as error:
             what = "failed to compile" if optimize else "failed to load a compiled model"
             raise failure(what, error) from error
-        return session
 
-    def _options(self, values: Mapping[str, OrtValue]) -> onnxruntime.SessionOptions:
+    def _made(
+        self, make: Callable[[onnxruntime.SessionOptions], _T], values: Mapping[str, OrtValue]
+    ) -> _T:
+        try:
+            return make(self._options(values))
+        except Exception as error:
+            if _OF_A_BRANCH not in str(error):
+                raise
+        return make(self._options(values, "ConstantFolding"))
+
+    def _options(self, values: Mapping[str, OrtValue], *without: str) -> onnxruntime.SessionOptions:
         options = quiet_options()
         options.intra_op_num_threads = self.threads or 0
         options.add_session_config_entry("session.intra_op.allow_spinning", str(int(self.spinning)))
@@ -130,9 +175,8 @@ class Settings:
         if self.record:
             options.enable_profiling = True
             options.profile_file_prefix = self.record
-        # It makes quantizations to int8 of which that then makes half a quantization to uint8.
         options.add_session_config_entry(
-            "optimization.disable_specified_optimizers", "QDQPropagationTransformer"
+            "optimization.disable_specified_optimizers", ";".join([_SPOILING, *without])
         )
         if values:
             options.add_external_initializers(list(values), list(values.values()))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from crosschip.hal.sizes import Sizes
+from crosschip.ir import Model
 from crosschip.ops.standard.activation import PRelu
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
 from crosschip.ops.standard.indexing import GatherND
@@ -29,3 +31,8 @@ UNWRITTEN_OF_NOTHING = (MatMul,)
 
 UNCHECKED = (Concat, Conv2DTranspose, GatherND, GridSample, Pad, PRelu, RoiAlign)
 """Operators that ONNX Runtime computes where their sizes do not fit."""
+
+
+def sizes(model: Model) -> Sizes:
+    """The sizes of a model's runs."""
+    return Sizes("onnxruntime", model, UNCHECKED, FAILS_OF_NOTHING, UNWRITTEN_OF_NOTHING)

@@ -10,12 +10,18 @@ import ctypes
 from collections.abc import Iterable
 
 import numpy as np
-from onnx import helper
 from onnxruntime import NodeArg, OrtValue
 
 from crosschip.ir import Array
 
 _FOREIGN = ("tensor(bfloat16)", "tensor(float8")
+_NUMPYS = frozenset(
+    f"tensor({name})"
+    for name in (
+        *("bool", "double", "float", "float16", "string"),
+        *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    )
+)
 
 
 def all_known(arguments: Iterable[NodeArg]) -> bool:
@@ -32,6 +38,8 @@ def ortvalue(array: Array) -> OrtValue:
     """An array as one of ONNX Runtime's values."""
     if _is_numpys(array.dtype):
         return OrtValue.ortvalue_from_numpy(array)
+    from onnx import helper  # most programs run without it
+
     code = helper.np_dtype_to_tensor_dtype(array.dtype)
     bits = array.view(f"u{array.itemsize}")
     return OrtValue.ortvalue_from_numpy_with_onnx_type(bits, code)
@@ -39,10 +47,12 @@ def ortvalue(array: Array) -> OrtValue:
 
 def array_of(value: OrtValue) -> Array:
     """The elements of a value, in memory of their own if NumPy does not have their type."""
-    dtype = helper.tensor_dtype_to_np_dtype(value.element_type())
-    if _is_numpys(dtype):
+    if value.data_type() in _NUMPYS:
         array: Array = value.numpy()
         return array
+    from onnx import helper  # most programs run without it
+
+    dtype = helper.tensor_dtype_to_np_dtype(value.element_type())
     copy = bytearray(ctypes.string_at(value.data_ptr(), value.tensor_size_in_bytes()))
     return np.frombuffer(copy, dtype).reshape(value.shape())
 

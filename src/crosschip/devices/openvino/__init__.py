@@ -28,7 +28,6 @@ from crosschip.hal import (
     processor,
 )
 from crosschip.ir import DeviceError, ElementType, Model, Operation
-from crosschip.ops.definition.operator import Operator
 
 _MISSING = "OpenVINO is not installed; pip install crosschip[openvino]"
 _CHIPS = (
@@ -67,12 +66,11 @@ class OpenVinoDevice(Device):
         super().__init__(properties, instance)
         try:
             import_engine()
-            from crosschip.devices.openvino import converters, program
+            from crosschip.devices.openvino import program
         except ImportError as error:
             raise DeviceError(
                 f"OpenVINO cannot be imported ({error}); pip install crosschip[openvino]"
             ) from error
-        self._converters = converters.converters
         self._engine = program.Engine(instance or "CPU")
 
     @classmethod
@@ -105,6 +103,10 @@ class OpenVinoDevice(Device):
         return _texts(self._engine.config(options))
 
     def supports(self, operation: Operation, options: Options) -> Support:
+        # Imported by what asks, and not by what runs.
+        from crosschip.devices.openvino.converters import converters
+        from crosschip.ops.definition.operator import Operator
+
         outputs = (("output", output) for output in operation.outputs)
         slots = operation.slots if isinstance(operation, Operator) else ()
         parameters = {slot.name for slot in slots if slot.parameter}
@@ -114,16 +116,20 @@ class OpenVinoDevice(Device):
             # OpenVINO crashes, or cannot load what it has saved.
             if operand.value is not None and 0 in operand.type.shape and slot not in parameters:
                 return Support.no(operation, slot, "is constant, without elements", Rule.SHAPE)
-        answer = self._converters.supports(operation)
+        answer = converters.supports(operation)
         if answer and any(0 in (output.type.shape or ()) for output in operation.outputs):
             return Support.no(operation, "output", "has no elements", Rule.SHAPE)
         return answer
 
     def operators(self) -> Collection[str]:
-        return self._converters.operators
+        from crosschip.devices.openvino.converters import converters
+
+        return converters.operators
 
     def compile(self, model: Model, options: Options) -> Program:
-        return self._engine.compile(model, options)
+        from crosschip.devices.openvino.compiling import compile
+
+        return compile(self._engine, model, options)
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
         return self._engine.load(saved, model, options)

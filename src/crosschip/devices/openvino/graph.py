@@ -43,12 +43,19 @@ class Graph:
         kept: the arrays whose memory constants are in.
         requirements: what must hold in a run.
         between: the quantized operands that pass between operations on what they stand for.
+        meeting: the operands of which functions are combined with constants.
         open_sizes: the sizes that show only in a run.
         bytes: for operands of bytes, the form by which OpenVINO finds products of them.
     """
 
-    def __init__(self, inputs: Iterable[Operand], between: Collection[Operand] = ()) -> None:
+    def __init__(
+        self,
+        inputs: Iterable[Operand],
+        between: Collection[Operand] = (),
+        meeting: Collection[Operand] = (),
+    ) -> None:
         self.between = between
+        self.meeting = meeting
         self.bytes: dict[Operand, Node] = {}
         self._values: dict[Operand, Value] = {}
         self.parameters: list[Node] = []
@@ -86,6 +93,14 @@ class Graph:
         if array.nbytes < _SHARED_BYTES:
             return openvino.op.Constant(tensor, shared_memory=False)
         self.kept.append(array)
+        return openvino.op.Constant(tensor, shared_memory=True)
+
+    def packed(self, value: Array, type: Type) -> Node:
+        """A constant of integers of four bits, which are in the lower half of each byte."""
+        halves = np.append(value.ravel() & 15, np.zeros(value.size % 2, np.uint8))
+        self.kept.append(halves[::2] | halves[1::2] << 4)
+        shape = openvino.Shape(value.shape)
+        tensor = openvino.Tensor(self.kept[-1], shape, type)
         return openvino.op.Constant(tensor, shared_memory=True)
 
     def int64(self, values: Iterable[int]) -> Node:
@@ -201,9 +216,11 @@ class Graph:
         first = ops.negative(size) if least is None else self.scalar(least)
         first = ops.convert(first, found.get_element_type())
         inside = ops.maximum(ops.minimum(found, ops.subtract(size, one)), first)
-        holds = ops.equal(found, inside)
+        # Differences are exact, and comparing with 0 is; other numbers are compared as float32.
+        zero = ops.convert(self.scalar(0), found.get_element_type())
+        holds = ops.equal(ops.subtract(found, inside), zero)
         if not all(isinstance(each, int) and each for each in known):
-            holds = ops.logical_and(holds, ops.less(inside, size))  # none is, if there are none
+            holds = ops.logical_and(holds, ops.greater(size, zero))  # none is, if there are none
         self.require(operation, "indices: one is out of range", holds)
         return inside
 

@@ -13,8 +13,9 @@ from openvino import opset15 as ops
 
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.ir import Array, Model
+from crosschip.ir.types import NARROW_INTEGERS
 from crosschip.ops.standard.matrix import MatMulNBits
-from crosschip.ops.standard.quantization import Dequantize
+from crosschip.ops.standard.quantization import Dequantize, DequantizeBlocks
 
 _LENGTH = 64
 _INT8 = 4
@@ -61,6 +62,10 @@ def activations(model: Model) -> dict[str, Any]:
     for operation in model.operations:
         if isinstance(operation, MatMulNBits):
             if operation.accuracy_level != _INT8:
+                return {}
+            blocks.append(operation.block_size)
+        elif isinstance(operation, DequantizeBlocks):
+            if operation.input.type.element_type not in NARROW_INTEGERS:
                 return {}
             blocks.append(operation.block_size)
         elif isinstance(operation, Dequantize) and operation.input.is_constant:

@@ -1,4 +1,8 @@
-"""Compiled models: OpenVINO infer requests, and how models are compiled, saved and loaded."""
+"""Compiled models: OpenVINO infer requests, and how they are saved and loaded.
+
+What a program must know of the model that it was compiled from is saved with it (`Requirements`),
+so that loading one looks at no operation, and imports no operators.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from io import BytesIO
 from os import SEEK_END
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import openvino
 
-from crosschip.devices.openvino.converters import converters
-from crosschip.devices.openvino.converters.quantization import between
 from crosschip.devices.openvino.failures import failure
-from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.memory import shared_tensor
-from crosschip.devices.openvino.precision import activations
-from crosschip.devices.openvino.profiling import Layers, OpenVinoProfiler
 from crosschip.devices.openvino.request import Request
 from crosschip.devices.openvino.requirements import Requirements
 from crosschip.devices.openvino.state import OpenVinoSession
-from crosschip.devices.openvino.unchecked import FAILS_OF_NOTHING, UNCHECKED
 from crosschip.hal import (
     Carried,
     Options,
@@ -33,8 +31,14 @@ from crosschip.hal import (
     Program,
     ProgramSession,
 )
-from crosschip.hal.sizes import Sizes
+from crosschip.hal.checking import Checks
 from crosschip.ir import Array, DeviceError, Model
+
+if TYPE_CHECKING:
+    pass
+
+if TYPE_CHECKING:
+    from crosschip.hal.sizes import Sizes
 
 _PRECISIONS = {Precision.FLOAT32: "f32", Precision.BFLOAT16: "bf16", Precision.FLOAT16: "f16"}
 _CAPABILITIES = {
@@ -53,6 +57,8 @@ class Engine:
         device: `CPU`, `GPU`, …, as OpenVINO calls it.
 
     Attributes:
+        core: the core.
+        device: what OpenVINO calls the device.
         chip: the full name of the device.
         precisions: the arithmetic that it offers.
 
@@ -63,35 +69,17 @@ class Engine:
     version: str = openvino.get_version()
 
     def __init__(self, device: str) -> None:
-        self._core = openvino.Core()
-        self._device = device
+        self.core = openvino.Core()
+        self.device = device
         try:
-            offered = self._core.get_property(device, "OPTIMIZATION_CAPABILITIES")
-            self.chip: str = self._core.get_property(device, "FULL_DEVICE_NAME")
+            offered = self.core.get_property(device, "OPTIMIZATION_CAPABILITIES")
+            self.chip: str = self.core.get_property(device, "FULL_DEVICE_NAME")
         except RuntimeError as error:
-            present = ", ".join(self._core.available_devices)
+            present = ", ".join(self.core.available_devices)
             raise DeviceError(
                 f"OpenVINO has no device {device!r} here; it has {present}"
             ) from error
         self.precisions = frozenset(p for p, word in _CAPABILITIES.items() if word in offered)
-
-    def compile(self, model: Model, options: Options) -> OpenVinoProgram:
-        """Compile a model of operations that there are converters for.
-
-        Raises:
-            DeviceError: OpenVINO failed.
-        """
-        config = {**self.config(options), **activations(model)}
-        graph = Graph(model.inputs.values(), between(model))
-        try:
-            for operation in model.operations:
-                graph.define(operation, converters.convert(graph, operation))
-            built = graph.finish(model.outputs.values())
-            make = partial(self._core.compile_model, built, self._device, config)
-            counted = partial(self._profiler, model, config)
-            return OpenVinoProgram(make, graph.requirements, model, graph.kept, counted)
-        except RuntimeError as error:
-            raise failure("failed to compile", error) from error
 
     def load(self, saved: bytes, model: Model, options: Options) -> OpenVinoProgram:
         """Make a program again from what it was saved as; the bytes are used where they are.
@@ -99,42 +87,31 @@ class Engine:
         Raises:
             DeviceError: they are not what `save` returned, or OpenVINO failed.
         """
-        config = {**self.config(options), **activations(model)}
         try:
             end = len(saved) - _SIZE.size
             start = end - _SIZE.unpack_from(saved, end)[0]
             requirements = Requirements.from_bytes(bytes(saved[start:end]))
+            config = {**self.config(options), **requirements.settings}
             stored = np.frombuffer(memoryview(saved)[:start], np.uint8)
             tensor = shared_tensor(stored)
-            make = partial(self._core.import_model, tensor, self._device, config)
+            make = partial(self.core.import_model, tensor, self.device, config)
             counted = partial(self._profiler, model, config)
             return OpenVinoProgram(make, requirements, model, [stored], counted, saved)
         except (RuntimeError, struct.error, ValueError, TypeError, KeyError) as error:
             raise failure("failed to load a saved program", error) from error
 
-    def _profiler(self, model: Model, config: Mapping[str, Any]) -> OpenVinoProfiler:
-        """A program that counts the time of its layers, which are named after operations."""
-        graph = Graph(model.inputs.values(), between(model))
-        layers = Layers(graph)
-        try:
-            for operation in model.operations:
-                values = converters.convert(graph, operation)
-                layers.name(operation, values)
-                graph.define(operation, values)
-            built = graph.finish(model.outputs.values())
-            counting = {**config, "PERF_COUNT": True}
-            compiled = self._core.compile_model(built, self._device, counting)
-        except RuntimeError as error:
-            raise failure("failed to compile", error) from error
-        program = OpenVinoProgram(lambda: compiled, graph.requirements, model, graph.kept)
-        return OpenVinoProfiler(program, layers.executed(compiled), program.mean_seconds)
+    def _profiler(self, model: Model, config: Mapping[str, Any]) -> Profiler:
+        # Seldom needed: loading a program is to take no longer for it.
+        from crosschip.devices.openvino.compiling import profiler
+
+        return profiler(self, model, config)
 
     def modes(self) -> Mapping[Performance, Mapping[str, Any]]:
         """The processor's settings for each performance mode; other chips have none.
 
         Kinds of cores that a processor does not have are disregarded.
         """
-        if self._device != "CPU":
+        if self.device != "CPU":
             return {}
         half = max(1, (os.cpu_count() or 1) // 2)
         return {
@@ -192,8 +169,7 @@ class OpenVinoProgram(Program):
         self._compiled = make()
         self._requirements = requirements
         self._model = model
-        sizes = Sizes("openvino", model, UNCHECKED, FAILS_OF_NOTHING)
-        self._sizes = sizes if sizes else None
+        self._sizes = Checks.of(requirements.checks, lambda: _sizes(model))
         self._kept = kept
         self._profiler = profiler
         self._saved = saved
@@ -262,3 +238,10 @@ class OpenVinoProgram(Program):
         """Begin anew: what OpenVINO remembers of a run that failed lets later ones fail, too."""
         self._compiled = self._make()
         self._idle = []
+
+
+def _sizes(model: Model) -> Sizes:
+    # They look at operations: where all sizes are known, nobody asks.
+    from crosschip.devices.openvino.unchecked import sizes
+
+    return sizes(model)

@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
+from crosschip.hal.checking import Needed
 from crosschip.ir import Array, DeviceError
 
 INT32 = (int(np.iinfo(np.int32).min), int(np.iinfo(np.int32).max))
@@ -56,6 +58,8 @@ class Requirements:
 
     Attributes:
         bounds: those on the values of inputs.
+        checks: the runs whose sizes need to be checked.
+        settings: those that OpenVINO gets for this model, besides those for the caller's options.
         rules: the others, in the order of the elements of the output that says whether they hold.
         open_sizes: whether the sizes of some tensor show only in a run.
     """
@@ -63,6 +67,8 @@ class Requirements:
     open_sizes: bool = False
     bounds: list[Bound] = field(default_factory=list)
     rules: list[str] = field(default_factory=list)
+    checks: Needed = Needed.NEVER
+    settings: dict[str, Any] = field(default_factory=dict)
 
     def check_inputs(self, inputs: Sequence[Array]) -> None:
         """Raise a `DeviceError` for an input with elements beyond its bounds."""
@@ -87,4 +93,10 @@ class Requirements:
         """
         plain = json.loads(stored)
         bounds = [Bound(**bound) for bound in plain["bounds"]]
-        return cls(plain["open_sizes"], bounds, plain["rules"])
+        return cls(
+            plain["open_sizes"],
+            bounds,
+            plain["rules"],
+            Needed(plain["checks"]),
+            dict(plain["settings"]),
+        )

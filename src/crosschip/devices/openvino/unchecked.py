@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from crosschip.hal.sizes import Sizes
+from crosschip.ir import Model
 from crosschip.ops.standard.activation import PRelu
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
 from crosschip.ops.standard.indexing import GatherElements, GatherND, ScatterElements, ScatterND
@@ -41,3 +43,8 @@ UNCHECKED = (
     *(GridSample, RoiAlign),
 )
 """Operators that OpenVINO computes, or ends the process of, where their sizes do not fit."""
+
+
+def sizes(model: Model) -> Sizes:
+    """The sizes of a model's runs."""
+    return Sizes("openvino", model, UNCHECKED, FAILS_OF_NOTHING)

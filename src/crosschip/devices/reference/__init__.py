@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from importlib.metadata import version
 from time import perf_counter
 from typing import Any
 
@@ -28,6 +27,7 @@ from crosschip.hal import (
     Support,
 )
 from crosschip.ir import Array, DeviceError, Extension, Model, ModelFileError, Operation
+from crosschip.ir.version import VERSION
 from crosschip.ops import Operator, operators
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.definition.kernel import Kernel
@@ -42,7 +42,7 @@ class ReferenceDevice(Device):
 
     @property
     def version(self) -> str:
-        return version("crosschip")
+        return VERSION
 
     def capabilities(self) -> Capabilities:
         return Capabilities(threads=True, tied_to=(), holds_weights=True)

@@ -103,6 +103,8 @@ def _wrong(node: NodeProto, opset: int, texts: Collection[str]) -> str:
     if node.op_type == "Optional":
         return "makes a list of an optional value"
     if node.op_type == "Loop" and "body" in given:
+        if len(node.input) > 1 and not node.input[1]:
+            return "makes no trip of a Loop without a condition"
         states = max(0, len(node.input) - 2)
         if len(given["body"].g.output) > 1 + states:
             return "does not stack what a Loop collects along a new axis"

@@ -155,6 +155,9 @@ typedef struct crosschip_capabilities {
     uint32_t alignment;         /* of inputs' memory, in bytes; default: 1 */
     uint32_t concurrency;       /* runs of a program at once; default: 0, it does not matter */
     uint64_t types;             /* a bit, 1 << crosschip_type, for each; default: all */
+    uint32_t int64_bits;        /* 32 if it computes int64 in int32: it gets values that are shown
+                                   to fit; and if types lacks int64, tensors of int32 in place of
+                                   such; default: 64 */
 } crosschip_capabilities;
 
 /* Yes, or no and why, about one operation. All is 0 before: no. */

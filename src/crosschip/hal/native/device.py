@@ -21,6 +21,9 @@ from crosschip.hal.support import Estimate, Offer, Rule, Support
 from crosschip.ir import DeviceError, ElementType, Model, Operation
 from crosschip.ops import Operator
 
+_NARROW_BITS = 32
+_NARROWED = {ElementType.INT64: ElementType.INT32}
+
 
 class NativeDevice(Device):
     """The device of a shared library that keeps the contract in C.
@@ -86,6 +89,7 @@ class NativeDevice(Device):
                 "sizing": codes(Sizing)[Sizing.FREE],
                 "alignment": 1,
                 "types": sum(1 << code for code in codes(ElementType).values()),
+                "int64_bits": 64,
             },
         )
         if self._library.function("get_capabilities") is not None:
@@ -95,6 +99,7 @@ class NativeDevice(Device):
                 p for p, code in codes(Precision).items() if told.precisions >> code & 1
             ),
             types=frozenset(t for t, code in codes(ElementType).items() if told.types >> code & 1),
+            narrowed=_NARROWED if told.int64_bits == _NARROW_BITS else {},
             sizing=members(Sizing)[told.sizing],
             threads=bool(told.threads),
             max_rank=told.max_rank or None,

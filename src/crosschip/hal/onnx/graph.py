@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,7 @@ class Graph:
         self._prefixes = 0
         self._names: dict[Operand, str] = {}
         self._made: set[str] = set()
+        self._once: dict[Hashable, str] = {}
         self._whole: Graph = self if around is None else around._whole
         self.label = ""
         self._external: dict[str, Array] = {}
@@ -108,13 +109,16 @@ class Graph:
         self._whole.require(CONTRIBUTED, 1)
         return self.add_all(type, count, *inputs, domain=CONTRIBUTED, **attributes)
 
+    def once(self, key: Hashable, make: Callable[[], str]) -> str:
+        """What is the same wherever it is asked for by a key: made the first time."""
+        if key not in self._once:
+            self._once[key] = make()
+        return self._once[key]
+
     def constant(self, value: Array) -> str:
         """Add a constant; a large one is not copied."""
         whole = self._whole
-        name = f"constant{len(whole._proto.initializer)}"
-        tensor = whole._proto.initializer.add(
-            name=name, data_type=_code(value.dtype), dims=value.shape
-        )
+        tensor = self._tensor(value)
         if value.nbytes < EXTERNAL_BYTES:
             tensor.raw_data = value.tobytes()
         else:
@@ -123,8 +127,24 @@ class Graph:
             places = {"location": "memory", "offset": str(start), "length": str(value.nbytes)}
             for key, place in places.items():
                 tensor.external_data.add(key=key, value=place)
-            whole._external[name] = np.asarray(value, order="C")
-        return name
+            whole._external[tensor.name] = np.asarray(value, order="C")
+        return tensor.name
+
+    def packed(self, value: Array) -> str:
+        """Add a constant of integers of four bits, two of them in a byte.
+
+        ONNX Runtime does not take them as they are in memory.
+        """
+        halves = np.append(value.ravel().view(np.uint8) & 15, np.zeros(value.size % 2, np.uint8))
+        tensor = self._tensor(value)
+        tensor.raw_data = (halves[::2] | halves[1::2] << 4).tobytes()
+        return tensor.name
+
+    def _tensor(self, value: Array) -> TensorProto:
+        """A new tensor, without its elements yet."""
+        whole = self._whole._proto
+        name = f"constant{len(whole.initializer)}"
+        return whole.initializer.add(name=name, data_type=_code(value.dtype), dims=value.shape)
 
     def int64(self, values: Iterable[int]) -> str:
         """Add a constant list of integers."""

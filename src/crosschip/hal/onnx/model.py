@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-
-import onnx
-from onnx import TensorProto
+from typing import TYPE_CHECKING
 
 from crosschip.ir import Array, DeviceError
+
+if TYPE_CHECKING:
+    import onnx
 
 EXTERNAL_BYTES = 1024
 """Constants of at least so many bytes are kept outside of ONNX models."""
@@ -27,6 +28,9 @@ class OnnxModel:
 
     def whole(self) -> onnx.ModelProto:
         """The model with all constants inside."""
+        import onnx  # running needs none of it
+        from onnx import TensorProto
+
         model = onnx.ModelProto.FromString(self.proto)
         for tensor in model.graph.initializer:
             if tensor.data_location == TensorProto.EXTERNAL:

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from crosschip.hal.sizes import named_sizes
 from crosschip.hdi.v1_0 import memory
 from crosschip.hdi.v1_0.interface import AnyNnrtDevice
 from crosschip.hdi.v1_0.types import Format, IOTensor, SharedBuffer
 from crosschip.hdi.v1_0.writing import tensor_of
 from crosschip.ir import Array, DeviceError, Operand, TensorType
+from crosschip.ir.binding import named_sizes
 
 Driver = AnyNnrtDevice[Any, Any]
 

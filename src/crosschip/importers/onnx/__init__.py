@@ -9,8 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from crosschip.ir import Model, ModelFileError
+from crosschip.ir.reading import kind, listed
 
-_OTHERS = (b"\n", b"{", b"\x93")
+_OTHERS = (b"\n", b"{", b"\x93", b"\0\0", b"\1\0", b"\2\0")
 """The beginnings of other sorts of files, with which no ONNX file begins."""
 
 
@@ -55,7 +56,9 @@ def load(source: Path | bytes) -> Model:
 def _models(path: Path) -> list[Path]:
     """The models at a path: it itself, or those in the folder that it is."""
     try:
-        candidates = sorted(path.iterdir()) if path.is_dir() else [path]
+        candidates = listed(path) if kind(path) == "folder" else [path]
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None
-    return [file for file in candidates if file.suffix.lower() == ".onnx" and not file.is_dir()]
+    return [
+        file for file in candidates if file.suffix.lower() == ".onnx" and kind(file) != "folder"
+    ]

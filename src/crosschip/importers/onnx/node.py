@@ -31,7 +31,7 @@ from crosschip.ops import Operator
 from crosschip.ops.definition.shapes import axis_in
 from crosschip.ops.standard.arithmetic import Max, Min
 from crosschip.ops.standard.pooling import AdaptiveMaxPool2D, MaxPool2D
-from crosschip.ops.standard.quantization import Quantize, Reinterpret
+from crosschip.ops.standard.quantization import Quantize, Reinterpret, parameters
 from crosschip.ops.standard.reduction import ReduceMax, ReduceMin
 
 T = TypeVar("T")
@@ -273,14 +273,7 @@ class Node:
                 rounding = type(last)(last.name, last.inputs, (made,), (quantization,))
                 self._builder.operations[-1] = rounding.standing_for(last)
                 return made
-        return self.add(
-            Quantize,
-            real,
-            axis=quantization.axis or 0,
-            scale=quantization.scale,
-            zero_point=tuple(map(float, quantization.zero_point)),
-            dtype=dtype,
-        )
+        return self.add(Quantize, real, **parameters(quantization), dtype=dtype)
 
     def constant(self, value: Array) -> Operand:
         """An operand that holds an array."""

@@ -13,6 +13,7 @@ from onnx import SparseTensorProto, TensorProto
 from crosschip.ir import Array, ElementType, ModelFileError, TensorType, UnsupportedError
 from crosschip.ir.budget import spend
 from crosschip.ir.files import DataFile, Held, Source, Stored
+from crosschip.ir.reading import resolved
 from crosschip.ir.types import MAX_RANK
 
 ELEMENT_TYPES: dict[int, ElementType] = {
@@ -86,7 +87,7 @@ class TensorReader:
 
     def __init__(self, model: Source, path: Path | None) -> None:
         self._folder = None if path is None else path.parent
-        self._allowed = () if path is None else (path.parent.resolve(), path.resolve().parent)
+        self._allowed = () if path is None else (resolved(path.parent), resolved(path).parent)
         self._sources: dict[str, Source] = {"": model}
 
     def array(self, tensor: TensorProto) -> Array:
@@ -193,7 +194,7 @@ class TensorReader:
             path = Path(location)
             if "\0" in location or path.is_absolute() or ".." in path.parts:
                 raise ModelFileError("is not a place in the model's folder")
-            path = (self._folder / path).resolve()
+            path = resolved(self._folder / path)
             if not any(path.is_relative_to(folder) for folder in self._allowed):
                 raise ModelFileError("is a link to a place outside of the model's folder")
             try:

@@ -34,6 +34,9 @@ class Counterpart:
 
 _INTERPOLATION = "X OutSize SizeTensor Scale"
 
+_LINEAR = ("X Scale ZeroPoint InAccum InState", "Y OutState OutAccum OutScale")
+_MOVING = ("X InScale InAccum InState", "Out OutScale OutState OutAccum")
+
 COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.abs": Counterpart("abs"),
     "pd_op.acos": Counterpart("acos"),
@@ -114,6 +117,8 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.depthwise_conv2d_transpose": Counterpart(
         "depthwise_conv2d_transpose", "Input Filter output_size", "Output"
     ),
+    "pd_op.dequantize_linear": Counterpart("dequantize_linear", *_LINEAR),
+    "pd_op.dequantize_linear_": Counterpart("dequantize_linear", *_LINEAR),
     "pd_op.det": Counterpart("determinant", "Input"),
     "pd_op.diag": Counterpart("diag_v2"),
     "pd_op.diagonal": Counterpart("diagonal", "Input"),
@@ -137,6 +142,38 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
     "pd_op.expand_as": Counterpart("expand_as_v2", "X Y"),
     "pd_op.expm1": Counterpart("expm1"),
     "pd_op.eye": Counterpart("eye", "num_rows num_columns"),
+    "pd_op.fake_channel_wise_dequantize_max_abs": Counterpart(
+        "fake_channel_wise_dequantize_max_abs", "X Scales*"
+    ),
+    "pd_op.fake_channel_wise_quantize_abs_max": Counterpart(
+        "fake_channel_wise_quantize_abs_max", "X", "Out OutScale"
+    ),
+    "pd_op.fake_channel_wise_quantize_dequantize_abs_max": Counterpart(
+        "fake_channel_wise_quantize_dequantize_abs_max", "X", "Out OutScale"
+    ),
+    "pd_op.fake_dequantize_max_abs": Counterpart("fake_dequantize_max_abs", "X Scale"),
+    "pd_op.fake_quantize_abs_max": Counterpart("fake_quantize_abs_max", "X", "Out OutScale"),
+    "pd_op.fake_quantize_dequantize_abs_max": Counterpart(
+        "fake_quantize_dequantize_abs_max", "X", "Out OutScale"
+    ),
+    "pd_op.fake_quantize_dequantize_moving_average_abs_max": Counterpart(
+        "fake_quantize_dequantize_moving_average_abs_max", *_MOVING
+    ),
+    "pd_op.fake_quantize_dequantize_moving_average_abs_max_": Counterpart(
+        "fake_quantize_dequantize_moving_average_abs_max", *_MOVING
+    ),
+    "pd_op.fake_quantize_moving_average_abs_max": Counterpart(
+        "fake_quantize_moving_average_abs_max", *_MOVING
+    ),
+    "pd_op.fake_quantize_moving_average_abs_max_": Counterpart(
+        "fake_quantize_moving_average_abs_max", *_MOVING
+    ),
+    "pd_op.fake_quantize_range_abs_max": Counterpart(
+        "fake_quantize_range_abs_max", "X InScale Iter", "Out OutScale OutScales"
+    ),
+    "pd_op.fake_quantize_range_abs_max_": Counterpart(
+        "fake_quantize_range_abs_max", "X InScale Iter", "Out OutScale OutScales"
+    ),
     "pd_op.flatten": Counterpart("flatten_contiguous_range"),
     "pd_op.flip": Counterpart("flip"),
     "pd_op.floor": Counterpart("floor"),
@@ -270,6 +307,8 @@ COUNTERPARTS: Mapping[str, Counterpart] = {
         reduce="Reduce",
         include_self="Include_self",
     ),
+    "pd_op.quantize_linear": Counterpart("quantize_linear", *_LINEAR),
+    "pd_op.quantize_linear_": Counterpart("quantize_linear", *_LINEAR),
     "pd_op.reciprocal": Counterpart("reciprocal"),
     "pd_op.relu": Counterpart("relu"),
     "pd_op.relu6": Counterpart("relu6"),

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosschip.ir import ModelFileError
-from crosschip.ir.files import open_regular
+from crosschip.ir.files import DataFile
+from crosschip.ir.reading import kind, listed, resolved
 
 _OLD_PROGRAM, _OLD_PARAMETERS = "__model__", "__params__"
 _EXPORTED = "inference"  # the stem that Paddle's own tools give every model
@@ -42,7 +43,7 @@ class ModelFiles:
     def name(self) -> str:
         """The name of the model."""
         says_nothing = self.program.name == _OLD_PROGRAM or self.program.stem == _EXPORTED
-        return self.program.resolve().parent.name if says_nothing else self.program.stem
+        return resolved(self.program).parent.name if says_nothing else self.program.stem
 
 
 def is_program(path: Path) -> bool:
@@ -54,11 +55,11 @@ def is_program(path: Path) -> bool:
 
 def is_pir(path: Path) -> bool:
     """Tell whether a file is a `.json` that says early on that it is a program of Paddle 3."""
-    if path.suffix != ".json" or not path.is_file():
+    if path.suffix != ".json" or kind(path) != "file":
         return False
     try:
-        with open_regular(path) as file:
-            return says_pir(file.read(_PIR_MARK_WITHIN))
+        file = DataFile(path)
+        return says_pir(file.read(0, min(file.size, _PIR_MARK_WITHIN)))
     except OSError:
         return False
 
@@ -88,10 +89,10 @@ def programs(path: Path) -> list[Path]:
         ModelFileError: the folder cannot be read.
     """
     try:
-        candidates = sorted(path.iterdir()) if path.is_dir() else [path]
+        candidates = listed(path) if kind(path) == "folder" else [path]
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None
-    return [file for file in candidates if is_program(file) and file.is_file()]
+    return [file for file in candidates if is_program(file) and kind(file) == "file"]
 
 
 def find(path: Path) -> ModelFiles:
@@ -108,4 +109,4 @@ def find(path: Path) -> ModelFiles:
     if program.name != _OLD_PROGRAM:
         return ModelFiles(program, program.with_suffix(".pdiparams"))
     combined = program.with_name(_OLD_PARAMETERS)
-    return ModelFiles(program, combined if combined.exists() else program.parent)
+    return ModelFiles(program, combined if kind(combined) else program.parent)

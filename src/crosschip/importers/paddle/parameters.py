@@ -19,6 +19,7 @@ from crosschip.importers.paddle import messages, tensor_types
 from crosschip.importers.paddle.program import Variable, within
 from crosschip.ir import Array, ModelError, ModelFileError, TensorType, UnsupportedError
 from crosschip.ir.files import DataFile, Held, Source, Stored, Window
+from crosschip.ir.reading import kind
 
 _HEAD, _TENSOR_HEAD = struct.Struct("<IQ"), struct.Struct("<Ii")
 """The parts of a record before its levels of detail, and before its message."""
@@ -44,8 +45,9 @@ def read(path: Path | bytes, parameters: Mapping[str, Variable]) -> dict[str, Ar
     """
     if isinstance(path, bytes):
         return _read_records(_Records(_IN_MEMORY, Held(path)), parameters)
-    if not path.is_dir():
-        return _read_file(path, parameters) if parameters or path.exists() else {}
+    there = kind(path)
+    if there != "folder":
+        return _read_file(path, parameters) if parameters or there else {}
     values: dict[str, Array | Stored] = {}
     for name, variable in parameters.items():
         # There may be more of these files than a process may have open: nothing stays in them.

@@ -9,15 +9,13 @@ from crosschip.importers.packaged import arguments_by_name
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.lod import hand_on
 from crosschip.importers.paddle.program import Operator, within
+from crosschip.importers.paddle.scales import reals_read, round_made
 from crosschip.importers.paddle.table import TABLE
 from crosschip.importers.paddle.values import Values
 from crosschip.ir import ModelError, UnsupportedError
 from crosschip.ir.budget import spend
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.packages import of_title
-
-_QUANTIZED = ("enable_int8", "enable_int16")
-"""Attributes that Paddle Lite's tools set on operators that compute on integers."""
 
 
 def run(operators: Iterable[Operator], values: Values) -> None:
@@ -33,10 +31,10 @@ def run(operators: Iterable[Operator], values: Values) -> None:
         spend()
         builder.origins = (operator.origin,)
         try:
-            _expect_reals(operator)
             if values.lods:
                 hand_on(operator, values.lods)
-            _function(operator.type)(Context(operator, values))
+            _function(operator.type)(Context(reals_read(operator, values), values))
+            round_made(operator, values)
         except (ModelError, UnsupportedError) as error:
             where = f"operator {operator.number} ({operator.label})"
             raise within(where, error) from None
@@ -58,13 +56,3 @@ def _function(name: str) -> Callable[[Context], None]:
 def _by_package(operator: type[PackagedOperator], context: Context) -> None:
     arguments = arguments_by_name(operator, context.filled(), context.setting)
     context.make_in_order(operator, arguments)
-
-
-def _expect_reals(operator: Operator) -> None:
-    """Refuse an operator of which attributes say how integers stand for reals."""
-    for name in _QUANTIZED:
-        if operator.attributes.get(name) is True:
-            raise UnsupportedError(
-                f"{name} True: integers with their scales in attributes cannot be expressed; "
-                f"export without quantization, or as ONNX"
-            )

@@ -10,7 +10,7 @@ import numpy as np
 from crosschip.importers.body import Captures, OpenAxes
 from crosschip.importers.paddle.lod import Lod
 from crosschip.importers.paddle.program import Scalar
-from crosschip.ir import Builder, ModelError, Operand
+from crosschip.ir import Builder, ModelError, Operand, Quantization
 from crosschip.ir.types import FLOATS
 
 MAX_ELEMENTS = 1024
@@ -38,6 +38,7 @@ class Values:
             some of the sizes of a shape puts them together with constants so.
         lods: how the variables that hold sequences are divided into them.
         arrays: the tensors that each array of tensors holds.
+        rounded: the reals that integers stand for, and how.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Values:
         self.choices: dict[Any, Any] = {}
         self.lods: dict[str, Lod] = {}
         self.arrays: dict[str, Sequence[Operand]] = {}
+        self.rounded: dict[Operand, Quantization] = {}
         self._outer = outer
         self._operands: dict[str, Operand] = {}
         self._postponed: dict[str, Postponed] = {}

@@ -10,15 +10,13 @@ import json
 import struct
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 import xxhash
 
 from crosschip.ir import (
     ControlFlow,
-    Dim,
-    ElementType,
     Extension,
     If,
     Loop,
@@ -27,13 +25,11 @@ from crosschip.ir import (
     ModelFileError,
     Operand,
     Operation,
-    Quantization,
     Scan,
     TensorType,
-    unknown,
 )
 from crosschip.ir.budget import spend
-from crosschip.ir.dimension import from_terms, is_unknown, terms_of
+from crosschip.ir.encoding import decode_quantization, decode_type, encode_quantization, encode_type
 from crosschip.ir.files import Absent
 from crosschip.ops.definition.operator import operator_named
 
@@ -176,18 +172,18 @@ class _Writer:
         inputs = []
         for name, operand in model.inputs.items():
             number[operand] = len(number)
-            inputs.append([name, operand.name, _encode_type(operand.type)])
+            inputs.append([name, operand.name, encode_type(operand.type)])
         constants = []
         for operand in model.constants:
             number[operand] = len(number)
-            constants.append([operand.name, _encode_type(operand.type), self._add(operand)])
+            constants.append([operand.name, encode_type(operand.type), self._add(operand)])
         operations = []
         for operation in model.operations:
             reads = [None if o is None else number[o] for o in operation.inputs]
             for output in operation.outputs:
                 number[output] = len(number)
             names = [output.name for output in operation.outputs]
-            declared = list(map(_encode_quantization, operation.output_quantization))
+            declared = list(map(encode_quantization, operation.output_quantization))
             entry = [operation.type, operation.name, reads, names, declared]
             operations.append([*entry, *self._particulars(operation)])
         return {
@@ -201,7 +197,7 @@ class _Writer:
     def _particulars(self, operation: Operation) -> list[object]:
         """The particulars of an operation that is not of the standard set."""
         if isinstance(operation, Extension):
-            types = [_encode_type(type_) for type_ in operation.declared]
+            types = [encode_type(type_) for type_ in operation.declared]
             return [[b64encode(operation.payload).decode("ascii"), types, operation.reason]]
         if isinstance(operation, ControlFlow):
             bodies = [self.model(body) for body in operation.bodies]
@@ -233,9 +229,9 @@ class _Reader:
     def model(self) -> Model:
         inputs = {}
         for name, operand_name, type_ in self.header["inputs"]:
-            inputs[name] = self._number(Operand(operand_name, _decode_type(type_)))
+            inputs[name] = self._number(Operand(operand_name, decode_type(type_)))
         for name, type_, offset in self.header["constants"]:
-            self._number(self._constant(name, _decode_type(type_), offset))
+            self._number(self._constant(name, decode_type(type_), offset))
         operations = [self._operation(*entry) for entry in self.header["operations"]]
         outputs = {name: self.operands[index] for name, index in self.header["outputs"]}
         return Model(self.header["name"], inputs, operations, outputs)
@@ -277,11 +273,11 @@ class _Reader:
                 inputs,
                 type=type_,
                 payload=b64decode(payload, validate=True),
-                declared=tuple(map(_decode_type, types)),
+                declared=tuple(map(decode_type, types)),
                 reason=reason,
             )
         else:
-            quantization = tuple(map(_decode_quantization, declared))
+            quantization = tuple(map(decode_quantization, declared))
             operation = operator_named(type_)(name, inputs, (), quantization)
         types = operation.infer()
         made = tuple(Operand(output, type_) for output, type_ in zip(outputs, types, strict=True))
@@ -292,43 +288,3 @@ class _Reader:
     def _number(self, operand: Operand) -> Operand:
         self.operands.append(operand)
         return operand
-
-
-def _encode_type(type_: TensorType) -> list[object]:
-    shape = None if type_.shape is None else [encode_size(size) for size in type_.shape]
-    return [type_.element_type.value, shape, _encode_quantization(type_.quantization)]
-
-
-def _encode_quantization(quantization: Quantization | None) -> object:
-    return quantization and [quantization.scale, quantization.zero_point, quantization.axis]
-
-
-def _decode_quantization(encoded: Sequence[Any] | None) -> Quantization | None:
-    return None if encoded is None else Quantization(*map(_as_tuple, encoded))
-
-
-def _decode_type(encoded: Sequence[Any]) -> TensorType:
-    element_type, shape, quantization = encoded
-    return TensorType(
-        ElementType(element_type),
-        None if shape is None else tuple(decode_size(size) for size in shape),
-        _decode_quantization(quantization),
-    )
-
-
-def encode_size(size: Dim) -> object:
-    """A size as plain data: a number, a list of terms, or `None` if nothing is known of it."""
-    if isinstance(size, int):
-        return size
-    return None if is_unknown(size) else terms_of(size, encode_size)
-
-
-def decode_size(encoded: object) -> Dim:
-    """The size that `encode_size` made plain; `TypeError` or `ValueError` if it did not."""
-    if encoded is None:
-        return unknown()
-    return encoded if isinstance(encoded, int) else from_terms(cast(Any, encoded), decode_size)
-
-
-def _as_tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value

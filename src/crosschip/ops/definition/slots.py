@@ -30,6 +30,8 @@ T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
 
 _INT32_RANGE = range(-(2**31), 2**31)
+ELEMENT_TYPE = "element type"
+"""The kind of a parameter that names one."""
 
 
 class ComputedParameter(Error):
@@ -324,7 +326,7 @@ def element_type(default: ElementType | None = None) -> Parameter[ElementType]:
         INDICES,
         lambda a: ElementType.from_code(int(a.item())),
         default,
-        kind="element type",
+        kind=ELEMENT_TYPE,
         optional=default is not None,
     )
 
@@ -338,7 +340,7 @@ def index_type(default: ElementType) -> Parameter[ElementType]:
             raise ValueError(f"{found} is neither int32 nor int64")
         return found
 
-    return Parameter(INDICES, decode, default, kind="element type", optional=True)
+    return Parameter(INDICES, decode, default, kind=ELEMENT_TYPE, optional=True)
 
 
 def integers(

@@ -21,7 +21,7 @@ examples(
         key=random(2, 3, 32),
         value=random(2, 3, 32),
         lengths=_count([2, 2]),
-        total=_count(3),
+        total=np.array(3, np.int32),
         num_heads=4,
         key_heads=2,
     ),

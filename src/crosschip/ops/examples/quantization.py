@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from crosschip.ir import ElementType, Quantization
+import numpy as np
+
+from crosschip.ir import Array, ElementType, Quantization
 from crosschip.ops.definition.examples import example, examples, random
 from crosschip.ops.standard.quantization import (
     Dequantize,
+    DequantizeBlocks,
     DynamicQuantize,
     Quantize,
     Reinterpret,
@@ -75,6 +78,45 @@ examples(
         scale=(0.25,),
     ),
     example(input=random(2, dtype=ElementType.INT32, low=-(10**6), high=10**6), scale=(0.001,)),
+)
+
+
+def _steps(element_type: ElementType, *shape: int) -> Array:
+    """Constant integers from -8 on, or from 0."""
+    low = 0 if element_type.value.startswith("u") else -8
+    steps = np.arange(np.prod(shape)) * 7 % 16 + low
+    return steps.astype(element_type.dtype).reshape(shape)
+
+
+examples(
+    DequantizeBlocks,
+    example(
+        input=random(6, 2, dtype=ElementType.INT8, low=-128, high=128),
+        scale=random(2, 2),
+        block_size=3,
+    ),
+    example(
+        input=random(2, 5, 2, dtype=ElementType.UINT8, high=256),
+        scale=random(2, 3, 2),
+        zero_point=random(2, 3, 2, dtype=ElementType.UINT8, high=256),
+        axis=-2,
+        block_size=2,
+    ),
+    *(
+        example(
+            input=_steps(element_type, 32, 3),
+            scale=np.linspace(0.1, 0.5, 6, dtype=np.float32).reshape(2, 3),
+            zero_point=_steps(element_type, 2, 3),
+            block_size=16,
+        )
+        for element_type in (ElementType.INT4, ElementType.UINT4, ElementType.INT8)
+    ),
+    example(
+        input=_steps(ElementType.INT4, 3, 37),
+        scale=np.linspace(0.1, 0.5, 9, dtype=np.float32).reshape(3, 3),
+        axis=1,
+        block_size=16,
+    ),
 )
 
 examples(

@@ -18,7 +18,13 @@ from crosschip.ops.definition.translation import (
 )
 from crosschip.ops.faces.common import HDI_CODES
 from crosschip.ops.faces.rules import Told, TypeNumber
-from crosschip.ops.standard.quantization import Dequantize, DynamicQuantize, Quantize
+from crosschip.ops.standard.quantization import (
+    Dequantize,
+    DequantizeBlocks,
+    DynamicQuantize,
+    Quantize,
+    parameters,
+)
 
 
 class ScalesOfOutput(Rule):
@@ -33,10 +39,7 @@ class ScalesOfOutput(Rule):
     def inward(self, operand: Operand | None, use: Inward) -> None:
         kept = use.declared[0].quantization
         assert kept is not None, "else this is not the row"
-        zeros = kept.zero_point or (0,) * len(kept.scale)
-        use.slots |= {"scale": kept.scale, "zero_point": tuple(map(float, zeros))}
-        if kept.axis is not None:
-            use.slots["axis"] = kept.axis
+        use.slots |= parameters(kept)
 
     def outward(self, use: Outward) -> Operand | None:
         if use.outputs[0].type.quantization is None:
@@ -116,4 +119,9 @@ faces(
 faces(
     DynamicQuantize,
     onnx=("DynamicQuantizeLinear",),
+)
+
+faces(
+    DequantizeBlocks,
+    onnx=("DequantizeLinear",),
 )

@@ -75,12 +75,12 @@ class GroupQueryAttention(Operator):
         return 3
 
     def infer_shape(self) -> Sequence[Shape]:
-        entries, tokens, width = self._parts("query")
+        entries, tokens, width = self._rows("query")
         if self.num_heads < 1 or self.key_heads < 1 or self.num_heads % self.key_heads:
             raise ValueError(f"key_heads: {self.key_heads} do not divide {self.num_heads} heads")
         size = self._head_size(width, "query", self.num_heads)
         for slot in ("key", "value"):
-            parts = self._parts(slot)
+            parts = self._rows(slot)
             same(parts[0], entries, f"{slot}: its entries, and the query's")
             same(parts[1], tokens, f"{slot}: its tokens, and the query's")
             same(self._head_size(parts[2], slot, self.key_heads), size, f"{slot}: its heads' size")
@@ -97,7 +97,7 @@ class GroupQueryAttention(Operator):
         """How many numbers a head has."""
         return self._head_size(shape_of(self.query)[2], "query", self.num_heads)
 
-    def _parts(self, slot: str) -> Shape:
+    def _rows(self, slot: str) -> Shape:
         operand = self.operand(slot)
         assert operand is not None, "it is required"
         shape = shape_of(operand)

@@ -19,7 +19,7 @@ from crosschip.ops.standard.convolution import Conv2D, convolution_shape, convol
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.matrix import MatMul, product_shape
-from crosschip.ops.standard.quantization import Reinterpret
+from crosschip.ops.standard.quantization import bare
 from crosschip.ops.standard.slicing import Slice
 
 _BYTES = frozenset({ElementType.INT8, ElementType.UINT8})
@@ -268,14 +268,10 @@ def _differences(
     b: Builder, operand: Operand, zero_point: Operand | None, dtype: ElementType
 ) -> Operand:
     """The differences of bytes from zero points, in a wider type."""
-    wide = b.add(Cast, _bare(b, operand), dtype)
+    wide = b.add(Cast, bare(b, operand), dtype)
     if zero_point is None:
         return wide
-    return b.add(Sub, wide, b.add(Cast, _bare(b, zero_point), dtype))
-
-
-def _bare(b: Builder, operand: Operand) -> Operand:
-    return operand if operand.type.quantization is None else b.add(Reinterpret, operand, bare=True)
+    return b.add(Sub, wide, b.add(Cast, bare(b, zero_point), dtype))
 
 
 def _part(b: Builder, operand: Operand, axis: int, start: int, end: int, size: int) -> Operand:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,26 +17,40 @@ from crosschip.ir import (
     Shape,
     TensorType,
 )
-from crosschip.ir.types import FLOATS, QUANTIZABLE
+from crosschip.ir.dimension import ceil_div
+from crosschip.ir.types import FLOATS, NARROW_FLOATS, QUANTIZABLE
 from crosschip.ops.definition import quantized
 from crosschip.ops.definition.kinds import Elementwise
 from crosschip.ops.definition.operator import Operator, UnknownRank, operator, shape_of
-from crosschip.ops.definition.shapes import axis_in, same
+from crosschip.ops.definition.shapes import axis_in, of_rank, same
 from crosschip.ops.definition.slots import (
     ComputedParameter,
     element_type,
     flag,
     integer,
+    optional_tensor,
     reals,
     tensor,
 )
 from crosschip.ops.numerics.casting import SATURATING
-from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Sub
+from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Mul, Sub
 from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.reduction import ReduceMax, ReduceMin
 from crosschip.ops.standard.unary import Round
+
+_INTEGERS = QUANTIZABLE - NARROW_FLOATS
+
+
+def parameters(quantization: Quantization) -> dict[str, Any]:
+    """The slots of QUANTIZE and REINTERPRET that make a quantization."""
+    return {
+        "axis": quantization.axis or 0,
+        "scale": quantization.scale,
+        "zero_point": tuple(map(float, quantization.zero_point)),
+    }
 
 
 class _Scaled(Elementwise):
@@ -154,6 +169,80 @@ class Dequantize(Elementwise):
         quantization = self.input.type.quantization
         assert quantization is not None, "infer_shape has checked it"
         return quantized.reals(input, quantization)
+
+
+@operator("DEQUANTIZE_BLOCKS")
+class DequantizeBlocks(Operator):
+    """`output = (input - zero_point) * scale`, with a scale and a zero point for each block.
+
+    A block is `block_size` elements along `axis` (negative: counted from the last one), the last
+    one of a row maybe fewer. `scale` and `zero_point` have a number for each block: their shape is
+    the input's, but for `axis`. A zero point that is left out is 0. The output is of the scale's
+    type, to which the difference, computed in float32, is rounded once after it is multiplied. Of a
+    quantized tensor it reads the integers, not what they stand for.
+
+    A device may take what is multiplied with such integers of 4 bits or fewer, in MAT_MUL, as int8
+    with a scale for each block.
+
+    Source: ONNX's DequantizeLinear with `block_size`.
+    """
+
+    __slots__ = ()
+    unenforced = frozenset({"input"})
+    input = tensor(_INTEGERS)
+    scale = tensor(FLOATS - {ElementType.FLOAT64})
+    zero_point = optional_tensor(_INTEGERS, like="input")
+    axis = integer(0)
+    block_size = integer()
+
+    def infer_element_type(self) -> ElementType:
+        return self.scale.type.element_type
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        axis = axis_in(self.axis, len(shape))
+        if self.block_size < 1:
+            raise ValueError(f"block_size: {self.block_size} is not positive")
+        blocks = (*shape[:axis], ceil_div(shape[axis], self.block_size), *shape[axis + 1 :])
+        for slot, operand in (("scale", self.scale), ("zero_point", self.zero_point)):
+            own = () if operand is None else of_rank(shape_of(operand), len(shape), slot)
+            for size, wanted in zip(own, blocks, strict=False):
+                same(size, wanted, f"{slot}: a size, and the number of blocks")
+        return shape
+
+    def reference(self, input: Array, scale: Array, zero_point: Array | None) -> Array:
+        steps = input.astype(np.float32)
+        if zero_point is not None:
+            steps -= self._spread(zero_point.astype(np.float32), input)
+        return (steps * self._spread(scale.astype(np.float32), input)).astype(scale.dtype)
+
+    def _spread(self, numbers: Array, input: Array) -> Array:
+        """For each element, the number of its block."""
+        axis = axis_in(self.axis, input.ndim)
+        places = np.arange(input.shape[axis]) // self.block_size
+        return np.take(numbers, places, axis)
+
+    def decompose(self, b: Builder) -> Operand | None:
+        axis = axis_in(self.axis, len(shape_of(self.input)))
+        size = shape_of(self.input)[axis]
+        if not isinstance(size, int):
+            return None
+        places = b.constant(np.arange(size) // self.block_size)
+
+        def spread(operand: Operand) -> Operand:
+            wide = b.add(Cast, bare(b, operand), ElementType.FLOAT32)
+            return b.add(Gather, wide, places, axis=axis)
+
+        steps = b.add(Cast, bare(b, self.input), ElementType.FLOAT32)
+        if self.zero_point is not None:
+            steps = b.add(Sub, steps, spread(self.zero_point))
+        made = b.add(Mul, steps, spread(self.scale))
+        return b.add(Cast, made, self.scale.type.element_type)
+
+
+def bare(b: Builder, operand: Operand) -> Operand:
+    """The integers of an operand, whatever they stand for."""
+    return operand if operand.type.quantization is None else b.add(Reinterpret, operand, bare=True)
 
 
 @operator("REINTERPRET", core=True)

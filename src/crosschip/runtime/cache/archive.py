@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import BinaryIO
 
 from crosschip.ir import CacheError, InputError
+from crosschip.ir.version import VERSION
 from crosschip.runtime.cache.container import Container, assemble
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.folder import Cache
@@ -51,7 +51,7 @@ def export_entries(cache: Cache, path: Path) -> int:
     found = [listed.entry for listed in cache.listing() if listed.entry is not None]
     entries = sorted(found, key=lambda entry: (entry.whole, entry.key))
     parts: list[Callable[[], bytes]] = [partial(_read, cache, entry) for entry in entries]
-    header = Header(version("crosschip"), tuple(entries))
+    header = Header(VERSION, tuple(entries))
     try:
         if path.exists() and not path.is_file():
             raise InputError(f"{path}: is there already, and is no file")

@@ -14,12 +14,12 @@ import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from crosschip.ir.files import open_regular
+from crosschip.ir.version import VERSION
 from crosschip.runtime.cache.hashing import block_digests
 
 FORMAT_VERSION = 3
@@ -62,7 +62,7 @@ def head(entry: Entry, program: bytes, secret: bytes) -> bytes:
     """The part of the entry's file that comes before the program."""
     described = {
         **asdict(entry),
-        "crosschip": version("crosschip"),
+        "crosschip": VERSION,
         "size": len(program),
         "blocks": [digest.hex() for digest in block_digests(program)],
     }

@@ -7,12 +7,12 @@ what they are trusted with are specified in docs/formats.md.
 
 from __future__ import annotations
 
+import errno
 import logging
 import math
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,11 +32,11 @@ MODEL_SUFFIX = ".nnc"
 
 DEFAULT_LIMIT = 2 * 2**30
 
-_ENTRY = re.compile(rf"[0-9a-f]{{64}}{re.escape(SUFFIX)}|[^.].*{re.escape(MODEL_SUFFIX)}")
+_ENTRY = rf"[0-9a-f]{{64}}\{SUFFIX}|[^.].*\{MODEL_SUFFIX}"
 _UNFINISHED = ".unfinished"
 _LEDGER = ".ledger"
 _LEDGER_UNIT = 2**16
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_SIZE = r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:i?B)?"
 _ADVICE = "pass another folder, set CROSSCHIP_CACHE_DIR, or turn the cache off (cache=False)"
 
 logger = logging.getLogger("crosschip.cache")
@@ -254,7 +254,7 @@ def default_limit() -> int:
     configured = os.environ.get("CROSSCHIP_CACHE_SIZE")
     if not configured:
         return DEFAULT_LIMIT
-    size = _SIZE.fullmatch(configured.strip())
+    size = re.fullmatch(_SIZE, configured.strip(), re.IGNORECASE)
     if size is None:
         raise CacheError(
             f"CROSSCHIP_CACHE_SIZE is {configured!r}, which is no size; write a number of bytes, "
@@ -273,10 +273,29 @@ def _why_only_read(folder: Path) -> str:
         if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             return "others can write to it, so it is only read (chmod go-w makes it yours alone)"
     try:
-        with tempfile.TemporaryFile(dir=folder):
-            return ""
+        _try_to_write(folder)
     except OSError as error:
         return f"cannot be written to ({error.strerror}), so it is only read"
+    return ""
+
+
+def _try_to_write(folder: Path) -> None:
+    """Make a file without a name in a folder, and forget it.
+
+    Raises:
+        OSError: that cannot be done.
+    """
+    flags = getattr(os, "O_TMPFILE", 0)
+    try:
+        os.close(os.open(folder, flags | os.O_WRONLY, 0o600))
+    except OSError as error:
+        if flags and error.errno not in (errno.EISDIR, errno.EOPNOTSUPP, errno.ENOENT):
+            raise
+        # The system has no such files; few do not, and it takes long to import.
+        import tempfile
+
+        with tempfile.TemporaryFile(dir=folder):
+            return
 
 
 @lru_cache(maxsize=128)
@@ -307,7 +326,7 @@ def _units(size: int) -> int:
     return -(-size // _LEDGER_UNIT)
 
 
-def _files(folder: Path, name: re.Pattern[str]) -> Iterator[tuple[Path, os.stat_result]]:
+def _files(folder: Path, name: str) -> Iterator[tuple[Path, os.stat_result]]:
     """The files in a folder whose whole name matches; none if the folder is not there.
 
     Raises:
@@ -322,7 +341,7 @@ def _files(folder: Path, name: re.Pattern[str]) -> Iterator[tuple[Path, os.stat_
             f"cache folder {legible(str(folder))}: cannot be listed ({error.strerror}); {_ADVICE}"
         ) from None
     for file in found:
-        if name.fullmatch(file.name):
+        if re.fullmatch(name, file.name):
             with suppress(FileNotFoundError):  # removed meanwhile
                 yield Path(file.path), file.stat(follow_symlinks=False)
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import fields, is_dataclass
-from enum import Enum
-from importlib.metadata import version
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from crosschip.hal import Options
 from crosschip.ir import Array, ControlFlow, Extension, Model, Operand, Operation
 from crosschip.ir.bodies import every_operation
+from crosschip.ir.version import VERSION
 from crosschip.ops.definition.custom import PackagedOperator
+from crosschip.runtime.cache.canonical import canonical
 from crosschip.runtime.cache.entry import FORMAT_VERSION
 from crosschip.runtime.cache.hashing import block_digests
 from crosschip.runtime.guard.devices import GuardedDevice
@@ -56,7 +55,7 @@ def cache_key(
     Names of operands and operations do not count; order, types and values do.
     """
     content = _Content(fingerprints)
-    content.add("crosschip", version("crosschip"), FORMAT_VERSION)
+    content.add("crosschip", VERSION, FORMAT_VERSION)
     content.add_device(device)
     content.add(canonical(options))
     content.add_model(model)
@@ -72,7 +71,7 @@ def automatic_key(
 ) -> str:
     """The same over a model and all that bears on which of several devices runs it fastest."""
     content = _Content(fingerprints)
-    content.add("auto", version("crosschip"), FORMAT_VERSION, processors)
+    content.add("auto", VERSION, FORMAT_VERSION, processors)
     for device in devices:
         content.add_device(device)
     content.add(canonical(options))
@@ -101,7 +100,7 @@ def request_key(
         wishes: whatever else bears on where operations go.
     """
     content = _Content()
-    content.add("request", version("crosschip"), model)
+    content.add("request", VERSION, model)
     for device in devices:
         content.add_device(device)
     content.add(canonical(options), canonical(wishes))
@@ -158,28 +157,6 @@ class _Content:
             for body in operation.bodies:
                 self.add("body")
                 self.add_model(body)
-
-
-def canonical(value: object) -> str:
-    """A text that two values share only if they are equal; a dataclass counts with all its fields.
-
-    Raises:
-        TypeError: a value is of a type that has no such text.
-    """
-    if value is None or isinstance(value, bool | int | float | str | bytes):
-        return repr(value)
-    if isinstance(value, Enum):
-        return f"{type(value).__name__}.{value.name}"
-    if is_dataclass(value) and not isinstance(value, type):
-        return canonical({field.name: getattr(value, field.name) for field in fields(value)})
-    if isinstance(value, Mapping):
-        items = sorted((canonical(key), canonical(each)) for key, each in value.items())
-        return f"{{{', '.join(f'{key}: {each}' for key, each in items)}}}"
-    if isinstance(value, Set):
-        return f"{{{', '.join(sorted(map(canonical, value)))}}}"
-    if isinstance(value, Sequence):
-        return f"[{', '.join(map(canonical, value))}]"
-    raise TypeError(f"no cache key can be made of a {type(value).__name__}")
 
 
 def _bytes(array: Array) -> memoryview:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-import platformdirs
-
+from crosschip.hal.folders import data_folder
 from crosschip.ir import CacheError
 from crosschip.ir.files import open_regular
 
@@ -24,7 +22,7 @@ def secret_file() -> Path:
     configured = os.environ.get("CROSSCHIP_CACHE_SECRET")
     if configured:
         return Path(configured)
-    return platformdirs.user_data_path("crosschip") / "cache.secret"
+    return data_folder() / "cache.secret"
 
 
 def secret() -> bytes:
@@ -53,6 +51,9 @@ def _make(path: Path) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if _make_unnamed(path):
         return
+    # Few systems come here, and it takes long to import.
+    import tempfile
+
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".cache.secret.")
     try:
         with os.fdopen(handle, "wb") as file:

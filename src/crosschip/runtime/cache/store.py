@@ -21,7 +21,7 @@ from crosschip.runtime.cache.folder import Cache
 
 logger = logging.getLogger("crosschip.cache")
 
-_TOKEN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
+_TOKEN = r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}"
 
 
 @runtime_checkable
@@ -118,7 +118,7 @@ def check_token(token: object) -> None:
     Raises:
         InputError: it is no such text.
     """
-    if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+    if not isinstance(token, str) or not re.fullmatch(_TOKEN, token):
         raise InputError(
             f"token is {token!r}, but must be 1 to 128 letters, digits, dots, underscores and "
             f"hyphens, the first of them no dot"

@@ -8,8 +8,6 @@ writer left, and the next one who comes removes it.
 from __future__ import annotations
 
 import os
-import re
-import secrets
 import sys
 import time
 from collections.abc import Iterable
@@ -80,15 +78,15 @@ def unfinished(folder: Path, name: str = "") -> list[tuple[Path, os.stat_result]
     Raises:
         OSError: the folder cannot be listed.
     """
-    begin = re.escape(_prefix(name)) if name else ""
-    ours = re.compile(rf"{begin}.+{re.escape(_SUFFIX)}", re.DOTALL)
+    begin = _prefix(name) if name else ""
     found = []
     try:
         files = list(os.scandir(folder))
     except FileNotFoundError:
         return []
     for file in files:
-        if ours.fullmatch(file.name):
+        inner = file.name.removeprefix(begin).removesuffix(_SUFFIX)
+        if inner and f"{begin}{inner}{_SUFFIX}" == file.name:
             with suppress(FileNotFoundError):  # finished meanwhile
                 found.append((Path(file.path), file.stat(follow_symlinks=False)))
     return found
@@ -121,7 +119,7 @@ def _temporary(path: Path, folder: Path, mode: int) -> tuple[str, int]:
     """A new file that is locked, and its descriptor."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     while True:
-        name = os.path.join(folder, f"{_prefix(path.name)}{secrets.token_hex(8)}{_SUFFIX}")
+        name = os.path.join(folder, f"{_prefix(path.name)}{os.urandom(8).hex()}{_SUFFIX}")
         descriptor = os.open(name, flags, mode)
         # Whoever cleans up may have been between its making and its lock, and have removed it.
         if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:

@@ -9,7 +9,7 @@ from crosschip.hal import (
     CompileError,
     DeviceLost,
 )
-from crosschip.hal.conditions import OutOfRange
+from crosschip.hal.device import OutOfRange
 from crosschip.ir import (
     DeviceError,
     Error,

@@ -20,6 +20,7 @@ from crosschip.hal import (
     Rule,
     Support,
 )
+from crosschip.hal.lacking import Retyping, lacking
 from crosschip.ir import (
     DeviceError,
     Model,
@@ -57,6 +58,8 @@ class GuardedDevice(Closing):
         self.capabilities = self._checked(
             "telling its capabilities", Capabilities, lambda: device.capabilities()
         )
+        types = lacking(self.capabilities)
+        self._asked: Device | Retyping = Retyping(device, types) if types else device
         self.properties: Mapping[str, str] = dict(
             self._checked("telling its properties", dict, lambda: device.properties)
         )
@@ -85,7 +88,7 @@ class GuardedDevice(Closing):
         """
         try:
             wishes = self.wishes(options)
-            program = call(self.name, "compiling", self.device.compile, model, wishes)
+            program = call(self.name, "compiling", self._asked.compile, model, wishes)
             return self._program("compiling", program, model)
         except CompileError:
             raise
@@ -100,7 +103,7 @@ class GuardedDevice(Closing):
         """
         doing, wishes = "loading a saved program", self.wishes(options)
         return self._program(
-            doing, call(self.name, doing, self.device.load, saved, model, wishes), model
+            doing, call(self.name, doing, self._asked.load, saved, model, wishes), model
         )
 
     def operators(self) -> Collection[str]:
@@ -133,7 +136,7 @@ class GuardedDevice(Closing):
             return {}
 
     def _offer(self, model: Model, options: Options) -> Offer:
-        offer = call(self.name, "answering", self.device.query, model, options)
+        offer = call(self.name, "answering", self._asked.query, model, options)
         count = len(model.operations)
         if not isinstance(offer, Offer):
             self._broke(f"answered with {kind_of(offer)}, not with an Offer")
@@ -151,7 +154,7 @@ class GuardedDevice(Closing):
     def _answer(self, operation: Operation, options: Options) -> Support:
         """The answer about one operation, where one about another broke off all of them."""
         try:
-            answer = call(self.name, "answering", self.device.supports, operation, options)
+            answer = call(self.name, "answering", self._asked.supports, operation, options)
             if not isinstance(answer, Support):
                 self._broke(f"answered with {kind_of(answer)}, not with Support")
             return answer

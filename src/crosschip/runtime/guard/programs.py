@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -31,8 +31,10 @@ from crosschip.ir.types import OBJECTS, PYTHONS_TYPES
 from crosschip.runtime.copies import Copied, Copies
 from crosschip.runtime.guard.calls import call, failure, kind_of
 from crosschip.runtime.programs import SegmentProgram
-from crosschip.runtime.shapes.policy import Way
-from crosschip.runtime.statistics import SegmentStatistics
+from crosschip.runtime.shapes.ways import Way
+
+if TYPE_CHECKING:
+    from crosschip.runtime.statistics import SegmentStatistics
 
 logger = logging.getLogger("crosschip")
 
@@ -154,6 +156,8 @@ class GuardedProgram(SegmentProgram):
             part.prepare(sizes)
 
     def statistics(self) -> Iterable[SegmentStatistics]:
+        from crosschip.runtime.statistics import SegmentStatistics  # running needs none
+
         runs, times = self._runs, 1 if self._open else self._runs
         into, out = self._bytes_in * times, self._bytes_out * times
         way = Way.OPEN if self._open else Way.FIXED

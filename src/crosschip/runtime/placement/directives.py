@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from crosschip.hal import Kind
-from crosschip.ir import InputError, Model, Operation
-from crosschip.runtime.placement.constraints import Constraints, Home
-from crosschip.runtime.placement.partition import Entry, entry_of, matches, parse, unmatched
-from crosschip.runtime.placement.sources import Source, sources_of
+from crosschip.ir import InputError, Model
 
-_TOLD = 10
-"""The most entries that match nothing and are told one by one."""
-
-logger = logging.getLogger("crosschip")
+if TYPE_CHECKING:
+    from crosschip.hal import Kind
+    from crosschip.runtime.placement.constraints import Constraints
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +45,12 @@ class Directives:
         Raises:
             InputError: a configuration is not of its form, or cannot be read.
         """
-        entries = () if self.partition is None else parse(self.partition)
-        listed = [entry.text for entry in entries]
+        listed: list[str] = []
+        if self.partition is not None:
+            # Its form is needed only where there is one.
+            from crosschip.runtime.placement.partition import words_of
+
+            listed = words_of(self.partition)
         pins = [*(self.pin or {}).items()]
         return listed, pins, self.min_segment, self.max_segments, self.strict
 
@@ -88,108 +86,9 @@ class Directives:
             InputError: a configuration is not of its form, a pin names no device or nothing of the
                 model, or there is no processor for what a configuration lists.
         """
-        homes: dict[Operation, Home] = {}
-        if self.partition is not None or self.pin:
-            sources = sources_of(model)
-            if self.partition is not None:
-                homes.update(_partitioned(self.partition, sources, given, kinds))
-            homes.update(_pinned(self.pin or {}, sources, list(kinds)))
-        return Constraints(homes, self.min_segment, self.max_segments, self.strict)
+        # What the directives mean is asked only where something is placed.
+        from crosschip.runtime.placement.constraining import homes
+        from crosschip.runtime.placement.constraints import Constraints
 
-
-def _partitioned(
-    partition: str | bytes | Path,
-    sources: Sequence[Source],
-    given: Model,
-    kinds: Mapping[str, Kind],
-) -> Iterator[tuple[Operation, Home]]:
-    """The homes of the operations that a configuration lists: processors behind the first device.
-
-    Raises:
-        InputError: there is none, or the configuration is not of its form.
-    """
-    entries = parse(partition)
-    first, *others = kinds
-    hosts = tuple(name for name in others if kinds[name] is Kind.CPU)
-    if entries and not hosts:
-        raise InputError(
-            f"partition keeps operators off {first}, but there is no processor behind it to run "
-            f"them; add one to the devices, as in {first},reference"
-        )
-    found = matches(entries, sources)
-    unmatched_entries = [entry for entry in entries if not found[entry]]
-    warn_of_unmatched("partition", unmatched_entries, sources, given)
-    for entry in entries:
-        home = Home(hosts, f"kept off by line {entry.line} of the partition, {entry.text!r}")
-        for source in found[entry]:
-            for operation in source.operations:
-                yield operation, home
-
-
-def warn_of_unmatched(
-    argument: str, entries: Sequence[Entry], sources: Sequence[Source], given: Model
-) -> None:
-    """Say which entries match nothing.
-
-    Args:
-        argument: the name of the configuration.
-        entries: those that match nothing.
-        sources: the operators of the model that is placed.
-        given: the model before passes.
-    """
-    if not entries:
-        return
-    before = sources_of(given)
-    gone = matches(entries, before)
-    for entry in entries[:_TOLD]:
-        told = (
-            f"{entry.text!r} names what needs not run: its result is known, or its input"
-            if gone[entry]
-            else unmatched(entry, sources or before)
-        )
-        logger.warning("%s, line %d: %s", argument, entry.line, told)
-    if len(entries) > _TOLD:
-        logger.warning("%s: %d more lines match nothing", argument, len(entries) - _TOLD)
-
-
-def _pinned(
-    pin: Mapping[str, str], sources: Sequence[Source], devices: Sequence[str]
-) -> Iterator[tuple[Operation, Home]]:
-    """The homes of the operations that patterns name; of patterns that fit one, the last holds.
-
-    Raises:
-        InputError: a pattern fits nothing, or its device is not there.
-    """
-    for pattern, device in pin.items():
-        if device not in devices:
-            raise InputError(
-                f"pin sends {pattern!r} to {device!r}, which is not among the devices: "
-                f"{', '.join(devices)}"
-            )
-        entry = entry_of(pattern, "pin")
-        home = Home((device,), f"pinned to {device} by {pattern!r}")
-        fitting = [
-            operation for source in sources for operation in _fitting(entry, pattern, source)
-        ]
-        if not fitting:
-            raise InputError(f"pin: {unmatched(entry, sources)}")
-        yield from ((operation, home) for operation in fitting)
-
-
-def _fitting(entry: Entry, pattern: str, source: Source) -> Sequence[Operation]:
-    """The operations of a source that a pattern names.
-
-    It does so by the type of an operator of the file, and then all of them; or by the type or the
-    name of an operation itself.
-    """
-    if any(fnmatchcase(form.type, entry.type) and entry.fits(form) for form in source.forms):
-        return source.operations
-    return [
-        operation
-        for operation in source.operations
-        if operation.name == pattern
-        or (
-            any(fnmatchcase(text, entry.type) for text in (operation.type, operation.name))
-            and entry.fits(source.whole)
-        )
-    ]
+        found = homes(self.partition, self.pin or {}, model, given, kinds)
+        return Constraints(found, self.min_segment, self.max_segments, self.strict)

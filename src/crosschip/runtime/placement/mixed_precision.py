@@ -11,7 +11,7 @@ from crosschip.ops import Operator
 from crosschip.ops.standard.conversion import Cast
 from crosschip.passes import simplify
 from crosschip.passes.in_float import InFloat, is_quantized
-from crosschip.runtime.placement.directives import warn_of_unmatched
+from crosschip.runtime.placement.constraining import warn_of_unmatched
 from crosschip.runtime.placement.partition import matches, parse
 from crosschip.runtime.placement.sources import Source, sources_of
 

@@ -18,15 +18,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from crosschip.ir import InputError, Origin
 from crosschip.runtime.placement.sources import Source, line_of
 
 _HEADING = "subgraph operators:"
-_COMMENT = re.compile(r"(^|\s)#.*")
-_LINE_END = re.compile(r"\r\n|\r|\n")
+_COMMENT = r"(^|\s)#.*"
+_LINE_END = r"\r\n|\r|\n"
 _ENDS_OF_MODEL = ("feed", "fetch")
 """Operators of Paddle's files that hand inputs in and outputs out; lists have them."""
 
@@ -89,7 +88,7 @@ def parse(source: str | bytes | Path, where: str = "partition") -> list[Entry]:
     """
     where, content = _content(source, where)
     entries: list[Entry] = []
-    lines = [_COMMENT.sub("", written).strip() for written in _LINE_END.split(content)]
+    lines = [re.sub(_COMMENT, "", written).strip() for written in re.split(_LINE_END, content)]
     start = lines.index(_HEADING) + 1 if _HEADING in lines else 0
     for number, line in enumerate(lines[start:], start + 1):
         if not line:
@@ -98,6 +97,15 @@ def parse(source: str | bytes | Path, where: str = "partition") -> list[Entry]:
         if entry.type not in _ENDS_OF_MODEL:
             entries.append(entry)
     return entries
+
+
+def words_of(source: str | bytes | Path | None, where: str = "partition") -> list[str]:
+    """The entries of a configuration as texts; none if there is no configuration.
+
+    Raises:
+        InputError: as for `parse`.
+    """
+    return [] if source is None else [entry.text for entry in parse(source, where)]
 
 
 def entry_of(text: str, where: str) -> Entry:
@@ -133,6 +141,9 @@ def unmatched(entry: Entry, sources: Sequence[Source]) -> str:
     """The sentence about an entry that matches nothing, with the nearest that would."""
     forms = [form for source in sources for form in source.forms]
     types = dict.fromkeys(form.type for form in forms)
+    # Only mistakes need it.
+    from difflib import get_close_matches
+
     if entry.type not in types:
         plain = {type_.lower().replace("_", ""): type_ for type_ in types}
         near = get_close_matches(entry.type.lower().replace("_", ""), plain, 1, 0.5)
@@ -187,7 +198,7 @@ def _content(source: str | bytes | Path, where: str) -> tuple[str, str]:
 
 def _path(text: str, where: str) -> Path | None:
     """The path that a text is; `None` if it is a configuration itself."""
-    if _LINE_END.search(text) or "\0" in text or not text.strip():
+    if re.search(_LINE_END, text) or "\0" in text or not text.strip():
         return None
     path = Path(text)
     try:

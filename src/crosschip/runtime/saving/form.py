@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 from crosschip.hal import Options
 from crosschip.ir import DeviceError, Error, ModelError, UnsupportedError
+from crosschip.ir.version import VERSION
 from crosschip.ops.definition.serialization import many_from_bytes, many_to_bytes
 from crosschip.runtime.cache.container import Container, assemble
 from crosschip.runtime.guard.devices import GuardedDevice
@@ -21,65 +21,13 @@ from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.plain import from_plain, to_plain
 from crosschip.runtime.programs import SegmentProgram
+from crosschip.runtime.saving.identity import Identity, Needs
 from crosschip.runtime.saving.placements import describe, left_out, programs_by_segment, restore
 
 KIND = "compiled model"
 
 _MODELS, _PLACEMENT, _PROGRAMS = 0, 1, 2
 """The numbers of the parts; from the last on, there is one for each segment that a device runs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """The marks by which a compiled model is known.
-
-    Attributes:
-        token: the name under which it is kept; a caller's, or 32 digits of `request`.
-        model: the key of the model that was compiled (see `crosschip.runtime.cache.key`).
-        request: the key of all that the call of `compile` asked for, the model among it.
-    """
-
-    token: str
-    model: str
-    request: str
-
-
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """A device as it must be where the programs that it compiled are loaded.
-
-    Attributes:
-        name: the device's.
-        version: of what does the work.
-        tied_to: what else must be the same.
-        properties: the settings that it is opened with.
-    """
-
-    name: str
-    version: str
-    tied_to: tuple[str, ...]
-    properties: Mapping[str, str]
-
-    @classmethod
-    def of(cls, device: GuardedDevice) -> Needs:
-        """The description of a device as it is."""
-        tied_to = device.capabilities.tied_to
-        return cls(device.name, device.version, tuple(tied_to), dict(device.properties))
-
-    def misfit(self, device: GuardedDevice) -> str:
-        """The reason why a device is not the same, in words; empty if it is."""
-        found = Needs.of(device)
-        if found.version != self.version:
-            return f"{self.name} {self.version} compiled it, and here is {found.version}"
-        if found.tied_to != self.tied_to:
-            theirs, ours = _difference(self.tied_to, found.tied_to)
-            return f"{self.name} compiled it for another machine: {theirs!r}, and here is {ours!r}"
-        if found.properties != self.properties:
-            return (
-                f"{self.name} compiled it with the properties {dict(self.properties)}, and has "
-                f"{dict(found.properties)}"
-            )
-        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +74,7 @@ def assembled(
     models = [placement.given]
     described = describe(placement, models)
     header = Header(
-        version("crosschip"),
+        VERSION,
         placement.model.name,
         identity,
         tuple(Needs.of(devices[name]) for name in used),
@@ -151,10 +99,10 @@ def read_header(file: Container) -> Header:
     if file.kind != KIND:
         raise file.error(f"is a file of a {file.kind}, not of a compiled model")
     plain = {name: value for name, value in file.header.items() if name not in ("kind", "parts")}
-    if plain.get("crosschip") != version("crosschip"):
+    if plain.get("crosschip") != VERSION:
         raise DeviceError(
             f"{file.where}: crosschip {plain.get('crosschip')} compiled it, and this is "
-            f"{version('crosschip')}; compile the model again (crosschip compile)"
+            f"{VERSION}; compile the model again (crosschip compile)"
         )
     try:
         header = from_plain(Header, plain)
@@ -222,13 +170,3 @@ def _saved(segment: Segment, program: SegmentProgram) -> bytes:
             f"({where}); compile it for other devices, or ship the model itself"
         )
     return bytes(saved)
-
-
-def _difference(theirs: Sequence[str], ours: Sequence[str]) -> tuple[str, str]:
-    """The first lines in which two descriptions of machines differ."""
-    lines = [[line for text in one for line in text.splitlines()] for one in (theirs, ours)]
-    lacking = [
-        next((line for line in one if line not in other), "")
-        for one, other in (lines, reversed(lines))
-    ]
-    return lacking[0], lacking[1]

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from importlib.metadata import version
 
 from crosschip.ir import Budget, CacheError, DeviceError, Model, ModelFileError, UnsupportedError
+from crosschip.ir.version import VERSION
 from crosschip.runtime.cache.container import Container
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.saving.form import Header, Identity, check_fit, read_header
+from crosschip.runtime.saving.form import Header, check_fit, read_header
+from crosschip.runtime.saving.identity import Identity
 from crosschip.runtime.saving.loading import load_file
 
 logger = logging.getLogger("crosschip.cache")
@@ -48,7 +49,7 @@ class Kept:
         self._entry = Entry(
             identity.token,
             ",".join(devices),
-            version("crosschip"),
+            VERSION,
             model.name,
             len(model.operations),
             whole=True,

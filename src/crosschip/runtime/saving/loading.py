@@ -14,26 +14,35 @@ from crosschip.hal import Device, Options
 from crosschip.ir import Budget, CacheError, DeviceError, InputError, ModelError, ModelFileError
 from crosschip.ir.budget import check_sizes
 from crosschip.ir.text import legible
-from crosschip.runtime.building import Built, Compilation, build_all, limited, load_for_shapes
+from crosschip.runtime.building import (
+    Built,
+    Compilation,
+    build_all,
+    limited,
+    load_for_shapes,
+    place_and_build,
+)
 from crosschip.runtime.cache.container import Container
 from crosschip.runtime.cache.entry import Damaged, Entry, is_content, read_content
 from crosschip.runtime.cache.folder import Cache
 from crosschip.runtime.cache.secret import secret
 from crosschip.runtime.cache.store import check_token
 from crosschip.runtime.compiled import CompiledModel, CompileReport
+from crosschip.runtime.details import Details
 from crosschip.runtime.discovery import open_device
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.saving.form import (
     Header,
-    Needs,
     check_fit,
     read_header,
     read_placement,
     read_programs,
 )
-from crosschip.runtime.shapes.policy import Way, way_of
+from crosschip.runtime.saving.identity import Needs
+from crosschip.runtime.shapes.policy import way_of
+from crosschip.runtime.shapes.ways import Way
 
 
 def load_compiled(
@@ -62,8 +71,9 @@ def load_compiled(
             in there.
         token: the token that the compiled model must have; any if `None`.
         digest: the digest that the file must have, as `crosschip compile` prints it; any if `None`.
-        devices: instances to use in place of those that would be opened by the same names; they
-            stay the caller's to close.
+        devices: instances to use in place of those that would be opened by the same names, and of
+            others that may run the model on inputs beyond the range of those; they stay the
+            caller's to close.
         in_flight: how many requests of `CompiledModel.submit` run at once; if `None`, as many as
             the model was compiled for, and at least two.
         queue_size: as for `compile`.
@@ -132,10 +142,34 @@ def load_file(
         {name: devices[name] for name in placement.devices if name in devices},
         header.options,
         CompileReport(0.0, "file"),
-        lambda: header.identity,
+        Details(
+            lambda: placement,
+            lambda: header.identity,
+            for_all_inputs=lambda: _for_all_inputs(placement, header, devices),
+        ),
         in_flight,
         queue_size,
     )
+
+
+def _for_all_inputs(
+    placement: Placement, header: Header, devices: Mapping[str, GuardedDevice]
+) -> CompiledModel:
+    """The model of a file on devices that were given besides, for inputs beyond others' ranges.
+
+    Raises:
+        UnsupportedError: none of them runs it.
+        ModelFileError: the file lacks weights that they need.
+        DeviceError: one fails to compile it.
+    """
+    own = {needs.name: devices[needs.name] for needs in header.devices}
+    devices = {**own, **devices}
+    compilation = Compilation(devices, header.options, conditions=False)
+    found, built = place_and_build(placement.model, compilation)
+    programs = [one.program for one in built]
+    report = CompileReport(0.0, "off")
+    details = Details(lambda: found, lambda: header.identity)
+    return CompiledModel(found, programs, devices, header.options, report, details)
 
 
 _MISFITS = (InputError, ModelError, ModelFileError)

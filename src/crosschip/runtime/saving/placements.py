@@ -6,12 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from crosschip.hal import YES, Support
-from crosschip.hal.conditions import Condition, InputRange, SizeRange
 from crosschip.hal.decomposing import model_of_parts
 from crosschip.ir import Model, Operand, Operation
 from crosschip.ir.bodies import every_constant
-from crosschip.ir.types import INTEGERS
-from crosschip.ops.definition.serialization import decode_size, encode_size
 from crosschip.runtime.control import RUNTIME, ControlProgram
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.guard.programs import GuardedProgram
@@ -22,6 +19,7 @@ from crosschip.runtime.placement.placing import EngineSettings, Inside, Placemen
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.plain import from_plain, to_plain
 from crosschip.runtime.programs import SegmentProgram
+from crosschip.runtime.saving.conditions import condition_from, describe_condition
 
 _LARGE = 2**12
 """The bytes from which on a constant is worth leaving out."""
@@ -52,7 +50,7 @@ def describe(placement: Placement, models: list[Model]) -> dict[str, Any]:
         "choice": to_plain(placement.choice),
         "settings": to_plain(placement.settings),
         "in_float": list(placement.in_float),
-        "conditions": [_described_condition(condition) for condition in placement.conditions],
+        "conditions": [describe_condition(condition) for condition in placement.conditions],
     }
 
 
@@ -91,7 +89,7 @@ def restore(plain: Mapping[str, Any], given: Model, models: Sequence[Model]) -> 
     placement.choice = from_plain(Choice | None, plain["choice"])  # type: ignore[arg-type]
     placement.settings = from_plain(EngineSettings, plain["settings"])  # type: ignore[type-abstract]
     placement.in_float = from_plain(tuple[str, ...], plain["in_float"])
-    placement.conditions = [_condition(condition, given) for condition in plain["conditions"]]
+    placement.conditions = [condition_from(condition, given) for condition in plain["conditions"]]
     placement.check()
     if any(answers.simpler for answers in asked.values()):
         placement.model.verify()
@@ -159,27 +157,6 @@ def _constants_of(operations: Sequence[Operation]) -> Iterator[Operand]:
         for body in operation.bodies:
             yield from every_constant(body)
             yield from body.outputs.values()
-
-
-def _described_condition(condition: Condition) -> dict[str, Any]:
-    described = {
-        "range": [condition.low, condition.high],
-        "device": condition.device,
-    }
-    if isinstance(condition, InputRange):
-        return {**described, "input": condition.input}
-    return {**described, "size": encode_size(condition.size)}
-
-
-def _condition(plain: Mapping[str, Any], given: Model) -> Condition:
-    low, high = map(int, plain["range"])
-    device = str(plain["device"])
-    if "size" in plain:
-        return SizeRange(decode_size(plain["size"]), low, high, device)
-    name = str(plain["input"])
-    if given.inputs[name].type.element_type not in INTEGERS:
-        raise ValueError(f"input {name!r} has a range, but is of no integers")
-    return InputRange(name, low, high, device)
 
 
 def _described_answers(answers: Answers, given: Model, models: list[Model]) -> dict[str, Any]:

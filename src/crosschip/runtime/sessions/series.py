@@ -11,8 +11,7 @@ from crosschip.hal import Buffer, Carried
 from crosschip.ir import Array
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan, Value
-from crosschip.runtime.placement.placing import Placement
-from crosschip.runtime.placement.segments import Segment
+from crosschip.runtime.outline import Outline, Part
 from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.sessions.guarded import GuardedSession, session_of
 
@@ -32,7 +31,7 @@ class Series:
     handed on as the array or the buffer that it came as.
 
     Args:
-        placement: what the programs were compiled from.
+        placement: the outline of what the programs were compiled from.
         programs: one for each segment, in order.
         copies: where it is counted what has to be copied.
         pairs: for the name of each input that is kept that of the output that it becomes.
@@ -41,7 +40,7 @@ class Series:
 
     def __init__(
         self,
-        placement: Placement,
+        placement: Outline,
         programs: Sequence[SegmentProgram],
         copies: Copies,
         pairs: Mapping[str, str],
@@ -114,8 +113,8 @@ class Series:
     def _opened(
         self,
         program: SegmentProgram,
-        segment: Segment,
-        placement: Placement,
+        segment: Part,
+        placement: Outline,
         pairs: Sequence[tuple[int, int]],
     ) -> SegmentProgram:
         """A session of a program for what it makes and it alone reads, or the program itself."""

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosschip.hal import Buffer, DeviceLost, Sizes
-from crosschip.hal.conditions import Border, OutOfRange
+from crosschip.hal.conditions import Border
+from crosschip.hal.device import OutOfRange
 from crosschip.ir import Array, Dim, InputError
 from crosschip.ir.closing import Closing
 from crosschip.ir.sizing import SizeReader
 from crosschip.runtime.copies import Copies
-from crosschip.runtime.placement.placing import Placement
+from crosschip.runtime.outline import Outline
 from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.sessions.pairs import paired
 from crosschip.runtime.sessions.series import Series
@@ -28,7 +29,7 @@ class Runner:
     """A compiled model as its sessions know it.
 
     Attributes:
-        placement: what its programs were compiled from.
+        placement: the outline of what its programs were compiled from.
         programs: one for each segment, in order.
         sizes: the ranges that open sizes must keep to.
         copies: where it is counted what has to be copied.
@@ -37,7 +38,7 @@ class Runner:
             waits for; an `InputError` if it is closed.
     """
 
-    placement: Placement
+    placement: Outline
     programs: Sequence[SegmentProgram]
     sizes: Sizes
     copies: Copies

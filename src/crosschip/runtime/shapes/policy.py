@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import Enum
 
 from crosschip.hal import Capabilities, Sizes, Sizing
 from crosschip.ir import Dimension, ElementType, Model, TensorType
 from crosschip.runtime.shapes.fixing import is_data_dependent
-
-
-class Way(Enum):
-    """The treatment of the open sizes of a segment."""
-
-    FIXED = "fixed"
-    """There are none."""
-    OPEN = "open"
-    """The device compiles them."""
-    A_PROGRAM_A_SHAPE = "a program a shape"
-    """The device compiles the segment for each set of shapes."""
+from crosschip.runtime.shapes.ways import Way
 
 
 def way_of(capabilities: Capabilities, given: Model, segment: Model, sizes: Sizes) -> Way:

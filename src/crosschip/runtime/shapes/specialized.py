@@ -19,9 +19,9 @@ from crosschip.runtime.guard.programs import bytes_of, shapes_of
 from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.shapes.fixing import Fixed, fixed
 from crosschip.runtime.shapes.padding import Padding, Shapes
-from crosschip.runtime.shapes.policy import Way
 from crosschip.runtime.shapes.pool import Pool
 from crosschip.runtime.shapes.saved import Key, written
+from crosschip.runtime.shapes.ways import Way
 from crosschip.runtime.statistics import SegmentStatistics
 
 

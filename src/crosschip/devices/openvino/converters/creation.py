@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.table import (
+    EXACT,
     MOVABLE,
+    SINGLE,
     converts,
     near,
     never_empty,
@@ -34,12 +38,32 @@ def shape_of(g: Graph, op: creation.ShapeOf) -> Node:
     return ops.convert(ops.shape_of(g[op.input]), TYPES[op.dtype])
 
 
+_POWER, _LEAST = 0.5, 2.0**-20
+"""The mantissa of a power of 2, and the least one that ranges of floats are counted by."""
+_MOST_FLOATS = 2.0**29
+"""The steps from 0 to the end of a range of floats, at most; they are counted in int32."""
 _COUNTED = 29
 """The bits of the bounds of a range: their distance and a step more is computed in 32."""
 
 
-@converts(Range, types=INDICES, bits=_COUNTED)
+def _exact(op: Range) -> Refusal | None:
+    """The rule for floats: counting in float32 is exact by powers of 2, from a multiple of one."""
+    if op.start.type.element_type is not ElementType.FLOAT32:
+        return None
+    if op.start.value is None or op.step.value is None:
+        return Refusal("step", "must be constant, and start, where they are floats")
+    start, step = op.start.value.item(), op.step.value.item()
+    if abs(math.frexp(step)[0]) != _POWER or not _LEAST <= abs(step) <= 1 / _LEAST:
+        return Refusal("step", f"{step} is no power of 2, by which float32 counts exactly")
+    if not (start / step).is_integer() or abs(start / step) > 2**EXACT:
+        return Refusal("start", f"{start} is no multiple of the step that float32 counts from")
+    return None
+
+
+@converts(Range, types=INDICES | SINGLE, bits=_COUNTED, limit=_exact)
 def range_(g: Graph, op: Range) -> Node:
+    if op.start.type.element_type is ElementType.FLOAT32:
+        return _range_of_floats(g, op)
     start, end, step = (g.reshaped(o, []) for o in (op.start, op.end, op.step))
     zero = ops.convert(g.scalar(0), step.get_element_type())
     is_forward = op.step.value is not None and op.step.value.item() > 0
@@ -54,6 +78,26 @@ def range_(g: Graph, op: Range) -> Node:
         after if is_forward else ops.select(ops.greater(step, zero), after, ops.minimum(start, end))
     )
     return ops.range(start, end, step, TYPES[op.outputs[0].type.element_type].to_string())
+
+
+def _range_of_floats(g: Graph, op: Range) -> Node:
+    """A range by a power of 2, which is counted in integers of such steps."""
+    assert op.start.value is not None, "the limit says so"
+    assert op.step.value is not None, "the limit says so"
+    step = op.step.value.item()
+    start = np.array(op.start.value.item() / step, np.int32)
+    # The end is known to be a number only where it is counted: beyond, the run is refused.
+    ends = ops.multiply(g.reshaped(op.end, []), g.constant(np.array(1 / step, np.float32)))
+    counted = ops.less_equal(ops.abs(ends), g.constant(np.array(_MOST_FLOATS, np.float32)))
+    g.require(op, f"end: is more than {_MOST_FLOATS:g} steps away, or no number", counted)
+    # The distance is rounded to float64, in which so little is lost.
+    lost = g.constant(np.array(np.spacing(abs(np.float64(start))) / 2, np.float32))
+    zero, none = g.constant(np.array(0, np.float32)), g.constant(start.astype(np.float32))
+    ends = ops.select(ops.less_equal(ops.abs(ends), lost), zero, ends)
+    last = ops.convert(ops.ceiling(ops.select(counted, ends, none)), "i32")
+    one = g.constant(np.array(1, np.int32))
+    places = ops.range(g.constant(start), ops.maximum(last, g.constant(start)), one, "i32")
+    return ops.multiply(ops.convert(places, "f32"), g.constant(np.array(step, np.float32)))
 
 
 def _hot(op: OneHot) -> Refusal | None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import openvino
 from openvino import Node
 from openvino import opset15 as ops
 
@@ -26,6 +27,7 @@ from crosschip.ir import Array, ElementType, Model, Operand, Quantization
 from crosschip.ir.types import NARROW_TYPES, QUANTIZABLE
 from crosschip.ops.standard.quantization import (
     Dequantize,
+    DequantizeBlocks,
     DynamicQuantize,
     Quantize,
     Reinterpret,
@@ -92,6 +94,56 @@ def dequantize(g: Graph, op: Dequantize) -> Node:
     if not _of(op.input).symmetric:
         steps = ops.subtract(steps, _zero_points(g, op.input))
     return marked_number(ops.multiply(steps, _along(g, op.input, _of(op.input).scale)))
+
+
+_PACKED = {ElementType.INT4: openvino.Type.i4, ElementType.UINT4: openvino.Type.u4}
+
+
+def _constant_blocks(op: DequantizeBlocks) -> Refusal | None:
+    named = {"input": op.input, "scale": op.scale, "zero_point": op.zero_point}
+    for slot, operand in named.items():
+        if operand is not None and operand.value is None:
+            return Refusal(slot, "is computed at run time, but must be constant here")
+    return None
+
+
+@converts(
+    DequantizeBlocks,
+    types={ElementType.FLOAT32, *_BYTES, *_PACKED},
+    limit=_constant_blocks,
+    nonempty=True,
+)
+def dequantize_blocks(g: Graph, op: DequantizeBlocks) -> Node:
+    """Integers stay as small as they are, as OpenVINO's own weights of few bits do."""
+    shape = op.input.type.static_shape or ()
+    axis, size = op.axis % len(shape), op.block_size
+    count = -(-shape[axis] // size)
+    whole = [(0, count * size - shape[axis] if n == axis else 0) for n in range(len(shape))]
+    split = (*shape[:axis], count, size, *shape[axis + 1 :])
+    steps = ops.convert(_small(g, op.input, split, whole), "f32")
+    blocks = (*shape[:axis], count, 1, *shape[axis + 1 :])
+    if op.zero_point is not None:
+        steps = ops.subtract(steps, ops.convert(_small(g, op.zero_point, blocks), "f32"))
+    reals = ops.multiply(steps, g.reshaped(op.scale, blocks))
+    joined = (*shape[:axis], count * size, *shape[axis + 1 :])
+    made = ops.reshape(reals, g.int64(joined), False)
+    if joined == shape:
+        return made
+    return ops.slice(made, *(g.int64([n]) for n in (0, shape[axis], 1, axis)))
+
+
+def _small(
+    g: Graph, operand: Operand, shape: Sequence[int], pads: Sequence[tuple[int, int]] | None = None
+) -> Node:
+    """Constant integers in another shape, two in a byte where they have four bits."""
+    array = operand.value
+    assert array is not None, "it is constant"
+    if pads is not None:
+        array = np.pad(array, pads)
+    element_type = operand.type.element_type
+    if element_type not in _PACKED:
+        return g.constant(array.reshape(shape))
+    return g.packed(array.view(np.uint8).reshape(shape), _PACKED[element_type])
 
 
 @converts(Reinterpret, types=_INTEGERS)

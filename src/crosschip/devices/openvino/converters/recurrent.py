@@ -26,10 +26,14 @@ def _plain(op: Recurrent) -> Refusal | None:
         return Refusal("activations", "must be left out")
     if np.isfinite(op.clip):
         return Refusal("clip", "must be left out")
+    steps, batch, _ = shape_of(op.input)
     if op.sequence_lengths is not None:
         # Where a size is not known, OpenVINO does not look at them.
-        return Refusal("sequence_lengths", "must be left out")
-    batch = shape_of(op.input)[1]
+        if not isinstance(steps, int) or not isinstance(batch, int):
+            return Refusal("sequence_lengths", "the input's sizes are open", Rule.SHAPE)
+        lengths = op.sequence_lengths.value
+        if lengths is not None and not ((lengths >= 0) & (lengths <= steps)).all():
+            return Refusal("sequence_lengths", f"are not all in [0, {steps}]")
     for slot in op.states:
         state = op.operand(slot)
         if state is not None and state.is_constant and not isinstance(batch, int):
@@ -76,7 +80,7 @@ def _results(sequence: Node) -> list[Output]:
 
 
 def _states(g: Graph, op: Recurrent) -> list[Value]:
-    """Input, states at the start, and equal lengths, with the batch first."""
+    """Input, states at the start, and lengths, with the batch first."""
     form, passes = _form(op), len(op.direction.passes)
     sizes = ops.shape_of(g[op.input])
     batch, steps = (ops.gather(sizes, g.int64([axis]), g.scalar(0)) for axis in (1, 0))
@@ -87,6 +91,13 @@ def _states(g: Graph, op: Recurrent) -> list[Value]:
         for given in map(op.operand, op.states)
     ]
     lengths = ops.broadcast(ops.squeeze(steps), batch)
+    if op.sequence_lengths is not None:
+        given = ops.convert(g[op.sequence_lengths], "i32")
+        inside = ops.minimum(given, ops.convert(lengths, "i32"))
+        lengths = ops.maximum(inside, g.constant(np.array(0, np.int32)))
+        if op.sequence_lengths.value is None:
+            rule = "sequence_lengths: are not all from 0 to the number of steps"
+            g.require(op, rule, ops.equal(given, lengths))
     return [ops.transpose(g[op.input], [1, 0, 2]), *starts, lengths]
 
 

@@ -40,9 +40,24 @@ def reduce(function: Callable[..., Node]) -> Callable[[Graph, Reduction], Node]:
 
     def convert(g: Graph, op: Reduction) -> Node:
         axes = op.axes or range(rank_of(op.input))
-        return function(g[op.input], g.int64(axes), op.keepdim)
+        if not _is_misread(g, op):
+            return function(g[op.input], g.int64(axes), op.keepdim)
+        front = g.int64([0])
+        inside = g.int64([axis % rank_of(op.input) + 1 for axis in axes])
+        result = function(ops.unsqueeze(g[op.input], front), inside, op.keepdim)
+        return ops.squeeze(result, front)
 
     return convert
+
+
+def _is_misread(g: Graph, op: Reduction) -> bool:
+    """Tell whether what is made would be combined with constants of other channels.
+
+    OpenVINO (2026.4) computes such combinations as it reduces, and takes the wrong channels, or
+    what lies behind them, where one axis of three is reduced that is not the middle one.
+    """
+    axes = {axis % 3 for axis in op.axes or ()}
+    return rank_of(op.input) == 3 and axes in ({0}, {2}) and op.outputs[0] in g.meeting
 
 
 def reduce_some(

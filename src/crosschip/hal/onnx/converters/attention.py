@@ -41,7 +41,9 @@ def attention(g: Graph, op: Attention) -> str:
         key, value = _joined(g, op, "key"), _joined(g, op, "value")
     # With fewer queries than keys, ONNX Runtime lets the last query attend to all keys in any case.
     causal = op.causality is not Causality.NONE and alike
-    bias = _bias(g, op, causal=causal)
+    sizes = op.apart("query")[2], keys[2]
+    own = Causality.NONE if causal else op.causality
+    bias = g.once(("bias", op.mask, own, sizes), lambda: _bias(g, op, causal=causal))
     output = g.add_contributed(
         *("MultiHeadAttention", _joined(g, op, "query"), key, value, "", "", bias),
         num_heads=shape[1],

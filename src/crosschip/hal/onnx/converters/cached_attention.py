@@ -32,8 +32,11 @@ def group_query_attention(g: Graph, op: GroupQueryAttention) -> list[str]:
         g.add("Reshape", g.cast(g[op.total], np.int32), g.int64([])),
     ]
     tables = [g[operand] if operand else "" for operand in (op.cos, op.sin)]
+    inputs = [*tensors, *past, *counts, *tables]
     return g.add_all_contributed(
-        *("GroupQueryAttention", 3, *tensors, *past, *counts, *tables),
+        "GroupQueryAttention",
+        3,
+        *inputs,
         num_heads=op.num_heads,
         kv_num_heads=op.key_heads,
         scale=op.scale or None,

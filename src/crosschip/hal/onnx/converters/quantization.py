@@ -11,12 +11,14 @@ from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import NARROW_TYPES, QUANTIZABLE
 from crosschip.ops.standard.quantization import (
     Dequantize,
+    DequantizeBlocks,
     DynamicQuantize,
     Quantize,
     Reinterpret,
 )
 
 _INTEGERS = QUANTIZABLE - NARROW_TYPES
+_FOURS = {ElementType.INT4, ElementType.UINT4}
 
 
 @converts(Quantize, types=NARROW_FLOATS | _INTEGERS - {ElementType.INT32})
@@ -42,9 +44,36 @@ def reinterpret(g: Graph, op: Reinterpret) -> str:
     return g[op.input]
 
 
+def _narrow(op: DequantizeBlocks) -> Refusal | None:
+    """Integers of four bits are written in ONNX's own form, as constants only."""
+    for slot, operand in op.named_inputs():
+        if operand.type.element_type in _FOURS and operand.value is None:
+            return Refusal(slot, "integers of 4 bits must be constant here", Rule.ELEMENT_TYPE)
+    if op.input.type.element_type is ElementType.INT32 and op.zero_point is not None:
+        return Refusal("input", "int32 with a zero point", Rule.ELEMENT_TYPE)
+    if op.scale.type.shape == (1,):
+        return Refusal("scale", "ONNX Runtime takes a list of one for that of the whole")
+    return None
+
+
 @converts(DynamicQuantize, types={ElementType.FLOAT32, ElementType.UINT8}, nonempty=True)
 def dynamic_quantize(g: Graph, op: DynamicQuantize) -> list[str]:
     return g.add_all("DynamicQuantizeLinear", 3, g[op.input])
+
+
+@converts(
+    DequantizeBlocks,
+    types=_INTEGERS | {*_FOURS, ElementType.FLOAT16, ElementType.FLOAT32},
+    limit=_narrow,
+    nonempty=True,
+)
+def dequantize_blocks(g: Graph, op: DequantizeBlocks) -> str:
+    filled = (o for o in (op.input, op.scale, op.zero_point) if o is not None)
+    names = (
+        g.packed(o.value) if o.value is not None and o.type.element_type in _FOURS else g[o]
+        for o in filled
+    )
+    return g.add("DequantizeLinear", *names, axis=op.axis, block_size=op.block_size)
 
 
 def quantized(g: Graph, reals: str, like: Operand) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from crosschip.importers.onnx.node import Node, imports, only
 from crosschip.ir import ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.cached_attention import GroupQueryAttention
@@ -20,7 +22,7 @@ _OTHER_INPUTS = {
 
 
 @imports("com.microsoft.GroupQueryAttention")
-def group_query_attention(node: Node) -> list[Operand]:
+def group_query_attention(node: Node) -> Sequence[Operand]:
     for index, name in _OTHER_INPUTS.items():
         if node.optional(index) is not None:
             raise UnsupportedError(f"{name} cannot be expressed")

@@ -24,18 +24,22 @@ from crosschip.ir import (
     UnsupportedError,
     constant,
 )
-from crosschip.ir.types import QUANTIZABLE
+from crosschip.ir.types import FLOATS, QUANTIZABLE
 from crosschip.ops.definition.operator import shape_of
 from crosschip.ops.definition.quantized import limits
-from crosschip.ops.standard.arithmetic import Add, Clip, Div, Mul, Sub
+from crosschip.ops.standard.arithmetic import Add, Clip, Div, Mod, Mul, Sub
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
 from crosschip.ops.standard.quantization import (
     Dequantize,
+    DequantizeBlocks,
     DynamicQuantize,
     Quantize,
     Reinterpret,
+    parameters,
 )
 from crosschip.ops.standard.slicing import Slice
 from crosschip.ops.standard.unary import Round
@@ -48,6 +52,7 @@ MICROSOFT = "com.microsoft"
 _NEWEST = 25
 """A version of ONNX's operators in which quantized types are all there."""
 
+_SCALES = FLOATS - {ElementType.FLOAT64}
 _INTEGERS = QUANTIZABLE - {known for known in QUANTIZABLE if known.value.startswith("float")}
 
 
@@ -66,14 +71,7 @@ def quantize_linear(node: Node) -> Operand:
     if plain and not precise and not block and dtype in _INTEGERS:
         quantization = _quantization(node, axis)
         if quantization is not None:
-            return node.add(
-                Quantize,
-                operand,
-                axis=quantization.axis,
-                scale=quantization.scale,
-                zero_point=tuple(map(float, quantization.zero_point)),
-                dtype=dtype,
-            )
+            return node.add(Quantize, operand, **parameters(quantization), dtype=dtype)
     precision = element_type(precise) if precise else scale.type.element_type
     along = _Along(node, axis, block)
     steps = node.add(
@@ -95,7 +93,93 @@ def dequantize_linear(node: Node) -> Operand:
         if quantization is not None:
             real = node.add(Dequantize, standing(node, operand, quantization))
             return _cast(node, real, result)
+    if block and operand.type.element_type in _INTEGERS and node[1].type.element_type in _SCALES:
+        return _cast(
+            node, _of_blocks(node, operand, node[1], node.optional(2), axis, block), result
+        )
     return converted(node, _difference_scaled(node, _Along(node, axis, block)), result)
+
+
+def _of_blocks(
+    node: Node,
+    integers: Operand,
+    scale: Operand,
+    zero_point: Operand | None,
+    axis: int,
+    block: int,
+) -> Operand:
+    """What integers with a scale for each block stand for."""
+    return node.add(
+        DequantizeBlocks, integers, scale, zero_point=zero_point, axis=axis, block_size=block
+    )
+
+
+@imports(f"{MICROSOFT}.GatherBlockQuantized")
+def gather_block_quantized(node: Node) -> Operand:
+    """Rows are looked up as they are stored, and only what has been found is made real.
+
+    The inputs are the integers, maybe two in a byte, the indices, scales and zero points.
+    """
+    table, where, scale, zero_point = node[0], node[1], node[2], node.optional(3)
+    rank = rank_of(table)
+    along = axis_from_front(node.integer("quantize_axis", 1), rank)
+    gathered = axis_from_front(node.integer("gather_axis", 0), rank)
+    bits, block = node.integer("bits", 4), node.integer("block_size", 128)
+    if gathered == along or gathered == rank - 1:
+        raise UnsupportedError(f"rows along axis {gathered} of {rank} cannot be expressed")
+    middles = {ElementType.INT4: 8, ElementType.UINT4: 0, ElementType.UINT8: 2 ** (bits - 1)}
+    if table.type.element_type not in middles or (bits != 4 and bits != 8):
+        raise UnsupportedError(f"{bits} bits of {table.type.element_type} cannot be expressed")
+    size = None if bits == 8 else static_shape_of(scale)[-1]
+    if zero_point is None:
+        zeros = np.full(static_shape_of(scale), middles[table.type.element_type])
+    else:
+        zeros = _as_bytes(zero_point, bits, size)
+    bytes_ = node.constant(zeros.astype(np.uint8))
+    rows, scales, shifts = (
+        node.add(Gather, part, where, axis=gathered)
+        for part in (_in_pairs(node, table), scale, bytes_)
+    )
+    if bits == 4:
+        rows = _taken_apart(node, rows)
+    moved = along + rank_of(where) - 1 if along > gathered else along
+    return _of_blocks(node, rows, scales, shifts, moved, block)
+
+
+def _as_bytes(zero_point: Operand, bits: int, size: int | None) -> Array:
+    """Constant zero points, a byte each; those from -8 on as those from 0 on."""
+    if zero_point.value is None:
+        raise UnsupportedError("zero points that are computed cannot be expressed")
+    if zero_point.type.element_type is ElementType.INT4:
+        return zero_point.value.astype(np.int8) + 8
+    if zero_point.type.element_type is ElementType.UINT8 and bits == 4:
+        parts = zero_point.value[..., None] >> np.array([0, 4], np.uint8) & np.uint8(15)
+        return np.asarray(parts.reshape(*zero_point.value.shape[:-1], -1)[..., :size])
+    return zero_point.value
+
+
+def _in_pairs(node: Node, table: Operand) -> Operand:
+    """A constant table of integers of four bits with two of them in a byte, from 0 on."""
+    if table.type.element_type is ElementType.UINT8:
+        return table
+    if table.value is None or table.value.shape[-1] % 2:
+        raise UnsupportedError("rows that are computed, or odd, cannot be expressed")
+    signed = table.type.element_type is ElementType.INT4
+    numbers = (table.value.astype(np.int8) + 8 * signed).astype(np.uint8)
+    return node.constant(numbers[..., ::2] | numbers[..., 1::2] << 4)
+
+
+def _taken_apart(node: Node, packed: Operand) -> Operand:
+    """The integers of four bits in bytes, side by side on the last axis, a byte each."""
+    wide, span = node.add(Cast, packed, ElementType.INT32), np.array(16, np.int32)
+    halves = [node.add(Mod, wide, span), node.add(Div, wide, span)]
+    pairs = node.add(Concat, [node.add(Unsqueeze, half, (-1,)) for half in halves], axis=-1)
+    *outer, half, _ = shape_of(pairs)
+    if not isinstance(half, int):
+        raise UnsupportedError("the size of the last axis must be known")
+    sizes = (*(size if isinstance(size, int) else 0 for size in outer), half * 2)
+    joined = node.add(Reshape, pairs, sizes)
+    return node.add(Cast, joined, ElementType.UINT8)
 
 
 def standing(node: Node, operand: Operand, quantization: Quantization) -> Operand:
@@ -104,13 +188,7 @@ def standing(node: Node, operand: Operand, quantization: Quantization) -> Operan
         return operand
     if operand.content is not None:
         return constant(operand.content, f"{node.outputs[0]}.quantized", quantization)
-    return node.add(
-        Reinterpret,
-        operand,
-        axis=quantization.axis or 0,
-        scale=quantization.scale,
-        zero_point=tuple(map(float, quantization.zero_point)),
-    )
+    return node.add(Reinterpret, operand, **parameters(quantization))
 
 
 def _difference_scaled(node: Node, along: _Along) -> Operand:

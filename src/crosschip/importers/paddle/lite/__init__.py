@@ -35,12 +35,14 @@ def read(source: Source) -> tuple[Program, Mapping[str, Array | Stored]]:
     """
     try:
         return _read(source)
+    except OSError as error:
+        raise ModelError(error.strerror or str(error)) from None
     except (struct.error, UnicodeDecodeError, ValueError, IndexError, OverflowError) as error:
         raise ModelError(f"is damaged: {error}") from None
 
 
 def _read(source: Source) -> tuple[Program, Mapping[str, Array | Stored]]:
-    version, _, size = LITE_HEAD.unpack(source.read(0, LITE_HEAD.size))
+    version, _, size = LITE_HEAD.unpack(flat.taken(source, 0, LITE_HEAD.size))
     if version not in _VERSIONS:
         raise ModelError(f"is of version {version} of the form; known are {sorted(_VERSIONS)}")
     end = LITE_HEAD.size + size

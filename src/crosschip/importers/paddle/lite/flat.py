@@ -145,6 +145,17 @@ class Buffer:
         return self._begin + place
 
 
+def taken(source: Source, begin: int, count: int) -> bytes:
+    """Some bytes of a source.
+
+    Raises:
+        ModelError: it ends before.
+    """
+    if begin + count > source.size:
+        raise ModelError(f"is damaged: it ends at byte {source.size}, before {begin + count}")
+    return source.read(begin, begin + count)
+
+
 def program(content: bytes) -> Any:
     """The program as the message that Paddle has for it.
 
@@ -215,14 +226,14 @@ def parameters(source: Source, begin: int, version: int) -> dict[str, Array | St
 
 def _one_by_one(source: Source, begin: int) -> Iterator[tuple[str, Array | Stored]]:
     """Parameters of which each is a FlatBuffer, with its size before it."""
-    form, more = struct.unpack("<HH", source.read(begin, begin + 4))
+    form, more = struct.unpack("<HH", taken(source, begin, 4))
     if form:
         raise ModelError(f"has parameters of version {form}; only version 0 is known")
     place = begin + 4 + more
-    size, count = struct.unpack("<HH", source.read(place, place + 4))
+    size, count = struct.unpack("<HH", taken(source, place, 4))
     place += 2 + size
     for _ in range(count):
-        total, offset = struct.unpack("<II", source.read(place, place + 8))
+        total, offset = struct.unpack("<II", taken(source, place, 8))
         start, place = place + 4 + offset, place + 4 + total
         if not start <= place <= source.size:
             raise ModelError(f"is damaged: a parameter ends at byte {place} of {source.size}")

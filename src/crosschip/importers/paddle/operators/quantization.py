@@ -25,7 +25,7 @@ from crosschip.ops.definition.quantized import limits, stored
 from crosschip.ops.standard.arithmetic import Div, Max, Mul
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.layout import Reshape
-from crosschip.ops.standard.quantization import Dequantize, Quantize, Reinterpret
+from crosschip.ops.standard.quantization import Dequantize, Quantize, Reinterpret, parameters
 from crosschip.ops.standard.reduction import ReduceMax
 from crosschip.ops.standard.unary import Abs, Round
 
@@ -152,14 +152,7 @@ def _quantized(op: Context, x: Operand, scale: Array, axis: int | None) -> Opera
     if x.value is not None:
         values = stored(x.value.astype(np.float32), known, dtype)
         return constant(values, f"{x.name}.quantized", known)
-    return op.add(
-        Quantize,
-        _plain(op, x),
-        axis=known.axis or 0,
-        scale=known.scale,
-        zero_point=(0.0,) * len(known.scale),
-        dtype=dtype,
-    )
+    return op.add(Quantize, _plain(op, x), **parameters(known), dtype=dtype)
 
 
 def _as_reals(op: Context, integers: Operand) -> Operand:

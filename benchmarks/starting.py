@@ -1,0 +1,120 @@
+"""The time from the start of a process to its first answer.
+
+Each process imports NumPy and crosschip or an engine, loads an ONNX file, compiles it and runs it
+once, and is timed from outside, from the moment in which it is started until it says that the
+answer is there. *Cold* is with an empty folder for the cache, *warm* with the folder that a process
+before it has filled: crosschip's cache, ONNX Runtime's own optimized model, OpenVINO's own cache.
+Processes with crosschip and with the engines take turns, and the least of several times counts,
+which other work of the machine disturbs least. The ratios are of crosschip on its quicker device to
+the quicker engine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+from benchmarks.engines import engines
+from benchmarks.models import ROOT, model_file
+from benchmarks.samples import BERT, NETWORKS, file_of
+from benchmarks.subject import Column, Row
+
+COLD_LIMIT, WARM_LIMIT = 1.2, 1.0
+BAR = (
+    f"to the first answer, at most {COLD_LIMIT:g} times the quicker engine's time cold, and at "
+    f"most {WARM_LIMIT:g} times warm"
+)
+
+_NETWORKS = ("ResNet50", "PP-OCRv4 rec", "MobileNetV3-small", BERT)
+_OURS, _THEIRS = "crosschip", "engine"
+_CHILD = Path(__file__).parent / "children" / "first_answer.py"
+
+
+@dataclass(frozen=True)
+class Starting(Row):
+    """One network."""
+
+    network: Annotated[str, Column("network")]
+    cold: Annotated[Mapping[str, float], Column("cold: {}, s", ".2f")]
+    cold_ratio: Annotated[float, Column("cold ratio", ".2f")]
+    warm: Annotated[Mapping[str, float], Column("warm: {}, s", ".2f")]
+    warm_ratio: Annotated[float, Column("warm ratio", ".2f")]
+
+    @property
+    def held(self) -> bool:
+        return self.cold_ratio <= COLD_LIMIT and self.warm_ratio <= WARM_LIMIT
+
+
+def measure(*, quick: bool) -> Iterator[Starting]:
+    """Four networks, each on every device with an engine."""
+    for network in _NETWORKS[-2:-1] if quick else _NETWORKS:
+        with file_of(network) as path:
+            yield _measure(network, path, times=2 if quick else 9)
+
+
+def _measure(network: str, path: Path, times: int) -> Starting:
+    ways = [(way, device) for device in engines() for way in (_OURS, _THEIRS)]
+    shapes = json.dumps({_input(network, path): NETWORKS[network]})
+    cold: dict[tuple[str, str], float] = {}
+    warm: dict[tuple[str, str], float] = {}
+    with TemporaryDirectory() as home:
+        for turn in range(times):
+            for way in ways:
+                folder = Path(home, *way, str(turn))
+                folder.mkdir(parents=True)
+                for found in (cold, warm):
+                    taken = _seconds(*way, path, folder, shapes)
+                    found[way] = min(taken, found.get(way, taken))
+    return Starting(network, _named(cold), _ratio(cold), _named(warm), _ratio(warm))
+
+
+def _input(network: str, path: Path) -> str:
+    """The name of the one input of a network."""
+    if network != BERT:
+        return next(iter(model_file(network, ".onnx").oracle(1).inputs))
+    import onnx
+
+    name: str = onnx.load(path, load_external_data=False).graph.input[0].name
+    return name
+
+
+def _seconds(way: str, device: str, path: Path, folder: Path, shapes: str) -> float:
+    """The time from starting a process to its answer."""
+    # An installed package is compiled; so is what is measured, from the second run on.
+    written = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    command: Sequence[str] = [sys.executable, str(_CHILD), way, device, *map(str, (path, folder))]
+    start = time.perf_counter()
+    with subprocess.Popen(
+        [*command, shapes], cwd=ROOT, env=written, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None, "it is piped"
+        line = process.stdout.readline()
+        taken = time.perf_counter() - start
+    if line != "answered\n":
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return taken
+
+
+def _named(found: Mapping[tuple[str, str], float]) -> dict[str, float]:
+    """Times by what took them."""
+    return {
+        device if way == _THEIRS else f"crosschip on {device}": seconds
+        for (way, device), seconds in found.items()
+    }
+
+
+def _ratio(found: Mapping[tuple[str, str], float]) -> float:
+    """The least time of ours to the least of the engines'."""
+    ours, theirs = (
+        min(seconds for (way, _), seconds in found.items() if way == which)
+        for which in (_OURS, _THEIRS)
+    )
+    return ours / theirs

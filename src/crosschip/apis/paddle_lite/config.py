@@ -1,0 +1,315 @@
+"""Configurations: which model, and how it is to run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from crosschip.apis.nnadapter.device import NNAdapterDevice_acquire
+from crosschip.apis.paddle.notes import Notes, idle
+from crosschip.apis.paddle.session import Files, Session, Shapes
+from crosschip.apis.paddle_lite.enumerations import (
+    CLPrecisionType,
+    Place,
+    PowerMode,
+    PrecisionType,
+    TargetType,
+)
+from crosschip.apis.paddle_lite.nnadapter import NNAdapterSettings, text_of
+from crosschip.hal import Kind
+from crosschip.importers.packaged import with_overriding
+from crosschip.importers.paddle import load_lite
+from crosschip.ir import InputError, Model, ModelFileError
+from crosschip.ir.budget import spending
+from crosschip.runtime.cache.container import recognizes
+from crosschip.runtime.discovery import instances
+from crosschip.runtime.saving.loading import load_compiled
+
+NOTES = Notes(logging.getLogger("crosschip.paddle_lite"))
+
+_PERFORMANCE: Mapping[PowerMode, str] = {
+    PowerMode.LITE_POWER_HIGH: "high",
+    PowerMode.LITE_POWER_LOW: "low",
+    PowerMode.LITE_POWER_FULL: "extreme",
+    PowerMode.LITE_POWER_NO_BIND: "none",
+    PowerMode.LITE_POWER_RAND_HIGH: "high",
+    PowerMode.LITE_POWER_RAND_LOW: "low",
+}
+_BEHIND = ("onnxruntime", "openvino", "reference")
+_ON_GPUS = (TargetType.OpenCL, TargetType.Metal)
+_ON_PROCESSORS = (TargetType.Host, TargetType.X86, TargetType.ARM, TargetType.Any)
+
+
+@idle(
+    NOTES,
+    {
+        "set_opencl_binary_path_name": {"path": ..., "name": ...},
+        "set_opencl_tune": {"tune_mode": ..., "path": "", "name": "", "lws_repeats": 4},
+        "set_metal_use_mps": {"flag": True},
+        "set_metal_use_memory_reuse": {"flag": ...},
+        "set_metal_lib_path": {"path": ...},
+    },
+)
+class ConfigBase(NNAdapterSettings):
+    """The settings that configurations of both kinds have."""
+
+    devices: ClassVar[Any] = "auto"
+    """What `crosschip.compile` takes as devices where a configuration names none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._folder = ""
+        self._threads: int | None = None
+        self._power = PowerMode.LITE_POWER_NO_BIND
+        self._half = False
+
+    def set_model_dir(self, model_dir: str) -> None:
+        """Choose the folder of a model."""
+        self._folder = text_of("set_model_dir", model_dir)
+
+    def model_dir(self) -> str:
+        """The folder of the model, or nothing."""
+        return self._folder
+
+    def set_threads(self, threads: int) -> None:
+        """Choose how many processor threads a run may use.
+
+        Raises:
+            InputError: it is no number from 1 on.
+        """
+        if not isinstance(threads, int) or threads < 1:
+            raise InputError(f"set_threads: {threads!r} is no number from 1 on")
+        self._threads = threads
+
+    def threads(self) -> int:
+        """The number that was set, or 1, which devices do not keep to."""
+        return self._threads or 1
+
+    def set_power_mode(self, mode: PowerMode) -> None:
+        """Choose the balance between speed and power, which devices keep as far as they can."""
+        self._power = PowerMode(mode)
+
+    def power_mode(self) -> PowerMode:
+        """The balance between speed and power."""
+        return self._power
+
+    def set_opencl_precision(self, precision: CLPrecisionType) -> None:
+        """Choose the arithmetic: float32 unless float16 is asked for by name."""
+        self._half = precision == CLPrecisionType.CL_PRECISION_FP16
+
+    def session(self) -> Session:
+        """The model, compiled.
+
+        Raises:
+            InputError: there is none.
+            Error: as of `crosschip.load` and `crosschip.compile`.
+        """
+        raise NotImplementedError
+
+    def _session(self, loader: Callable[[Shapes], Model], places: Sequence[Place]) -> Session:
+        opened = self.opened_shapes()
+        shapes = {name: shape for name, shape in opened.items() if -1 in shape}
+        arguments = self._arguments(places)
+        return Session(lambda other: loader({**shapes, **other}), arguments)
+
+    def _arguments(self, places: Sequence[Place]) -> Mapping[str, Any]:
+        """The arguments of `crosschip.compile` besides the model."""
+        arguments: dict[str, Any] = {"threads": self._threads}
+        arguments["performance"] = _PERFORMANCE[self._power]
+        first = next(iter(places), None)
+        if self._half or (first and first.percision is PrecisionType.FP16 and not _on_gpu(first)):
+            arguments["precision"] = "float16"
+        chosen = self._chosen([place.target for place in places])
+        return {**arguments, **self.kept(), **chosen}
+
+    def _chosen(self, targets: Sequence[TargetType]) -> Mapping[str, Any]:
+        """The devices, with their settings."""
+        if self._names and TargetType.NNAdapter in targets:
+            context = self.context()
+            behind = [name for name in _processors() if name not in context.names]
+            chosen: dict[str, Any] = {"devices": [*context.names, *behind]}
+            chosen["properties"] = context.properties
+            return chosen | ({"threads": context.threads} if context.threads else {})
+        if self._names:
+            NOTES.say("set_nnadapter_device_names", "no valid place is NNAdapter")
+        for target in targets:
+            if target in _ON_GPUS and (gpus := _gpus()):
+                return {"devices": [*gpus, *_processors()]}
+            if target not in (*_ON_PROCESSORS, TargetType.NNAdapter):
+                NOTES.say(f"TargetType.{target.name}", "no device here drives such a chip")
+        return {"devices": self.devices}
+
+
+class CxxConfig(ConfigBase):
+    """The configuration of a predictor of Paddle's own models."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._program = self._parameters = ""
+        self._buffers: tuple[bytes, bytes] | None = None
+        self._places: list[Place] = []
+        self._partition: str | Path | None = None
+        self._mixed: str | Path | None = None
+
+    def set_model_file(self, path: str) -> None:
+        """Choose the file of the program."""
+        self._program = text_of("set_model_file", path)
+
+    def model_file(self) -> str:
+        """The file of the program, or nothing."""
+        return self._program
+
+    def set_param_file(self, path: str) -> None:
+        """Choose the file of the parameters."""
+        self._parameters = text_of("set_param_file", path)
+
+    def param_file(self) -> str:
+        """The file of the parameters, or nothing."""
+        return self._parameters
+
+    def set_model_buffer(
+        self, model: bytes, model_size: int, parameters: bytes, parameters_size: int
+    ) -> None:
+        """Choose a program and its parameters by the contents of their files."""
+        self._buffers = bytes(model[:model_size]), bytes(parameters[:parameters_size])
+
+    def is_model_from_memory(self) -> bool:
+        """Tell whether the model was given by contents."""
+        return self._buffers is not None
+
+    def set_valid_places(self, places: Sequence[Place]) -> None:
+        """Choose hardware, in the order of preference.
+
+        NNAdapter stands for the devices that `set_nnadapter_device_names` names, OpenCL and Metal
+        for GPUs, others for processors. Float16 in the first place is the arithmetic, on a device
+        that has it.
+        """
+        self._places = list(places)
+
+    def set_nnadapter_subgraph_partition_config_path(self, path: str) -> None:
+        """Keep operators off the devices, on processors: the file of a configuration."""
+        given = text_of("set_nnadapter_subgraph_partition_config_path", path)
+        self._partition = Path(given) if given else None
+
+    def set_nnadapter_subgraph_partition_config_buffer(self, content: str) -> None:
+        """Keep operators off the devices, on processors: the content of a configuration."""
+        self._partition = text_of("set_nnadapter_subgraph_partition_config_buffer", content)
+
+    def set_nnadapter_mixed_precision_quantization_config_path(self, path: str) -> None:
+        """Compute operators of a quantized model in float32: the file of a configuration."""
+        given = text_of("set_nnadapter_mixed_precision_quantization_config_path", path)
+        self._mixed = Path(given) if given else None
+
+    def set_nnadapter_mixed_precision_quantization_config_buffer(self, content: str) -> None:
+        """Compute operators of a quantized model in float32: the content of a configuration."""
+        name = "set_nnadapter_mixed_precision_quantization_config_buffer"
+        self._mixed = text_of(name, content)
+
+    def nnadapter_subgraph_partition_config_path(self) -> str:
+        """The file of operators that are kept off the devices."""
+        return str(self._partition) if isinstance(self._partition, Path) else ""
+
+    def nnadapter_subgraph_partition_config_buffer(self) -> str:
+        """The content that says which operators are kept off the devices."""
+        return self._partition if isinstance(self._partition, str) else ""
+
+    def nnadapter_mixed_precision_quantization_config_path(self) -> str:
+        """The file of operators that compute in float32."""
+        return str(self._mixed) if isinstance(self._mixed, Path) else ""
+
+    def nnadapter_mixed_precision_quantization_config_buffer(self) -> str:
+        """The content that says which operators compute in float32."""
+        return self._mixed if isinstance(self._mixed, str) else ""
+
+    def session(self) -> Session:
+        return self._session(self._files(), self._places)
+
+    def _files(self) -> Files:
+        if self._buffers is not None:
+            return Files(*self._buffers)
+        if self._program:
+            return Files(Path(self._program), Path(self._parameters) if self._parameters else None)
+        if self._folder:
+            return Files(Path(self._folder), None)
+        raise InputError("the configuration names no model; give set_model_dir its folder")
+
+    def _arguments(self, places: Sequence[Place]) -> Mapping[str, Any]:
+        given = {"partition": self._partition or None, "mixed_precision": self._mixed or None}
+        return {**super()._arguments(places), **given}
+
+
+idle(
+    NOTES,
+    {
+        "set_passes_internal": {"passes": ()},
+        "add_discarded_pass": {"name": ...},
+        "set_quant_model": {"quant_model": ...},
+        "set_quant_type": {"quant_type": ...},
+        "set_sparse_model": {"sparse_model": ...},
+        "set_sparse_threshold": {"sparse_threshold": ...},
+    },
+    {
+        "set_quant_model": "weights stay what they are",
+        "set_quant_type": "weights stay what they are",
+    },
+)(CxxConfig)
+
+
+class MobileConfig(ConfigBase):
+    """The configuration of a predictor of an optimised model."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._source: Path | bytes | None = None
+
+    def set_model_from_file(self, path: str) -> None:
+        """Choose the file: what `save_optimized_model` wrote, or Paddle Lite's own tool."""
+        self._source = Path(text_of("set_model_from_file", path))
+
+    def set_model_from_buffer(self, content: bytes) -> None:
+        """Choose a model by the content of its file."""
+        if not isinstance(content, bytes | bytearray | memoryview):
+            raise InputError(f"set_model_from_buffer: {type(content).__name__} is no bytes")
+        self._source = bytes(content)
+
+    def is_model_from_memory(self) -> bool:
+        """Tell whether the model was given by its content."""
+        return isinstance(self._source, bytes)
+
+    def session(self) -> Session:
+        source = self._source or (Path(self._folder) if self._folder else None)
+        if source is None:
+            raise InputError("the configuration names no model; give set_model_from_file its path")
+        if isinstance(source, Path) and not source.is_file():
+            raise ModelFileError(f"{source}: there is no such file")
+        if recognizes(source):
+            return Session.of(load_compiled(source))
+        places = [Place(TargetType.NNAdapter)] if self._names else []
+        return self._session(_Optimised(source), places)
+
+
+class _Optimised:
+    """A model that Paddle Lite's tool has optimised."""
+
+    def __init__(self, source: Path | bytes) -> None:
+        self._source = source
+
+    def __call__(self, shapes: Shapes) -> Model:
+        with spending():
+            return with_overriding(load_lite(self._source, shapes))
+
+
+def _on_gpu(place: Place) -> bool:
+    return place.target in _ON_GPUS
+
+
+def _gpus() -> list[str]:
+    """The devices that are GPUs."""
+    return [n for n, found in instances() if found.kind is Kind.GPU and not found.problem]
+
+
+def _processors() -> list[str]:
+    """The devices that run what those in front of them decline."""
+    return [name for name in _BEHIND if not NNAdapterDevice_acquire(name)[0]]

@@ -1,0 +1,60 @@
+"""Compiling models with OpenVINO, and counting the time of their layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from crosschip.devices.openvino.converters import converters
+from crosschip.devices.openvino.converters.quantization import between
+from crosschip.devices.openvino.failures import failure
+from crosschip.devices.openvino.graph import Graph
+from crosschip.devices.openvino.meeting import meeting_constants
+from crosschip.devices.openvino.precision import activations
+from crosschip.devices.openvino.profiling import Layers, OpenVinoProfiler
+from crosschip.devices.openvino.program import Engine, OpenVinoProgram
+from crosschip.devices.openvino.unchecked import sizes
+from crosschip.hal import Options
+from crosschip.ir import Model
+
+
+def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
+    """Compile a model of operations that there are converters for.
+
+    Raises:
+        DeviceError: OpenVINO failed.
+    """
+    settings = activations(model)
+    config = {**engine.config(options), **settings}
+    graph = Graph(model.inputs.values(), between(model), meeting_constants(model))
+    graph.requirements.settings = settings
+    try:
+        for operation in model.operations:
+            graph.define(operation, converters.convert(graph, operation))
+        built = graph.finish(model.outputs.values())
+        graph.requirements.checks = sizes(model).checks
+        make = partial(engine.core.compile_model, built, engine.device, config)
+        counted = partial(profiler, engine, model, config)
+        return OpenVinoProgram(make, graph.requirements, model, graph.kept, counted)
+    except RuntimeError as error:
+        raise failure("failed to compile", error) from error
+
+
+def profiler(engine: Engine, model: Model, config: Mapping[str, Any]) -> OpenVinoProfiler:
+    """A program that counts the time of its layers, which are named after operations."""
+    graph = Graph(model.inputs.values(), between(model), meeting_constants(model))
+    layers = Layers(graph)
+    try:
+        for operation in model.operations:
+            values = converters.convert(graph, operation)
+            layers.name(operation, values)
+            graph.define(operation, values)
+        built = graph.finish(model.outputs.values())
+        graph.requirements.checks = sizes(model).checks
+        counting = {**config, "PERF_COUNT": True}
+        compiled = engine.core.compile_model(built, engine.device, counting)
+    except RuntimeError as error:
+        raise failure("failed to compile", error) from error
+    program = OpenVinoProgram(lambda: compiled, graph.requirements, model, graph.kept)
+    return OpenVinoProfiler(program, layers.executed(compiled), program.mean_seconds)

@@ -1,0 +1,24 @@
+"""Operands of which functions are combined with constants, as OpenVINO does in one go."""
+
+from __future__ import annotations
+
+from crosschip.ir import Model, Operand
+
+
+def meeting_constants(model: Model) -> frozenset[Operand]:
+    """The operands from which functions of one tensor lead to an operation with a constant.
+
+    Constants of one element do not count.
+    """
+    found: set[Operand] = set()
+    for operation in reversed(model.operations):
+        given = [o for o in operation.inputs if o is not None]
+        computed = [operand for operand in given if not operand.is_constant]
+        meets = any(operand.is_constant and _has_several(operand) for operand in given)
+        if meets or (len(computed) == 1 and not found.isdisjoint(operation.outputs)):
+            found.update(computed)
+    return frozenset(found)
+
+
+def _has_several(constant: Operand) -> bool:
+    return any(size != 1 for size in constant.type.shape or ())

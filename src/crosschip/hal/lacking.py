@@ -1,0 +1,202 @@
+"""Devices that lack an element type altogether, and get tensors of a narrower one in its place.
+
+Their capabilities name it among those that are narrowed, and not among their types. What they get
+is shown to fit, as for devices that have the type but compute it in fewer bits; what comes in and
+goes out is converted at the border.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from crosschip.hal.capabilities import Capabilities
+from crosschip.hal.device import Device
+from crosschip.hal.options import Options
+from crosschip.hal.program import Program
+from crosschip.hal.support import Offer, Rule, Support
+from crosschip.ir import Array, ElementType, Model, Operand, Operation, TensorType
+from crosschip.ir.errors import ModelError
+from crosschip.ops import Operator
+from crosschip.ops.definition.slots import ELEMENT_TYPE, Parameter
+
+Types = Mapping[ElementType, ElementType]
+
+
+def lacking(capabilities: Capabilities) -> Types:
+    """The types that a device has not, each with that of the tensors which it gets instead."""
+    return {
+        type_: other
+        for type_, other in capabilities.narrowed.items()
+        if type_ not in capabilities.types
+    }
+
+
+class Retyping:
+    """Asks, compiles and loads for a device in types that it has.
+
+    Args:
+        device: the device.
+        types: those that it lacks.
+    """
+
+    def __init__(self, device: Device, types: Types) -> None:
+        self._device = device
+        self._types = types
+
+    def query(self, model: Model, options: Options) -> Offer:
+        """The device's answer about the model in its types."""
+        narrow = _Narrow(self._types)
+        offer = self._device.query(narrow.model(model), options)
+        answers = [
+            Support.no(operation, "", narrow.refused[index], Rule.ELEMENT_TYPE)
+            if index in narrow.refused
+            else answer
+            for index, (operation, answer) in enumerate(
+                zip(model.operations, offer.answers, strict=True)
+            )
+        ]
+        return replace(offer, answers=answers)
+
+    def supports(self, operation: Operation, options: Options) -> Support:
+        """The device's answer about one operation in its types."""
+        narrow = _Narrow(self._types)
+        made = narrow.operation(operation)
+        if narrow.refused:
+            return Support.no(operation, "", narrow.refused[0], Rule.ELEMENT_TYPE)
+        return self._device.supports(made, options)
+
+    def compile(self, model: Model, options: Options) -> Program:
+        """A program for the model, compiled from the model in the device's types."""
+        narrow = _Narrow(self._types).model(model)
+        return _Converting(self._device.compile(narrow, options), model, narrow)
+
+    def load(self, saved: bytes, model: Model, options: Options) -> Program:
+        """A program for the model, from what that of the model in the device's types saved."""
+        narrow = _Narrow(self._types).model(model)
+        return _Converting(self._device.load(saved, narrow, options), model, narrow)
+
+
+class _Narrow:
+    """Models in narrower types.
+
+    Attributes:
+        refused: for the index of each operation that has no form in these types, the reason.
+    """
+
+    def __init__(self, types: Types) -> None:
+        self._types = types
+        self._operands: dict[Operand, Operand] = {}
+        self._count = 0
+        self.refused: dict[int, str] = {}
+
+    def model(self, model: Model) -> Model:
+        """The model in narrower types."""
+        inputs = {name: self._operand(operand) for name, operand in model.inputs.items()}
+        operations = [self.operation(operation) for operation in model.operations]
+        outputs = {name: self._operand(operand) for name, operand in model.outputs.items()}
+        return Model(model.name, inputs, operations, outputs)
+
+    def operation(self, operation: Operation) -> Operation:
+        """The operation on and to narrower types."""
+        kept = self._parameters(operation) if isinstance(operation, Operator) else {}
+        inputs = [
+            kept[index] if index in kept else operand and self._operand(operand)
+            for index, operand in enumerate(operation.inputs)
+        ]
+        made = tuple(map(self._operand, operation.outputs))
+        narrow = operation.with_inputs(tuple(inputs), made)
+        reason = self._misfit(operation, narrow)
+        if reason:
+            self.refused[self._count] = reason
+        self._count += 1
+        return narrow
+
+    def _misfit(self, operation: Operation, narrow: Operation) -> str:
+        """The reason why an operation has no form in narrower types; empty if it has one."""
+        operands = (*operation.inputs, *operation.outputs)
+        touched = any(o is not None and o.type.element_type in self._types for o in operands)
+        if not isinstance(narrow, Operator):
+            return "has a type that the device lacks" if touched or operation.bodies else ""
+        try:
+            inferred = [type_.element_type for type_ in narrow.infer()]
+        except ModelError as error:
+            return str(error)
+        own = [output.type.element_type for output in narrow.outputs]
+        return "" if inferred == own else "makes a type that the device lacks"
+
+    def _operand(self, operand: Operand) -> Operand:
+        wanted = self._types.get(operand.type.element_type)
+        if wanted is None:
+            return operand
+        if operand not in self._operands:
+            type_ = replace(operand.type, element_type=wanted)
+            value = operand.value
+            # What does not fit is not run: the ranges show it.
+            held = None if value is None else value.astype(wanted.dtype)
+            self._operands[operand] = Operand(operand.name, type_, held)
+        return self._operands[operand]
+
+    def _parameters(self, operation: Operator) -> dict[int, Operand | None]:
+        """The constants that say how to compute, by index, with narrower types where they name one.
+
+        Elements of lists of numbers stay of the type that they have: they are no tensors.
+        """
+        found: dict[int, Operand | None] = {}
+        for slot in operation.slots:
+            if not isinstance(slot, Parameter):
+                continue
+            operand = operation.inputs[slot.index]
+            if operand is not None and operand.value is None:
+                continue
+            type_ = getattr(operation, slot.name) if slot.kind == ELEMENT_TYPE else None
+            wanted = None if type_ is None else self._types.get(type_)
+            if wanted is not None:
+                code = np.array(wanted.code, np.int32)
+                operand = Operand(slot.name, TensorType(ElementType.INT32, ()), code)
+            found[slot.index % len(operation.inputs)] = operand
+        return found
+
+
+class _Converting(Program):
+    """A program in narrower types as one in those of a model.
+
+    Args:
+        program: the program.
+        model: the model.
+        narrow: what the program was compiled from.
+    """
+
+    def __init__(self, program: Program, model: Model, narrow: Model) -> None:
+        self._program = program
+        self.rules = program.rules
+        self._inputs = _changes(narrow.inputs, model.inputs)
+        self._outputs = _changes(model.outputs, narrow.outputs)
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        arrays = list(inputs)
+        for index, dtype in self._inputs:
+            arrays[index] = arrays[index].astype(dtype)
+        made = list(self._program.run(arrays))
+        for index, dtype in self._outputs:
+            made[index] = made[index].astype(dtype)
+        return made
+
+    def save(self) -> bytes | None:
+        return self._program.save()
+
+    def close(self) -> None:
+        self._program.close()
+
+
+def _changes(
+    to: Mapping[str, Operand], of: Mapping[str, Operand]
+) -> list[tuple[int, np.dtype[np.generic]]]:
+    """The indices of operands whose type changes, with that of their elements afterwards."""
+    return [
+        (index, wanted.type.element_type.dtype)
+        for index, (wanted, own) in enumerate(zip(to.values(), of.values(), strict=True))
+        if wanted.type.element_type is not own.type.element_type
+    ]

@@ -1,0 +1,111 @@
+"""Integers whose scales are attributes of the operators that read and make them.
+
+So Paddle Lite's tools write quantized programs: an operator that computes on integers says so, and
+has the scale of the first tensor of a slot `Input` in `Input0_scale`. Its weights are integers.
+What it reads and makes is a real here that has been rounded to what integers stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from crosschip.importers.paddle.program import Operator
+from crosschip.importers.paddle.values import Values
+from crosschip.ir import ElementType, ModelError, Operand, Quantization, UnsupportedError, constant
+from crosschip.ops.standard.quantization import Dequantize, Quantize, parameters
+
+_TYPES = {"enable_int8": ElementType.INT8, "enable_int16": ElementType.INT16}
+"""The attributes by which operators say that they compute on integers, and of which type."""
+
+_CHANNELS: Mapping[str, int] = {
+    "conv2d": 0,
+    "depthwise_conv2d": 0,
+    "conv2d_transpose": 1,
+    "depthwise_conv2d_transpose": 1,
+}
+"""The axis of weights that several scales run along; the last one of other operators."""
+
+
+def reals_read(operator: Operator, values: Values) -> Operator:
+    """The operator as it reads what integers stand for; the same if it does not compute on them.
+
+    Raises:
+        UnsupportedError: it does, but does not say what they stand for.
+    """
+    type_ = _type(operator)
+    if type_ is None:
+        return operator
+    inputs, found = dict(operator.inputs), False
+    for slot, names in operator.inputs.items():
+        made = []
+        for place, name in enumerate(names):
+            scale = _scale(operator, slot, place)
+            if scale is not None:
+                found = True
+                name = _rounded(operator, values, name, scale, type_)
+            made.append(name)
+        inputs[slot] = made
+    if not found:
+        raise UnsupportedError(f"computes on {type_}, but no attribute holds a scale")
+    return operator._replace(inputs=inputs)
+
+
+def round_made(operator: Operator, values: Values) -> None:
+    """Round what an operator makes to what integers stand for, if it says so."""
+    type_ = _type(operator)
+    if type_ is None:
+        return
+    for slot, names in operator.outputs.items():
+        for place, name in enumerate(names):
+            scale = _scale(operator, slot, place)
+            if scale is not None and name in values:
+                rounded = _rounded(operator, values, name, scale, type_)
+                values.define(name, values[rounded])
+
+
+def _type(operator: Operator) -> ElementType | None:
+    return next((t for n, t in _TYPES.items() if operator.attributes.get(n) is True), None)
+
+
+def _scale(operator: Operator, slot: str, place: int) -> tuple[float, ...] | None:
+    """The scale of a tensor, or its scales along an axis."""
+    name = f"{slot}{place}_scale"
+    found = operator.attributes.get(name)
+    numbers = found if isinstance(found, tuple) else () if found is None else (found,)
+    scales = [float(n) for n in numbers if isinstance(n, int | float)]
+    if len(scales) != len(numbers):
+        raise ModelError(f"{name}: holds something else than numbers")
+    return tuple(scales) or None
+
+
+def _rounded(
+    operator: Operator, values: Values, name: str, scale: Sequence[float], type_: ElementType
+) -> str:
+    """The variable that holds what integers stand for, in place of another one."""
+    operand = values[name]
+    known = _quantization(operator, operand, scale)
+    if values.rounded.get(operand) == known:
+        return name
+    builder = values.builder
+    if operand.value is not None and operand.type.element_type in _TYPES.values():
+        integers = constant(np.asarray(operand.value), f"{name}.quantized", known)
+    else:
+        integers = builder.add(Quantize, operand, **parameters(known), dtype=type_)
+    real = builder.add(Dequantize, integers)
+    values.rounded[real] = known
+    new = values.new_name(f"{name}.rounded")
+    values.define(new, real)
+    return new
+
+
+def _quantization(operator: Operator, operand: Operand, scale: Sequence[float]) -> Quantization:
+    axis, scale = None, scale[:1] if len(set(scale)) == 1 else scale
+    if len(scale) > 1:
+        rank = len(operand.type.shape or ())
+        axis = _CHANNELS.get(operator.type, rank - 1)
+    try:
+        return Quantization(tuple(scale), axis=axis)
+    except ValueError as error:
+        raise ModelError(f"scale: {error}") from None

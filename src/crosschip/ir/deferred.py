@@ -1,0 +1,52 @@
+"""Models whose operations are read when they are first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from types import MappingProxyType
+
+from crosschip.ir.frozen import settle
+from crosschip.ir.model import Model, Operand, Operation
+
+
+class Deferred(Model):
+    """A model that is known by its name, inputs and outputs, until its operations are asked for.
+
+    Args:
+        name: what messages call it.
+        inputs: the operands that the caller provides, by name.
+        outputs: the operands that the caller gets back, by name.
+        load: makes the model with its operations, on operands of its own.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        inputs: Mapping[str, Operand],
+        outputs: Mapping[str, Operand],
+        load: Callable[[], Model],
+    ) -> None:
+        settle(self, "name", name)
+        settle(self, "inputs", MappingProxyType(dict(inputs)))
+        settle(self, "outputs", MappingProxyType(dict(outputs)))
+        settle(self, "_load", load)
+
+    @cached_property
+    def operations(self) -> tuple[Operation, ...]:  # type: ignore[override]  # it is set once
+        """The operations, on the operands that the model has been known by.
+
+        Raises:
+            ModelFileError: what they are read from is not there any more, or is damaged.
+        """
+        loaded: Model = self._load()  # type: ignore[attr-defined]  # `settle` has set it
+        mine: dict[Operand, Operand] = {}
+        for theirs, ours in ((loaded.inputs, self.inputs), (loaded.outputs, self.outputs)):
+            mine.update(zip(theirs.values(), ours.values(), strict=True))
+        return tuple(
+            operation.with_inputs(
+                tuple([None if o is None else mine.get(o, o) for o in operation.inputs]),
+                tuple([mine.get(o, o) for o in operation.outputs]),
+            )
+            for operation in loaded.operations
+        )

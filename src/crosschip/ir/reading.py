@@ -1,0 +1,104 @@
+"""The questions that loading a model asks the file system, so that they can be asked again.
+
+What loads a model looks at files by the functions here and by `files.DataFile`. Whoever has taken
+note of the answers knows, when all are the same again, that the same model would come of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeVar
+
+State = tuple[int, int, int, int, int]
+"""The device, inode, size and times of a file; no other content has the same by accident."""
+
+Kind = Literal["file", "folder", "other", ""]
+Answer = TypeVar("Answer", bound=str)
+
+
+@dataclass(slots=True)
+class Reading:
+    """The answers of the file system.
+
+    Attributes:
+        files: the state of each file that was opened to be read, by its path.
+        answers: what else was asked, and of which path, with the answer.
+    """
+
+    files: dict[Path, State] = field(default_factory=dict)
+    answers: dict[tuple[str, Path], str] = field(default_factory=dict)
+
+
+_reading: ContextVar[Reading | None] = ContextVar("reading", default=None)
+
+
+@contextmanager
+def noting() -> Iterator[Reading]:
+    """Take note of what is asked meanwhile."""
+    reading = Reading()
+    token = _reading.set(reading)
+    try:
+        yield reading
+    finally:
+        _reading.reset(token)
+
+
+def note_file(path: Path, descriptor: int) -> None:
+    """Take note of a file that has been opened, if somebody takes note."""
+    reading = _reading.get()
+    if reading is not None:
+        reading.files[path.absolute()] = state_of(descriptor)
+
+
+def state_of(descriptor: int) -> State:
+    """The state of an open file."""
+    about = os.fstat(descriptor)
+    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+
+
+def kind(path: Path) -> Kind:
+    """What is at a path; empty if nothing is."""
+    found: Kind = ""
+    if path.exists():
+        found = "folder" if path.is_dir() else "file" if path.is_file() else "other"
+    return _noted("kind", path, found)
+
+
+def listed(folder: Path) -> list[Path]:
+    """What is in a folder, sorted.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    found = sorted(folder.iterdir())
+    told = [f"{path.name}/" if path.is_dir() else path.name for path in found]
+    _noted("listed", folder, "\n".join(told))
+    return found
+
+
+def resolved(path: Path) -> Path:
+    """A path without symbolic links."""
+    return Path(_noted("resolved", path, str(path.resolve())))
+
+
+def asked_again(question: str, path: Path) -> str:
+    """The answer to a question of a `Reading`, as it is now.
+
+    Raises:
+        OSError: there is none any more.
+    """
+    with noting() as reading:
+        {"kind": kind, "listed": listed, "resolved": resolved}[question](path)
+    return reading.answers[question, path.absolute()]
+
+
+def _noted(question: str, path: Path, answer: Answer) -> Answer:
+    reading = _reading.get()
+    if reading is not None:
+        reading.answers[question, path.absolute()] = answer
+    return answer

@@ -1,0 +1,3 @@
+"""The version of crosschip; what packages it reads it here."""
+
+VERSION = "0.3.0"

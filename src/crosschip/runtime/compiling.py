@@ -1,0 +1,360 @@
+"""From a model to a compiled model: passes, placement, compilation, cache."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import cache as cached
+from functools import partial
+from importlib import import_module
+from typing import Any, cast
+
+from crosschip.hal import Kind, Options, Performance
+from crosschip.ir import Budget, InputError, Model
+from crosschip.ir.binding import shapes_and_sizes
+from crosschip.ir.budget import check_sizes
+from crosschip.passes import Specialize, simplify
+from crosschip.runtime.automatic import Automatic
+from crosschip.runtime.building import (
+    Built,
+    Compilation,
+    cache_word,
+    entries_of,
+    limited,
+    place_and_build,
+    tell_ways,
+)
+from crosschip.runtime.cache.container import recognizes
+from crosschip.runtime.cache.key import Fingerprints, model_key, request_key
+from crosschip.runtime.cache.store import Store
+from crosschip.runtime.compiled import CompiledModel, CompileReport
+from crosschip.runtime.details import Details
+from crosschip.runtime.guard.devices import GuardedDevice
+from crosschip.runtime.measuring import Choice
+from crosschip.runtime.opening import host_of_kernels, instances, open_devices
+from crosschip.runtime.placement.directives import Directives
+from crosschip.runtime.placement.mixed_precision import in_float
+from crosschip.runtime.placement.placing import Placement, place
+from crosschip.runtime.saving.identity import Identity
+from crosschip.runtime.saving.kept import Kept
+from crosschip.runtime.shapes.arguments import buckets_from, sizes_from
+from crosschip.runtime.shapes.padding import Buckets
+from crosschip.runtime.wishes import Wishes
+
+logger = logging.getLogger("crosschip")
+
+
+def compiled_anew(
+    source: Model | Any,
+    wishes: Wishes,
+    store: Store | None,
+    token: str | bool = False,
+    queue_size: int = 64,
+) -> CompiledModel:
+    """Place a model on devices, compile each part, and join the parts; see `compiler.compile`.
+
+    Args:
+        source: the model, or what `crosschip.load` takes for one.
+        wishes: what the caller wants of it.
+        store: where programs are kept; `None` for nowhere.
+        token: the name under which the whole is kept, as for `compiler.compile`.
+        queue_size: how many requests wait.
+
+    Raises:
+        Error: as for `compiler.compile`.
+    """
+    with ExitStack() as owned:
+        task = _task(source, wishes, store, owned, token, queue_size)
+        compiled = task.kept_or_compiled()
+        owned.pop_all()
+    theirs = instances(wishes.devices)
+    compiled.own(device for device in task.devices.values() if device.device not in theirs)
+    return compiled
+
+
+def substitute(
+    source: Model | Any, wishes: Wishes, store: Store | None, lost: str | None
+) -> CompiledModel:
+    """The model compiled in the place of one that cannot run it any more.
+
+    Args:
+        source: what the model is loaded from.
+        wishes: what the caller wants of it.
+        store: where programs are kept; `None` for nowhere.
+        lost: the device that it has to do without; `None` if it has all, but gives them only what
+            they compute right for all inputs.
+
+    Raises:
+        Error: as for `compiler.compile`.
+    """
+    with ExitStack() as owned:
+        task = _task(source, wishes, store, owned)
+        compiled = task.for_all_inputs() if lost is None else task.elsewhere(lost)
+        owned.pop_all()
+    compiled.own(task.devices.values())
+    return compiled
+
+
+def _task(
+    source: Model | Any,
+    wishes: Wishes,
+    store: Store | None,
+    owned: ExitStack,
+    token: str | bool = False,
+    queue_size: int = 64,
+) -> _Task:
+    """The task of compiling a model; devices that are made for it are closed with `owned`."""
+    given, model, real = _prepared(source, wishes)
+    options, padded = _options(model, wishes), buckets_from(wishes.buckets)
+    return _Task(
+        model, given, real, _opened(model, wishes, owned), options, padded, wishes.directives,
+        token, store, wishes.budget, wishes.settings.in_flight, queue_size,
+        automatic=wishes.devices == "auto",
+    )  # fmt: skip
+
+
+def explained(source: Model | Any, wishes: Wishes, store: Store | None) -> Placement:
+    """Place a model without compiling it; see `compiler.explain`.
+
+    The arguments are those of `compiled_anew`.
+
+    Raises:
+        Error: as for `compiler.explain`.
+    """
+    given, model, real = _prepared(source, wishes)
+    options, padded = _options(model, wishes), buckets_from(wishes.buckets)
+    with ExitStack() as owned:
+        opened = _opened(model, wishes, owned)
+        choice = None
+        if wishes.devices == "auto":
+            choice = Automatic(model, opened, options, store).remembered()
+        ordered = _in_order(opened, choice)
+        with limited(model.name, wishes.budget):
+            constraints = wishes.directives.constraints(model, given, _kinds(ordered))
+            asked = Compilation(ordered, options, buckets=padded)
+            placement = place(
+                model, asked.asks(), constraints=constraints, ask_all=True, partial=True
+            )
+            tell_ways(placement, asked)
+        placement.choice = choice
+        placement.settings = _given(opened, options)
+        placement.in_float = real
+        return placement
+
+
+def _options(model: Model, wishes: Wishes) -> Options:
+    types = {name: operand.type for name, operand in model.inputs.items()}
+    sizes = sizes_from(types, wishes.ranges, wishes.profiles, wishes.specializations)
+    return wishes.settings.options(sizes)
+
+
+def _opened(model: Model, wishes: Wishes, owned: ExitStack) -> dict[str, GuardedDevice]:
+    """The devices that a model may go to, by name; those made here are closed with `owned`."""
+    opened = open_devices(
+        wishes.devices, wishes.settings.properties, wishes.demanded, owned, isolate=wishes.isolate
+    )
+    return opened | host_of_kernels(model, opened, owned, isolate=wishes.isolate)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """The task of one call of `compile`: its arguments, checked and opened.
+
+    Attributes:
+        model: the model, simplified.
+        given: the model before that.
+        in_float: what `Placement.in_float` is to say.
+        devices: those that it may go to, by name.
+        buckets: the sizes to pad to, by the name of a size.
+        automatic: whether the order of the devices is to be found.
+        conditions: whether devices may get what they compute right for some inputs only.
+        fingerprints: of the model's constants, for all keys.
+    """
+
+    model: Model
+    given: Model
+    in_float: Sequence[str]
+    devices: Mapping[str, GuardedDevice]
+    options: Options
+    buckets: Buckets
+    directives: Directives
+    token: str | bool
+    store: Store | None
+    budget: Budget | None
+    in_flight: int | None
+    queue_size: int
+    automatic: bool
+    conditions: bool = True
+    fingerprints: Fingerprints = field(default_factory=Fingerprints)
+
+    def kept_or_compiled(self) -> CompiledModel:
+        """The compiled model, as a whole from the store if a token says so and it is there."""
+        if not self.token or self.store is None:
+            return self._compiled(self.store)
+        kept = Kept(self.store, self._identify(), self.model, self.devices, self.budget)
+        compiled, word = kept.load(self.in_flight, self.queue_size), "hit"
+        if compiled is None:
+            compiled = self._compiled(None)
+            word = "miss" if kept.save(compiled) else "off"
+        compiled.report = CompileReport(0.0, word)
+        return compiled
+
+    def _compiled(self, store: Store | None) -> CompiledModel:
+        """The compiled model, whose programs come one by one from a store if they are there."""
+        auto = None
+        if self.automatic and len(self.devices) > 1:
+            auto = Automatic(self.model, self.devices, self.options, store, self.fingerprints)
+        devices = self.devices
+        if auto is not None and self.directives.moves:
+            devices = _in_order(devices, auto.remembered())
+        with limited(self.model.name, self.budget):
+            constraints = self.directives.constraints(self.model, self.given, _kinds(devices))
+
+        def build(devices: Mapping[str, GuardedDevice]) -> CompiledModel:
+            compilation = Compilation(
+                devices, self.options, store, constraints, self.budget, self.buckets,
+                conditions=self.conditions, fingerprints=self.fingerprints,
+            )  # fmt: skip
+            placement, built = place_and_build(self.model, compilation)
+            tell_ways(placement, compilation)
+            placement.settings = _given(devices, self.options)
+            return self._joined(placement, built, devices)
+
+        if auto is None or self.directives.moves:
+            return build(devices)
+        return _automatic(self.model, devices, self.options, auto, self.budget, build)
+
+    def _joined(
+        self, placement: Placement, built: Sequence[Built], devices: Mapping[str, GuardedDevice]
+    ) -> CompiledModel:
+        placement.in_float = self.in_float
+        return CompiledModel(
+            placement,
+            [one.program for one in built],
+            devices,
+            self.options,
+            CompileReport(0.0, cache_word(built)),
+            Details(
+                lambda: placement,
+                self._identify,
+                self.elsewhere if len(self.devices) > 1 else None,
+                self.for_all_inputs if len(self.devices) > 1 and self.conditions else None,
+                entries_of(built),
+            ),
+            self.in_flight,
+            self.queue_size,
+        )
+
+    def elsewhere(self, lost: str) -> CompiledModel:
+        """The model on all devices but one."""
+        left = {name: device for name, device in self.devices.items() if name != lost}
+        store = None if self.token else self.store
+        return replace(self, devices=left, automatic=False)._compiled(store)
+
+    def for_all_inputs(self) -> CompiledModel:
+        """The model without what devices compute right for some inputs only."""
+        store = None if self.token else self.store
+        return replace(self, conditions=False, automatic=False)._compiled(store)
+
+    @property
+    def _identify(self) -> Callable[[], Identity]:
+        """Tells the marks of what the call asks for, and holds nothing else of the task."""
+        padded = sorted((name, list(sizes)) for name, sizes in self.buckets.items())
+        wishes = self.directives.words(), padded, os.cpu_count() if self.automatic else None
+        token = self.token if isinstance(self.token, str) else ""
+        devices = list(self.devices.values())
+        return cached(
+            partial(_identity, self.model, devices, self.options, wishes, token, self.fingerprints)
+        )
+
+
+def _identity(
+    model: Model,
+    devices: Sequence[GuardedDevice],
+    options: Options,
+    wishes: object,
+    token: str,
+    fingerprints: Fingerprints,
+) -> Identity:
+    """The marks of a compiled model; the token is made of the others unless there is one."""
+    key = model_key(model, fingerprints)
+    request = request_key(key, devices, options, wishes)
+    return Identity(token or request[:_TOKEN_DIGITS], key, request)
+
+
+_TOKEN_DIGITS = 32
+
+
+def _automatic(
+    model: Model,
+    devices: Mapping[str, GuardedDevice],
+    options: Options,
+    automatic: Automatic,
+    budget: Budget | None,
+    build: Callable[[Mapping[str, GuardedDevice]], CompiledModel],
+) -> CompiledModel:
+    """The model on the device that runs it fastest; on several if none runs all of it."""
+
+    def count(name: str) -> int:
+        with limited(model.name, budget):
+            asks = Compilation({name: devices[name]}, options).asks()
+            placed = place(model, asks, partial=True)
+        return len(placed.decisions) - len(placed.unplaced)
+
+    choice, compiled = automatic.choose(lambda name: build({name: devices[name]}), count)
+    if compiled is None:
+        compiled = build({name: devices[name] for name in choice.order})
+    compiled.placement.choice = choice
+    return compiled
+
+
+def _in_order(
+    devices: Mapping[str, GuardedDevice], choice: Choice | None
+) -> Mapping[str, GuardedDevice]:
+    """The devices in the order that has been chosen before, if one has."""
+    return devices if choice is None else {name: devices[name] for name in choice.order}
+
+
+def _kinds(devices: Mapping[str, GuardedDevice]) -> dict[str, Kind]:
+    return {name: device.kind for name, device in devices.items()}
+
+
+def _prepared(source: Model | Any, wishes: Wishes) -> tuple[Model, Model, Sequence[str]]:
+    """The model with the shapes fixed; that simplified; and what of it is to be in float32."""
+    model, budget, shapes = source, wishes.budget, wishes.shapes
+    if not isinstance(model, Model):
+        _check_uncompiled(model)
+        # Importers are found where users find them: the runtime itself knows none.
+        model = cast(Model, import_module("crosschip").load(model, budget=budget))
+    with limited(model.name, budget):
+        if shapes is not None:
+            types = {name: operand.type for name, operand in model.inputs.items()}
+            model = Specialize(*shapes_and_sizes(types, shapes))(model)
+        check_sizes(model)
+        given, model = model, simplify(model)
+        if wishes.mixed_precision is None:
+            return given, model, ()
+        return given, *in_float(wishes.mixed_precision, model, given)
+
+
+def _check_uncompiled(source: object) -> None:
+    """Refuse a file that holds a compiled model, where a model is wanted."""
+    if isinstance(source, str | os.PathLike | bytes) and recognizes(source):
+        where = "the content" if isinstance(source, bytes) else source
+        raise InputError(f"{where}: is compiled already; load it with crosschip.load_compiled")
+
+
+def _given(
+    devices: Mapping[str, GuardedDevice], options: Options
+) -> dict[str, dict[str, str | None]]:
+    """The settings of each engine; `performance` is `None` where it offers nothing for the mode."""
+    given: dict[str, dict[str, str | None]] = {}
+    for name, device in devices.items():
+        given[name] = {**device.engine_settings(options)}
+        wish = options.performance
+        if wish is not Performance.NONE and wish not in device.modes():
+            given[name]["performance"] = None
+    return given

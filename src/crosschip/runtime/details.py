@@ -1,0 +1,36 @@
+"""What a compiled model is asked for besides running."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crosschip.runtime.cache.entry import Entry
+    from crosschip.runtime.compiled import CompiledModel
+    from crosschip.runtime.placement.placing import Placement
+    from crosschip.runtime.saving.identity import Identity
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """The ways to make what few ask for, each followed when somebody does.
+
+    Attributes:
+        placement: who runs what, and why.
+        identity: by what the compiled model is known.
+        elsewhere: compiles the model for all devices but the one of a name; `None` if there is no
+            other.
+        for_all_inputs: compiles the model so that it runs on inputs which a device computes wrong,
+            too; `None` if there is no other device.
+        programs: where the program of each segment is kept; `None` if one is not.
+        anew: compiles the model from what it was imported from; `None` if it has been.
+    """
+
+    placement: Callable[[], Placement]
+    identity: Callable[[], Identity]
+    elsewhere: Callable[[str], CompiledModel] | None = None
+    for_all_inputs: Callable[[], CompiledModel] | None = None
+    programs: Sequence[Entry] | None = None
+    anew: Callable[[], CompiledModel] | None = None

@@ -1,0 +1,76 @@
+"""The outline of a placed model: what running its programs takes, and no operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from crosschip.ir import Model, Operand
+
+if TYPE_CHECKING:
+    from crosschip.hal.conditions import Condition
+
+
+class Part(Protocol):
+    """A segment, as running needs it; `placement.segments.Segment` is one."""
+
+    @property
+    def device(self) -> str:
+        """The device's name."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+
+    @property
+    def model(self) -> Model:
+        """The part as a model of its own."""
+
+    @property
+    def inputs(self) -> tuple[Operand, ...]:
+        """The operands of the whole model that it reads."""
+
+    @property
+    def outputs(self) -> tuple[Operand, ...]:
+        """The operands that it makes and others read."""
+
+
+class Outline(Protocol):
+    """A placed model, as running needs it; `placement.placing.Placement` is one."""
+
+    @property
+    def model(self) -> Model:
+        """The model; running looks at its name, inputs and outputs only."""
+
+    @property
+    def segments(self) -> Sequence[Part]:
+        """The parts, in an order in which they can run."""
+
+    @property
+    def conditions(self) -> Sequence[Condition]:
+        """The conditions on inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPart:
+    """A part of an outline that was kept."""
+
+    device: str
+    model: Model
+    inputs: tuple[Operand, ...]
+    outputs: tuple[Operand, ...]
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.model.name
+
+
+@dataclass(frozen=True, slots=True)
+class KeptOutline:
+    """An outline that was kept."""
+
+    model: Model
+    segments: Sequence[KeptPart]
+    conditions: Sequence[Condition]

@@ -1,0 +1,145 @@
+"""The meaning of a caller's directives for a model: where operations are at home."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from crosschip.hal import Kind
+from crosschip.ir import InputError, Model, Operation
+from crosschip.runtime.placement.constraints import Home
+from crosschip.runtime.placement.partition import Entry, entry_of, matches, parse, unmatched
+from crosschip.runtime.placement.sources import Source, sources_of
+
+_TOLD = 10
+"""The most entries that match nothing and are told one by one."""
+
+logger = logging.getLogger("crosschip")
+
+
+def homes(
+    partition: str | bytes | Path | None,
+    pin: Mapping[str, str],
+    model: Model,
+    given: Model,
+    kinds: Mapping[str, Kind],
+) -> dict[Operation, Home]:
+    """The homes of the operations that directives name; warns of entries that match nothing.
+
+    Args:
+        partition: operators that are kept off the first device, if any.
+        pin: the device that alone may run what a pattern names.
+        model: what is to be placed.
+        given: the model before passes.
+        kinds: the sort of each device, by name, in the order of preference.
+
+    Raises:
+        InputError: as for `Directives.constraints`.
+    """
+    found: dict[Operation, Home] = {}
+    if partition is not None or pin:
+        sources = sources_of(model)
+        if partition is not None:
+            found.update(_partitioned(partition, sources, given, kinds))
+        found.update(_pinned(pin, sources, list(kinds)))
+    return found
+
+
+def _partitioned(
+    partition: str | bytes | Path,
+    sources: Sequence[Source],
+    given: Model,
+    kinds: Mapping[str, Kind],
+) -> Iterator[tuple[Operation, Home]]:
+    """The homes of the operations that a configuration lists: processors behind the first device.
+
+    Raises:
+        InputError: there is none, or the configuration is not of its form.
+    """
+    entries = parse(partition)
+    first, *others = kinds
+    hosts = tuple(name for name in others if kinds[name] is Kind.CPU)
+    if entries and not hosts:
+        raise InputError(
+            f"partition keeps operators off {first}, but there is no processor behind it to run "
+            f"them; add one to the devices, as in {first},reference"
+        )
+    found = matches(entries, sources)
+    unmatched_entries = [entry for entry in entries if not found[entry]]
+    warn_of_unmatched("partition", unmatched_entries, sources, given)
+    for entry in entries:
+        home = Home(hosts, f"kept off by line {entry.line} of the partition, {entry.text!r}")
+        for source in found[entry]:
+            for operation in source.operations:
+                yield operation, home
+
+
+def warn_of_unmatched(
+    argument: str, entries: Sequence[Entry], sources: Sequence[Source], given: Model
+) -> None:
+    """Say which entries match nothing.
+
+    Args:
+        argument: the name of the configuration.
+        entries: those that match nothing.
+        sources: the operators of the model that is placed.
+        given: the model before passes.
+    """
+    if not entries:
+        return
+    before = sources_of(given)
+    gone = matches(entries, before)
+    for entry in entries[:_TOLD]:
+        told = (
+            f"{entry.text!r} names what needs not run: its result is known, or its input"
+            if gone[entry]
+            else unmatched(entry, sources or before)
+        )
+        logger.warning("%s, line %d: %s", argument, entry.line, told)
+    if len(entries) > _TOLD:
+        logger.warning("%s: %d more lines match nothing", argument, len(entries) - _TOLD)
+
+
+def _pinned(
+    pin: Mapping[str, str], sources: Sequence[Source], devices: Sequence[str]
+) -> Iterator[tuple[Operation, Home]]:
+    """The homes of the operations that patterns name; of patterns that fit one, the last holds.
+
+    Raises:
+        InputError: a pattern fits nothing, or its device is not there.
+    """
+    for pattern, device in pin.items():
+        if device not in devices:
+            raise InputError(
+                f"pin sends {pattern!r} to {device!r}, which is not among the devices: "
+                f"{', '.join(devices)}"
+            )
+        entry = entry_of(pattern, "pin")
+        home = Home((device,), f"pinned to {device} by {pattern!r}")
+        fitting = [
+            operation for source in sources for operation in _fitting(entry, pattern, source)
+        ]
+        if not fitting:
+            raise InputError(f"pin: {unmatched(entry, sources)}")
+        yield from ((operation, home) for operation in fitting)
+
+
+def _fitting(entry: Entry, pattern: str, source: Source) -> Sequence[Operation]:
+    """The operations of a source that a pattern names.
+
+    It does so by the type of an operator of the file, and then all of them; or by the type or the
+    name of an operation itself.
+    """
+    if any(fnmatchcase(form.type, entry.type) and entry.fits(form) for form in source.forms):
+        return source.operations
+    return [
+        operation
+        for operation in source.operations
+        if operation.name == pattern
+        or (
+            any(fnmatchcase(text, entry.type) for text in (operation.type, operation.name))
+            and entry.fits(source.whole)
+        )
+    ]

@@ -1,0 +1,43 @@
+"""What a caller is told of a placement."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crosschip.runtime.placement.placing import Placement
+
+SLOWEST = "reference"
+"""The device that is slower than any engine."""
+
+Told = tuple[int, str]
+"""The level of a message, and its text."""
+
+logger = logging.getLogger("crosschip")
+
+
+def messages(placement: Placement) -> list[Told]:
+    """One line that says what went where and why; a warning if something fell back, or is slow."""
+    fallbacks = placement.fallbacks
+    level = logging.WARNING if fallbacks else logging.INFO
+    name = placement.model.name
+    told = [(level, f"{name}: {placement.summary()}")]
+    slow = [decision for decision in fallbacks if decision.device == SLOWEST]
+    if slow:
+        reasons = "; ".join(support.reason for support in slow[0].refusals)
+        told.append(
+            (
+                logging.WARNING,
+                f"{name}: {len(slow)} operations run on `reference`, which is slow, the first of "
+                f"them {slow[0].name} ({reasons})",
+            )
+        )
+    return told
+
+
+def tell(told: Iterable[Told]) -> None:
+    """Log messages."""
+    for level, text in told:
+        logger.log(level, "%s", text)

@@ -1,0 +1,89 @@
+"""The outline of a placed model as plain data, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from crosschip.ir import Operand
+from crosschip.ir.deferred import Deferred
+from crosschip.ir.encoding import decode_type, encode_type
+from crosschip.runtime.outline import KeptOutline, KeptPart, Outline
+
+if TYPE_CHECKING:
+    from crosschip.hal.conditions import Condition
+    from crosschip.ir import Model
+    from crosschip.runtime.placement.placing import Placement
+
+
+def describe_outline(outline: Outline) -> dict[str, Any]:
+    """An outline as JSON can say it."""
+    number: dict[Operand, int] = {}
+    operands: list[list[Any]] = []
+
+    def numbered(operand: Operand) -> int:
+        if operand not in number:
+            number[operand] = len(number)
+            operands.append([operand.name, encode_type(operand.type)])
+        return number[operand]
+
+    inputs = [[name, numbered(operand)] for name, operand in outline.model.inputs.items()]
+    parts = [
+        [part.device, part.name, [*map(numbered, part.inputs)], [*map(numbered, part.outputs)]]
+        for part in outline.segments
+    ]
+    return {
+        "name": outline.model.name,
+        "inputs": inputs,
+        "outputs": [[name, numbered(o)] for name, o in outline.model.outputs.items()],
+        "parts": parts,
+        "operands": operands,
+        "conditions": _described(outline.conditions),
+    }
+
+
+def outline_from(plain: Mapping[str, Any], placement: Callable[[], Placement]) -> KeptOutline:
+    """The outline that was described.
+
+    Args:
+        plain: what `describe_outline` returned.
+        placement: makes the placement that it is of, once somebody asks for operations.
+
+    Raises:
+        LookupError, TypeError, ValueError, AttributeError: it is something else.
+    """
+    operands = [Operand(str(name), decode_type(type_)) for name, type_ in plain["operands"]]
+    name = str(plain["name"])
+    inputs = {str(name): operands[number] for name, number in plain["inputs"]}
+    outputs = {str(name): operands[number] for name, number in plain["outputs"]}
+    parts = [_part(index, part, operands, placement) for index, part in enumerate(plain["parts"])]
+    model = Deferred(name, inputs, outputs, lambda: placement().model)
+    conditions = _conditions(plain["conditions"], model) if plain["conditions"] else ()
+    return KeptOutline(model, parts, conditions)
+
+
+def _part(
+    index: int, part: Sequence[Any], operands: Sequence[Operand], placement: Callable[[], Placement]
+) -> KeptPart:
+    device, name, reads, makes = part
+    inputs = tuple([operands[number] for number in reads])
+    outputs = tuple([operands[number] for number in makes])
+    model = Deferred(
+        str(name),
+        {f"input{place}": operand for place, operand in enumerate(inputs)},
+        {f"output{place}": operand for place, operand in enumerate(outputs)},
+        lambda: placement().segments[index].model,
+    )
+    return KeptPart(str(device), model, inputs, outputs)
+
+
+def _described(conditions: Sequence[Condition]) -> list[dict[str, Any]]:
+    from crosschip.runtime.saving.conditions import describe_condition  # few models have any
+
+    return [describe_condition(condition) for condition in conditions]
+
+
+def _conditions(plain: Sequence[Mapping[str, Any]], model: Model) -> list[Condition]:
+    from crosschip.runtime.saving.conditions import condition_from  # few models have any
+
+    return [condition_from(condition, model) for condition in plain]

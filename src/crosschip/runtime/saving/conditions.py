@@ -1,0 +1,35 @@
+"""Conditions of a placement as plain data, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from crosschip.hal.conditions import Condition, InputRange, SizeRange
+from crosschip.ir import Model
+from crosschip.ir.encoding import decode_size, encode_size
+from crosschip.ir.types import INTEGERS
+
+
+def describe_condition(condition: Condition) -> dict[str, Any]:
+    """A condition as JSON can say it."""
+    described = {"range": [condition.low, condition.high], "device": condition.device}
+    if isinstance(condition, InputRange):
+        return {**described, "input": condition.input}
+    return {**described, "size": encode_size(condition.size)}
+
+
+def condition_from(plain: Mapping[str, Any], given: Model) -> Condition:
+    """The condition that was described, on inputs of a model.
+
+    Raises:
+        LookupError, TypeError, ValueError: it is something else.
+    """
+    low, high = map(int, plain["range"])
+    device = str(plain["device"])
+    if "size" in plain:
+        return SizeRange(decode_size(plain["size"]), low, high, device)
+    name = str(plain["input"])
+    if given.inputs[name].type.element_type not in INTEGERS:
+        raise ValueError(f"input {name!r} has a range, but is of no integers")
+    return InputRange(name, low, high, device)

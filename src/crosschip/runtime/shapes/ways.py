@@ -1,0 +1,16 @@
+"""The treatments of open sizes."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Way(Enum):
+    """The treatment of the open sizes of a segment."""
+
+    FIXED = "fixed"
+    """There are none."""
+    OPEN = "open"
+    """The device compiles them."""
+    A_PROGRAM_A_SHAPE = "a program a shape"
+    """The device compiles the segment for each set of shapes."""

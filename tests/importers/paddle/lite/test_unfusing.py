@@ -1,0 +1,180 @@
+"""The operators that Paddle Lite's optimiser makes, against formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.importers.paddle.lite import naive_form
+from tests.importers.paddle.running import outputs
+from tests.importers.paddle.writers import Paddle2Writer
+
+from crosschip.importers import load
+from crosschip.ir import Array, UnsupportedError
+
+X = np.linspace(-9, 9, 2 * 3, dtype=np.float32).reshape(1, 2, 1, 3)
+Formula = Callable[[Array], Array]
+
+
+def made(
+    type: str,
+    attributes: Mapping[str, Any],
+    inputs: Mapping[str, str],
+    parameters: Mapping[str, Array],
+    output: str = "Out",
+    x: Array = X,
+) -> Array:
+    """What a model of one operator in a file of Paddle Lite's makes of X."""
+    writer = Paddle2Writer()
+    writer.input("x", str(x.dtype), [-1, *x.shape[1:]])
+    for name, value in parameters.items():
+        writer.parameter(name, value)
+    writer.variable("y", "float32", [-1])
+    writer.operator(type, inputs, {output: "y"}, attributes)
+    writer.output("y")
+    (found,) = outputs(load(naive_form.file(writer)), {"x": x})
+    return found
+
+
+def sigmoid(x: Array) -> Array:
+    found: Array = 1 / (1 + np.exp(-x))
+    return found
+
+
+ACTIVATIONS: Mapping[str, tuple[Mapping[str, Any], Formula]] = {
+    "relu": ({}, lambda x: np.maximum(x, 0)),
+    "relu6": ({"fuse_brelu_threshold": 5.0}, lambda x: np.clip(x, 0, 5)),
+    "sigmoid": ({}, sigmoid),
+    "tanh": ({}, np.tanh),
+    "abs": ({}, np.abs),
+    "swish": ({"swish_scale": 0.5}, lambda x: x * sigmoid(0.5 * x)),
+    "leaky_relu": ({"leaky_relu_alpha": 0.25}, lambda x: np.where(x > 0, x, x * 0.25)),
+    "hard_swish": (
+        {"hard_swish_threshold": 5.0, "hard_swish_scale": 4.0, "hard_swish_offset": 2.0},
+        lambda x: x * np.clip(x + 2, 0, 5) / 4,
+    ),
+    "hard_sigmoid": ({"slope": 0.25, "offset": 0.5}, lambda x: np.clip(x / 4 + 0.5, 0, 1)),
+}
+CONVOLUTION = {"strides": [1, 1], "paddings": [0, 0], "dilations": [1, 1], "groups": 1}
+EYE = np.eye(2, dtype=np.float32).reshape(2, 2, 1, 1)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_a_convolution_with_an_activation(name: str) -> None:
+    attributes, formula = ACTIVATIONS[name]
+    attributes = {**CONVOLUTION, "with_act": True, "act_type": name, **attributes}
+    slots = {"Input": "x", "Filter": "w"}
+    found = made("conv2d", attributes, slots, {"w": EYE}, "Output")
+    np.testing.assert_allclose(found, formula(X), rtol=1e-5, atol=1e-6)
+
+
+def test_a_convolution_with_relu_as_old_versions_write_it() -> None:
+    attributes = {**CONVOLUTION, "fuse_relu": True}
+    found = made("conv2d", attributes, {"Input": "x", "Filter": "w"}, {"w": EYE}, "Output")
+    np.testing.assert_allclose(found, np.maximum(X, 0))
+
+
+def test_a_convolution_with_a_slope_for_each_channel() -> None:
+    attributes = {**CONVOLUTION, "with_act": True, "act_type": "prelu", "prelu_mode": "channel"}
+    slope = np.array([0.5, 0.25], np.float32)
+    slots = {"Input": "x", "Filter": "w", "Prelu_alpha": "a"}
+    found = made("conv2d", attributes, slots, {"w": EYE, "a": slope}, "Output")
+    np.testing.assert_allclose(found, np.where(X > 0, X, X * slope.reshape(2, 1, 1)))
+
+
+def test_a_convolution_to_which_something_is_added() -> None:
+    attributes = {**CONVOLUTION, "with_act": True, "act_type": "relu"}
+    slots = {"Input": "x", "Filter": "w", "ResidualData": "r"}
+    residual = np.full((1, 2, 1, 3), 4, np.float32)
+    found = made("conv2d", attributes, slots, {"w": EYE, "r": residual}, "Output")
+    np.testing.assert_allclose(found, np.maximum(X + 4, 0))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "formula"),
+    [
+        ({"activation_type": "relu"}, lambda x: np.maximum(x, 0)),
+        ({"activation_type": "relu6", "alpha": 6.0}, lambda x: np.clip(x, 0, 6)),
+        ({"activation_type": ""}, lambda x: x),
+    ],
+)
+@pytest.mark.parametrize("kind", ["mul", "matmul", "matmul_v2"])
+@pytest.mark.parametrize("biased", [True, False])
+def test_a_matrix_product_with_a_bias_and_an_activation(
+    attributes: Mapping[str, Any], formula: Formula, kind: str, biased: bool
+) -> None:
+    weights = np.arange(6, dtype=np.float32).reshape(3, 2) - 2
+    bias = np.array([1, -5], np.float32)
+    rank = 3 if kind == "mul" else 1
+    slots = {"Input": "x", "W": "w", **({"Bias": "b"} if biased else {})}
+    given = {"op_type": kind, "in_num_col_dims": rank, **attributes}
+    parameters = {"w": weights, **({"b": bias} if biased else {})}
+    found = made("fc", given, slots, parameters)
+    np.testing.assert_allclose(found, formula(X @ weights + (bias if biased else 0)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "formula"),
+    [("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("div", np.divide),
+     ("max", np.maximum), ("min", np.minimum)],
+)  # fmt: skip
+@pytest.mark.parametrize("activation", ["relu", "tanh", ""])
+def test_arithmetic_with_an_activation(name: str, formula: Any, activation: str) -> None:
+    other = np.array([2, -3], np.float32)
+    type = f"fusion_elementwise_{name}_activation"
+    found = made(type, {"axis": 1, "act_type": activation}, {"X": "x", "Y": "o"}, {"o": other})
+    expected = formula(X, other.reshape(2, 1, 1))
+    if activation:
+        expected = ACTIVATIONS[activation][1](expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("activation", "attributes", "formula"),
+    [
+        ("relu", {}, lambda x: np.maximum(x, 0)),
+        ("relu6", {"alpha": 6.0}, lambda x: np.clip(x, 0, 6)),
+        ("leaky_relu", {"alpha": 0.5}, lambda x: np.where(x > 0, x, x * 0.5)),
+        ("", {}, lambda x: x),
+    ],
+)
+def test_a_scale_with_an_activation(
+    activation: str, attributes: Mapping[str, Any], formula: Formula
+) -> None:
+    given = {"scale": 2.0, "bias": 1.0, "bias_after_scale": True, "activation_type": activation}
+    found = made("scale", {**given, **attributes}, {"X": "x"}, {})
+    np.testing.assert_allclose(found, formula(X * 2 + 1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("type", ["io_copy", "io_copy_once", "layout", "layout_once"])
+def test_a_copy_changes_nothing(type: str) -> None:
+    np.testing.assert_array_equal(made(type, {"process_type": 1}, {"Input": "x"}, {}), X)
+
+
+def test_a_conversion_is_what_the_kernel_is_called() -> None:
+    kernel = {"__@kernel_type_attr@__": "calib/int64_to_int32/4/2/1"}
+    found = made("calib", kernel, {"Input": "x"}, {}, x=np.array([[1, -2]], np.int64))
+    assert found.dtype == np.int32
+    np.testing.assert_array_equal(found, [[1, -2]])
+
+
+@pytest.mark.parametrize(
+    ("type", "attributes", "why"),
+    [
+        ("conv2d", {"with_act": True, "act_type": "nothing"}, "the activation 'nothing'"),
+        ("conv2d", {"fuse_elementwise_op_type": "elementwise_add"}, "fuse_elementwise_op_type"),
+        ("conv2d", {"scale_activation_type": "relu"}, "scale_activation_type"),
+        ("scale", {"activation_type": "hard_swish"}, "hard_swish"),
+        ("__xpu__resnet50", {}, "__xpu__resnet50"),
+        ("subgraph", {}, "subgraph"),
+    ],
+)
+def test_what_cannot_be_expressed_is_refused(
+    type: str, attributes: Mapping[str, Any], why: str
+) -> None:
+    output = "Output" if type == "conv2d" else "Out"
+    slots = {"Input": "x", "Filter": "w"} if type == "conv2d" else {"X": "x"}
+    with pytest.raises(UnsupportedError, match=why):
+        made(type, {**CONVOLUTION, **attributes}, slots, {"w": EYE}, output)

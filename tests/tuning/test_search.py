@@ -1,0 +1,146 @@
+"""The search, on devices whose speeds and roundings are known."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import ml_dtypes
+import numpy as np
+import pytest
+from tests.modelling import float32, model_of
+
+import crosschip
+from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
+from crosschip.hal import Options, Precision, Program
+from crosschip.hal.device import alone
+from crosschip.ir import Array, Builder, DeviceError, Model, Operand
+from crosschip.ops.standard.activation import Tanh
+from crosschip.ops.standard.matrix import MatMul
+from crosschip.runtime.compiled import CompiledModel
+from crosschip.tuning.search import Search
+from crosschip.tuning.variants import Variant
+
+LAYERS, WIDTH = 16, 32
+SECONDS = 4e-4
+"""How long an operation takes in float32."""
+
+
+class _Exact(ReferenceProgram):
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self._seconds = SECONDS * len(model.operations)
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        time.sleep(self._seconds)
+        return super().run(inputs)
+
+
+class _Rough(ReferenceProgram):
+    """Rounds what each operation reads."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self._source = model
+        self._parts = [(o, ReferenceProgram(alone(o))) for o in model.operations]
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        known = dict(zip(self._source.inputs.values(), inputs, strict=True))
+        for operation, program in self._parts:
+            read = dict.fromkeys(o for o in operation.inputs if o is not None and not o.is_constant)
+            rounded = [known[o].astype(ml_dtypes.bfloat16).astype(np.float32) for o in read]
+            known.update(zip(operation.outputs, program.run(rounded), strict=True))
+        return [known[operand] for operand in self._source.outputs.values()]
+
+
+class Exact(ReferenceDevice):
+    """Slow, and right."""
+
+    def compile(self, model: Model, options: Options) -> Program:
+        return _Exact(model)
+
+
+class Rough(ReferenceDevice):
+    """Quick, and rounds what it reads."""
+
+    def compile(self, model: Model, options: Options) -> Program:
+        return _Rough(model)
+
+
+def network() -> Model:
+    random = np.random.default_rng(0)
+
+    def make(b: Builder, x: Operand) -> Operand:
+        for _ in range(LAYERS):
+            weight = random.standard_normal((WIDTH, WIDTH)).astype(np.float32)
+            weight /= np.float32(np.sqrt(WIDTH))
+            x = b.add(Tanh, b.add(MatMul, x, weight))
+        return x
+
+    return model_of(make, float32(4, WIDTH))
+
+
+def search(accuracy: float, offered: Sequence[Precision]) -> Search:
+    model = network()
+    random = np.random.default_rng(1)
+    samples = [{"x0": random.standard_normal((4, WIDTH)).astype(np.float32)} for _ in range(2)]
+
+    def compile(variant: Variant) -> CompiledModel:
+        if variant.precision == "float16":
+            raise DeviceError("chip: is out of order")
+        exact, rough = Exact(), Rough()
+        exact.name, rough.name = "chip", "chip/bfloat16"
+        made = {device.name: device for device in (exact, rough)}
+        devices = [made[name] for name in variant.devices]
+        return crosschip.compile(model, devices, pin=variant.pins, cache=False)
+
+    return Search(model, {"chip": offered}, accuracy, samples, compile, {}, None, lambda what: None)
+
+
+BOTH = (Precision.FLOAT32, Precision.BFLOAT16)
+
+
+def test_what_is_close_enough_as_a_whole_is_chosen() -> None:
+    looking = search(1.0, BOTH)
+    chosen = looking.run()
+    assert chosen.variant == Variant("chip", "bfloat16")
+    assert chosen.speed is not None
+    assert chosen.speed > 2
+    assert [trial.variant.precision for trial in looking.trials] == ["float32", "bfloat16"]
+
+
+def test_no_error_allowed_is_float32() -> None:
+    chosen = search(0.0, BOTH).run()
+    assert (chosen.variant, chosen.error) == (Variant("chip"), 0.0)
+
+
+def test_between_the_two_is_a_mixture() -> None:
+    looking = search(1.0, BOTH)
+    whole = looking.run()
+    assert whole.error is not None
+    looking = search(whole.error * 0.7, BOTH)
+    chosen = looking.run()
+    assert chosen.error is not None
+    assert 0 < chosen.error <= whole.error * 0.7
+    assert chosen.variant.precision == "bfloat16"
+    assert 0 < len(chosen.variant.exact) < 2 * LAYERS
+    assert chosen.speed is not None
+    assert chosen.speed > 1
+
+
+def test_what_does_not_run_is_told() -> None:
+    looking = search(1.0, (*BOTH, Precision.FLOAT16))
+    looking.run()
+    (failed,) = (trial for trial in looking.trials if trial.reason)
+    assert (failed.variant.precision, failed.reason) == ("float16", "chip: is out of order")
+
+
+def test_no_device_runs_it() -> None:
+    looking = search(1.0, BOTH)
+
+    def compile(variant: Variant) -> CompiledModel:
+        raise DeviceError(f"{variant.device}: is gone")
+
+    looking.compile = compile
+    with pytest.raises(DeviceError, match="chip: is gone"):
+        looking.run()

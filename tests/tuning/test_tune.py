@@ -1,0 +1,171 @@
+"""`crosschip.tune` on engines: what it chooses is within the bound, and is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.modelling import float32, model_of
+
+import crosschip
+from crosschip import Memory, tune
+from crosschip.ir import Array, Builder, ElementType, InputError, Model, Operand
+from crosschip.ops.standard.activation import Relu
+from crosschip.ops.standard.convolution import Conv2D
+from crosschip.tuning.error import error_of
+from crosschip.tuning.int8 import Quantizer
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    random = np.random.default_rng(0)
+
+    def make(b: Builder, x: Operand) -> Operand:
+        for inner, outer in ((3, 16), (16, 16), (16, 8)):
+            weight = random.standard_normal((outer, inner, 3, 3)).astype(np.float32)
+            weight /= np.float32(np.sqrt(inner * 9))
+            bias = random.standard_normal(outer).astype(np.float32)
+            x = b.add(Relu, b.add(Conv2D, x, weight, bias, pads=(1, 1, 1, 1)))
+        return x
+
+    return model_of(make, float32(1, 3, 24, 24), name="net")
+
+
+@pytest.fixture(scope="module")
+def samples() -> list[Mapping[str, Array]]:
+    random = np.random.default_rng(1)
+    return [{"x0": random.standard_normal((1, 3, 24, 24)).astype(np.float32)} for _ in range(3)]
+
+
+def exact(model: Model, samples: list[Mapping[str, Array]]) -> list[Mapping[str, Any]]:
+    """What NumPy makes of them."""
+    with crosschip.compile(model, "reference", cache=False) as reference:
+        return [reference.run(sample) for sample in samples]
+
+
+@pytest.mark.parametrize("accuracy", [1e-4, 1e-2, 1.0])
+def test_the_choice_is_within_the_bound_as_measured_by_another(
+    model: Model, samples: list[Mapping[str, Array]], accuracy: float
+) -> None:
+    found = tune(model, "openvino,onnxruntime", accuracy=accuracy, samples=samples, cache=False)
+    with found.compiled:
+        made = [found.compiled.run(sample) for sample in samples]
+    assert error_of(made, exact(model, samples)) <= accuracy * 1.05 + 1e-5
+    tried = {(t.variant.device, t.variant.precision, t.variant.calibration) for t in found.trials}
+    for device in ("openvino", "onnxruntime"):
+        assert {
+            (device, "float32", ""), (device, "int8", "minmax"), (device, "int8", "percentile")
+        } <= tried  # fmt: skip
+    assert f"where {accuracy:g} is allowed" in str(found)
+    speeds = {t.speed for t in found.trials if t.error is not None and t.error <= accuracy}
+    assert found.chosen.speed == max(speed for speed in speeds if speed is not None)
+
+
+@pytest.mark.parametrize("only", ["float32", "int8"])
+def test_it_is_remembered(model: Model, samples: list[Mapping[str, Array]], only: str) -> None:
+    store = Memory()
+    said: list[str] = []
+
+    def again(accuracy: float = 1.0, **changed: Any) -> bool:
+        arguments: dict[str, Any] = {
+            "samples": samples,
+            "precisions": [only],
+            "calibrations": ["minmax"],
+        }
+        found = tune(
+            model, "openvino", accuracy=accuracy, cache=store, progress=said.append,
+            **(arguments | changed),
+        )  # fmt: skip
+        with found.compiled:
+            off = error_of([found.compiled.run(s) for s in samples], exact(model, samples))
+            assert off <= accuracy
+        return found.remembered
+
+    assert not again()
+    tried = len(said)
+    assert again()
+    assert len(said) == tried, "nothing was tried"
+    assert not again(0.9)
+    assert not again(samples=samples[:2])
+    assert not again(configuration=crosschip.Configuration(threads=1))
+    assert again()
+
+
+def test_a_quantized_form_is_quantized_but_for_what_stays(
+    model: Model, samples: list[Mapping[str, Array]]
+) -> None:
+    quantizer = Quantizer(model)
+    names = [o.name for o in model.operations if isinstance(o, Conv2D)]
+    assert quantizer.quantizable == set(names)
+    ranges = quantizer.ranges("minmax", samples)
+    for left in ([], names[:1], names):
+        made = quantizer.quantized(ranges, left)
+        assert (list(made.inputs), list(made.outputs)) == (list(model.inputs), list(model.outputs))
+        bytes_ = (ElementType.INT8, ElementType.UINT8)
+        weights = [
+            operand for operand in made.constants
+            if operand.type.element_type in bytes_ and len(operand.type.shape or ()) == 4
+        ]  # fmt: skip
+        assert len(weights) == len(names) - len(left)
+
+
+@pytest.mark.parametrize("method", ["minmax", "percentile", "entropy"])
+def test_ranges_hold_what_was_seen(
+    model: Model, samples: list[Mapping[str, Array]], method: str
+) -> None:
+    ranges = Quantizer(model).ranges(method, samples)
+    low, high = next(bounds for name, bounds in ranges.items() if name.startswith("input"))
+    seen = np.concatenate([sample["x0"].ravel() for sample in samples])
+    assert seen.min() - 1e-6 <= low < 0 < high <= seen.max() + 1e-6
+    if method == "minmax":
+        assert (low, high) == (seen.min(), seen.max())
+
+
+def test_what_has_no_products_is_not_quantized() -> None:
+    whole = model_of(lambda b, x: b.add(Relu, x), float32(2, 3))
+    sample = {"x0": np.zeros((2, 3), np.float32)}
+    found = tune(whole, "onnxruntime", accuracy=0.0, samples=sample, cache=False)
+    assert {trial.variant.precision for trial in found.trials} == {"float32"}
+    found.compiled.close()
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"accuracy": -1.0}, "accuracy is -1.0, but must be"),
+        ({"accuracy": float("nan")}, "accuracy is nan"),
+        ({"precisions": ["int4"]}, "there is no precision 'int4'; there are: bfloat16, float16"),
+        ({"calibrations": ["mean"]}, "there is no calibration 'mean'; there are: minmax"),
+        ({"samples": []}, "there are no samples for net"),
+    ],
+)
+def test_arguments_that_do_not_fit(
+    model: Model, samples: list[Mapping[str, Array]], changed: dict[str, Any], told: str
+) -> None:
+    arguments: dict[str, Any] = {"accuracy": 1e-2, "samples": samples, **changed}
+    with pytest.raises(InputError, match=told):
+        tune(model, "openvino", cache=False, **arguments)
+
+
+def test_instances_are_refused(model: Model) -> None:
+    from crosschip.devices.openvino import OpenVinoDevice
+
+    with OpenVinoDevice() as device, pytest.raises(InputError, match="give their names"):
+        tune(model, [device], accuracy=1e-2, samples=[], cache=False)  # type: ignore[list-item]
+
+
+def test_a_folder_of_samples(
+    model: Model, samples: list[Mapping[str, Array]], tmp_path: Path
+) -> None:
+    for number, sample in enumerate(samples):
+        np.save(tmp_path / f"{number}.npy", sample["x0"])
+    found = tune(
+        model, "openvino", accuracy=1.0, samples=tmp_path, precisions=["bfloat16"], cache=False
+    )
+    assert found.chosen.error is not None
+    found.compiled.close()
