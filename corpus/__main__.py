@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
 from corpus.entry import Entry
@@ -16,7 +17,24 @@ from corpus.packages import sources
 from corpus.running import DEVICES, try_all
 from corpus.speed import ENGINES, measure
 
-Wanted = Callable[[Entry], bool]
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a task is to be done with.
+
+    Attributes:
+        names: of models, as in a shell; all if there are none.
+        devices: the lists of devices to try.
+        threads: how many a timed run uses.
+    """
+
+    names: Sequence[str]
+    devices: Sequence[str]
+    threads: int
+
+    def wants(self, entry: Entry) -> bool:
+        """True for the models that are meant."""
+        return not self.names or any(fnmatch(entry.name, name) for name in self.names)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,47 +43,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("task", choices=_TASKS)
     parser.add_argument("names", nargs="*", metavar="NAME", help="of models, as in `minilm*`")
     parser.add_argument("--devices", action="append", choices=DEVICES, help="one list only")
-    options = parser.parse_args(arguments)
-
-    def wanted(entry: Entry) -> bool:
-        return not options.names or any(fnmatch(entry.name, name) for name in options.names)
-
-    failures = _TASKS[options.task](wanted, options.devices or DEVICES)
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="of `speed`")
+    given = parser.parse_args(arguments)
+    asked = Asked(given.names, given.devices or DEVICES, given.threads)
+    failures = _TASKS[given.task](asked)
     for failure in failures:
         print(failure, file=sys.stderr)
     return int(bool(failures))
 
 
-def _fetch(wanted: Wanted, devices: Sequence[str]) -> list[str]:
-    chosen = [
-        replace(source, members=[m for m in source.members if wanted(m.entry)])
-        for source in sources()
-    ]
-    return fetch(chosen)
-
-
-def _make(wanted: Wanted, devices: Sequence[str]) -> list[str]:
-    return make([made.entry for made in all_made().values() if wanted(made.entry)])
-
-
-def _list(wanted: Wanted, devices: Sequence[str]) -> list[str]:
-    for entry in entries():
-        if wanted(entry):
-            print(f"{entry.name:40} {entry.group:12} {entry.family:30} {entry.origin}")
-    return []
-
-
-def _run(wanted: Wanted, devices: Sequence[str]) -> list[str]:
-    return try_all(list(filter(wanted, entries())), devices)
-
-
-def _speed(wanted: Wanted, devices: Sequence[str]) -> list[str]:
-    return measure(
-        list(filter(wanted, entries())), [engine for engine in ENGINES if engine in devices]
+def _fetch(asked: Asked) -> list[str]:
+    return fetch(
+        [
+            replace(source, members=[m for m in source.members if asked.wants(m.entry)])
+            for source in sources()
+        ]
     )
 
 
-def _table(wanted: Wanted, devices: Sequence[str]) -> list[str]:
+def _make(asked: Asked) -> list[str]:
+    return make([made.entry for made in all_made().values() if asked.wants(made.entry)])
+
+
+def _list(asked: Asked) -> list[str]:
+    for entry in filter(asked.wants, entries()):
+        print(f"{entry.name:40} {entry.group:12} {entry.family:30} {entry.origin}")
+    return []
+
+
+def _run(asked: Asked) -> list[str]:
+    return try_all(list(filter(asked.wants, entries())), asked.devices)
+
+
+def _speed(asked: Asked) -> list[str]:
+    engines = [engine for engine in ENGINES if engine in asked.devices]
+    return measure(list(filter(asked.wants, entries())), engines, asked.threads)
+
+
+def _table(asked: Asked) -> list[str]:
     from corpus.table import write
 
     write(entries())
@@ -83,7 +98,7 @@ def entry_called(name: str) -> Entry:
     return next(entry for entry in entries() if entry.name == name)
 
 
-_TASKS: Mapping[str, Callable[[Wanted, Sequence[str]], list[str]]] = {
+_TASKS: Mapping[str, Callable[[Asked], list[str]]] = {
     "fetch": _fetch,
     "make": _make,
     "list": _list,

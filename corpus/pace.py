@@ -1,4 +1,4 @@
-"""One model's speed on one engine: `python -m corpus.pace NAME ENGINE`.
+"""One model's speed on one engine: `python -m corpus.pace NAME ENGINE THREADS`.
 
 A process of its own, as an engine may die. It prints a JSON document.
 """
@@ -6,7 +6,6 @@ A process of its own, as an engine may die. It prints a JSON document.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from functools import partial
 
@@ -22,13 +21,13 @@ _SURE = 0.01
 _PATIENCE_SECONDS = 5.0
 
 
-def main(name: str, engine: str) -> None:
+def main(name: str, engine: str, count: str) -> None:
     """Time our run against the engine's, with the same inputs and threads."""
     from corpus.__main__ import entry_called
 
     entry = entry_called(name)
     inputs = inputs_of(entry)
-    threads = os.cpu_count() or 1
+    threads = int(count)
     ours = partial(run_of_ours, entry.file, engine, inputs, threads)
     direct = partial(run_of_engine, entry.file, engine, inputs, threads)
     try:

@@ -18,8 +18,13 @@ LEAST, ADDED_MICROSECONDS = 0.97, 6.0
 _LIMIT_SECONDS = 300
 
 
-def measure(entries: Sequence[Entry], engines: Sequence[str]) -> list[str]:
+def measure(entries: Sequence[Entry], engines: Sequence[str], threads: int) -> list[str]:
     """Time models, and keep what is known about others.
+
+    Args:
+        entries: the models.
+        engines: the engines, which are the devices' names, too.
+        threads: how many either of the two uses.
 
     Returns:
         What is too slow or could not be timed, a line each.
@@ -29,8 +34,11 @@ def measure(entries: Sequence[Entry], engines: Sequence[str]) -> list[str]:
         for engine in engines:
             if not is_right(results().get(entry.name, {}).get(engine, {"verdict": ""})):
                 continue
-            ended = run("pace", entry.name, engine, seconds=_LIMIT_SECONDS)
-            figures = {"said": ended.failure} if ended.failure else json.loads(ended.printed[-1])
+            ended = run("pace", entry.name, engine, str(threads), seconds=_LIMIT_SECONDS)
+            figures: dict[str, Any] = (
+                {"said": ended.failure} if ended.failure else json.loads(ended.printed[-1])
+            )
+            figures["threads"] = threads
             line = f"{entry.name} on {engine}: {said(figures)}"
             print(line, flush=True)
             if not held(figures):

@@ -36,8 +36,8 @@ other model may, unless its entry says why.
 say. On `openvino` alone, *wrong* or *refused* in brackets means that OpenVINO does not read the
 file, or computes something else, when it is given it directly."""
 
-_SPEED = f"""The engine's median time over ours, both compiled for the same shapes, with one thread
-a core, interleaved (`benchmarks/comparison.py` says how). Above 1, we are faster. The bar is
+_SPEED = f"""The engine's median time over ours, both compiled for the same shapes, with as many
+threads, interleaved (`benchmarks/comparison.py` says how). Above 1, we are faster. The bar is
 {LEAST:g}; for models under a millisecond, {ADDED_MICROSECONDS:g} µs added."""
 
 
@@ -116,6 +116,7 @@ def _paces(entry: Entry, made: Mapping[str, Any]) -> Iterator[dict[str, str]]:
                 "model": entry.name,
                 "group": entry.group,
                 "engine": engine,
+                "threads": f"{figures['threads']}",
                 "engine ms": f"{figures['engine_ms']:.3f}",
                 "crosschip ms": f"{figures['ours_ms']:.3f}",
                 "ratio": f"{figures['ratio']:.3f} ± {figures['error']:.3f}",

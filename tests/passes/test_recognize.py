@@ -240,7 +240,7 @@ EVERY = {**GELUS, **LAYERS, "an RMS": root}
 
 
 @pytest.mark.parametrize("kind", EVERY)
-@settings(max_examples=10)
+@settings(max_examples=4)
 @given(st.integers(1, 3), st.integers(0, 99))
 def test_the_results_are_the_same(kind: str, entries: int, seed: int) -> None:
     model = model_of(EVERY[kind], float32(N, 4, WIDTH))

@@ -109,6 +109,34 @@ def test_running_by_a_plan_imports_only_what_that_needs(engine: str, tmp_path: P
     assert "crosschip.runtime.compiling" not in imported
 
 
+@pytest.mark.parametrize("engine", ["onnxruntime", "openvino"])
+def test_sizes_that_do_not_fit_are_refused_as_before(engine: str, tmp_path: Path) -> None:
+    """Although the size that they depend on has no name, and the plan holds no operations."""
+    ones = numpy_helper.from_array(np.ones((1, 3), np.float32), "ones")
+    nodes = [
+        helper.make_node("Relu", ["x"], ["y"]),
+        helper.make_node("Concat", ["y", "ones"], ["z"], axis=1),
+    ]
+    ends = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [None, columns])
+        for name, columns in (("x", 3), ("z", 6))
+    ]
+    graph = helper.make_graph(nodes, "joined", ends[:1], ends[1:], [ones])
+    opset = helper.make_opsetid("", 17)
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[opset]), path)
+    said = []
+    for planned in (False, True):
+        with compile(path, tmp_path / "cache", devices=[engine]) as compiled:
+            assert is_planned(compiled) is planned
+            assert compiled(X[:1]).shape == (1, 6)
+            with pytest.raises(cc.Error) as caught:
+                compiled(X)
+            said.append(str(caught.value))
+            assert compiled(X[:1]).shape == (1, 6)
+    assert said[0] == said[1]
+
+
 VARIED: Mapping[str, list[Any]] = {
     "devices": [["reference"], ["reference", "openvino"], "reference"],
     "shapes": [None, {"x": [2, 3]}, {"x": [3, 3]}, {"n": 2}],
@@ -320,6 +348,7 @@ def test_code_that_is_being_worked_on_counts(tmp_path: Path) -> None:
     assert state_of_code(tmp_path) != before
 
 
+@pytest.mark.slow
 def test_a_compilation_that_warned_of_something_is_not_kept(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

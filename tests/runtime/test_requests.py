@@ -220,7 +220,7 @@ def test_failures_come_out_of_the_request(gated: Gated, compiled: CompiledModel)
 def test_outputs_are_written_where_the_caller_wants_them(compiled: CompiledModel) -> None:
     (name,) = compiled.outputs
     place = np.empty(2, np.float32)
-    compiled._devices["test"].device.gate.set()  # type: ignore[attr-defined]
+    compiled.devices["test"].device.gate.set()  # type: ignore[attr-defined]
     assert compiled.submit(given(0), {name: place}).result(LONG)[name] is place
     np.testing.assert_array_equal(place, 1)
 

@@ -110,6 +110,11 @@ class Capabilities:
     tied_to: tuple[str, ...] = field(default_factory=lambda: (processor(),))
     holds_weights: bool = False
 
+    @property
+    def lacking(self) -> Mapping[ElementType, ElementType]:
+        """The types that it has not, each with that of the tensors which it gets instead."""
+        return {type_: other for type_, other in self.narrowed.items() if type_ not in self.types}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:

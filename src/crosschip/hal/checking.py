@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from crosschip.ir import Array
+from crosschip.ir import Array, Dim, TensorType
+from crosschip.ir.dimension import substitute
+from crosschip.ir.encoding import Fresh, decode_size, decode_type, encode_size, encode_type
+from crosschip.ir.sizing import SizeReader
 
 if TYPE_CHECKING:
     from crosschip.hal.sizes import Sizes
@@ -18,26 +22,68 @@ class Needed(StrEnum):
     NEVER = "never"
     OF_NOTHING = "of nothing"
     """Those with an input that has no elements."""
+    UNLESS_AGREEING = "unless agreeing"
+    """Those, and those in which sizes differ that should not."""
     ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What of a run shows whether its sizes need to be checked.
+
+    Attributes:
+        needed: the runs in which they do.
+        inputs: the types of the inputs, by whose shapes sizes are known.
+        agreeing: the sizes that are equal, in pairs, in a run that needs no check.
+    """
+
+    needed: Needed
+    inputs: Sequence[TensorType] = ()
+    agreeing: Sequence[tuple[Dim, Dim]] = ()
+
+    def to_plain(self) -> dict[str, Any]:
+        """The same as JSON can say it."""
+        return {
+            "needed": self.needed,
+            "inputs": [encode_type(type_, named=True) for type_ in self.inputs],
+            "agreeing": [[encode_size(d, named=True) for d in pair] for pair in self.agreeing],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Needs:
+        """Read what `to_plain` gave.
+
+        Raises:
+            LookupError, TypeError, ValueError: it is something else.
+        """
+        fresh: Fresh = {}
+        return cls(
+            Needed(plain["needed"]),
+            [decode_type(type_, fresh) for type_ in plain["inputs"]],
+            [(decode_size(a, fresh), decode_size(b, fresh)) for a, b in plain["agreeing"]],
+        )
 
 
 class Checks:
     """The checks of the sizes of a program's runs.
 
     Args:
-        needed: the runs that need them.
+        needs: what shows whether they are needed.
         make: makes them, which looks at the model's operations.
     """
 
-    def __init__(self, needed: Needed, make: Callable[[], Sizes]) -> None:
-        self._always = needed is Needed.ALWAYS
+    def __init__(self, needs: Needs, make: Callable[[], Sizes]) -> None:
+        self._always = needs.needed is Needed.ALWAYS
+        self._reader = SizeReader(needs.inputs)
+        self._agreeing = needs.agreeing
         self._make = make
         self._sizes: Sizes | None = None
+        self._seen: object = None
 
     @classmethod
-    def of(cls, needed: Needed, make: Callable[[], Sizes]) -> Checks | None:
+    def of(cls, needs: Needs, make: Callable[[], Sizes]) -> Checks | None:
         """The checks; `None` if no run needs any. The arguments are those of the class."""
-        return None if needed is Needed.NEVER else cls(needed, make)
+        return None if needs.needed is Needed.NEVER else cls(needs, make)
 
     def check(self, inputs: Sequence[Array]) -> list[Array] | None:
         """Refuse inputs whose sizes do not fit; see `Sizes.check_shapes`."""
@@ -45,8 +91,18 @@ class Checks:
 
     def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[Array] | None:
         """`check` of inputs by their shapes."""
+        if shapes == self._seen or (not self._always and self._shows(shapes)):
+            self._seen = shapes
+            return None
         if self._sizes is None:
-            if not self._always and not any(0 in shape for shape in shapes):
-                return None
             self._sizes = self._make()
         return self._sizes.check_shapes(shapes)
+
+    def _shows(self, shapes: Sequence[tuple[int, ...]]) -> bool:
+        """Tell whether shapes show that they fit."""
+        if any(0 in shape for shape in shapes):
+            return False
+        sizes = self._reader.read(shapes) if self._agreeing else {}
+        return all(
+            substitute(one, sizes) == substitute(other, sizes) for one, other in self._agreeing
+        )

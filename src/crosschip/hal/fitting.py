@@ -36,10 +36,32 @@ def is_known_to_fit(operation: Operation) -> bool:
     return decides(operation)
 
 
+def sizes_to_agree(operation: Operation) -> list[tuple[Dim, Dim]] | None:
+    """The sizes that must be equal in a run, in pairs, for an operation's sizes to fit.
+
+    Returns:
+        The pairs; `None` if more than that is needed, or it is not known what.
+    """
+    if not isinstance(operation, Concat) or any(
+        part.type.shape is None or part.type.quantization is not None for part in operation.parts
+    ):
+        return None
+    return [(one, other) for one, other in _pairs(operation) if one != other]
+
+
 def _of_concat(operation: Concat) -> bool:
+    return all(one == other for one, other in _pairs(operation))
+
+
+def _pairs(operation: Concat) -> list[tuple[Dim, Dim]]:
+    """The sizes beside the axis that is joined, each with that of the next part."""
     shapes = [_shape(part) for part in operation.parts]
     axis = operation.axis % len(shapes[0])
-    return all(_without(a, axis) == _without(b, axis) for a, b in pairwise(shapes))
+    return [
+        pair
+        for one, other in pairwise(shapes)
+        for pair in zip(_without(one, axis), _without(other, axis), strict=True)
+    ]
 
 
 def _of_channels(operation: Operation) -> bool:

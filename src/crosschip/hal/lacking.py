@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from crosschip.hal.capabilities import Capabilities
 from crosschip.hal.device import Device
 from crosschip.hal.options import Options
 from crosschip.hal.program import Program
@@ -23,15 +22,6 @@ from crosschip.ops import Operator
 from crosschip.ops.definition.slots import ELEMENT_TYPE, Parameter
 
 Types = Mapping[ElementType, ElementType]
-
-
-def lacking(capabilities: Capabilities) -> Types:
-    """The types that a device has not, each with that of the tensors which it gets instead."""
-    return {
-        type_: other
-        for type_, other in capabilities.narrowed.items()
-        if type_ not in capabilities.types
-    }
 
 
 class Retyping:

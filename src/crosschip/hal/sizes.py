@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crosschip.hal.checking import Needed
-from crosschip.hal.fitting import is_known_to_fit
+from crosschip.hal.checking import Needed, Needs
+from crosschip.hal.fitting import is_known_to_fit, sizes_to_agree
 from crosschip.ir import (
     Array,
     DeviceError,
@@ -50,11 +50,13 @@ class Sizes:
         unwritten_of_nothing: Operators = (),
     ) -> None:
         self._engine = engine
-        self._reader = SizeReader([operand.type for operand in model.inputs.values()])
+        self._inputs = [operand.type for operand in model.inputs.values()]
+        self._reader = SizeReader(self._inputs)
         self._outputs = [operand.type for operand in model.outputs.values()]
         opened = [o for o in model.operations if any(map(_is_open, o.inputs))]
         self._of_nothing = any(isinstance(o, fails_of_nothing) for o in opened)
-        proven = is_known_to_fit if names_are_proven(model) else _never
+        self._proven = names_are_proven(model)
+        proven = is_known_to_fit if self._proven else _never
         doubted = {
             o
             for o in opened
@@ -66,11 +68,18 @@ class Sizes:
         self._last: tuple[object, list[TensorType] | None] = (None, None)
 
     @property
-    def checks(self) -> Needed:
-        """The runs in which there is anything to check."""
+    def checks(self) -> Needs:
+        """What of a run shows that nothing needs to be checked, without the operations."""
         if not self._all:
-            return Needed.NEVER
-        return Needed.ALWAYS if self._unchecked else Needed.OF_NOTHING
+            return Needs(Needed.NEVER)
+        if not self._unchecked:
+            return Needs(Needed.OF_NOTHING)
+        pairs = [sizes_to_agree(operation) for operation in self._unchecked]
+        agreeing = [pair for found in pairs for pair in found or ()]
+        known = all(self._reader.knows(size) for pair in agreeing for size in pair)
+        if None in pairs or not known or not self._proven:
+            return Needs(Needed.ALWAYS)
+        return Needs(Needed.UNLESS_AGREEING, self._inputs, agreeing)
 
     def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[Array] | None:
         """Refuse inputs whose sizes do not fit, by their shapes.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import MappingProxyType
 
+from crosschip.ir.dimension import Dim, name_of
 from crosschip.ir.frozen import settle
 from crosschip.ir.model import Model, Operand, Operation
 
@@ -43,10 +44,29 @@ class Deferred(Model):
         mine: dict[Operand, Operand] = {}
         for theirs, ours in ((loaded.inputs, self.inputs), (loaded.outputs, self.outputs)):
             mine.update(zip(theirs.values(), ours.values(), strict=True))
-        return tuple(
-            operation.with_inputs(
-                tuple([None if o is None else mine.get(o, o) for o in operation.inputs]),
-                tuple([mine.get(o, o) for o in operation.outputs]),
-            )
-            for operation in loaded.operations
-        )
+        sizes = _renamed(mine)
+        return tuple(_on_mine(operation, mine, sizes) for operation in loaded.operations)
+
+
+def _on_mine(
+    operation: Operation, mine: dict[Operand, Operand], sizes: Mapping[str, Dim]
+) -> Operation:
+    """An operation on other operands, to which those that it makes are added."""
+    for made in operation.outputs:
+        if made not in mine:
+            mine[made] = Operand(made.name, made.type.substitute(sizes))
+    return operation.with_inputs(
+        tuple([None if o is None else mine.get(o, o) for o in operation.inputs]),
+        tuple([mine[o] for o in operation.outputs]),
+    )
+
+
+def _renamed(mine: Mapping[Operand, Operand]) -> dict[str, Dim]:
+    """What sizes are called here that nothing is known about: they are named anew when read."""
+    sizes: dict[str, Dim] = {}
+    for theirs, ours in mine.items():
+        for size, own in zip(theirs.type.shape or (), ours.type.shape or (), strict=False):
+            name = name_of(size)
+            if name is not None and own != size:
+                sizes.setdefault(name, own)
+    return sizes

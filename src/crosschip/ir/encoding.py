@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
-from crosschip.ir.dimension import Dim, from_terms, is_unknown, terms_of, unknown
+from crosschip.ir.dimension import (
+    Dim,
+    Dimension,
+    from_terms,
+    is_unknown,
+    substitute,
+    terms_of,
+    unknown,
+)
 from crosschip.ir.types import ElementType, Quantization, TensorType
 
+Fresh = dict[str, Dim]
+"""What the sizes have become that nothing is known about, by the names that they had."""
 
-def encode_type(type_: TensorType) -> list[object]:
-    """A type as plain data."""
-    shape = None if type_.shape is None else [encode_size(size) for size in type_.shape]
+
+def encode_type(type_: TensorType, *, named: bool = False) -> list[object]:
+    """A type as plain data; `named` is as for `encode_size`."""
+    shape = None
+    if type_.shape is not None:
+        shape = [encode_size(size, named=named) for size in type_.shape]
     return [type_.element_type.value, shape, encode_quantization(type_.quantization)]
 
 
@@ -25,28 +39,49 @@ def decode_quantization(encoded: Sequence[Any] | None) -> Quantization | None:
     return None if encoded is None else Quantization(*map(_as_tuple, encoded))
 
 
-def decode_type(encoded: Sequence[Any]) -> TensorType:
+def decode_type(encoded: Sequence[Any], fresh: Fresh | None = None) -> TensorType:
     """The type that `encode_type` made plain; `TypeError` or `ValueError` if it did not."""
     element_type, shape, quantization = encoded
     return TensorType(
         ElementType(element_type),
-        None if shape is None else tuple(decode_size(size) for size in shape),
+        None if shape is None else tuple(decode_size(size, fresh) for size in shape),
         decode_quantization(quantization),
     )
 
 
-def encode_size(size: Dim) -> object:
-    """A size as plain data: a number, a list of terms, or `None` if nothing is known of it."""
+def encode_size(size: Dim, *, named: bool = False) -> object:
+    """A size as plain data: a number, a list of terms, or `None` if nothing is known of it.
+
+    Args:
+        size: the size.
+        named: whether a size about which nothing is known goes by a name, so that others of the
+            same data may depend on it.
+    """
     if isinstance(size, int):
         return size
+    if named:
+        return terms_of(size, partial(encode_size, named=True))
     return None if is_unknown(size) else terms_of(size, encode_size)
 
 
-def decode_size(encoded: object) -> Dim:
-    """The size that `encode_size` made plain; `TypeError` or `ValueError` if it did not."""
+def decode_size(encoded: object, fresh: Fresh | None = None) -> Dim:
+    """The size that `encode_size` made plain; `TypeError` or `ValueError` if it did not.
+
+    Args:
+        encoded: what `encode_size` returned.
+        fresh: what became of names of sizes about which nothing is known; more may come to it.
+    """
     if encoded is None:
         return unknown()
-    return encoded if isinstance(encoded, int) else from_terms(cast(Any, encoded), decode_size)
+    if isinstance(encoded, int):
+        return encoded
+    size = from_terms(cast(Any, encoded), decode_size)
+    if fresh is None or not isinstance(size, Dimension):
+        return size
+    for name in size.names:
+        if name.startswith("?"):
+            fresh.setdefault(name, unknown())
+    return substitute(size, fresh)
 
 
 def _as_tuple(value: Any) -> Any:

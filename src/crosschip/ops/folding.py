@@ -50,16 +50,16 @@ def folded(operation: Operation, limit: int = 2**16) -> tuple[Array, ...] | None
 
 
 def _sizes(operation: Operation) -> Array | None:
-    """The sizes that an operation makes, if it makes some and they are all known."""
+    """The sizes, or truths about them, that an operation makes, if they are all known."""
     type_ = operation.outputs[0].type
     sizes, shape = type_.shape_value, type_.static_shape
     if sizes is None or shape is None or len(operation.outputs) > 1:
         return None
-    known = [size for size in sizes if isinstance(size, int)]
-    limits = np.iinfo(type_.element_type.dtype)
-    if len(known) < len(sizes) or any(not limits.min <= size <= limits.max for size in known):
+    if not all(isinstance(size, int) and -(2**63) <= size < 2**63 for size in sizes):
         return None
-    return np.array(known, type_.element_type.dtype).reshape(shape)
+    known = np.array(sizes, np.int64).reshape(shape)
+    made = known.astype(type_.element_type.dtype)
+    return made if np.array_equal(made, known) else None
 
 
 def _read(operation: Operation) -> int:

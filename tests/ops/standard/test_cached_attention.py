@@ -96,7 +96,11 @@ def test_group_query_attention(
             *(GroupQueryAttention, *tensors), num_heads=HEADS, key_heads=KEY_HEADS
         ),
         naive,
-        *(*shapes, *given, old, old, *more),
+        *shapes,
+        *given,
+        old,
+        old,
+        *more,
         counted=True,
     )
 
@@ -110,7 +114,10 @@ def test_a_window_and_a_softcap(check: Checker) -> None:
             *(GroupQueryAttention, *tensors), num_heads=HEADS, key_heads=KEY_HEADS, **settings
         ),
         lambda *arrays: naive(*arrays, **settings),
-        *(*shapes, *counts(6, total=7), old, old),
+        *shapes,
+        *counts(6, total=7),
+        old,
+        old,
         counted=True,
     )
 
@@ -159,12 +166,11 @@ def test_the_size_of_what_is_kept_follows_from_the_total() -> None:
     ]
     lengths = b.input("lengths", TensorType(INT, (1,)))
     total = b.input("total", TensorType(INT, ()))
-    heads = {"num_heads": 4, "key_heads": 2}
+    heads: dict[str, Any] = {"num_heads": 4, "key_heads": 2}
     _, unknown, _ = b.add_all(GroupQueryAttention, *tensors, tensors[1], lengths, total, **heads)
     assert str(unknown.type) == "float32[1, 2, ?, 16]"
     past = b.input("past", TensorType(FLOAT, (1, 2, 3, 16)))
     more = b.constant(np.array(5, np.int32))
-    _, known, _ = b.add_all(
-        *(GroupQueryAttention, *tensors, tensors[1], lengths, more, past, past), **heads
-    )
+    given = [*tensors, tensors[1], lengths, more, past, past]
+    _, known, _ = b.add_all(GroupQueryAttention, *given, **heads)
     assert str(known.type) == "float32[1, 2, 5, 16]"

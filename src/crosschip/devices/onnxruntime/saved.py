@@ -1,7 +1,7 @@
 """The form that compiled ONNX models are saved in, with their large constants beside them.
 
     offset  size  what
-    0       8     the mark "ORT" 0D 0A 1A 00 05; its last byte is the version of this layout
+    0       8     the mark "ORT" 0D 0A 1A 00 06; its last byte is the version of this layout
     8       8     where the ONNX model starts, little-endian like all numbers here
     16      8     its size
     24      8     the size of the description, which is the rest
@@ -24,12 +24,12 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.hal.checking import Needed
+from crosschip.hal.checking import Needs
 from crosschip.hal.onnx.model import OnnxModel, aligned
 from crosschip.ir import Array, TensorType
 from crosschip.ir.encoding import decode_type, encode_type
 
-_MARK = b"ORT\r\n\x1a\x00\x05"
+_MARK = b"ORT\r\n\x1a\x00\x06"
 _PREAMBLE = struct.Struct("<8sQQQ")
 _ALIGNMENT = 64
 
@@ -41,14 +41,14 @@ class Facts:
     Attributes:
         precise: whether products of integers of eight bits must not saturate.
         optimize: whether ONNX Runtime has yet to optimize what is saved.
-        checks: the runs whose sizes need to be checked.
+        checks: what shows which runs' sizes need to be checked.
         declared: the outputs that nothing but the model's file vouches for: their places, names
             and types.
     """
 
     precise: bool
     optimize: bool
-    checks: Needed
+    checks: Needs
     declared: Sequence[tuple[int, str, TensorType]]
 
 
@@ -64,7 +64,7 @@ def write(model: OnnxModel, facts: Facts) -> bytes:
         {
             "precise": facts.precise,
             "optimize": facts.optimize,
-            "checks": facts.checks,
+            "checks": facts.checks.to_plain(),
             "declared": [[place, name, encode_type(t)] for place, name, t in facts.declared],
             "constants": constants,
         },
@@ -100,7 +100,7 @@ def read(saved: bytes) -> tuple[OnnxModel, Facts]:
     facts = Facts(
         plain["precise"],
         plain["optimize"],
-        Needed(plain["checks"]),
+        Needs.from_plain(plain["checks"]),
         [(place, name, decode_type(t)) for place, name, t in plain["declared"]],
     )
     return OnnxModel(bytes(content[start:end]), external), facts

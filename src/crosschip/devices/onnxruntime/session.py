@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import onnxruntime
-from onnx import TensorProto
 from onnxruntime import (
     GraphOptimizationLevel,
     InferenceSession,
@@ -44,7 +43,7 @@ It has then put the only branch within that these sizes leave in the place of a 
 makes fits nothing. The branches of a file stay as they are where it folds nothing.
 """
 
-_PACKED = (TensorProto.INT4, TensorProto.UINT4)
+_PACKED = ("tensor(int4)", "tensor(uint4)")
 """Types with several elements in a byte, which NumPy does not know."""
 
 
@@ -96,7 +95,7 @@ class Settings:
         ) -> OrtExternalInitializerInfo | None:
             nonlocal end
             size = value.tensor_size_in_bytes()
-            if size < EXTERNAL_BYTES or value.element_type() in _PACKED:
+            if size < EXTERNAL_BYTES or value.data_type() in _PACKED:
                 return None
             external[name] = value.numpy()
             start, end = end, end + aligned(size)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.hal.checking import Needed
+from crosschip.hal.checking import Needed, Needs
 from crosschip.ir import Array, DeviceError
 
 INT32 = (int(np.iinfo(np.int32).min), int(np.iinfo(np.int32).max))
@@ -58,7 +58,7 @@ class Requirements:
 
     Attributes:
         bounds: those on the values of inputs.
-        checks: the runs whose sizes need to be checked.
+        checks: what shows which runs' sizes need to be checked.
         settings: those that OpenVINO gets for this model, besides those for the caller's options.
         rules: the others, in the order of the elements of the output that says whether they hold.
         open_sizes: whether the sizes of some tensor show only in a run.
@@ -67,7 +67,7 @@ class Requirements:
     open_sizes: bool = False
     bounds: list[Bound] = field(default_factory=list)
     rules: list[str] = field(default_factory=list)
-    checks: Needed = Needed.NEVER
+    checks: Needs = field(default_factory=lambda: Needs(Needed.NEVER))
     settings: dict[str, Any] = field(default_factory=dict)
 
     def check_inputs(self, inputs: Sequence[Array]) -> None:
@@ -82,7 +82,14 @@ class Requirements:
 
     def to_bytes(self) -> bytes:
         """The rules as JSON."""
-        return json.dumps(asdict(self)).encode()
+        plain = {
+            "open_sizes": self.open_sizes,
+            "bounds": [asdict(bound) for bound in self.bounds],
+            "rules": self.rules,
+            "checks": self.checks.to_plain(),
+            "settings": self.settings,
+        }
+        return json.dumps(plain).encode()
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Requirements:
@@ -97,6 +104,6 @@ class Requirements:
             plain["open_sizes"],
             bounds,
             plain["rules"],
-            Needed(plain["checks"]),
+            Needs.from_plain(plain["checks"]),
             dict(plain["settings"]),
         )

@@ -22,7 +22,7 @@ from crosschip.ops.standard.creation import Range, ShapeOf
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Expand, Reshape, Transpose, Unsqueeze
-from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.logical import And, Where
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.slicing import Slice
 
@@ -160,6 +160,8 @@ class Attention(Operator):
         return heads_together(output) if is_flat else output
 
     def decompose(self, b: Builder) -> Operand | None:
+        if self.causality is not Causality.NONE:
+            return self._with_mask(b)
         if any(len(shape_of(operand)) == 3 for operand in (self.query, self.key, self.value)):
             return self._with_heads_apart(b)
         factor = self.factor
@@ -173,13 +175,29 @@ class Attention(Operator):
         if self.softcap:
             curve = b.add(Tanh, b.add(Mul, scores, 1 / self.softcap))
             scores = b.add(Mul, curve, self.softcap)
-        nothing = np.array(-np.inf, scores.type.element_type.dtype)
-        for mask in filter(None, (self.mask, self.causal_mask(b))):
-            if mask.type.element_type is ElementType.BOOL:
-                scores = b.add(Where, mask, scores, nothing)
+        if self.mask is not None:
+            if self.mask.type.element_type is ElementType.BOOL:
+                scores = b.add(Where, self.mask, scores, self._nothing)
             else:
-                scores = b.add(Add, scores, mask)
+                scores = b.add(Add, scores, self.mask)
         return b.add(MatMul, b.add(Softmax, scores, -1), value)
+
+    @property
+    def _nothing(self) -> Array:
+        """The score of a key that is not attended to."""
+        return np.array(-np.inf, self.query.type.element_type.dtype)
+
+    def _with_mask(self, b: Builder) -> Operand:
+        """The same with a mask that says what `causality` does."""
+        mask, places = self.mask, self._causal_mask(b)
+        if mask is None or places is None:
+            mask = places or mask
+        elif mask.type.element_type is ElementType.BOOL:
+            mask = b.add(And, mask, places)
+        else:
+            mask = b.add(Where, places, mask, self._nothing)
+        more = (self.operand(slot) for slot in ("scale", "softcap", "num_heads", "key_heads"))
+        return b.add(Attention, self.query, self.key, self.value, mask, Causality.NONE, *more)
 
     def _with_heads_apart(self, b: Builder) -> Operand | None:
         """The same of inputs of four axes; `None` where the sizes of heads are not known."""
@@ -214,20 +232,21 @@ class Attention(Operator):
         repeated = b.add(Expand, b.add(Unsqueeze, operand, (2,)), sizes(apart))
         return reshaped(b, repeated, sizes, apart, (entries, heads, *rest))
 
-    def causal_mask(self, b: Builder) -> Operand | None:
+    def _causal_mask(self, b: Builder) -> Operand | None:
         """The keys that a query attends to by its place, [S, T] booleans; `None` if those are all.
 
         That is a constant where both sizes are known.
         """
-        rows, columns = shape_of(self.query)[2], shape_of(self.key)[2]
+        rows, columns = self.apart("query")[2], self.apart("key")[2]
         last = self.causality is Causality.TO_LAST
-        if self.causality is Causality.NONE or (last and rows == 1):
+        if last and rows == 1:
             return None
         if isinstance(rows, int) and isinstance(columns, int):
             return b.constant(np.tri(rows, columns, columns - rows if last else 0, bool))
-        zero, place = np.array(0), b.constant(np.array(2))
+        zero = np.array(0)
         count, all_ = (
-            b.add(Gather, b.add(ShapeOf, operand), place, 0) for operand in (self.query, self.key)
+            b.add(Gather, b.add(ShapeOf, operand), np.array(len(shape_of(operand)) - 2), 0)
+            for operand in (self.query, self.key)
         )
         places = b.add(Range, zero, count, np.array(1))
         if last:

@@ -181,8 +181,8 @@ class DequantizeBlocks(Operator):
     type, to which the difference, computed in float32, is rounded once after it is multiplied. Of a
     quantized tensor it reads the integers, not what they stand for.
 
-    A device may take what is multiplied with such integers of 4 bits or fewer, in MAT_MUL, as int8
-    with a scale for each block.
+    A device may take what is multiplied with such integers of 4 bits or fewer, in MAT_MUL or
+    FULLY_CONNECTED, as int8 with a scale for each block.
 
     Source: ONNX's DequantizeLinear with `block_size`.
     """

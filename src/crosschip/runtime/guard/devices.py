@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from crosschip.hal import (
     Capabilities,
@@ -20,7 +20,6 @@ from crosschip.hal import (
     Rule,
     Support,
 )
-from crosschip.hal.lacking import Retyping, lacking
 from crosschip.ir import (
     DeviceError,
     Model,
@@ -29,6 +28,9 @@ from crosschip.ir import (
 from crosschip.ir.closing import Closing
 from crosschip.runtime.guard.calls import call, kind_of
 from crosschip.runtime.guard.programs import GuardedProgram
+
+if TYPE_CHECKING:
+    from crosschip.hal.lacking import Retyping
 
 T = TypeVar("T")
 
@@ -58,8 +60,13 @@ class GuardedDevice(Closing):
         self.capabilities = self._checked(
             "telling its capabilities", Capabilities, lambda: device.capabilities()
         )
-        types = lacking(self.capabilities)
-        self._asked: Device | Retyping = Retyping(device, types) if types else device
+        types = self.capabilities.lacking
+        self._asked: Device | Retyping = device
+        if types:
+            # Few devices lack any, and it needs the operators.
+            from crosschip.hal.lacking import Retyping
+
+            self._asked = Retyping(device, types)
         self.properties: Mapping[str, str] = dict(
             self._checked("telling its properties", dict, lambda: device.properties)
         )

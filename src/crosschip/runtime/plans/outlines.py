@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosschip.ir import Operand
 from crosschip.ir.deferred import Deferred
-from crosschip.ir.encoding import decode_type, encode_type
+from crosschip.ir.encoding import Fresh, decode_type, encode_type
 from crosschip.runtime.outline import KeptOutline, KeptPart, Outline
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def describe_outline(outline: Outline) -> dict[str, Any]:
     def numbered(operand: Operand) -> int:
         if operand not in number:
             number[operand] = len(number)
-            operands.append([operand.name, encode_type(operand.type)])
+            operands.append([operand.name, encode_type(operand.type, named=True)])
         return number[operand]
 
     inputs = [[name, numbered(operand)] for name, operand in outline.model.inputs.items()]
@@ -52,13 +52,14 @@ def outline_from(plain: Mapping[str, Any], placement: Callable[[], Placement]) -
     Raises:
         LookupError, TypeError, ValueError, AttributeError: it is something else.
     """
-    operands = [Operand(str(name), decode_type(type_)) for name, type_ in plain["operands"]]
+    fresh: Fresh = {}
+    operands = [Operand(str(name), decode_type(type_, fresh)) for name, type_ in plain["operands"]]
     name = str(plain["name"])
     inputs = {str(name): operands[number] for name, number in plain["inputs"]}
     outputs = {str(name): operands[number] for name, number in plain["outputs"]}
     parts = [_part(index, part, operands, placement) for index, part in enumerate(plain["parts"])]
     model = Deferred(name, inputs, outputs, lambda: placement().model)
-    conditions = _conditions(plain["conditions"], model) if plain["conditions"] else ()
+    conditions = _conditions(plain["conditions"], model, fresh) if plain["conditions"] else ()
     return KeptOutline(model, parts, conditions)
 
 
@@ -80,10 +81,10 @@ def _part(
 def _described(conditions: Sequence[Condition]) -> list[dict[str, Any]]:
     from crosschip.runtime.saving.conditions import describe_condition  # few models have any
 
-    return [describe_condition(condition) for condition in conditions]
+    return [describe_condition(condition, named=True) for condition in conditions]
 
 
-def _conditions(plain: Sequence[Mapping[str, Any]], model: Model) -> list[Condition]:
+def _conditions(plain: Sequence[Mapping[str, Any]], model: Model, fresh: Fresh) -> list[Condition]:
     from crosschip.runtime.saving.conditions import condition_from  # few models have any
 
-    return [condition_from(condition, model) for condition in plain]
+    return [condition_from(condition, model, fresh) for condition in plain]

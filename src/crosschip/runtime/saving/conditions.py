@@ -7,19 +7,19 @@ from typing import Any
 
 from crosschip.hal.conditions import Condition, InputRange, SizeRange
 from crosschip.ir import Model
-from crosschip.ir.encoding import decode_size, encode_size
+from crosschip.ir.encoding import Fresh, decode_size, encode_size
 from crosschip.ir.types import INTEGERS
 
 
-def describe_condition(condition: Condition) -> dict[str, Any]:
-    """A condition as JSON can say it."""
+def describe_condition(condition: Condition, *, named: bool = False) -> dict[str, Any]:
+    """A condition as JSON can say it; `named` is as for `encode_size`."""
     described = {"range": [condition.low, condition.high], "device": condition.device}
     if isinstance(condition, InputRange):
         return {**described, "input": condition.input}
-    return {**described, "size": encode_size(condition.size)}
+    return {**described, "size": encode_size(condition.size, named=named)}
 
 
-def condition_from(plain: Mapping[str, Any], given: Model) -> Condition:
+def condition_from(plain: Mapping[str, Any], given: Model, fresh: Fresh | None = None) -> Condition:
     """The condition that was described, on inputs of a model.
 
     Raises:
@@ -28,7 +28,7 @@ def condition_from(plain: Mapping[str, Any], given: Model) -> Condition:
     low, high = map(int, plain["range"])
     device = str(plain["device"])
     if "size" in plain:
-        return SizeRange(decode_size(plain["size"]), low, high, device)
+        return SizeRange(decode_size(plain["size"], fresh), low, high, device)
     name = str(plain["input"])
     if given.inputs[name].type.element_type not in INTEGERS:
         raise ValueError(f"input {name!r} has a range, but is of no integers")

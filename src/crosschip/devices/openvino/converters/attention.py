@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
 
@@ -15,6 +14,8 @@ from crosschip.ops.standard.attention import Attention, Causality
 
 
 def _plain(op: Attention) -> Refusal | None:
+    if op.causality is not Causality.NONE:
+        return Refusal("causality", f"{op.causality.name} is what a mask says here")
     if op.softcap:
         return Refusal("softcap", f"{op.softcap:g} is not 0")
     if op.factor is None:
@@ -32,9 +33,7 @@ def attention(g: Graph, op: Attention) -> Node:
     heads = [shape_of(operand)[1] for operand in (op.query, op.key)]
     key, value = (_shared(g, operand, *heads) for operand in (op.key, op.value))
     scale = g.number(op.factor or 0, op.query)
-    mask = _mask(g, op)
-    if mask is None:
-        mask = g.number(0, op.query)
+    mask = g[op.mask] if op.mask else g.number(0, op.query)
     return ops.scaled_dot_product_attention(g[op.query], key, value, mask, scale)
 
 
@@ -54,31 +53,3 @@ def _shared(g: Graph, operand: Operand, heads: Dim, own: Dim) -> Value:
         entries, rest = (ops.gather(whole, g.int64(axes), g.scalar(0)) for axes in ((0,), (2, 3)))
         return ops.reshape(repeated, ops.concat([entries, g.int64([heads]), rest], 0), False)
     return ops.reshape(repeated, g.int64(together), True)
-
-
-def _mask(g: Graph, op: Attention) -> Value | None:
-    """Everything that is added to the scores, or booleans; `None` if there is nothing."""
-    place = _causal(g, op)
-    if op.mask is None or place is None:
-        return place if op.mask is None else g[op.mask]
-    if op.mask.type.element_type is ElementType.BOOL:
-        return ops.logical_and(g[op.mask], place)
-    zero, least = g.number(0, op.query), g.number(-np.inf, op.query)
-    return ops.add(g[op.mask], ops.select(place, zero, least))
-
-
-def _causal(g: Graph, op: Attention) -> Node | None:
-    """The keys that a query attends to by its place; `None` if those are all."""
-    rows, columns = shape_of(op.query)[2], shape_of(op.key)[2]
-    last = op.causality is Causality.TO_LAST
-    if op.causality is Causality.NONE or (last and rows == 1):
-        return None
-    if isinstance(rows, int) and isinstance(columns, int):
-        return g.constant(np.tri(rows, columns, columns - rows if last else 0, bool))
-    zero, one = g.scalar(0), g.scalar(1)
-    count, all_ = g.size(op.query, 2), g.size(op.key, 2)
-    places = ops.range(zero, count, one, "i64")
-    if last:
-        places = ops.add(places, ops.subtract(all_, count))
-    keys = ops.range(zero, all_, one, "i64")
-    return ops.less_equal(keys, ops.unsqueeze(places, one))

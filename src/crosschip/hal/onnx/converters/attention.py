@@ -26,29 +26,29 @@ def _own_keys(op: Attention) -> Refusal | None:
         return Refusal("query", "the numbers and sizes of heads must be known", Rule.SHAPE)
     if len({shape[1] for shape in shapes}) > 1:
         return Refusal("key", "heads of queries share it", Rule.SHAPE)
+    if op.causality is not Causality.NONE and shapes[0][2] != shapes[1][2]:
+        return Refusal("causality", "goes with as many keys as queries")
     return Refusal("softcap", f"{op.softcap:g} is not 0") if op.softcap else None
 
 
 @converts(Attention, types=SINGLE | {ElementType.BOOL}, limit=_own_keys, nonempty=True)
 def attention(g: Graph, op: Attention) -> str:
     shape, keys, values = (op.apart(slot) for slot in _PARTS)
-    alike = shape[2] == keys[2]
     are_apart = len(shape_of(op.key)) == len(shape_of(op.value)) == 4
     # It takes keys with heads apart, too, where they are of the size of values.
-    if are_apart and not alike and keys[3] == values[3]:
+    if are_apart and shape[2] != keys[2] and keys[3] == values[3]:
         key, value = g[op.key], g[op.value]
     else:
         key, value = _joined(g, op, "key"), _joined(g, op, "value")
-    # With fewer queries than keys, ONNX Runtime lets the last query attend to all keys in any case.
-    causal = op.causality is not Causality.NONE and alike
-    sizes = op.apart("query")[2], keys[2]
-    own = Causality.NONE if causal else op.causality
-    bias = g.once(("bias", op.mask, own, sizes), lambda: _bias(g, op, causal=causal))
+    bias = ""
+    if op.mask is not None:
+        bias = g.once(("bias", op.mask, shape[2], keys[2]), lambda: _bias(g, op))
     output = g.add_contributed(
         *("MultiHeadAttention", _joined(g, op, "query"), key, value, "", "", bias),
         num_heads=shape[1],
         scale=op.scale or None,
-        unidirectional=int(causal),
+        # With fewer queries than keys, it would let the last query attend to all keys in any case.
+        unidirectional=int(op.causality is not Causality.NONE),
     )
     if len(shape_of(op.query)) == 3:
         return output
@@ -72,48 +72,19 @@ def _int(size: object) -> int:
     return size
 
 
-def _bias(g: Graph, op: Attention, *, causal: bool) -> str:
-    """What is added to the scores, in the shape that ONNX Runtime wants; empty if nothing."""
-    parts = []
+def _bias(g: Graph, op: Attention) -> str:
+    """What is added to the scores, in the shape that ONNX Runtime wants."""
+    assert op.mask is not None, "asked for where there is one"
+    mask, shape = g[op.mask], shape_of(op.mask)
+    if op.mask.type.element_type is ElementType.BOOL:
+        zero, least = (g.constant(np.array(value, np.float32)) for value in (0, -np.inf))
+        mask = g.add("Where", mask, zero, least)
     rows, columns = op.apart("query")[2], op.apart("key")[2]
-    if op.mask is not None:
-        mask = g[op.mask]
-        if op.mask.type.element_type is ElementType.BOOL:
-            mask = _as_bias(g, mask)
-        parts.append(mask)
-    last = op.causality is Causality.TO_LAST
-    if op.causality is not Causality.NONE and not causal and not (last and rows == 1):
-        parts.append(_as_bias(g, _causal(g, op)))
-    if not parts:
-        return ""
-    total = parts[0] if len(parts) == 1 else g.add("Add", *parts)
-    mask_shape = shape_of(op.mask) if op.mask is not None else ()
-    if len(parts) == 1 and len(mask_shape) == 4 and mask_shape[2:] == (rows, columns):
-        return total
+    if len(shape) == 4 and shape[2:] == (rows, columns):
+        return mask
     # Keys that the mask has one number for all of would have to be counted, too.
-    sizes = [_size(g, op.query), g.int64([1]) if columns in mask_shape[-1:] else _size(g, op.key)]
-    return g.add("Expand", total, g.add("Concat", g.int64([1, 1]), *sizes, axis=0))
-
-
-def _as_bias(g: Graph, mask: str) -> str:
-    """Booleans as what is added to scores."""
-    zero, least = (g.constant(np.array(value, np.float32)) for value in (0, -np.inf))
-    return g.add("Where", mask, zero, least)
-
-
-def _causal(g: Graph, op: Attention) -> str:
-    """The keys that a query attends to by its place."""
-    rows, columns = op.apart("query")[2], op.apart("key")[2]
-    last = op.causality is Causality.TO_LAST
-    if isinstance(rows, int) and isinstance(columns, int):
-        return g.constant(np.tri(rows, columns, columns - rows if last else 0, bool))
-    zero, one, flat = g.constant(np.array(0)), g.constant(np.array(1)), g.int64([])
-    count, all_ = _size(g, op.query), _size(g, op.key)
-    places = g.add("Range", zero, g.add("Reshape", count, flat), one)
-    if last:
-        places = g.add("Add", places, g.add("Sub", all_, count))
-    keys = g.add("Range", zero, g.add("Reshape", all_, flat), one)
-    return g.add("LessOrEqual", keys, g.add("Unsqueeze", places, g.int64([1])))
+    sizes = [_size(g, op.query), g.int64([1]) if columns in shape[-1:] else _size(g, op.key)]
+    return g.add("Expand", mask, g.add("Concat", g.int64([1, 1]), *sizes, axis=0))
 
 
 def _size(g: Graph, operand: Operand) -> str:
