@@ -127,6 +127,16 @@ def test_the_shape_of_an_operand_of_known_rank_is_known_though_its_values_are_no
     """)
 
 
+def test_whether_there_are_any_is_no_size() -> None:
+    def make(b: Builder, x: Operand) -> Operand:
+        rows = b.add(Slice, b.add(ShapeOf, x), (0,), (1,), (2,))
+        return b.add(Cast, rows, ElementType.BOOL)
+
+    (found,) = fold(model_of(make, float32(N, 3))).outputs.values()
+    assert found.value is not None
+    assert found.value.tolist() == [True]
+
+
 def test_a_size_that_the_element_type_does_not_hold_is_left_to_the_run() -> None:
     size = 2**31
     model = model_of(lambda b, x: b.add(ShapeOf, x, ElementType.INT32), float32(size, 0))
