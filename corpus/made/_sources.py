@@ -12,14 +12,14 @@ from corpus.made import hugging_face, torch_networks
 
 def write(name: str, path: Path) -> None:
     """Export a network, by the older exporter, which these tools know best."""
-    module = torch_networks if name in torch_networks.NETWORKS else hugging_face
-    module.write(name, "torchscript", path)
+    write = torch_networks.write if name in torch_networks.NETWORKS else hugging_face.write
+    write(name, "torchscript", path)
 
 
 def arrays(name: str) -> Mapping[str, Any]:
     """Inputs of a network."""
-    module = torch_networks if name in torch_networks.NETWORKS else hugging_face
-    return module.arrays(name)
+    known = name in torch_networks.NETWORKS
+    return torch_networks.arrays(name) if known else hugging_face.arrays(name)
 
 
 def described(name: str) -> Mapping[str, Any]:

@@ -194,7 +194,7 @@ NETWORKS: Mapping[str, Network] = {
     "qwen2": _language("Qwen2"),
     "qwen3": _language("Qwen3", head_dim=16),
     "phi": _language("Phi"),
-    "phi3": _language("Phi3", **_TOKENS),
+    "phi3": _language("Phi3", {**_DECODER, **_TOKENS}),
     "mistral": _language("Mistral", sliding_window=16, head_dim=16),
     "gemma": _language("Gemma", head_dim=16),
     "gemma3": _language("Gemma3", config="Gemma3TextConfig", head_dim=16, sliding_window=8),

@@ -23,7 +23,7 @@ def _table() -> tuple[np.ndarray, np.ndarray]:
 
 
 def _named(classes: np.ndarray) -> np.ndarray:
-    return np.array(["left", "middle", "right"])[classes]
+    return np.take(["left", "middle", "right"], classes)
 
 
 def _logistic() -> Any:

@@ -47,7 +47,7 @@ def inputs_of(session: onnxruntime.InferenceSession, sizes: Mapping[str, int]) -
     """Words, masks that leave some out, positions, pictures, and what was kept of other words."""
     known = {**sizes, "total": sizes["past"] + sizes.get("step", 1)}
     random = np.random.default_rng(3)
-    made = {}
+    made: dict[str, Array] = {}
     for value in session.get_inputs():
         shape = [known.get(size, 1) if isinstance(size, str) else size for size in value.shape]
         if value.type == "tensor(float)":
