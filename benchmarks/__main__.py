@@ -12,6 +12,7 @@ from benchmarks import (
     accuracy,
     automatic,
     backend,
+    bisect,
     border,
     caching,
     channels_last,
@@ -64,6 +65,7 @@ SUBJECTS: Mapping[str, Subject] = {
     "conformance": conformance,
     "rapidocr": rapidocr,
     "xla": xla,
+    "bisect": bisect,
 }
 
 _NAMES = ", ".join(SUBJECTS)

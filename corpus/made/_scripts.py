@@ -39,11 +39,10 @@ def greedy_search(state: FLOAT[1, 16]) -> tuple[INT64[None], FLOAT[1, 16]]:
 
 
 @onnxscript.script(default_opset=strings)
-def normalized_words(text: STRING[None]) -> tuple[STRING[None, None], INT64[None]]:
-    """Texts in small letters, with a stop, divided into words."""
-    small = strings.StringNormalizer(text, case_change_action="LOWER")
+def divided_words(text: STRING[None]) -> tuple[STRING[None, None], INT64[None]]:
+    """Texts with a stop, divided into words."""
     stop = strings.Constant(value_string=" .")
-    words, counts = strings.StringSplit(strings.StringConcat(small, stop))
+    words, counts = strings.StringSplit(strings.StringConcat(text, stop))
     return words, counts
 
 

@@ -235,8 +235,14 @@ NETWORKS: Mapping[str, Network] = {
         ["logits"],
         layers=2,
     ),
-    "t5-encoder": Network("T5EncoderModel", "T5Config", _T5, _TEXT, ["last_hidden_state"]),
-    "t5": Network("T5ForConditionalGeneration", "T5Config", _T5, _PAIR, ["logits"], _UNCACHED),
+    "t5-encoder": Network(
+        *("T5EncoderModel", "T5Config", _T5, _TEXT, ["last_hidden_state"]),
+        exporters=["torchscript"],
+    ),
+    "t5": Network(
+        *("T5ForConditionalGeneration", "T5Config", _T5, _PAIR, ["logits"], _UNCACHED),
+        exporters=["torchscript"],
+    ),
     "bart": Network(
         "BartForConditionalGeneration",
         "BartConfig",
@@ -385,10 +391,14 @@ NETWORKS: Mapping[str, Network] = {
 
 def write(name: str, exporter: str, path: Path) -> None:
     """Export one of the networks."""
+    write_network(NETWORKS[name], exporter, path)
+
+
+def write_network(network: Network, exporter: str, path: Path) -> None:
+    """Export a network."""
     import torch
     import transformers
 
-    network = NETWORKS[name]
     torch.manual_seed(7)
     config = getattr(transformers, network.config)(**network.settings)
     module = _flat(getattr(transformers, network.model)(config).eval(), network)

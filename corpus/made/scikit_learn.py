@@ -173,7 +173,10 @@ def columns(path: Path) -> None:
     inputs={"text": Input(values=[["the cat sat"], ["on a mat, the dog"], [""]])},
 )
 def words(path: Path) -> None:
-    """The weights of the words of sentences, and what these are about."""
+    """The weights of the words of sentences, and what these are about.
+
+    They are not made small, for which ONNX Runtime asks for a locale that not every machine has.
+    """
     from skl2onnx import convert_sklearn
     from skl2onnx.common.data_types import StringTensorType
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -181,7 +184,7 @@ def words(path: Path) -> None:
     from sklearn.pipeline import make_pipeline
 
     texts = ["the cat sat", "a dog ran", "the cat and a dog", "on the mat a cat sat"] * 5
-    pipeline = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    pipeline = make_pipeline(TfidfVectorizer(lowercase=False), LogisticRegression())
     pipeline.fit(texts, ["cat", "dog", "both", "cat"] * 5)
     types = [("text", StringTensorType([None, 1]))]
     path.write_bytes(convert_sklearn(pipeline, initial_types=types).SerializeToString())

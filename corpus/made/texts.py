@@ -85,14 +85,14 @@ def beam_search(path: Path) -> None:
 
 
 @maker(
-    "normalized-words",
+    "words-of-texts",
     family="text preparation",
     origin="onnxscript, operators on strings",
     inputs={"text": Input(values=["Hello wonderful World", "an APPLE a day", "x"])},
 )
-def normalized_words(path: Path) -> None:
-    """Texts in small letters, divided into words that are looked up in a list."""
-    _save("normalized_words", path)
+def divided_words(path: Path) -> None:
+    """Texts with a stop, divided into words."""
+    _save("divided_words", path)
 
 
 @maker(

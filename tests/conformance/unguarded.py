@@ -88,7 +88,7 @@ def _range(g: Graph, op: Range) -> Any:
 
 RULES: Mapping[str, Rule] = {
     "one column of one channel": Rule(
-        without(convolution, "_lone_column", lambda op: False), ("CONV_2D/9/plain",)
+        without(convolution, "lone_column", lambda op: False), ("CONV_2D/9/plain",)
     ),
     "NaN in what is bounded": Rule(
         without(activation, "fuses", lambda value: True), ("RELU/0/input-nan", "CLIP/0/input-nan")

@@ -128,8 +128,7 @@ def test_weights_of_few_bits(level: int, tolerance: float) -> None:
     b = Builder()
     given = b.input("x", TensorType(ElementType.FLOAT32, (3, 128)))
     weight = b.constant(packed), b.constant(scale)
-    sizes = {"size": 128, "block_size": 32, "accuracy_level": level}
-    b.output("y", b.add(MatMulNBits, given, *weight, **sizes))
+    b.output("y", b.add(MatMulNBits, given, *weight, size=128, block_size=32, accuracy_level=level))
     expected = reals @ ((integers - 8) * scale[..., None]).reshape(64, 128).T
     difference = np.abs(run(b.build(), {"x": reals}) - expected).max() / np.abs(expected).max()
     assert difference <= tolerance

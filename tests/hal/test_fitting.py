@@ -71,4 +71,4 @@ def test_what_fits_always_is_not_checked_in_runs() -> None:
         ]
         b.output("y", b.add(Concat, parts, 1))
         needed = Needed.ALWAYS if checked else Needed.NEVER
-        assert Sizes("engine", b.build(), UNCHECKED, ()).checks is needed
+        assert Sizes("engine", b.build(), UNCHECKED, ()).checks.needed is needed

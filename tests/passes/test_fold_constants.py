@@ -15,13 +15,14 @@ from crosschip.ir import (
     TensorType,
     symbol,
 )
-from crosschip.ops.standard.arithmetic import Add, Div, Mul
+from crosschip.ops.standard.arithmetic import Add, Div, Mod, Mul, Sub
 from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import Fill, ShapeOf
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat, Split
 from crosschip.ops.standard.layout import Expand, Reshape, Transpose
+from crosschip.ops.standard.padding import Pad
 from crosschip.ops.standard.quantization import Dequantize
 from crosschip.ops.standard.resizing import ResizeNearest
 from crosschip.ops.standard.slicing import Slice
@@ -92,6 +93,24 @@ def test_a_shape_computed_from_known_sizes_makes_sizes_known() -> None:
     """)
 
 
+def test_numbers_that_follow_from_known_sizes_of_open_shapes_are_known() -> None:
+    """As the padding up to whole windows of pictures of one size, in batches of any."""
+
+    def make(b: Builder, x: Operand) -> Operand:
+        height = b.add(Slice, b.add(ShapeOf, x), (0,), (1,), (2,))
+        missing = b.add(
+            Mod, b.add(Sub, np.array([4]), b.add(Mod, height, np.array([4]))), np.array([4])
+        )
+        before = b.constant(np.array([0, 0, 0]))
+        return b.add(Pad, x, b.add(Concat, [before, missing], axis=0))
+
+    *_, padding = fold(model_of(make, float32(N, 6))).operations
+    pads = padding.inputs[1]
+    assert pads is not None
+    assert pads.value is not None
+    assert pads.value.tolist() == [0, 0, 0, 2]
+
+
 def test_the_shape_of_what_is_open_stays() -> None:
     model = model_of(lambda b, x: b.add(ShapeOf, x), float32(N, 3))
     assert str(fold(model)) == str(model)
@@ -106,6 +125,16 @@ def test_the_shape_of_an_operand_of_known_rank_is_known_though_its_values_are_no
           input x0: float32[2, 0, 3]
           output y0 = [2, 0, 3]
     """)
+
+
+def test_whether_there_are_any_is_no_size() -> None:
+    def make(b: Builder, x: Operand) -> Operand:
+        rows = b.add(Slice, b.add(ShapeOf, x), (0,), (1,), (2,))
+        return b.add(Cast, rows, ElementType.BOOL)
+
+    (found,) = fold(model_of(make, float32(N, 3))).outputs.values()
+    assert found.value is not None
+    assert found.value.tolist() == [True]
 
 
 def test_a_size_that_the_element_type_does_not_hold_is_left_to_the_run() -> None:

@@ -27,7 +27,8 @@ from crosschip.ir import (
 from crosschip.ops.standard.activation import LeakyRelu, Relu, Sigmoid
 from crosschip.ops.standard.arithmetic import Add, Sub
 from crosschip.ops.standard.quantization import Dequantize
-from crosschip.runtime.cache.key import cache_key, canonical
+from crosschip.runtime.cache.canonical import canonical
+from crosschip.runtime.cache.key import cache_key
 from crosschip.runtime.guard.devices import GuardedDevice
 
 PLAIN = Options()

@@ -89,7 +89,7 @@ def prompt_of(batch: int, length: int, seed: int = 0) -> Array:
 
 @pytest.mark.parametrize("devices", ENGINES, ids="-".join)
 def test_keys_and_values_stay_with_the_session(text: onnx.ModelProto, devices: list[str]) -> None:
-    pins = {"SOFTMAX": devices[1]} if len(devices) > 1 else {}
+    pins = {"Softmax": devices[1]} if len(devices) > 1 else {}
     with crosschip.compile(text, devices, pin=pins, cache=False) as compiled:
         assert len({segment.device for segment in compiled.placement.segments}) == len(devices)
         session = compiled.session()

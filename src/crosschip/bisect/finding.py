@@ -109,7 +109,8 @@ def find_culprits(
     report.options = _options(settings, own_name(name))
     arithmetic = settings.options(Sizes()).precision
     recording = Recording.of(placement.given, given, against, arithmetic, tolerance)
-    trials = Trials(chosen, against, options, seconds, runs, on_trial)
+    every = len(suspects) == len(placement.given.operations)
+    trials = Trials(chosen, against, options, every, seconds, runs, on_trial)
     Investigation(recording, trials, suspects, report, thorough=thorough).find()
     return report
 

@@ -6,8 +6,8 @@ is blamed for what another one has done, or for rounding that adds up:
 1. the model itself, on the device;
 2. all operations in one program in which none reads what another makes, so that the result of each
    shows; or, where that fails, halves of that, until those stand alone that fail;
-3. what is left as it is connected and, where that is wrong, halves of it, and halves of those
-   (`searching`): so is found what shows only where a device need not show it, or in company;
+3. what is left as it is connected, whole and in pieces, and of what is wrong halves, and halves of
+   those (`searching`): so is found what shows only where a device need not show it, or in company;
 4. the model with the culprits on the trusted device, to see whether that mends it.
 """
 
@@ -23,7 +23,7 @@ from crosschip.bisect.comparing import Difference, is_nan
 from crosschip.bisect.parts import Part
 from crosschip.bisect.recording import Recording
 from crosschip.bisect.report import Culprit, Report
-from crosschip.bisect.searching import PIECES, Search, halves
+from crosschip.bisect.searching import Search, halves
 from crosschip.bisect.trials import Exhausted, Failure, Outcome, Trials
 from crosschip.ir import InputError, Operation, UnsupportedError
 
@@ -32,6 +32,9 @@ _HOPELESS = 7
 
 _MORE = 8
 """How many runs more than it takes to halve all operations twice may judge them apart."""
+
+_ALLOWED, _LAST = 20, 5
+"""The runs for a culprit besides four times the halvings, and those that come at the end."""
 
 
 Take = Callable[[Sequence[Operation]], Part]
@@ -92,15 +95,11 @@ class Investigation:
         self._shown = is_wrong
         self._look_apart()
         self._confirm()
-        if self._unseen:
-            # Before what is left is run as a whole: what has failed by itself fails there, too.
-            self._search(self._whole.together, pieces=PIECES)
-            if any(not culprit.made for culprit in self._culprits.values()):
-                self._look_apart()
-                self._confirm()
-        elif is_wrong or self._culprits:
-            # In one program, which the trusted device would cut into several.
-            self._search(self._whole.together)
+        # In one program, which operations on the trusted device would cut into several.
+        self._search(self._whole.together, pieces=self._pieces())
+        if self._unseen and any(not culprit.made for culprit in self._culprits.values()):
+            self._look_apart()
+            self._confirm()
         report.exposed = not self._unseen
         if self._culprits:
             is_wrong, report.mended = self._program(self._guilty())
@@ -113,6 +112,12 @@ class Investigation:
                 f"were tried in company only, where errors may hide each other; look at each by "
                 f"itself with thorough"
             )
+
+    def _pieces(self) -> int:
+        """The parts that what looks right is tried in: as many as leave runs to halve one."""
+        halving = 2 * math.log2(len(self._suspects))
+        left = 2 * halving + _ALLOWED - self._trials.runs - (halving + _LAST)
+        return max(1, min(int(left), int(halving) + _MORE))
 
     def _guilty(self) -> list[Operation]:
         guilty = {operation for group in self._culprits for operation in group}
@@ -131,6 +136,12 @@ class Investigation:
             if not elsewhere:
                 raise
             self._report.notes.append(f"the culprits cannot be moved to {name}: {error}")
+            return False, None
+        if outcome.failure is Failure.ERROR and elsewhere:
+            self._report.notes.append(
+                f"the model does not run with {len(elsewhere)} operations on {name}: "
+                f"{outcome.detail}"
+            )
             return False, None
         self._refused = outcome.failure is Failure.ERROR
         if outcome.failure:

@@ -13,9 +13,6 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-PIECES = 16
-"""The parts of what looks right as a whole that are tried by themselves."""
-
 
 def halves(items: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
     """The first half and the second, which is the larger one if they are not equal."""
@@ -38,7 +35,7 @@ class Search(Generic[T]):
         self._is_wrong = is_wrong
         self._tried: dict[frozenset[T], bool] = {}
 
-    def exhaust(self, items: Sequence[T], pieces: int = PIECES) -> None:
+    def exhaust(self, items: Sequence[T], pieces: int = 1) -> None:
         """Find culprits until what is left is right, as a whole and in pieces.
 
         Of errors that hide each other in the whole, pieces show each.
@@ -79,7 +76,20 @@ class Search(Generic[T]):
         first, second = halves(items)
         needed = self._needed(first, second)
         needed += self._needed(second, needed)
-        return tuple(item for item in items if item in set(needed))
+        return tuple(self._fewest([item for item in items if item in set(needed)]))
+
+    def _fewest(self, items: Sequence[T]) -> Sequence[T]:
+        """What is left of a few things without those that need not be there.
+
+        Larger parts may not have been what they would be: not all of them can be tried.
+        """
+        if len(items) <= 2:
+            return items
+        for item in items:
+            others = [other for other in items if other != item]
+            if self._wrong(others):
+                return self._fewest(others)
+        return items
 
     def _needed(self, items: Sequence[T], others: Sequence[T]) -> list[T]:
         """Those without which the others are right, while with all of them they are wrong."""

@@ -49,6 +49,7 @@ class Trials:
         device: the device; a name with its driver, if it is to run in a process of its own.
         against: who runs what the device does not.
         options: arguments of `crosschip.compile`.
+        all: whether the device runs all of the model.
         seconds: how long trials may take together; `None` for any time.
         limit: how many there may be; `None` for any number.
         on_trial: is told each before it begins, in words.
@@ -58,6 +59,7 @@ class Trials:
     device: str | Device
     against: str | Device
     options: Mapping[str, Any]
+    all: bool
     seconds: float | None = None
     limit: int | None = None
     on_trial: Callable[[int, str], None] | None = None
@@ -129,7 +131,9 @@ class Trials:
         pin: Mapping[str, str] | None,
     ) -> Mapping[str, Any]:
         deaths: list[str] = []
-        with crosschip.compile(model, devices, pin=pin, cache=False, **self.options) as compiled:
+        with crosschip.compile(
+            model, devices, pin=pin, strict=bool(pin) and self.all, cache=False, **self.options
+        ) as compiled:
             end = compiled.on_death(deaths.append)
             outputs = compiled.run(inputs)
             end()

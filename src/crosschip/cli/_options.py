@@ -15,7 +15,7 @@ from crosschip.ir import Array, Budget, InputError, Model
 from crosschip.ir.suggestion import meant
 from crosschip.runtime.inputs import random_inputs, read_array
 
-MODEL_HELP = "A .pdmodel, a Paddle 3 .json, an .onnx, or a folder with one."
+MODEL_HELP = "A .pdmodel, a Paddle 3 .json, a .nb, an .onnx, or a folder with one."
 ModelPath = Annotated[Path, typer.Argument(help=MODEL_HELP)]
 
 

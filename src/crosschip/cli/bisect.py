@@ -15,6 +15,7 @@ from crosschip.bisect.page import told_error
 from crosschip.bisect.report import slots_of
 from crosschip.cli import _options
 from crosschip.cli._compiling import Engines, takes
+from crosschip.cli._drivers import short
 from crosschip.cli._show import console, document, messages, table
 from crosschip.ir.text import legible
 from crosschip.runtime.inputs import read_array
@@ -122,7 +123,7 @@ def _print(report: Report) -> None:
     for culprit in report.culprits:
         together = " (only together)" if len(culprit.operations) > 1 else ""
         console.print(f"{culprit.manner.upper()} {culprit.title}{together}", highlight=False)
-        console.print(f"  {legible(culprit.detail)}", highlight=False)
+        console.print(f"  {short(culprit.detail)}", highlight=False)
         if culprit.error is not None:
             allowed = f"of which rounding explains {told_error(culprit.allowed)}"
             console.print(f"  error {told_error(culprit.error)}, {allowed}", highlight=False)

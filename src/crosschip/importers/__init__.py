@@ -73,7 +73,7 @@ def load(
         _check_readable(found)
     raise ModelFileError(
         f"{where}: is not a model file that an importer knows ({', '.join(importers)}); "
-        f"give a .pdmodel, a Paddle 3 .json, an .onnx file, or a folder with one of them"
+        f"give a .pdmodel, a Paddle 3 .json, a .nb, an .onnx file, or a folder with one of them"
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -51,20 +50,16 @@ def folded(operation: Operation, limit: int = 2**16) -> tuple[Array, ...] | None
 
 
 def _sizes(operation: Operation) -> Array | None:
-    """The sizes that an operation makes, if it makes some and they are all known."""
+    """The sizes, or truths about them, that an operation makes, if they are all known."""
     type_ = operation.outputs[0].type
     sizes, shape = type_.shape_value, type_.static_shape
     if sizes is None or shape is None or len(operation.outputs) > 1:
         return None
-    known = [size for size in sizes if isinstance(size, int)]
-    dtype = type_.element_type.dtype
-    if len(known) < len(sizes) or (dtype.kind != "b" and not _hold(np.iinfo(dtype), known)):
+    if not all(isinstance(size, int) and -(2**63) <= size < 2**63 for size in sizes):
         return None
-    return np.array(known, dtype).reshape(shape)
-
-
-def _hold(limits: np.iinfo[Any], numbers: Sequence[int]) -> bool:
-    return all(limits.min <= number <= limits.max for number in numbers)
+    known = np.array(sizes, np.int64).reshape(shape)
+    made = known.astype(type_.element_type.dtype)
+    return made if np.array_equal(made, known) else None
 
 
 def _read(operation: Operation) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,8 @@ from crosschip.runtime import discovery
 SEGFAULT, EXIT, LOOP = 1001.0, 1002.0, 1003.0
 """Inputs that begin with these."""
 
-DEADLY = "EXP"
-"""The operator that it dies of compiling."""
+DEADLY, ENDLESS = "EXP", "LOG"
+"""The operators that it dies of compiling, and never ends to compile."""
 
 
 class FatalProgram(Program):
@@ -45,6 +46,8 @@ class FatalDevice(DelegatingDevice):
     def compile(self, model: Model, options: Options) -> Program:
         if any(operation.type == DEADLY for operation in model.operations):
             os._exit(4)
+        while any(operation.type == ENDLESS for operation in model.operations):
+            time.sleep(1)
         return FatalProgram(super().compile(model, options))
 
 

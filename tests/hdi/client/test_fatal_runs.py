@@ -18,7 +18,7 @@ from crosschip.hdi.client.device import RemoteDevice
 from crosschip.ir import DeviceError
 from crosschip.ops.definition.serialization import from_bytes
 from crosschip.ops.standard.activation import Relu
-from crosschip.ops.standard.unary import Exp
+from crosschip.ops.standard.unary import Exp, Log
 from crosschip.runtime import discovery
 from crosschip.runtime.compiled import CompiledModel
 
@@ -78,6 +78,13 @@ def kept(path: Path) -> float:
             x = np.load(content)
     np.testing.assert_array_equal(x, inputs(x[0, 0])["x0"])
     return float(x[0, 0])
+
+
+def test_what_compiles_for_ever_counts_as_dead() -> None:
+    patience = {"fatal": {"driver_compile_seconds": "0.3"}}
+    told = r"died 2 times while compiling: .* has been compiling for 0\.3 seconds"
+    with pytest.raises(CompileError, match=told):
+        crosschip.compile(chain(Log), "fatal@driver", cache=False, properties=patience)
 
 
 def test_what_kills_as_it_is_compiled_goes_elsewhere() -> None:

@@ -12,7 +12,7 @@ from tests.importers.paddle.running import outputs
 from tests.importers.paddle.writers import Paddle2Writer
 
 from crosschip.importers import load
-from crosschip.ir import Array, UnsupportedError
+from crosschip.ir import Array, ModelFileError, UnsupportedError
 
 X = np.linspace(-9, 9, 2 * 3, dtype=np.float32).reshape(1, 2, 1, 3)
 Formula = Callable[[Array], Array]
@@ -178,3 +178,18 @@ def test_what_cannot_be_expressed_is_refused(
     slots = {"Input": "x", "Filter": "w"} if type == "conv2d" else {"X": "x"}
     with pytest.raises(UnsupportedError, match=why):
         made(type, {**CONVOLUTION, **attributes}, slots, {"w": EYE}, output)
+
+
+@pytest.mark.parametrize(
+    ("type", "inputs", "output", "why"),
+    [
+        ("io_copy", {"X": "x"}, "Out", "has no 'Input'"),
+        ("conv2d", {"Input": "x", "Filter": "w"}, "Out", "has no 'Output'"),
+        ("fc", {"Input": "x", "W": "w"}, "Output", "has no 'Out'"),
+    ],
+)
+def test_an_operator_that_lacks_a_slot_is_refused(
+    type: str, inputs: Mapping[str, str], output: str, why: str
+) -> None:
+    with pytest.raises(ModelFileError, match=why):
+        made(type, {}, inputs, {"w": EYE}, output)

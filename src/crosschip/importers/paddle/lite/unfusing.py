@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from crosschip.importers.paddle.program import Operator, Value
-from crosschip.ir import ElementType, UnsupportedError
+from crosschip.ir import ElementType, ModelError, UnsupportedError
 
 Attributes = Mapping[str, Value]
 
@@ -54,17 +54,23 @@ _OF_OTHERS: Mapping[str, Mapping[str, str]] = {
 """The activations, with the attributes of other operators that hold theirs."""
 
 
-def unfused(operator: Operator) -> Iterator[Operator]:
+def unfused(operator: Operator) -> Sequence[Operator]:
     """The operators that do in turn what an operator does.
 
     Raises:
+        ModelError: it lacks a slot, or has several variables in one.
         UnsupportedError: it is used in a way that cannot be expressed.
     """
     rule = _RULES.get(operator.type)
     if rule is None:
-        yield operator
-    else:
-        yield from rule(operator)
+        return (operator,)
+    where = f"operator {operator.number} ({operator.label})"
+    try:
+        return tuple(rule(operator))
+    except KeyError as error:
+        raise ModelError(f"{where}: has no {error}") from None
+    except ValueError:
+        raise ModelError(f"{where}: makes other than one result") from None
 
 
 def _copy(operator: Operator) -> Iterator[Operator]:
