@@ -54,6 +54,7 @@ def test_what_is_no_tensor_is_taken_apart() -> None:
         (np.float32, False, 0.0, 1e-3),
         (np.float32, True, 1e-5, 1e-3),
         (np.float32, True, 0.01, 0.02),
+        (np.float32, True, math.inf, 1e-3),
         (np.float16, False, 0.0, 4 * 2.0**-10),
         (ml_dtypes.bfloat16, False, 0.0, 4 * 2.0**-7),
         (np.uint8, True, 0.0, 1),
