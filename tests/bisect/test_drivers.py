@@ -15,10 +15,10 @@ from tests.hdi.serving import short_folder
 from tests.modelling import chain
 
 from crosschip.bisect import find_culprits
+from crosschip.ir.installed import look_again
 from crosschip.ops.definition.serialization import to_bytes
 from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.unary import Exp
-from crosschip.runtime import discovery
 
 
 @pytest.fixture
@@ -27,10 +27,10 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with short_folder() as folder:
         monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
-        discovery.entries.cache_clear()
+        look_again()
         install(tmp_path, monkeypatch)
         yield
-        discovery.entries.cache_clear()
+        look_again()
 
 
 @pytest.mark.slow

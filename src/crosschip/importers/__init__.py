@@ -7,7 +7,6 @@ No framework is needed. An importer is found by its entry point in the group `cr
 from __future__ import annotations
 
 import os
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
@@ -15,6 +14,7 @@ from crosschip.importers.packaged import with_overriding
 from crosschip.ir import Budget, BudgetError, InputError, Model, ModelFileError
 from crosschip.ir.budget import spending
 from crosschip.ir.files import DataFile
+from crosschip.ir.installed import entry_points
 
 Source = Path | bytes
 """A file or folder, or the content of a file."""
@@ -58,7 +58,7 @@ def load(
     where = str(found) if isinstance(found, Path) else "the model in memory"
     if isinstance(found, Path):
         _check_exists(found)
-    entries = sorted(entry_points(group="crosschip.importers"), key=lambda entry: entry.name)
+    entries = sorted(entry_points("crosschip.importers"), key=lambda entry: entry.name)
     importers = {entry.name: cast(Importer, entry.load()) for entry in entries}
     takers = {name: one for name, one in importers.items() if one.recognizes(found)}
     if len(takers) > 1:

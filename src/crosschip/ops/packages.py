@@ -9,12 +9,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterable, Mapping
-from importlib.metadata import EntryPoint, entry_points
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from crosschip.ir import InputError
+from crosschip.ir.installed import entry_points
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.definition.operator import Operator, operators
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "crosschip.opdefs"
 
@@ -183,4 +186,4 @@ def _load(entry: EntryPoint) -> None:
 
 def _entries() -> Iterable[EntryPoint]:
     """The entry points, one of each that is found twice."""
-    return {(e.name, e.value): e for e in entry_points(group=GROUP)}.values()
+    return {(e.name, e.value): e for e in entry_points(GROUP)}.values()

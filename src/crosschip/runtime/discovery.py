@@ -10,18 +10,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 from crosschip.hal import CONTRACT_VERSION, Device, Instance, Kind, Precision
 from crosschip.hal.native import device_of, libraries
 from crosschip.ir import DeviceError, InputError
+from crosschip.ir.installed import entry_points
 from crosschip.ir.suggestion import meant
 from crosschip.runtime.guard.calls import call, first_line
 from crosschip.runtime.guard.devices import GuardedDevice
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+    from pathlib import Path
 
 GROUP = "crosschip.devices"
 
@@ -62,36 +64,39 @@ class Origin:
     """The origin of a device.
 
     Attributes:
-        where: the package or the library, in words.
+        where: tells the package or the library, in words.
         load: makes its class.
     """
 
-    where: str
+    where: Callable[[], str]
     load: Callable[[], object]
 
 
 def origins() -> Mapping[str, Sequence[Origin]]:
     """The origins of devices, by name; more than one if several claim a name."""
     found = {
-        name: [Origin(f"the package {_package(entry)}", entry.load) for entry in each]
+        name: [Origin(partial(_package, entry), entry.load) for entry in each]
         for name, each in entries().items()
     }
     for name, paths in libraries().items():
-        own = [Origin(f"the library {path}", partial(device_of, path)) for path in paths]
+        own = [Origin(partial(_library, path), partial(device_of, path)) for path in paths]
         found.setdefault(name, []).extend(own)
     return dict(sorted(found.items()))
 
 
-@lru_cache(maxsize=1)
 def entries() -> Mapping[str, Sequence[EntryPoint]]:
-    """The devices' entry points by name; `entries.cache_clear()` looks again."""
-    # A model that has been planned before is found without it, and it takes long to import.
-    from importlib.metadata import entry_points
+    """The devices' entry points by name; more than one if several packages claim a name."""
+    found: dict[str, list[EntryPoint]] = {}
+    for entry in entry_points(GROUP):
+        found.setdefault(entry.name, []).append(entry)
+    return {name: _different(alike) for name, alike in found.items()}
 
-    found: dict[str, dict[object, EntryPoint]] = {}
-    for entry in entry_points(group=GROUP):
-        found.setdefault(entry.name, {})[entry.value, _package(entry)] = entry
-    return {name: list(alike.values()) for name, alike in found.items()}
+
+def _different(entries: Sequence[EntryPoint]) -> Sequence[EntryPoint]:
+    """Entry points of one name, one of each that is found twice."""
+    if len(entries) == 1:  # a package's name is in a file of its own, which need not be read
+        return entries
+    return list({(entry.value, _package(entry)): entry for entry in entries}.values())
 
 
 def open_device(
@@ -272,7 +277,7 @@ def _load(name: str) -> type[Device]:
             "(see `crosschip devices`)"
         )
     if len(found) > 1:
-        places = " and ".join(sorted(origin.where for origin in found))
+        places = " and ".join(sorted(origin.where() for origin in found))
         raise DeviceError(
             f"there are two devices called {name!r}, from {places}; take one of them away"
         )
@@ -285,7 +290,7 @@ def _load(name: str) -> type[Device]:
         raise DeviceError(f"device {name!r} failed to load: {_told(error)}") from error
     if not (isinstance(loaded, type) and issubclass(loaded, Device)):
         raise DeviceError(
-            f"device {name!r} failed to load: what {origin.where} has by that name is not "
+            f"device {name!r} failed to load: what {origin.where()} has by that name is not "
             "a subclass of crosschip.hal.Device"
         )
     if loaded.contract != CONTRACT_VERSION:
@@ -312,7 +317,13 @@ def _probe(name: str, device_class: type[Device]) -> Sequence[Instance]:
 
 
 def _package(entry: EntryPoint) -> str:
-    return entry.dist.name if entry.dist is not None else entry.module
+    """The package of an entry point, in words."""
+    return f"the package {entry.dist.name if entry.dist is not None else entry.module}"
+
+
+def _library(path: Path) -> str:
+    """A library, in words."""
+    return f"the library {path}"
 
 
 def _told(error: BaseException) -> str:

@@ -14,7 +14,7 @@ from tests.modelling import DelegatingDevice, python_path
 
 from crosschip.hal import Options, Program
 from crosschip.ir import Array, Model
-from crosschip.runtime import discovery
+from crosschip.ir.installed import look_again
 
 SEGFAULT, EXIT, LOOP = 1001.0, 1002.0, 1003.0
 """Inputs that begin with these."""
@@ -60,4 +60,4 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (about / "entry_points.txt").write_text(entry)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), python_path()]))
     monkeypatch.syspath_prepend(str(folder))
-    discovery.entries.cache_clear()
+    look_again()

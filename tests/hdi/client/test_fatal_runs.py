@@ -16,10 +16,10 @@ import crosschip
 from crosschip.hal import CompileError
 from crosschip.hdi.client.device import RemoteDevice
 from crosschip.ir import DeviceError
+from crosschip.ir.installed import look_again
 from crosschip.ops.definition.serialization import from_bytes
 from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.unary import Exp, Log
-from crosschip.runtime import discovery
 from crosschip.runtime.compiled import CompiledModel
 
 
@@ -29,7 +29,7 @@ def installed(runtime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     fatal.install(tmp_path, monkeypatch)
     yield
-    discovery.entries.cache_clear()
+    look_again()
 
 
 def inputs(first: float) -> dict[str, np.ndarray]:
