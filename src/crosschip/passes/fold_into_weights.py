@@ -128,13 +128,19 @@ def _renewed(source: _Weighted, last: Operation, factor: Array | None, bias: Arr
     dtype = weights.type.element_type.dtype
     inputs: dict[str, Any] = dict(source.named_inputs())
     if factor is not None:
-        scaled = (_elements(weights) * _along_outputs(source, factor)).astype(dtype)
+        scaled = _scaled(_elements(weights), _along_outputs(source, factor))
         name = "weight" if isinstance(source, FullyConnected) else "filter"
         inputs[name] = constant(scaled, weights.name)
     inputs["bias"] = constant(bias.astype(dtype), f"{source.name}.bias")
     inputs.update(_fuse_code(last))
     bound = type(source).bind(source.name, (), inputs)
     return source, source.with_inputs(bound, last.outputs)
+
+
+def _scaled(weights: Array, factor: Array) -> Array:
+    """Weights times a factor, computed in float64 piece by piece and rounded once to their type."""
+    scaled = np.empty_like(weights)
+    return np.multiply(weights, factor, out=scaled, dtype=np.float64, casting="unsafe")
 
 
 def _along_outputs(source: _Weighted, factor: Array) -> Array:
