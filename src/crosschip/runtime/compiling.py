@@ -36,10 +36,8 @@ from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.measuring import Choice
 from crosschip.runtime.opening import host_of_kernels, instances, open_devices
 from crosschip.runtime.placement.directives import Directives
-from crosschip.runtime.placement.mixed_precision import in_float
 from crosschip.runtime.placement.placing import Placement, place
 from crosschip.runtime.saving.identity import Identity
-from crosschip.runtime.saving.kept import Kept
 from crosschip.runtime.shapes.arguments import buckets_from, sizes_from
 from crosschip.runtime.shapes.padding import Buckets
 from crosschip.runtime.wishes import Wishes
@@ -194,6 +192,9 @@ class _Task:
         """The compiled model, as a whole from the store if a token says so and it is there."""
         if not self.token or self.store is None:
             return self._compiled(self.store)
+        # Importing all that loads whole models takes longer than most of what does not need it.
+        from crosschip.runtime.saving.kept import Kept
+
         kept = Kept(self.store, self._identify(), self.model, self.devices, self.budget)
         compiled, word = kept.load(self.in_flight, self.queue_size), "hit"
         if compiled is None:
@@ -337,6 +338,9 @@ def _prepared(source: Model | Any, wishes: Wishes) -> tuple[Model, Model, Sequen
         given, model = model, simplify(model)
         if wishes.mixed_precision is None:
             return given, model, ()
+        # Seldom needed, as is what reads configurations.
+        from crosschip.runtime.placement.mixed_precision import in_float
+
         return given, *in_float(wishes.mixed_precision, model, given)
 
 

@@ -23,7 +23,6 @@ from crosschip.devices.onnxruntime.embedding import (
 from crosschip.devices.onnxruntime.extensions import opset_of
 from crosschip.devices.onnxruntime.memory import give_back
 from crosschip.devices.onnxruntime.precision import has_bytes, saturates
-from crosschip.devices.onnxruntime.profiling import Nodes, OnnxRuntimeProfiler
 from crosschip.devices.onnxruntime.program import OnnxRuntimeProgram
 from crosschip.devices.onnxruntime.provided import NotTaken
 from crosschip.devices.onnxruntime.providers import Provider
@@ -137,6 +136,9 @@ def profiler(
         compiled: what it runs.
         make: makes one that records its nodes' times, from the beginning of the record's path.
     """
+    # Seldom needed: compiling a model is to take no longer for it.
+    from crosschip.devices.onnxruntime.profiling import Nodes, OnnxRuntimeProfiler
+
     made: list[OnnxRuntimeProgram] = []
 
     def recording(record: str) -> OnnxRuntimeProgram:
