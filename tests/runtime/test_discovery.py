@@ -408,3 +408,25 @@ def test_a_probe_that_breaks_the_contract_is_a_line(
     (line,) = discovery.list_devices()
     assert not line.available
     assert "npu: " in line.reason
+
+
+def test_entry_points_are_read_once() -> None:
+    """By importers, devices and packages of operators together."""
+    done = python(
+        "from importlib import metadata\n"
+        "read = metadata.entry_points\n"
+        "times = []\n"
+        "metadata.entry_points = lambda **group: times.append(group) or read(**group)\n"
+        "import crosschip\n"
+        "from crosschip.ir.installed import look_again\n"
+        "from crosschip.ops.packages import packages\n"
+        "from crosschip.runtime.discovery import origins\n"
+        "try:\n"
+        "    crosschip.load(b'nothing')\n"
+        "except crosschip.Error:\n"
+        "    print(len(times), len(packages()), 'reference' in origins(), len(times))\n"
+        "look_again()\n"
+        "print('reference' in origins(), len(times))\n",
+        os.environ,
+    )
+    assert (done.stdout, done.stderr) == ("1 0 True 1\nTrue 2\n", "")

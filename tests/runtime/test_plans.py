@@ -86,7 +86,9 @@ def test_what_is_found_by_its_plan_is_what_was_compiled(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", ["onnxruntime", "openvino"])
-def test_running_by_a_plan_imports_only_what_that_needs(engine: str, tmp_path: Path) -> None:
+def test_compiling_and_running_by_a_plan_import_only_what_they_need(
+    engine: str, tmp_path: Path
+) -> None:
     path = write(tmp_path / "model.onnx", size="n")
     program = (
         "import sys, numpy, crosschip\n"
@@ -103,7 +105,11 @@ def test_running_by_a_plan_imports_only_what_that_needs(engine: str, tmp_path: P
         for _ in range(2)
     ]  # fmt: skip
     assert [answer[0] for answer in answers] == ["12.0 miss", "12.0 hit"]
-    imported = set(answers[1][1].split())
+    compiling, imported = (set(answer[1].split()) for answer in answers)
+    seldom = {"saving.loading", "placement.mixed_precision", "placement.partition"}
+    assert compiling.isdisjoint({f"crosschip.runtime.{name}" for name in seldom})
+    described = {f"crosschip.ops.definition.{name}" for name in ("examples", "faces")}
+    assert compiling.isdisjoint({*described, f"crosschip.devices.{engine}.profiling"})
     rooms = {"crosschip.ops", "crosschip.passes", "crosschip.importers", "crosschip.opdef"}
     assert imported.isdisjoint({*rooms, "onnx", "google.protobuf"})
     assert "crosschip.runtime.compiling" not in imported

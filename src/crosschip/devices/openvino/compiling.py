@@ -12,10 +12,9 @@ from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.meeting import meeting_constants
 from crosschip.devices.openvino.precision import activations
-from crosschip.devices.openvino.profiling import Layers, OpenVinoProfiler
 from crosschip.devices.openvino.program import Engine, OpenVinoProgram
 from crosschip.devices.openvino.unchecked import sizes
-from crosschip.hal import Options
+from crosschip.hal import Options, Profiler
 from crosschip.ir import Model
 
 
@@ -41,8 +40,11 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
         raise failure("failed to compile", error) from error
 
 
-def profiler(engine: Engine, model: Model, config: Mapping[str, Any]) -> OpenVinoProfiler:
+def profiler(engine: Engine, model: Model, config: Mapping[str, Any]) -> Profiler:
     """A program that counts the time of its layers, which are named after operations."""
+    # Seldom needed: compiling a model is to take no longer for it.
+    from crosschip.devices.openvino.profiling import Layers, OpenVinoProfiler
+
     graph = Graph(model.inputs.values(), between(model), meeting_constants(model))
     layers = Layers(graph)
     try:

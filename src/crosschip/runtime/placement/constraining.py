@@ -39,11 +39,10 @@ def homes(
         InputError: as for `Directives.constraints`.
     """
     found: dict[Operation, Home] = {}
-    if partition is not None or pin:
-        sources = sources_of(model)
-        if partition is not None:
-            found.update(_partitioned(partition, sources, given, kinds))
-        found.update(_pinned(pin, sources, list(kinds)))
+    sources = sources_of(model)
+    if partition is not None:
+        found.update(_partitioned(partition, sources, given, kinds))
+    found.update(_pinned(pin, sources, list(kinds)))
     return found
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crosschip.ir import InputError, Model
+from crosschip.ir import InputError, Model, Operation
 
 if TYPE_CHECKING:
     from crosschip.hal import Kind
-    from crosschip.runtime.placement.constraints import Constraints
+    from crosschip.runtime.placement.constraints import Constraints, Home
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,19 @@ class Directives:
                 model, or there is no processor for what a configuration lists.
         """
         # What the directives mean is asked only where something is placed.
-        from crosschip.runtime.placement.constraining import homes
         from crosschip.runtime.placement.constraints import Constraints
 
-        found = homes(self.partition, self.pin or {}, model, given, kinds)
-        return Constraints(found, self.min_segment, self.max_segments, self.strict)
+        return Constraints(
+            self._homes(model, given, kinds), self.min_segment, self.max_segments, self.strict
+        )
+
+    def _homes(
+        self, model: Model, given: Model, kinds: Mapping[str, Kind]
+    ) -> Mapping[Operation, Home]:
+        """The homes of the operations that are named, if any are."""
+        if self.partition is None and not self.pin:
+            return {}
+        # Seldom needed: placing a model is to take no longer for it.
+        from crosschip.runtime.placement.constraining import homes
+
+        return homes(self.partition, self.pin or {}, model, given, kinds)
