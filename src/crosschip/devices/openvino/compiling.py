@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from crosschip.devices.openvino.converters import converters
-from crosschip.devices.openvino.converters.quantization import between
+from crosschip.devices.openvino.converters.quantization import added, between
 from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.meeting import meeting_constants
@@ -27,7 +27,7 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
     """
     settings = activations(model)
     config = {**engine.config(options), **settings}
-    graph = Graph(model.inputs.values(), between(model), meeting_constants(model))
+    graph = Graph(model.inputs.values(), between(model), meeting_constants(model), added(model))
     graph.requirements.settings = settings
     try:
         for operation in model.operations:
@@ -43,7 +43,7 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
 
 def profiler(engine: Engine, model: Model, config: Mapping[str, Any]) -> OpenVinoProfiler:
     """A program that counts the time of its layers, which are named after operations."""
-    graph = Graph(model.inputs.values(), between(model), meeting_constants(model))
+    graph = Graph(model.inputs.values(), between(model), meeting_constants(model), added(model))
     layers = Layers(graph)
     try:
         for operation in model.operations:

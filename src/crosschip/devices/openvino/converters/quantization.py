@@ -25,6 +25,7 @@ from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import Array, ElementType, Model, Operand, Quantization
 from crosschip.ir.types import NARROW_TYPES, QUANTIZABLE
+from crosschip.ops.standard.arithmetic import Add, Sub
 from crosschip.ops.standard.quantization import (
     Dequantize,
     DequantizeBlocks,
@@ -35,6 +36,8 @@ from crosschip.ops.standard.quantization import (
 
 _BYTES = {ElementType.INT8, ElementType.UINT8}
 _INTEGERS = QUANTIZABLE - NARROW_TYPES
+_HUGE = 2.0**64
+"""A number that nothing but a mask adds."""
 
 
 @converts(Quantize, types=FLOAT_TYPES | _INTEGERS - {ElementType.INT32})
@@ -90,7 +93,10 @@ def dequantize(g: Graph, op: Dequantize) -> Node:
     if op.input.value is not None and op.input.type.element_type not in _BYTES:
         # Of bytes, OpenVINO computes on the integers; a bias is to be a plain constant.
         return g.constant(op.kernel()([op.input.value])[0])
-    steps = ops.convert(g[op.input], "f32")
+    quantized = g[op.input]
+    if op.outputs[0] in g.added:
+        quantized = ops.convert(quantized, "i32")
+    steps = ops.convert(quantized, "f32")
     if not _of(op.input).symmetric:
         steps = ops.subtract(steps, _zero_points(g, op.input))
     return marked_number(ops.multiply(steps, _along(g, op.input, _of(op.input).scale)))
@@ -175,6 +181,36 @@ def between(model: Model) -> frozenset[Operand]:
         elif not getattr(operation, "moves", False):
             bare.update(operation.inputs)
     return frozenset(operand for operand in found - bare if operand is not None)
+
+
+def added(model: Model) -> frozenset[Operand]:
+    """The dequantized operands that are only added to other reals.
+
+    Of bytes, OpenVINO would add the reals first, divided by the scale: too great for a float32
+    where they are a mask. Of int32 it does not.
+    """
+    dequantized: set[Operand | None] = set()
+    for operation in model.operations:
+        moved = getattr(operation, "moves", False) and operation.inputs[0] in dequantized
+        if moved or isinstance(operation, Dequantize):
+            dequantized.update(operation.outputs)
+    otherwise: set[Operand | None] = set(model.outputs.values())
+    for operation in reversed(model.operations):
+        if isinstance(operation, Add | Sub):
+            terms = {operation.input0, operation.input1}
+            if len(terms & dequantized) == 1 and not any(map(_is_bias, terms)):
+                continue
+        elif getattr(operation, "moves", False) and otherwise.isdisjoint(operation.outputs):
+            continue
+        otherwise.update(operation.inputs)
+    made = {o for op in model.operations if isinstance(op, Dequantize) for o in op.outputs}
+    return frozenset(made - otherwise)
+
+
+def _is_bias(operand: Operand) -> bool:
+    """Tell of a constant that it is no mask."""
+    value = operand.value
+    return value is not None and bool(np.all(np.abs(value) < _HUGE))
 
 
 def _of(operand: Operand) -> Quantization:
