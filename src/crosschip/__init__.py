@@ -52,7 +52,7 @@ __all__ = sorted([*_HOMES, "__version__"])
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        return import_module("crosschip.ir.version").VERSION
+        return import_module("importlib.metadata").version("crosschip")
     if name not in _HOMES:
         raise AttributeError(f"module 'crosschip' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -13,7 +13,7 @@ MOST_EXCLUSIONS = 20
 
 
 def cases(device: str) -> list[Case]:
-    """All cases for the reference; for an engine the quick ones, and a third of the others."""
+    """All cases for the reference; for an engine the quick ones, and a sixth of the others."""
     if device == "reference":
         return list(all_cases())
     quick = list(all_cases(quick=True))

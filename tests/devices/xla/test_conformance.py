@@ -1,4 +1,4 @@
-"""The device passes a third of the kit's quick cases, or all where that is asked for."""
+"""The device passes a sixth of the kit's quick cases, or all where that is asked for."""
 
 from __future__ import annotations
 

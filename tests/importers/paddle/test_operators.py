@@ -150,8 +150,10 @@ def test_each_operator_of_the_dialect_is_in_a_model(models: Path) -> None:
         for path in (models / folder / "json").glob("*/*.json")
         for operator in json.loads(path.read_text())["program"]["regions"][0]["blocks"][0]["ops"]
     }
-    # Only Paddle 3's own functions make these; `test_computed` and `test_paddle3` have them.
-    assert {name.removeprefix("pd_op.") for name in set(COUNTERPARTS) - written} == {
+    # Only Paddle 3's own functions make these; `test_computed`, `test_paddle3` and, of what
+    # quantizes, `test_quantization` have them.
+    left = {name.removeprefix("pd_op.") for name in set(COUNTERPARTS) - written}
+    assert {name for name in left if "quantize" not in name} == {
         *("assign_value_", "shape64", "masked_fill", "swiglu"),
         *("create_array", "array_length", "array_read", "array_to_tensor", "array_write_"),
     }

@@ -13,7 +13,7 @@ from typing import Any
 from crosschip.ir import Dim, Operand, Operation
 from crosschip.ir.dimension import is_natural
 from crosschip.ops import Operator
-from crosschip.ops.definition.slots import Fuse
+from crosschip.ops.definition.slots import ComputedParameter, Fuse
 from crosschip.ops.standard import (
     arithmetic,
     conversion,
@@ -35,7 +35,10 @@ def end_of(operation: Operation, ends: EndOf) -> Dim | None:
     rule = _RULES.get(type(operation))
     if rule is None or (isinstance(operation, Operator) and operation.fused is not Fuse.NONE):
         return None
-    return rule(operation, ends)
+    try:
+        return rule(operation, ends)
+    except ComputedParameter:
+        return None
 
 
 def end_of_given(operand: Operand) -> Dim | None:
