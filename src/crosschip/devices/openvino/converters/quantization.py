@@ -36,6 +36,7 @@ from crosschip.ops.standard.quantization import (
 
 _BYTES = {ElementType.INT8, ElementType.UINT8}
 _INTEGERS = QUANTIZABLE - NARROW_TYPES
+_PACKED = {ElementType.INT4: openvino.Type.i4, ElementType.UINT4: openvino.Type.u4}
 _HUGE = 2.0**64
 """A number that nothing but a mask adds."""
 
@@ -83,26 +84,29 @@ def _fake(g: Graph, quantized: Operand, reals: Node, ends: Sequence[Array]) -> N
 
 def _exact(op: Dequantize) -> Refusal | None:
     """An int32 minus its zero point may have more digits than a float32."""
+    if op.input.type.element_type in _PACKED and op.input.value is None:
+        return Refusal("input", "integers of 4 bits must be constant here", Rule.ELEMENT_TYPE)
     if op.input.type.element_type is ElementType.INT32 and not _of(op.input).symmetric:
         return Refusal("input", "int32 with a zero point", Rule.ELEMENT_TYPE)
     return None
 
 
-@converts(Dequantize, types={ElementType.FLOAT32} | _INTEGERS, limit=_exact)
+@converts(Dequantize, types={ElementType.FLOAT32, *_INTEGERS, *_PACKED}, limit=_exact)
 def dequantize(g: Graph, op: Dequantize) -> Node:
-    if op.input.value is not None and op.input.type.element_type not in _BYTES:
-        # Of bytes, OpenVINO computes on the integers; a bias is to be a plain constant.
+    if op.input.value is None:
+        quantized = g[op.input]
+    elif op.input.type.element_type in _BYTES | _PACKED.keys():
+        # OpenVINO computes on the integers.
+        quantized = g.constant(op.input.value.astype(_stored_type(op.input)))
+    else:
+        # A bias is to be a plain constant.
         return g.constant(op.kernel()([op.input.value])[0])
-    quantized = g[op.input]
     if op.outputs[0] in g.added:
         quantized = ops.convert(quantized, "i32")
     steps = ops.convert(quantized, "f32")
     if not _of(op.input).symmetric:
         steps = ops.subtract(steps, _zero_points(g, op.input))
     return marked_number(ops.multiply(steps, _along(g, op.input, _of(op.input).scale)))
-
-
-_PACKED = {ElementType.INT4: openvino.Type.i4, ElementType.UINT4: openvino.Type.u4}
 
 
 def _constant_blocks(op: DequantizeBlocks) -> Refusal | None:
@@ -223,8 +227,14 @@ def _zero_points(g: Graph, operand: Operand) -> Node:
 
     OpenVINO takes numbers in float32 there for any, to which it adds others, and then rounds them.
     """
-    numbers = _laid(operand, _of(operand).zero_point, operand.type.element_type.dtype)
+    numbers = _laid(operand, _of(operand).zero_point, _stored_type(operand))
     return ops.convert(g.constant(numbers), "f32")
+
+
+def _stored_type(operand: Operand) -> np.dtype[Any]:
+    """The type that integers are kept in: those of four bits in bytes."""
+    element_type = operand.type.element_type
+    return np.dtype(np.int8) if element_type in _PACKED else element_type.dtype
 
 
 def _along(g: Graph, operand: Operand, numbers: Sequence[float]) -> Node:
