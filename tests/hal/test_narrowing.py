@@ -28,6 +28,7 @@ from crosschip.ir import (
     TensorType,
     UnsupportedError,
     symbol,
+    unknown,
 )
 from crosschip.ops.standard.arithmetic import Add, Clip, Max, Mul, Sub
 from crosschip.ops.standard.comparison import Less
@@ -216,25 +217,47 @@ def test_conditions_are_for_the_operations_that_a_device_gets() -> None:
     np.testing.assert_array_equal(made["w"], [2**62, 0, 1])
 
 
+class SavingDevice(NarrowDevice):
+    """A narrow device that saves its programs."""
+
+    def compile(self, model: Model, options: Options) -> Program:
+        program = NarrowProgram(model)
+        program.save = lambda: b"saved"  # type: ignore[method-assign]
+        return program
+
+    def load(self, saved: bytes, model: Model, options: Options) -> Program:
+        return NarrowProgram(model)
+
+
 def test_conditions_of_a_saved_model() -> None:
-    class Saving(NarrowDevice):
-        def compile(self, model: Model, options: Options) -> Program:
-            program = NarrowProgram(model)
-            program.save = lambda: b"saved"  # type: ignore[method-assign]
-            return program
-
-        def load(self, saved: bytes, model: Model, options: Options) -> Program:
-            return NarrowProgram(model)
-
     length = [symbol("N")]
     model = model_of(lambda b, x: b.add(Add, b.add(Gather, b.add(ShapeOf, x), [0], 0), x), length)
-    with crosschip.compile(model, [Saving()], cache=False) as one:
+    with crosschip.compile(model, [SavingDevice()], cache=False) as one:
         conditions, content = one.placement.conditions, one.to_bytes()
-    with crosschip.load_compiled(content, devices=[Saving()]) as loaded:
+    with crosschip.load_compiled(content, devices=[SavingDevice()]) as loaded:
         assert set(loaded.placement.conditions) == set(conditions)
         assert loaded.run({"x": np.array([1, -2])})["y"].tolist() == [3, 0]
         with pytest.raises(OutOfRange, match="input 'x': 2147483648"):
             loaded.run({"x": np.array([2**31])})
+
+
+def test_conditions_on_sizes_without_names_of_a_saved_model() -> None:
+    def columns(b: Builder, x: Operand, y: Operand) -> Operand:
+        return b.add(
+            Mul, b.add(ReduceProd, b.add(ShapeOf, x)), b.add(ReduceProd, b.add(ShapeOf, y))
+        )
+
+    b = Builder("sizes")
+    x, y = (b.input(name, TensorType(WIDE, (unknown(), 100))) for name in "xy")
+    b.output("z", columns(b, x, y))
+    with crosschip.compile(b.build(), [SavingDevice()], cache=False) as one:
+        content = one.to_bytes()
+    with crosschip.load_compiled(content, devices=[SavingDevice()]) as loaded:
+        one_row, rows = np.zeros((1, 100), np.int64), np.zeros((328, 100), np.int64)
+        assert loaded.run({"x": one_row, "y": one_row})["z"] == 10000
+        for given in ({"x": rows, "y": one_row[:0]}, {"x": one_row[:0], "y": rows}):
+            with pytest.raises(OutOfRange, match=r"size 100 \* \?: 32800 is not from"):
+                loaded.run(given)
 
 
 def test_capabilities_that_make_no_sense() -> None:

@@ -9,6 +9,7 @@ from typing import Any, cast
 from crosschip.ir.dimension import (
     Dim,
     Dimension,
+    Shape,
     from_terms,
     is_unknown,
     substitute,
@@ -23,10 +24,13 @@ Fresh = dict[str, Dim]
 
 def encode_type(type_: TensorType, *, named: bool = False) -> list[object]:
     """A type as plain data; `named` is as for `encode_size`."""
-    shape = None
-    if type_.shape is not None:
-        shape = [encode_size(size, named=named) for size in type_.shape]
+    shape = encode_shape(type_.shape, named=named)
     return [type_.element_type.value, shape, encode_quantization(type_.quantization)]
+
+
+def encode_shape(shape: Shape | None, *, named: bool = False) -> list[object] | None:
+    """A shape as plain data, `None` if its rank is unknown; `named` is as for `encode_size`."""
+    return None if shape is None else [encode_size(size, named=named) for size in shape]
 
 
 def encode_quantization(quantization: Quantization | None) -> object:

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 from onnxruntime import InferenceSession
+from tests.modelling import float32
 
+import crosschip
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.ir import Builder, ElementType, Operand, Quantization, TensorType
 from crosschip.ops.standard.activation import Relu, Softmax
@@ -36,6 +38,19 @@ def test_ties_and_limits(check: Checker, dtype: ElementType, scale: float) -> No
         lambda b, x: b.add(Dequantize, b.add(Quantize, x, 0, (scale,), (zero_point,), dtype)),
         reals,
     )
+
+
+@pytest.mark.parametrize("dtype", [ElementType.INT4, ElementType.UINT4], ids=str)
+def test_constants_of_four_bits(check: Checker, dtype: ElementType) -> None:
+    integers = np.array([[1, 2, 3], [7, 0, 5]])
+    scale, zero_point = np.array([0.5, 0.25, 2.0], np.float32), np.array([1, 0, 2])
+    b = Builder("bits")
+    known = Quantization(tuple(scale.tolist()), tuple(zero_point.astype(float).tolist()), 1)
+    given = Operand("w", TensorType(dtype, (2, 3), known), integers.astype(dtype.dtype))
+    b.output("y", b.add(Add, b.input("x", float32(2, 3)), b.add(Dequantize, given)))
+    x = np.zeros((2, 3), np.float32)
+    with crosschip.compile(b.build(), [check.device], cache=False) as compiled:
+        np.testing.assert_array_equal(compiled.run({"x": x})["y"], (integers - zero_point) * scale)
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)

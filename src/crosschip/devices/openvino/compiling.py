@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from crosschip.devices.openvino.converters import converters
-from crosschip.devices.openvino.converters.quantization import between
+from crosschip.devices.openvino.converters.quantization import added, between
 from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.meeting import meeting_constants
@@ -26,7 +26,7 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
     """
     settings = activations(model)
     config = {**engine.config(options), **settings}
-    graph = Graph(model.inputs.values(), between(model), meeting_constants(model))
+    graph = Graph(model.inputs.values(), between(model), meeting_constants(model), added(model))
     graph.requirements.settings = settings
     try:
         for operation in model.operations:
@@ -45,7 +45,7 @@ def profiler(engine: Engine, model: Model, config: Mapping[str, Any]) -> Profile
     # Seldom needed: compiling a model is to take no longer for it.
     from crosschip.devices.openvino.profiling import Layers, OpenVinoProfiler
 
-    graph = Graph(model.inputs.values(), between(model), meeting_constants(model))
+    graph = Graph(model.inputs.values(), between(model), meeting_constants(model), added(model))
     layers = Layers(graph)
     try:
         for operation in model.operations:

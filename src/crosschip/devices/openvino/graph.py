@@ -44,6 +44,7 @@ class Graph:
         requirements: what must hold in a run.
         between: the quantized operands that pass between operations on what they stand for.
         meeting: the operands of which functions are combined with constants.
+        added: the dequantized operands that are only added to other reals.
         open_sizes: the sizes that show only in a run.
         bytes: for operands of bytes, the form by which OpenVINO finds products of them.
     """
@@ -53,9 +54,11 @@ class Graph:
         inputs: Iterable[Operand],
         between: Collection[Operand] = (),
         meeting: Collection[Operand] = (),
+        added: Collection[Operand] = (),
     ) -> None:
         self.between = between
         self.meeting = meeting
+        self.added = added
         self.bytes: dict[Operand, Node] = {}
         self._values: dict[Operand, Value] = {}
         self.parameters: list[Node] = []

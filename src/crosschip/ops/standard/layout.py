@@ -10,7 +10,7 @@ import numpy as np
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
 from crosschip.ir.dimension import exact_quotient, product
 from crosschip.ops.definition.kinds import Layout, shape_asked
-from crosschip.ops.definition.operator import operator, shape_of
+from crosschip.ops.definition.operator import UnknownRank, operator, shape_of
 from crosschip.ops.definition.shape_values import Sizes, reshaped
 from crosschip.ops.definition.shapes import axes_in, axis_in, broadcast
 from crosschip.ops.definition.slots import flag, integer, integers
@@ -114,6 +114,7 @@ class Squeeze(Layout):
     """Removes axes of size 1: those in `axes`, or all of them if it is empty.
 
     A negative axis counts from the last one. An axis in `axes` whose size is not 1 is refused.
+    Without `axes`, the output's rank is known where all sizes of the input are.
     """
 
     __slots__ = ()
@@ -149,7 +150,7 @@ class Squeeze(Layout):
     def _removed(self, shape: Shape) -> tuple[int, ...]:
         axes = axes_in(self.axes, len(shape))
         if not axes and not all(isinstance(size, int) for size in shape):
-            raise ValueError("axes: must be given, since not every size of the input is known")
+            raise UnknownRank
         return axes or tuple(axis for axis, size in enumerate(shape) if size == 1)
 
 

@@ -9,6 +9,8 @@ from crosschip.hal import YES, Support
 from crosschip.hal.decomposing import model_of_parts
 from crosschip.ir import Model, Operand, Operation
 from crosschip.ir.bodies import every_constant
+from crosschip.ir.dimension import name_of
+from crosschip.ir.encoding import Fresh, decode_size, encode_shape
 from crosschip.runtime.control import RUNTIME, ControlProgram
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.guard.programs import GuardedProgram
@@ -50,7 +52,10 @@ def describe(placement: Placement, models: list[Model]) -> dict[str, Any]:
         "choice": to_plain(placement.choice),
         "settings": to_plain(placement.settings),
         "in_float": list(placement.in_float),
-        "conditions": [describe_condition(condition) for condition in placement.conditions],
+        "conditions": [
+            describe_condition(condition, named=True) for condition in placement.conditions
+        ],
+        "shapes": _shapes(placement) if placement.conditions else [],
     }
 
 
@@ -89,7 +94,10 @@ def restore(plain: Mapping[str, Any], given: Model, models: Sequence[Model]) -> 
     placement.choice = from_plain(Choice | None, plain["choice"])  # type: ignore[arg-type]
     placement.settings = from_plain(EngineSettings, plain["settings"])  # type: ignore[type-abstract]
     placement.in_float = from_plain(tuple[str, ...], plain["in_float"])
-    placement.conditions = [condition_from(condition, given) for condition in plain["conditions"]]
+    fresh = _renamed(plain["shapes"], given)
+    placement.conditions = [
+        condition_from(condition, given, fresh) for condition in plain["conditions"]
+    ]
     placement.check()
     if any(answers.simpler for answers in asked.values()):
         placement.model.verify()
@@ -205,6 +213,22 @@ def _grafted(operation: Operation, parts: Model) -> Sequence[Operation]:
         )
         for part in parts.operations
     ]
+
+
+def _shapes(placement: Placement) -> list[object]:
+    """The shapes of the inputs, by whose sizes conditions go."""
+    return [encode_shape(o.type.shape, named=True) for o in placement.given.inputs.values()]
+
+
+def _renamed(shapes: Sequence[Any], given: Model) -> Fresh:
+    """The sizes of a model about which nothing is known, by the names that they had."""
+    fresh: Fresh = {}
+    for shape, operand in zip(shapes, given.inputs.values(), strict=bool(shapes)):
+        for encoded, size in zip(shape or (), operand.type.shape or (), strict=True):
+            name = name_of(decode_size(encoded))
+            if name is not None and name.startswith("?"):
+                fresh.setdefault(name, size)
+    return fresh
 
 
 def _inside(

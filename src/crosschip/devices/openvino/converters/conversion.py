@@ -30,7 +30,10 @@ def cast(g: Graph, op: conversion.Cast) -> Value:
         # To OpenVINO, NaN is false.
         return ops.not_equal(g[op.input], g.number(0, op.input))
     if op.dtype is ElementType.FLOAT32:
-        return whole(g[op.input])
+        # Flags are bytes to OpenVINO, and their product with a mask's -FLT_MAX a dequantization:
+        # it would add what follows to the bytes, divided by that, which makes nothing of it.
+        flags = op.input.type.element_type is ElementType.BOOL
+        return whole(ops.convert(g[op.input], "i32") if flags else g[op.input])
     return ops.convert(g[op.input], TYPES[op.dtype])
 
 

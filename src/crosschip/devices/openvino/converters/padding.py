@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from openvino import Node
 from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.table import (
@@ -32,13 +33,38 @@ def _padded(op: Pad) -> Refusal | None:
     is_integer = op.input.type.element_type not in FLOAT_TYPES
     if is_integer and op.value is not None and not is_exact(op.value.value):
         return Refusal("value", "is rounded to float32")
-    return padded_once(op) or near(op)
+    return near(op) if _is_mirrored(op) else padded_once(op) or near(op)
+
+
+def _is_mirrored(op: Pad) -> bool:
+    """Tell whether it is a mirror image that may take more elements than OpenVINO would find."""
+    given = op.operand("pads")
+    if op.mode is not PadMode.REFLECT or given is None or given.value is None:
+        return False
+    known = bool(op.input.type.shape) and min(op.pads) >= 0
+    return known and padded_once(op) is not None
+
+
+def _mirrored(g: Graph, value: Value, axis: int, before: int, after: int) -> Node:
+    """A tensor with its mirror image at the ends of an axis, as often as it takes."""
+    size = ops.gather(ops.shape_of(value), g.scalar(axis), g.scalar(0))
+    one, first = g.scalar(1), g.scalar(-before)
+    places = ops.range(first, ops.add(size, g.scalar(after)), one, "i64")
+    # There and back again takes twice as many steps as there are between elements.
+    round_trip = ops.maximum(ops.multiply(ops.subtract(size, one), g.scalar(2)), one)
+    there = ops.floor_mod(places, round_trip)
+    return ops.gather(value, ops.minimum(there, ops.subtract(round_trip, there)), g.scalar(axis))
 
 
 @converts(Pad, types=MOVABLE, limit=_padded)
 def pad(g: Graph, op: Pad) -> Value:
     if op.input.type.shape == ():
         return g[op.input]
+    if _is_mirrored(op):
+        value = g[op.input]
+        for axis, (before, after) in enumerate(zip(op.pads[::2], op.pads[1::2], strict=True)):
+            value = _mirrored(g, value, axis, before, after) if before or after else value
+        return value
     before, after = g.int64(op.pads[::2]), g.int64(op.pads[1::2])
-    value = g.reshaped(op.value, []) if op.value else g.number(0, op.input)
-    return ops.pad(g[op.input], before, after, _MODES.get(op.mode, "constant"), value)
+    fill = g.reshaped(op.value, []) if op.value else g.number(0, op.input)
+    return ops.pad(g[op.input], before, after, _MODES.get(op.mode, "constant"), fill)

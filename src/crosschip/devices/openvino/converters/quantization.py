@@ -25,6 +25,7 @@ from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import Array, ElementType, Model, Operand, Quantization
 from crosschip.ir.types import NARROW_TYPES, QUANTIZABLE
+from crosschip.ops.standard.arithmetic import Add, Sub
 from crosschip.ops.standard.quantization import (
     Dequantize,
     DequantizeBlocks,
@@ -35,6 +36,9 @@ from crosschip.ops.standard.quantization import (
 
 _BYTES = {ElementType.INT8, ElementType.UINT8}
 _INTEGERS = QUANTIZABLE - NARROW_TYPES
+_PACKED = {ElementType.INT4: openvino.Type.i4, ElementType.UINT4: openvino.Type.u4}
+_HUGE = 2.0**64
+"""A number that nothing but a mask adds."""
 
 
 @converts(Quantize, types=FLOAT_TYPES | _INTEGERS - {ElementType.INT32})
@@ -80,23 +84,29 @@ def _fake(g: Graph, quantized: Operand, reals: Node, ends: Sequence[Array]) -> N
 
 def _exact(op: Dequantize) -> Refusal | None:
     """An int32 minus its zero point may have more digits than a float32."""
+    if op.input.type.element_type in _PACKED and op.input.value is None:
+        return Refusal("input", "integers of 4 bits must be constant here", Rule.ELEMENT_TYPE)
     if op.input.type.element_type is ElementType.INT32 and not _of(op.input).symmetric:
         return Refusal("input", "int32 with a zero point", Rule.ELEMENT_TYPE)
     return None
 
 
-@converts(Dequantize, types={ElementType.FLOAT32} | _INTEGERS, limit=_exact)
+@converts(Dequantize, types={ElementType.FLOAT32, *_INTEGERS, *_PACKED}, limit=_exact)
 def dequantize(g: Graph, op: Dequantize) -> Node:
-    if op.input.value is not None and op.input.type.element_type not in _BYTES:
-        # Of bytes, OpenVINO computes on the integers; a bias is to be a plain constant.
+    if op.input.value is None:
+        quantized = g[op.input]
+    elif op.input.type.element_type in _BYTES | _PACKED.keys():
+        # OpenVINO computes on the integers.
+        quantized = g.constant(op.input.value.astype(_stored_type(op.input)))
+    else:
+        # A bias is to be a plain constant.
         return g.constant(op.kernel()([op.input.value])[0])
-    steps = ops.convert(g[op.input], "f32")
+    if op.outputs[0] in g.added:
+        quantized = ops.convert(quantized, "i32")
+    steps = ops.convert(quantized, "f32")
     if not _of(op.input).symmetric:
         steps = ops.subtract(steps, _zero_points(g, op.input))
     return marked_number(ops.multiply(steps, _along(g, op.input, _of(op.input).scale)))
-
-
-_PACKED = {ElementType.INT4: openvino.Type.i4, ElementType.UINT4: openvino.Type.u4}
 
 
 def _constant_blocks(op: DequantizeBlocks) -> Refusal | None:
@@ -177,6 +187,36 @@ def between(model: Model) -> frozenset[Operand]:
     return frozenset(operand for operand in found - bare if operand is not None)
 
 
+def added(model: Model) -> frozenset[Operand]:
+    """The dequantized operands that are only added to other reals.
+
+    Of bytes, OpenVINO would add the reals first, divided by the scale: too great for a float32
+    where they are a mask. Of int32 it does not.
+    """
+    dequantized: set[Operand | None] = set()
+    for operation in model.operations:
+        moved = getattr(operation, "moves", False) and operation.inputs[0] in dequantized
+        if moved or isinstance(operation, Dequantize):
+            dequantized.update(operation.outputs)
+    otherwise: set[Operand | None] = set(model.outputs.values())
+    for operation in reversed(model.operations):
+        if isinstance(operation, Add | Sub):
+            terms = {operation.input0, operation.input1}
+            if len(terms & dequantized) == 1 and not any(map(_is_bias, terms)):
+                continue
+        elif getattr(operation, "moves", False) and otherwise.isdisjoint(operation.outputs):
+            continue
+        otherwise.update(operation.inputs)
+    made = {o for op in model.operations if isinstance(op, Dequantize) for o in op.outputs}
+    return frozenset(made - otherwise)
+
+
+def _is_bias(operand: Operand) -> bool:
+    """Tell of a constant that it is no mask."""
+    value = operand.value
+    return value is not None and bool(np.all(np.abs(value) < _HUGE))
+
+
 def _of(operand: Operand) -> Quantization:
     assert operand.type.quantization is not None, "inference has seen to it"
     return operand.type.quantization
@@ -187,8 +227,14 @@ def _zero_points(g: Graph, operand: Operand) -> Node:
 
     OpenVINO takes numbers in float32 there for any, to which it adds others, and then rounds them.
     """
-    numbers = _laid(operand, _of(operand).zero_point, operand.type.element_type.dtype)
+    numbers = _laid(operand, _of(operand).zero_point, _stored_type(operand))
     return ops.convert(g.constant(numbers), "f32")
+
+
+def _stored_type(operand: Operand) -> np.dtype[Any]:
+    """The type that integers are kept in: those of four bits in bytes."""
+    element_type = operand.type.element_type
+    return np.dtype(np.int8) if element_type in _PACKED else element_type.dtype
 
 
 def _along(g: Graph, operand: Operand, numbers: Sequence[float]) -> Node:

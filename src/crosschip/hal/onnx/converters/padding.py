@@ -35,7 +35,7 @@ def _is_mirrored(op: Pad) -> bool:
     given = op.operand("pads")
     if op.mode is not PadMode.REFLECT or given is None or given.value is None:
         return False
-    return op.input.type.shape is not None and min(op.pads, default=0) >= 0
+    return min(op.pads, default=0) >= 0
 
 
 def _mirrored(g: Graph, value: str, axis: int, before: int, after: int) -> str:
@@ -47,6 +47,14 @@ def _mirrored(g: Graph, value: str, axis: int, before: int, after: int) -> str:
     round_trip = g.add("Max", g.add("Mul", g.add("Sub", size, one), g.constant(np.array(2))), one)
     there = g.add("Mod", places, round_trip)
     return g.add("Gather", value, g.add("Min", there, g.add("Sub", round_trip, there)), axis=axis)
+
+
+def _of_rank(g: Graph, value: str, rank: int) -> str:
+    """A tensor, if it has as many axes; else the run fails."""
+    shape = g.add("Shape", value)
+    own = g.add("Shape", shape)
+    holds = g.add("Equal", own, g.int64([rank]))
+    return g.add("Reshape", value, refused_unless(g, holds, shape, own), allowzero=1)
 
 
 def _may_take_too_much(op: Pad) -> bool:
@@ -68,6 +76,8 @@ def pad(g: Graph, op: Pad) -> str:
         return g[op.input]
     if _is_mirrored(op) and padded_once(op) is not None:
         value = g[op.input]
+        if op.input.type.shape is None:
+            value = _of_rank(g, value, len(op.pads) // 2)
         for axis, (before, after) in enumerate(zip(op.pads[::2], op.pads[1::2], strict=True)):
             value = _mirrored(g, value, axis, before, after) if before or after else value
         return value

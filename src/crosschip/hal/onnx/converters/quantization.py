@@ -7,7 +7,7 @@ import numpy as np
 from crosschip.hal import Refusal, Rule
 from crosschip.hal.onnx.converters.table import NARROW_FLOATS, converts
 from crosschip.hal.onnx.graph import Graph
-from crosschip.ir import ElementType, Operand
+from crosschip.ir import Array, ElementType, Operand
 from crosschip.ir.types import NARROW_TYPES, QUANTIZABLE
 from crosschip.ops.standard.quantization import (
     Dequantize,
@@ -26,7 +26,9 @@ def quantize(g: Graph, op: Quantize) -> str:
     return quantized(g, g.cast(g[op.input], np.float32), op.outputs[0])
 
 
-def _int32_zero_point(op: Dequantize) -> Refusal | None:
+def _dequantized(op: Dequantize) -> Refusal | None:
+    if op.input.type.element_type in _FOURS and op.input.value is None:
+        return Refusal("input", "integers of 4 bits must be constant here", Rule.ELEMENT_TYPE)
     quantization = op.input.type.quantization
     symmetric = quantization is not None and quantization.symmetric
     if op.input.type.element_type is ElementType.INT32 and not symmetric:
@@ -34,8 +36,10 @@ def _int32_zero_point(op: Dequantize) -> Refusal | None:
     return None
 
 
-@converts(Dequantize, types={ElementType.FLOAT32} | _INTEGERS, limit=_int32_zero_point)
+@converts(Dequantize, types={ElementType.FLOAT32} | _INTEGERS | _FOURS, limit=_dequantized)
 def dequantize(g: Graph, op: Dequantize) -> str:
+    if op.input.value is not None and op.input.type.element_type in _FOURS:
+        return _of_few_bits(g, op.input.value, op.input)
     return dequantized(g, g[op.input], op.input)
 
 
@@ -84,6 +88,17 @@ def quantized(g: Graph, reals: str, like: Operand) -> str:
 def dequantized(g: Graph, integers: str, like: Operand) -> str:
     """The reals that integers stand for, as those of an operand do."""
     return g.add("DequantizeLinear", integers, *_quantization(g, like), axis=_axis(like))
+
+
+def _of_few_bits(g: Graph, integers: Array, like: Operand) -> str:
+    """The reals that constants of four bits stand for."""
+    known = like.type.quantization
+    assert known is not None, "inference has seen to it"
+    shape = () if known.axis is None else (-1,)
+    scale = g.constant(np.array(known.scale, np.float32).reshape(shape))
+    zero_point = np.array(known.zero_point).astype(integers.dtype).reshape(shape)
+    packed = (g.packed(integers), scale, g.packed(zero_point))
+    return g.add("DequantizeLinear", *packed, axis=known.axis)
 
 
 def _quantization(g: Graph, operand: Operand) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosschip.importers.onnx.facts import rank_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports
-from crosschip.ir import Operand, UnsupportedError
+from crosschip.ir import Operand
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
 
@@ -28,8 +28,6 @@ def transpose(node: Node) -> Operand:
 def squeeze_or_unsqueeze(node: Node) -> Operand:
     """The axes are an attribute before opset 13, then an input."""
     axes = node.optional_integers("axes") if node.opset < 13 else node.optional(1)
-    if axes is None and node.type == "Squeeze" and node[0].type.static_shape is None:
-        raise UnsupportedError("without axes, every size of the input must be known")
     return node.add(_AXES[node.type], node[0], axes)
 
 

@@ -1,0 +1,62 @@
+"""Masks in models that compute on bytes, which OpenVINO's passes for those must leave alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.modelling import float32
+
+import crosschip
+from crosschip.ir import Builder, ElementType, Model, Operand, TensorType, symbol
+from crosschip.ops.standard.arithmetic import Add, Mul
+from crosschip.ops.standard.comparison import Equal
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.integers import MatMulInteger
+from crosschip.ops.standard.quantization import Dequantize, DynamicQuantize, Reinterpret
+
+pytestmark = pytest.mark.slow
+
+LEAST = np.finfo(np.float32).min
+N = symbol("N")
+
+
+def products(b: Builder) -> Operand:
+    """Of bytes, by which OpenVINO takes the model for quantized: as many as there are in a row."""
+    steps, _, zero = b.add_all(DynamicQuantize, b.input("x", float32(N, 4)))
+    made = b.add(MatMulInteger, steps, b.constant(np.ones((4, 4), np.int8)), zero)
+    return b.add(Cast, made, ElementType.FLOAT32)
+
+
+def run(model: Model, **inputs: Any) -> np.ndarray[Any, Any]:
+    with crosschip.compile(model, ["openvino"], cache=False) as compiled:
+        return np.asarray(compiled.run({"x": np.ones((2, 4), np.float32), **inputs})["y"])
+
+
+def test_a_mask_of_flags_times_the_least_number() -> None:
+    b = Builder("mask")
+    b.output("products", products(b))
+    flags = b.input("flags", TensorType(ElementType.BOOL, (N, 4)))
+    mask = b.add(Mul, b.add(Cast, flags, ElementType.FLOAT32), np.array(LEAST))
+    masked = b.add(Add, mask, b.input("z", float32(N, 4)))
+    b.output("y", b.add(Cast, b.add(Equal, masked, np.array(0.0, np.float32)), ElementType.FLOAT32))
+    given = np.array([[0, 1, 1, 0], [1, 0, 1, 0]], np.bool_)
+    z = np.arange(8, dtype=np.float32).reshape(2, 4)
+    np.testing.assert_array_equal(run(b.build(), flags=given, z=z), given * LEAST + z == 0)
+
+
+def test_a_mask_added_to_a_quantized_table() -> None:
+    """As in T5: a bias by position, in bytes, and a mask on it."""
+    b = Builder("bias")
+    table = np.array([[130, 7, 90, 1], [0, 255, 12, 2]], np.uint8)
+    places = b.input("places", TensorType(ElementType.INT32, (N,)))
+    rows = b.add(Gather, b.constant(table), places, 0)
+    bias = b.add(Dequantize, b.add(Reinterpret, rows, scale=[0.197], zero_point=[127]))
+    masked = b.add(Add, bias, b.input("mask", float32(N, 4)))
+    b.output("y", b.add(Add, products(b), masked))
+    mask = np.array([[0, LEAST, 0, 0], [0, 0, LEAST, 0]], np.float32)
+    reals = (table.astype(np.float32) - 127) * np.float32(0.197)
+    found = run(b.build(), places=np.array([1, 0], np.int32), mask=mask)
+    np.testing.assert_allclose(found, 4 * 255 + (reals[::-1] + mask), rtol=1e-6)
