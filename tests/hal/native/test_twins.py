@@ -156,7 +156,7 @@ def test_failures_come_out_of_the_event(opened: Open, shape: tuple[Any, ...]) ->
 
 def test_in_a_model(twin: type[Device], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Placed, mixed with another device, cached and run as any device is."""
-    origin = discovery.Origin("a test", lambda: twin)
+    origin = discovery.Origin(lambda: "a test", lambda: twin)
     known = {**discovery.origins(), "twin": [origin]}
     monkeypatch.setattr(discovery, "origins", lambda: known)
     model = model_of("SQUARE", "TANH", "NEG", shape=(symbol("N"), 3))
