@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from crosschip.ir import Dim, Operand, Operation, Shape
+from crosschip.ops.definition.slots import ComputedParameter
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.matrix import FullyConnected
 from crosschip.ops.standard.normalization import (
@@ -16,6 +17,7 @@ from crosschip.ops.standard.normalization import (
     LayerNormalization,
     RMSNormalization,
 )
+from crosschip.ops.standard.padding import Pad, PadMode
 
 
 def is_known_to_fit(operation: Operation) -> bool:
@@ -80,6 +82,18 @@ def _of_rows(operation: FullyConnected) -> bool:
     return len(value) == 2 and isinstance(value[1], int) and all(map(_is_known, others))
 
 
+def _of_sides(operation: Pad) -> bool:
+    """Constants are put around anything; what is taken away, or repeated, must be there."""
+    try:
+        pads, mode = operation.pads, operation.mode
+    except ComputedParameter:
+        return False
+    if mode in (PadMode.NONE, PadMode.CONSTANT) and min(pads, default=0) >= 0:
+        return True
+    sides = zip(_shape(operation.input), pads[::2], pads[1::2], strict=True)
+    return all(isinstance(size, int) for size, *both in sides if any(both))
+
+
 _DECIDING: Mapping[type[Operation], Callable[[Any], bool]] = {
     Concat: _of_concat,
     BatchNormalization: _of_channels,
@@ -88,6 +102,7 @@ _DECIDING: Mapping[type[Operation], Callable[[Any], bool]] = {
     LayerNormalization: _of_last,
     RMSNormalization: _of_last,
     FullyConnected: _of_rows,
+    Pad: _of_sides,
 }
 """For an operator, whether the sizes that its rules are about are known or equal."""
 

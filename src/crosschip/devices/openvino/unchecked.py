@@ -15,6 +15,7 @@ from crosschip.ops.standard.normalization import (
     LayerNormalization,
     RMSNormalization,
 )
+from crosschip.ops.standard.padding import Pad
 from crosschip.ops.standard.pooling import (
     AdaptiveAveragePool2D,
     AdaptiveMaxPool2D,
@@ -40,7 +41,7 @@ UNCHECKED = (
     *(Dequantize, Quantize),
     *(GRU, LSTM, RNN),
     *(GatherElements, GatherND, ScatterElements, ScatterND),
-    *(GridSample, RoiAlign),
+    *(GridSample, Pad, RoiAlign),
 )
 """Operators that OpenVINO computes, or ends the process of, where their sizes do not fit."""
 

@@ -15,6 +15,7 @@ from crosschip.devices.openvino.converters.table import (
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
 from crosschip.hal.limits import padded_once
+from crosschip.ir.dimension import is_unknown
 from crosschip.ops.standard.padding import Pad, PadMode
 
 _MODES = {
@@ -41,8 +42,12 @@ def _is_mirrored(op: Pad) -> bool:
     given = op.operand("pads")
     if op.mode is not PadMode.REFLECT or given is None or given.value is None:
         return False
-    known = bool(op.input.type.shape) and min(op.pads) >= 0
-    return known and padded_once(op) is not None
+    shape = op.input.type.shape
+    if not shape or min(op.pads) < 0 or padded_once(op) is None:
+        return False
+    # OpenVINO makes anything of an axis of size 0: what a run has is looked at, where it is named.
+    sides = zip(shape, op.pads[::2], op.pads[1::2], strict=True)
+    return not any(is_unknown(size) for size, *both in sides if any(both))
 
 
 def _mirrored(g: Graph, value: Value, axis: int, before: int, after: int) -> Node:
