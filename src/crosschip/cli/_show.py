@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
 
@@ -13,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from crosschip.drawing import columns as plain_columns
+from crosschip.ir import InputError
 
 _WITHOUT_END = 10_000
 _SECONDS_OF_SILENCE = 2.0
@@ -29,6 +31,18 @@ console = Console(markup=False, emoji=False, width=_width())
 messages = Console(stderr=True, markup=False, emoji=False)
 
 _UNBROKEN = 40  # half of what most terminals are wide
+
+
+def write(path: Path, text: str) -> None:
+    """Write a text to a file.
+
+    Raises:
+        InputError: it cannot be written there.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def document(content: object) -> None:

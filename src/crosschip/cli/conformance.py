@@ -14,7 +14,7 @@ from rich.table import Table
 
 from crosschip.cli import _options
 from crosschip.cli._compiling import Engines, takes
-from crosschip.cli._show import console, document, messages, table
+from crosschip.cli._show import console, document, messages, table, write
 from crosschip.conformance import Case, Report, Result, Verdict, run_cases
 from crosschip.conformance.comparison import compare
 from crosschip.conformance.export import export
@@ -121,7 +121,7 @@ def command(
         )
     for path, text in ((html, to_html), (junit, to_junit)):
         if path:
-            _write(path, text(report))
+            write(path, text(report))
     if as_json:
         document(report.document())
     else:
@@ -205,10 +205,3 @@ def _compare(before: Path, after: Path, as_json: bool) -> None:
         table("What changed", ("change", "cases", "such as"), rows, numbers="cases")
     if found["worse"]:
         raise typer.Exit(1)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None

@@ -10,9 +10,9 @@ import typer
 
 from crosschip.cli import _options
 from crosschip.cli._compiling import Compilation, takes
-from crosschip.cli._show import console, document, table
+from crosschip.cli._show import console, document, table, write
 from crosschip.drawing import to_dot, to_svg
-from crosschip.ir import InputError, Model
+from crosschip.ir import Model
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.placement.subgraphs import subgraph_operators, subgraph_text
@@ -55,9 +55,9 @@ def command(
     placement = compilation.explain(compilation.load(models[0]))
     groups = placement.clusters()
     if dot:
-        _write(dot, to_dot(placement.model, groups))
+        write(dot, to_dot(placement.model, groups))
     if svg:
-        _write(svg, to_svg(placement.model, groups))
+        write(svg, to_svg(placement.model, groups))
     if as_json:
         document(_report(placement))
     elif subgraphs:
@@ -183,10 +183,3 @@ def _print(placement: Placement) -> None:
         console.print(f"in float32, by the mixed precision: {told}", highlight=False)
     if placement.choice:
         console.print(f"measured: {placement.choice}", highlight=False)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None

@@ -9,7 +9,7 @@ import typer
 
 from crosschip.cli import _options
 from crosschip.cli._compiling import Engines, takes
-from crosschip.cli._show import console, document, messages, table
+from crosschip.cli._show import console, document, messages, table, write
 from crosschip.ir import InputError
 from crosschip.tuning.picture import picture
 from crosschip.tuning.search import Trial
@@ -68,7 +68,7 @@ def command(
         if output is not None:
             found.compiled.save(output)
     if svg is not None:
-        _write(svg, picture(found.trials, found.chosen, accuracy, found.model))
+        write(svg, picture(found.trials, found.chosen, accuracy, found.model))
     if as_json:
         document(_report(found))
     else:
@@ -77,13 +77,6 @@ def command(
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def _report(found: Tuning) -> dict[str, object]:

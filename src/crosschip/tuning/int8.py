@@ -115,10 +115,8 @@ class Quantizer:
         return Model(self._model.name, inputs, made.operations, outputs)
 
     def _operation(self, node: onnx.NodeProto) -> str | None:
-        """The name of the operation that a node is part of."""
-        return next(
-            (name for label, name in self._labels.items() if _begins(node.name, label)), None
-        )
+        """The name of the operation that a node is part of: its name begins with the label."""
+        return self._labels.get(node.name.partition(".")[0])
 
     def _reader(self, samples: Sequence[Sample]) -> object:
         named = [
@@ -145,11 +143,6 @@ class _Reader:
 
     def __next__(self) -> Sample:
         return next(self._samples)
-
-
-def _begins(name: str, label: str) -> bool:
-    """Tell whether a node's name is a label, or begins with it and goes on in another word."""
-    return name.startswith(label) and not name[len(label) : len(label) + 1].isalnum()
 
 
 def _operators() -> list[str]:

@@ -30,14 +30,13 @@ from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.discovery import automatic
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.opening import open_devices
+from crosschip.runtime.placement.telling import SLOWEST
 from crosschip.tuning.int8 import METHODS, Quantizer, Ranges
 from crosschip.tuning.samples import Sample, Samples, samples_of
 from crosschip.tuning.search import Search, Trial
 from crosschip.tuning.variants import INT8, Variant
 
 logger = logging.getLogger("crosschip")
-
-_SLOWEST = "reference"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +177,7 @@ def _wanted(precisions: Sequence[str] | None) -> frozenset[str]:
 
 def _names(devices: str | Sequence[str]) -> list[str]:
     if devices == "auto":
-        return [name for name in automatic() if name != _SLOWEST]
+        return [name for name in automatic() if name != SLOWEST]
     names = [n.strip() for n in devices.split(",")] if isinstance(devices, str) else list(devices)
     if not all(isinstance(name, str) for name in names):
         raise InputError("tune opens devices in several precisions; give their names")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from crosschip.ir import Array, InputError
+from crosschip.ir.suggestion import meant
 
 Levels = list[list[int]]
 """The offsets at which sequences begin (LoD), a list for each level."""
@@ -98,3 +99,20 @@ class Value:
         if self.array is None:
             raise InputError(f"{self.name!r} has no elements; run the predictor before")
         return self.array
+
+
+def named(kind: str, name: str, values: Mapping[str, Value]) -> Value:
+    """The value of a name.
+
+    Args:
+        kind: the sort of values, for the message.
+        name: the one that is wanted.
+        values: all there are, by name.
+
+    Raises:
+        InputError: there is none.
+    """
+    if name not in values:
+        near, there = meant(str(name), values), ", ".join(values)
+        raise InputError(f"there is no {kind} {name!r}{near}; there are {there}")
+    return values[name]

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from crosschip.apis.paddle.session import Session
-from crosschip.apis.paddle.values import Value
+from crosschip.apis.paddle.values import Value, named
 from crosschip.apis.paddle_inference.config import Config
 from crosschip.apis.paddle_inference.tensor import Tensor
 from crosschip.ir import Array, InputError, UnsupportedError
-from crosschip.ir.suggestion import meant
 
 
 class Predictor:
@@ -52,7 +51,7 @@ class Predictor:
         Raises:
             InputError: there is none of this name.
         """
-        return Tensor(_named("input", name, self._inputs), is_input=True)
+        return Tensor(named("input", name, self._inputs), is_input=True)
 
     def get_output_handle(self, name: str) -> Tensor:
         """The handle of an output.
@@ -60,7 +59,7 @@ class Predictor:
         Raises:
             InputError: there is none of this name.
         """
-        return Tensor(_named("output", name, self._outputs), is_input=False)
+        return Tensor(named("output", name, self._outputs), is_input=False)
 
     def run(self, inputs: Sequence[Any] | None = None) -> list[Array] | None:
         """Compute the outputs.
@@ -148,12 +147,3 @@ def create_predictor(config: Config) -> Predictor:
         Error: as of `crosschip.load` and `crosschip.compile`.
     """
     return Predictor(config)
-
-
-def _named(kind: str, name: str, values: dict[str, Value]) -> Value:
-    if name not in values:
-        there = ", ".join(values)
-        raise InputError(
-            f"there is no {kind} {name!r}{meant(str(name), values)}; there are {there}"
-        )
-    return values[name]

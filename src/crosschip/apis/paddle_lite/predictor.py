@@ -5,11 +5,10 @@ from __future__ import annotations
 from importlib.metadata import version
 from pathlib import Path
 
-from crosschip.apis.paddle.values import Value
+from crosschip.apis.paddle.values import Value, named
 from crosschip.apis.paddle_lite.config import ConfigBase, CxxConfig
 from crosschip.apis.paddle_lite.tensor import Tensor
 from crosschip.ir import InputError, UnsupportedError
-from crosschip.ir.suggestion import meant
 
 VERSION = "v2.14"
 """The version of Paddle Lite whose interface this is."""
@@ -63,7 +62,7 @@ class LightPredictor:
         Raises:
             InputError: there is none.
         """
-        return Tensor(_named("input", name, self._inputs))
+        return Tensor(named("input", name, self._inputs))
 
     def get_output_by_name(self, name: str) -> Tensor:
         """An output by its name.
@@ -71,7 +70,7 @@ class LightPredictor:
         Raises:
             InputError: there is none.
         """
-        return Tensor(_named("output", name, self._outputs))
+        return Tensor(named("output", name, self._outputs))
 
     def run(self) -> None:
         """Compute the outputs.
@@ -131,10 +130,3 @@ def _numbered(kind: str, index: int, values: dict[str, Value]) -> Value:
     if not isinstance(index, int) or not 0 <= index < len(values):
         raise InputError(f"there is no {kind} {index!r} of {len(values)}: {', '.join(values)}")
     return list(values.values())[index]
-
-
-def _named(kind: str, name: str, values: dict[str, Value]) -> Value:
-    if name not in values:
-        near, there = meant(str(name), values), ", ".join(values)
-        raise InputError(f"there is no {kind} {name!r}{near}; there are {there}")
-    return values[name]
