@@ -12,7 +12,7 @@ from tests.modelling import float32, model_of
 
 import crosschip
 from crosschip import Memory, tune
-from crosschip.ir import Array, Builder, ElementType, InputError, Model, Operand
+from crosschip.ir import Array, Builder, ElementType, InputError, Model, Operand, symbol
 from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.tuning.error import error_of
@@ -150,6 +150,36 @@ def test_arguments_that_do_not_fit(
     arguments: dict[str, Any] = {"accuracy": 1e-2, "samples": samples, **changed}
     with pytest.raises(InputError, match=told):
         tune(model, "openvino", cache=False, **arguments)
+
+
+@pytest.mark.parametrize("device", ["openvino/bfloat16", "openvino/float16@driver"])
+def test_devices_that_have_a_precision_are_refused(model: Model, device: str) -> None:
+    with pytest.raises(InputError, match="has a precision already"):
+        tune(model, [device], accuracy=1e-2, samples=[], cache=False)
+
+
+def test_errors_are_told_against_float32_whatever_a_configuration_says(
+    model: Model, samples: list[Mapping[str, Array]]
+) -> None:
+    configuration = crosschip.Configuration(precision="bfloat16", threads=1)
+    found = tune(
+        model, "openvino", accuracy=0.0, samples=samples, precisions=["bfloat16"],
+        configuration=configuration, cache=False,
+    )  # fmt: skip
+    with found.compiled:
+        made = [found.compiled.run(sample) for sample in samples]
+    assert error_of(made, exact(model, samples)) <= 1e-5
+
+
+def test_samples_of_several_sizes(samples: list[Mapping[str, Array]]) -> None:
+    wide = model_of(lambda b, x: b.add(Relu, x), float32(1, symbol("C"), 24, symbol("W")))
+    narrow = [{"x0": sample["x0"][:, :, :, : 8 * (i + 1)]} for i, sample in enumerate(samples)]
+    found = tune(wide, "openvino,onnxruntime", accuracy=1e-2, samples=narrow, cache=False)
+    with found.compiled:
+        for sample in narrow:
+            np.testing.assert_allclose(
+                found.compiled.run(sample)["y0"], np.maximum(sample["x0"], 0), rtol=1e-2
+            )
 
 
 def test_instances_are_refused(model: Model) -> None:

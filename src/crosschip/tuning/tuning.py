@@ -34,7 +34,7 @@ from crosschip.runtime.placement.telling import SLOWEST
 from crosschip.tuning.int8 import METHODS, Quantizer, Ranges
 from crosschip.tuning.samples import Sample, Samples, samples_of
 from crosschip.tuning.search import Search, Trial
-from crosschip.tuning.variants import INT8, Variant
+from crosschip.tuning.variants import FLOAT32, INT8, Variant
 
 logger = logging.getLogger("crosschip")
 
@@ -102,7 +102,7 @@ def tune(
         calibrations: how the ranges of quantized tensors are found: `minmax`, `percentile` and
             `entropy` are tried one by one.
         cache: where programs and the choice are kept, as for `crosschip.compile`.
-        configuration: how devices are to compile, as for `crosschip.compile`.
+        configuration: how devices are to compile, as for `crosschip.compile`; its precision aside.
         budget: what importing and placing may cost, as for `crosschip.compile`.
         progress: is told each variant before it is tried.
 
@@ -121,7 +121,7 @@ def tune(
         model = load(model, budget=budget)
     found = samples_of(model, samples, shapes or {})
     model = _fixed(model, found, shapes)
-    settings = Configuration.of(configuration)
+    settings = Configuration.of(configuration).overridden(FLOAT32, None, None, None)
     with ExitStack() as owned:
         opened = open_devices(names, settings.properties, {}, owned, isolate=False)
         offered = {
@@ -181,6 +181,9 @@ def _names(devices: str | Sequence[str]) -> list[str]:
     names = [n.strip() for n in devices.split(",")] if isinstance(devices, str) else list(devices)
     if not all(isinstance(name, str) for name in names):
         raise InputError("tune opens devices in several precisions; give their names")
+    for name in names:
+        if "/" in name.partition("@")[0]:
+            raise InputError(f"{name!r} has a precision already; tune chooses it: leave it out")
     return names
 
 
