@@ -5,70 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import (
-    accuracy,
-    automatic,
-    backend,
-    bisect,
-    border,
-    caching,
-    channels_last,
-    conformance,
-    decoder,
-    drivers,
-    endurance,
-    latency,
-    loading,
-    machine,
-    memory,
-    operators,
-    overhead,
-    placement,
-    quantized,
-    rapidocr,
-    report,
-    requests,
-    scaling,
-    starting,
-    throughput,
-    tuning,
-    xla,
-)
+from benchmarks import machine, report
 from benchmarks.models import FOLDER, ROOT
+from benchmarks.result import Result, keep
 from benchmarks.subject import Row, Subject
+from benchmarks.subjects import names, subject
 
-SUBJECTS: Mapping[str, Subject] = {
-    "overhead": overhead,
-    "border": border,
-    "throughput": throughput,
-    "endurance": endurance,
-    "requests": requests,
-    "drivers": drivers,
-    "latency": latency,
-    "decoder": decoder,
-    "quantized": quantized,
-    "tuning": tuning,
-    "loading": loading,
-    "starting": starting,
-    "memory": memory,
-    "caching": caching,
-    "scaling": scaling,
-    "placement": placement,
-    "automatic": automatic,
-    "accuracy": accuracy,
-    "operators": operators,
-    "channels_last": channels_last,
-    "backend": backend,
-    "conformance": conformance,
-    "rapidocr": rapidocr,
-    "xla": xla,
-    "bisect": bisect,
-}
-
-_NAMES = ", ".join(SUBJECTS)
+_NAMES = ", ".join(names())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,14 +23,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not FOLDER.is_dir():
         print(f"{FOLDER}: the models are not there; `make models` writes them", file=sys.stderr)
         return 1
-    names = options.names or list(SUBJECTS)
-    complete = set(names) == set(SUBJECTS) and not options.quick
-    folder = options.output or ROOT / ("docs" if complete else "build/benchmarks")
-    about = machine.describe()
-    results = [_run(name, quick=options.quick) for name in names]
-    for path in report.write(results, about, folder):
+    failed = False
+    for name in options.names or names():
+        failed |= _run(name, quick=options.quick, output=options.output)
+        written = report.write(options.output)
+    for path in written:
         print(f"wrote {path}")
-    return int(any(result.failure for result in results))
+    return int(failed)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -94,33 +39,45 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--output",
         type=Path,
-        help="where to write; docs if everything is measured, else build/benchmarks",
+        default=ROOT / "build" / "benchmarks",
+        help="the folder of the documents, where earlier results of other benchmarks stay",
     )
     return parser
 
 
 def _known(name: str) -> str:
-    if name not in SUBJECTS:
+    if name not in names():
         raise argparse.ArgumentTypeError(f"there is no benchmark {name!r}; there are {_NAMES}")
     return name
 
 
-def _run(name: str, *, quick: bool) -> report.Result:
-    """Measure one subject and show it; what fails is part of the report."""
-    subject = SUBJECTS[name]
+def _run(name: str, *, quick: bool, output: Path) -> bool:
+    """Measure one subject, show and keep it; true if it failed, which is part of the report."""
     print(f"== {name}", flush=True)
     start = time.perf_counter()
+    measured = subject(name)
+    about = machine.describe()
     rows: list[Row] = []
     failure = ""
     try:
-        for row in subject.measure(quick=quick):
+        for row in measured.measure(quick=quick):
             rows.append(row)
             print(" | ".join(filter(None, row.cells().values())), flush=True)
     except Exception as error:  # the other subjects are still worth measuring
         failure = f"{type(error).__name__}: {error}"
-    result = report.Result(name, subject, rows, failure)
+    result = Result.of(name, about, rows, failure)
+    keep(result, _drawing(measured, rows), output)
     print(f"held: {result.verdict} ({time.perf_counter() - start:.0f} s)\n", flush=True)
-    return result
+    return bool(failure)
+
+
+def _drawing(measured: Subject, rows: Sequence[Row]) -> str:
+    draw = getattr(measured, "draw", None)
+    if not (draw and rows):
+        return ""
+    from benchmarks import plot  # here, for nothing else needs matplotlib
+
+    return plot.svg(draw(rows))
 
 
 if __name__ == "__main__":

@@ -2,95 +2,39 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.subject import Row, Subject
-
-PERFORMANCE = "performance"
-"""The document of the subjects that name no other."""
+from benchmarks.result import PERFORMANCE, Result, kept, picture_of
 
 _GENERATED = "Written by `python -m benchmarks`; do not edit."
+_INTRODUCTION = (
+    f"What crosschip costs, measured against the engines called directly. {_GENERATED} "
+    "`make benchmark` measures again on your machine."
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The figures of a benchmark.
-
-    Attributes:
-        name: of the subject.
-        subject: what was measured.
-        rows: the figures; if it failed, those before.
-        failure: why it failed; empty if it did not.
-    """
-
-    name: str
-    subject: Subject
-    rows: Sequence[Row]
-    failure: str = ""
-
-    @property
-    def title(self) -> str:
-        """The subject, in a line."""
-        return self._description().partition("\n")[0].rstrip(".")
-
-    @property
-    def method(self) -> str:
-        """The method of measurement."""
-        return self._description().partition("\n")[2].strip()
-
-    @property
-    def document(self) -> str:
-        """The document that it is in."""
-        return getattr(self.subject, "DOCUMENT", PERFORMANCE)
-
-    @property
-    def verdict(self) -> str:
-        """The number of figures within the bar, and the number that should be."""
-        if self.failure:
-            return f"**failed**: {self.failure}"
-        judged = [row.held for row in self.rows if row.held is not None]
-        if all(judged):
-            return f"yes, all {len(judged)}"
-        return f"**no**: {sum(judged)} of {len(judged)}"
-
-    def _description(self) -> str:
-        return inspect.cleandoc(self.subject.__doc__ or "")
-
-
-def write(results: Sequence[Result], about: Mapping[str, str], folder: Path) -> list[Path]:
-    """Write the documents that there are results for; `performance.md` has a plot.
-
-    Args:
-        results: what was measured.
-        about: the machine, in words.
-        folder: where to write.
+def write(folder: Path) -> list[Path]:
+    """Write the documents of all results that are kept in a folder.
 
     Returns:
         The files that were written.
     """
-    from benchmarks import plot  # here, for nothing else needs matplotlib
-
-    folder.mkdir(parents=True, exist_ok=True)
-    documents: dict[str, str] = {}
+    results = kept(folder)
+    written = []
     for name in dict.fromkeys(result.document for result in results):
         chosen = [result for result in results if result.document == name]
-        if name != PERFORMANCE:
-            documents[f"{name}.md"] = _document(name, chosen, about)
-            continue
-        drawing = plot.draw({result.name: result.rows for result in chosen})
-        if drawing:
-            documents[f"{name}.svg"] = drawing
-        documents[f"{name}.md"] = _performance(chosen, about, bool(drawing))
-    for name, text in documents.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    return [folder / name for name in documents]
+        head = _summary(chosen) if name == PERFORMANCE else [_GENERATED]
+        sections = [part for result in chosen for part in _section(result, folder)]
+        path = folder / f"{name}.md"
+        text = "\n\n".join([f"# {name.capitalize()}", *head, *sections])
+        path.write_text(f"{text}\n", encoding="utf-8")
+        written.append(path)
+    return written
 
 
-def _performance(results: Sequence[Result], about: Mapping[str, str], with_plot: bool) -> str:
-    summary = [
+def _summary(results: Sequence[Result]) -> list[str]:
+    rows = [
         {
             "what": f"[{result.title}](#{_anchor(result.title)})",
             "bar": result.subject.BAR,
@@ -98,34 +42,19 @@ def _performance(results: Sequence[Result], about: Mapping[str, str], with_plot:
         }
         for result in results
     ]
-    parts = [
-        "# Performance",
-        f"What crosschip costs, measured against the engines called directly. {_GENERATED} "
-        "`make benchmark` measures again on your machine.",
-        table(summary),
-        *(["![Latency on one device and time per operation](performance.svg)"] * with_plot),
-        *(part for result in results for part in _section(result)),
-        "## The machine",
-        _about(about),
+    return [_INTRODUCTION, table(rows)]
+
+
+def _section(result: Result, folder: Path) -> list[str]:
+    picture = picture_of(result, folder)
+    return [
+        f"## {result.title}",
+        result.method,
+        f"The bar: {result.subject.BAR}. Held: {result.verdict}.",
+        *([f"![{result.title}]({picture})"] if picture else []),
+        *([table(result.rows)] if result.rows else []),
+        _about(result.about),
     ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _document(name: str, results: Sequence[Result], about: Mapping[str, str]) -> str:
-    parts = [
-        f"# {name.capitalize()}",
-        _GENERATED,
-        *(part for result in results for part in _section(result)),
-        "## The machine",
-        _about(about),
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _section(result: Result) -> list[str]:
-    held = f"The bar: {result.subject.BAR}. Held: {result.verdict}."
-    figures = [table([row.cells() for row in result.rows])] if result.rows else []
-    return [f"## {result.title}", result.method, held, *figures]
 
 
 def table(rows: Sequence[Mapping[str, str]]) -> str:
@@ -143,7 +72,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _about(about: Mapping[str, str]) -> str:
-    return table([{"": name, " ": text} for name, text in about.items()])
+    return f"Measured: {'; '.join(f'{name} {text}' for name, text in about.items())}."
 
 
 def _anchor(title: str) -> str:

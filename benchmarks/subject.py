@@ -52,7 +52,8 @@ class Subject(Protocol):
         __doc__: what it measures and how, as the report says it; the first line is the title.
         BAR: what the figures are held to, in words.
 
-    One that is not about performance also has a `DOCUMENT`, the name of the document it is in.
+    One that is not about performance also has a `DOCUMENT`, the name of the document it is in, and
+    one with a picture a function `draw`, which makes a figure of Matplotlib of its rows.
     """
 
     __doc__: str | None

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import benchmarks.scaling
 import numpy as np
 import pytest
-from benchmarks.__main__ import SUBJECTS
-from benchmarks.accuracy import Accuracy
 from benchmarks.engines import difference
-from benchmarks.report import Result, table
+from benchmarks.report import table, write
+from benchmarks.result import Result, keep, kept
 from benchmarks.subject import Column, Row
+from benchmarks.subjects import names, subject
+from benchmarks.subjects.accuracy import Accuracy
 
 ROOT = Path(__file__).parents[2]
 
@@ -63,11 +63,42 @@ def test_the_verdict_counts_what_is_held_to_the_bar(
     passed: list[bool | None], verdict: str
 ) -> None:
     rows = [Sample("a", {}, one) for one in passed]
-    assert Result("scaling", benchmarks.scaling, rows).verdict == verdict
+    assert Result.of("scaling", {}, rows).verdict == verdict
 
 
 def test_what_failed_is_no_success() -> None:
-    assert Result("scaling", benchmarks.scaling, [], "no memory").verdict == "**failed**: no memory"
+    assert Result.of("scaling", {}, [], "no memory").verdict == "**failed**: no memory"
+
+
+def test_one_result_leaves_the_others_of_a_folder_as_they_are(tmp_path: Path) -> None:
+    older = Result.of("scaling", {"date": "2001-02-03"}, [Sample("a", {1: 0.5}, True)])
+    keep(older, "<svg/>", tmp_path)
+    keep(Result.of("operators", {}, [Sample("b", {})]), "", tmp_path)
+    keep(Result.of("overhead", {}, [], "no memory"), "", tmp_path)
+    assert kept(tmp_path) == sorted(kept(tmp_path), key=lambda result: result.name)
+    assert older in kept(tmp_path)
+    assert [path.name for path in write(tmp_path)] == ["coverage.md", "performance.md"]
+    text = (tmp_path / "performance.md").read_text()
+    assert "Held: yes, all 1." in text
+    assert "](figures/scaling.svg)" in text
+    assert "Measured: date 2001-02-03." in text
+    assert "Held: **failed**: no memory." in text
+
+
+def test_a_result_without_a_picture_takes_the_old_one_away(tmp_path: Path) -> None:
+    result = Result.of("scaling", {}, [Sample("a", {}, True)])
+    keep(result, "<svg/>", tmp_path)
+    keep(result, "", tmp_path)
+    write(tmp_path)
+    assert "figures" not in (tmp_path / "performance.md").read_text()
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_module_of_the_folder_is_a_subject(name: str) -> None:
+    found = subject(name)
+    assert found.BAR
+    assert callable(found.measure)
+    assert (found.__doc__ or "").partition("\n")[0].endswith(".")
 
 
 def test_bars() -> None:
@@ -93,4 +124,4 @@ def test_an_unknown_name_is_refused_with_those_that_there_are() -> None:
     command = [sys.executable, "-m", "benchmarks", "speed"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert f"there is no benchmark 'speed'; there are {', '.join(SUBJECTS)}" in done.stderr
+    assert f"there is no benchmark 'speed'; there are {', '.join(names())}" in done.stderr

@@ -4,8 +4,8 @@ ResNet50, whose normalizations are folded into its convolutions, and a BERT of 6
 12 heads, 128 words), with random weights, batch 1. By hand they are what one would write: images
 with the channels last, weights as arguments that are on the chip, `jax.jit`, products of float32.
 Both get an array of NumPy's and give one back; before they are timed, their outputs are compared.
-The runs take turns, as in the latency benchmark. Alone, `python -m benchmarks.xla --device gpu:0`
-measures another chip.
+The runs take turns, as in the latency benchmark. Alone, `python -m benchmarks.subjects.xla
+--device gpu:0` measures another chip.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def measure(*, quick: bool, chip: str = "cpu") -> Iterator[ByHand]:
 
 def main() -> None:
     """Measure the chip that the command line names, and print a line a network."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.xla", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.subjects.xla", description=__doc__)
     parser.add_argument("--device", default="cpu", help="cpu, gpu:0, tpu:0, …")
     parser.add_argument("--quick", action="store_true", help="try it on little")
     options = parser.parse_args()

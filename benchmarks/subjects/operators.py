@@ -24,6 +24,9 @@ DOCUMENT = "coverage"
 FEWEST, MOST_LINES = 140, 6
 BAR = f"at least {FEWEST} operators on each device, at most {MOST_LINES} lines a converter"
 
+_SHARED = {"onnxruntime": "crosschip.hal.onnx.converters"}
+"""Where the converters of a device are that others have, too."""
+
 
 @dataclass(frozen=True)
 class Coverage(Row):
@@ -53,6 +56,7 @@ def _lines(device: str) -> float | None:
     """The median length of a device's converters; `None` if it has none."""
     if device == "reference":
         return None
-    table = import_module(f"crosschip.devices.{device}.converters").converters
+    room = _SHARED.get(device, f"crosschip.devices.{device}.converters")
+    table = import_module(room).converters
     sources = (inspect.getsourcelines(function)[0] for function in table.functions)
     return median(sum(bool(line.strip()) for line in source) for source in sources)

@@ -21,10 +21,10 @@ used in the most disturbed block that counts.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from benchmarks.comparison import CALM, Estimate, compare
 from benchmarks.engines import difference, engines, run_of_engine, run_of_ours
@@ -33,6 +33,10 @@ from benchmarks.subject import Column, Row
 from crosschip.bench.timing import Run
 from crosschip.ir import Array
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 LIMIT = 0.97
 BAR = f"the engine's median time is at least {LIMIT:g} of ours (above 1: we are faster)"
 
@@ -40,6 +44,9 @@ _SURE = 0.005
 _PATIENCE_SECONDS = 6.0
 _TOLERANCE = 1e-3
 """The most that may lie between two ways to compute the same; with more, it is not the same."""
+
+_MARKS = {".pdmodel": ("#1f6fb4", "o"), ".json": ("#2e9e5b", "s"), ".onnx": ("#d9822b", "D")}
+"""The colour and the mark of each file format."""
 
 
 @dataclass(frozen=True)
@@ -99,3 +106,40 @@ def _check(what: str, run: Run, oracle: Oracle) -> None:
     outputs = list[Array](made.values() if isinstance(made, Mapping) else made)  # type: ignore[call-overload]  # a sequence of arrays
     if not difference(outputs, oracle.outputs) <= _TOLERANCE:
         raise RuntimeError(f"{what}: computes something else than Paddle; its time says nothing")
+
+
+def draw(rows: Sequence[Latency]) -> Figure:
+    """Each network's ratio on each device, a mark a file format."""
+    from benchmarks import plot  # here, for nothing else needs matplotlib
+
+    devices = list(dict.fromkeys(row.device for row in rows))
+    figure, systems = plot.beside([f"Latency on {device}" for device in devices], 4.6)
+    for axes, device in zip(systems, devices, strict=True):
+        _ratios(axes, [row for row in rows if row.device == device])
+        plot.limit(axes, LIMIT)
+    return figure
+
+
+def _ratios(axes: Axes, rows: Sequence[Latency]) -> None:
+    networks = list(dict.fromkeys(row.network for row in rows))
+    formats = [format for format in _MARKS if any(row.format == format for row in rows)]
+    for place, format in enumerate(formats):
+        shift = (place - (len(formats) - 1) / 2) * 0.24
+        shown = [row for row in rows if row.format == format]
+        colour, mark = _MARKS[format]
+        axes.errorbar(
+            [row.ratio.value for row in shown],
+            [networks.index(row.network) + shift for row in shown],
+            xerr=[row.ratio.error for row in shown],
+            fmt=mark,
+            color=colour,
+            markersize=5,
+            elinewidth=1,
+            label=format,
+        )
+    axes.axvline(1, color="#888888", linewidth=0.8)
+    axes.set_yticks(range(len(networks)), networks)
+    axes.set_ylim(len(networks) - 0.5, -0.5)
+    axes.grid(axis="y", color="#eeeeee")
+    axes.set_xlabel(f"engine's time / ours; right of 1: we are faster; dashed: {LIMIT:g}")
+    axes.legend(loc="best")

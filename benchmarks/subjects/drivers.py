@@ -35,7 +35,7 @@ from benchmarks.comparison import Comparison, Estimate, Open, compare
 from benchmarks.engines import engines
 from benchmarks.models import ROOT, model_file
 from benchmarks.subject import Column, Row
-from benchmarks.throughput import opened_directly
+from benchmarks.subjects.throughput import opened_directly
 from crosschip.bench.timing import Run
 from crosschip.hal import urgency
 from crosschip.hdi.client.device import RemoteDevice

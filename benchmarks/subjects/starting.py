@@ -35,7 +35,7 @@ BAR = (
 
 _NETWORKS = ("ResNet50", "PP-OCRv4 rec", "MobileNetV3-small", BERT)
 _OURS, _THEIRS = "crosschip", "engine"
-_CHILD = Path(__file__).parent / "children" / "first_answer.py"
+_CHILD = Path(__file__).parents[1] / "children" / "first_answer.py"
 
 
 @dataclass(frozen=True)

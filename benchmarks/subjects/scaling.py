@@ -13,12 +13,12 @@ at the source of each, in turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import crosschip
 from benchmarks.subject import Column, Row
@@ -29,6 +29,10 @@ from crosschip.hal.decomposing import Ask
 from crosschip.ir import Operation
 from crosschip.passes import simplify
 from crosschip.runtime.placement.placing import place
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 LIMIT = 2.0
 BAR = f"the time per operation differs by at most a factor of {LIMIT:g} between sizes"
@@ -106,3 +110,32 @@ def _takes_all(operation: Operation) -> Support:
 
 def _takes_most(operation: Operation) -> Support:
     return Support.no(operation, "", "refused") if operation.type == "TANH" else YES
+
+
+def draw(rows: Sequence[Scaling]) -> Figure:
+    """Each step's time per operation over the size of the graph, for each kind of graph."""
+    from benchmarks import plot  # here, for nothing else needs matplotlib
+
+    graphs = list(dict.fromkeys(row.graph for row in rows))
+    figure, systems = plot.beside([f"Time per operation: {graph}" for graph in graphs], 3.8)
+    for axes, graph in zip(systems, graphs, strict=True):
+        _steps_over_size(axes, [row for row in rows if row.graph == graph])
+    return figure
+
+
+def _steps_over_size(axes: Axes, rows: Sequence[Scaling]) -> None:
+    for row in rows:
+        axes.plot(
+            list(row.microseconds), list(row.microseconds.values()), marker="o", label=row.step
+        )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xticks(SIZES, [f"{size:,}" for size in SIZES])
+    axes.minorticks_off()
+    ticks = (1, 2, 5, 10, 20, 50)
+    axes.set_yticks(ticks, [str(tick) for tick in ticks])
+    axes.set_ylim(1, 200)
+    axes.grid(color="#eeeeee")
+    axes.set_xlabel("operations")
+    axes.set_ylabel("µs per operation")
+    axes.legend(loc="upper left", fontsize=7.5, ncols=2)
