@@ -20,6 +20,9 @@ _FLOAT32 = 1e-3
 _FLOAT16_STEPS = 4
 """Steps of the type's precision that shorter types may differ by."""
 
+_WHOLE_STEP = 1 + 1e-5
+"""A step of a quantized output, which is a product of float32."""
+
 _SPREAD = 2.0
 """Two computations that each lie within a spread of the truth lie within twice it."""
 
@@ -52,22 +55,28 @@ def difference(computed: Sequence[Array], expected: Sequence[Array]) -> list[flo
     return list(map(_apart, computed, expected))
 
 
-def tolerance(array: Array, *, quantized: bool, spread: float) -> float:
+def tolerance(
+    array: Array, *, quantized: bool, spread: float, reals: str = "float32", step: float = 0.0
+) -> float:
     """How far an array may lie from the expected one, measured as `difference` does.
 
     Args:
         array: the expected one.
         quantized: the model computes with few bits.
+        reals: the shortest type of real numbers that the model computes with.
+        step: what one step is of the integers of eight bits that the array is dequantized from.
         spread: how far the engine itself lies apart if it computes the same in another order;
             nothing is left open by one that is infinite, as where the sizes of outputs differ.
     """
     spread = spread if math.isfinite(spread) else 0.0
     if array.dtype.kind in "fV":
         precision = _FLOAT32
-        if array.dtype.itemsize < 4:
-            step = float(np.spacing(np.ones((), array.dtype)))
-            precision = max(precision, _FLOAT16_STEPS * step)
-        return max(precision, _SPREAD * spread)
+        for dtype in (array.dtype, np.dtype(reals)):
+            if dtype.itemsize < 4:
+                rounding = float(np.spacing(np.ones((), dtype)))
+                precision = max(precision, _FLOAT16_STEPS * rounding)
+        scale = float(np.abs(array[np.isfinite(array)]).max(initial=0.0)) or 1.0
+        return max(precision, _SPREAD * spread, _WHOLE_STEP * step / scale)
     steps = 1.0 if quantized and array.dtype in (np.int8, np.uint8) else 0.0
     return max(steps, _SPREAD * spread)
 

@@ -10,10 +10,10 @@ from corpus.entry import Input
 from corpus.made import hugging_face, torch_networks
 
 
-def write(name: str, path: Path) -> None:
-    """Export a network, by the older exporter, which these tools know best."""
+def write(name: str, path: Path, exporter: str = "torchscript") -> None:
+    """Export a network, by the older exporter if not told, which these tools know best."""
     write = torch_networks.write if name in torch_networks.NETWORKS else hugging_face.write
-    write(name, "torchscript", path)
+    write(name, exporter, path)
 
 
 def arrays(name: str) -> Mapping[str, Any]:

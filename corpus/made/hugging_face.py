@@ -289,6 +289,7 @@ NETWORKS: Mapping[str, Network] = {
         },
         _PIXELS,
         ["logits"],
+        exporters=["torchscript"],
     ),
     "convnext": Network(
         "ConvNextForImageClassification",
@@ -385,6 +386,7 @@ NETWORKS: Mapping[str, Network] = {
         },
         {"past_values": _reals("batch", 64, 3)},
         ["prediction_outputs"],
+        exporters=["dynamo"],
     ),
 }
 

@@ -24,7 +24,6 @@ KINDS: Mapping[str, tuple[str, int, int]] = {
     "swin": ("swin", 0, 0),
     "clip": ("clip", 4, 64),
     "segformer": ("bert", 0, 0),
-    "unet": ("unet", 0, 0),
 }
 """The kind of model that the optimizer is told, its heads and its width."""
 

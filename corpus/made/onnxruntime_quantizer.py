@@ -147,13 +147,18 @@ def quantize_dynamically(name: str, path: Path) -> None:
 def quantize_by_block(
     name: str, bits: int, format_: str, options: Mapping[str, Any], path: Path
 ) -> None:
-    """Quantize the weights of a network, a scale for each few of them."""
+    """Quantize the weights of a network, a scale for each few of them.
+
+    Where the operators must be newer for it, the quantizer says that they are and leaves them as
+    they were; only what the newer exporter writes stays valid.
+    """
     import onnx
     from onnxruntime.quantization import QuantFormat
     from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
 
     source = path.with_name("float.onnx")
-    _sources.write(name, source)
+    renewed = format_ == "QDQ" or "Gather" in options.get("op_types_to_quantize", ())
+    _sources.write(name, source, "dynamo" if renewed else "torchscript")
     model = onnx.load(source)
     source.unlink()
     quantizer = MatMulNBitsQuantizer(model, bits=bits, quant_format=QuantFormat[format_], **options)

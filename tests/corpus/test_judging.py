@@ -66,3 +66,12 @@ def test_what_is_no_tensor_is_taken_apart() -> None:
 def test_how_far_they_may(dtype: Any, quantized: bool, spread: float, allowed: float) -> None:
     array = np.zeros(3, dtype)
     assert tolerance(array, quantized=quantized, spread=spread) == pytest.approx(allowed)
+
+
+def test_precision_within_and_at_the_end() -> None:
+    array = np.array([-0.5, 0.25, np.inf], np.float32)
+    halves = tolerance(array, quantized=False, spread=0.0, reals="float16")
+    assert halves == pytest.approx(4 * 2.0**-10)
+    dequantized = tolerance(array, quantized=True, spread=0.0, step=0.01)
+    assert dequantized == pytest.approx(0.02, rel=1e-4)
+    assert dequantized >= 0.02
