@@ -57,7 +57,7 @@ models: $(VENV)/installed-test
 	$(BIN)/python scripts/models/make.py
 
 benchmark: models
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --output docs
 
 docs: $(VENV)/installed-test
 	$(BIN)/python scripts/write_tables.py

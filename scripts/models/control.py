@@ -9,7 +9,7 @@ tensors become `conditional_block`, `select_input` and `while` in Paddle 2, `pd_
 # ruff: noqa: SIM108 - a conditional expression is no branch for Paddle to translate
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -212,9 +212,9 @@ SETTINGS = {
 }
 
 
-def main(directory: Path) -> None:
+def main(directory: Path, settings: Mapping[str, Setting] = SETTINGS) -> None:
     """Write `SETTING/model`, with the suffixes of the model, and `SETTING/oracle-N.npz`."""
-    for name, setting in SETTINGS.items():
+    for name, setting in settings.items():
         paddle.seed(0)
         folder = directory / name
         folder.mkdir()

@@ -53,11 +53,13 @@ TARGETS = (
     *(Target(f"paddle2/{name}", PADDLE2, "vision.py") for name in VISION),
     Target("operators/pdmodel", PADDLE2, "operators.py"),
     Target("control/pdmodel", PADDLE2, "control.py"),
+    Target("arrays/pdmodel", PADDLE2, "arrays.py"),
     Target("networks/pdmodel", PADDLE2, "networks.py"),
     Target("layouts/json", PADDLE3, "layouts.py"),
     *(Target(f"paddle3/{name}", PADDLE3, "vision.py") for name in VISION),
     Target("operators/json", PADDLE3, "operators.py"),
     Target("control/json", PADDLE3, "control.py"),
+    Target("arrays/json", PADDLE3, "arrays.py"),
     Target("networks/json", PADDLE3, "networks.py"),
     Target("onnx", PADDLE3, "convert.py", needs=tuple(f"paddle3/{name}" for name in VISION)),
 )

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.bisect.networks import inputs, network
 from tests.bisect.planted import Fault, Planted
 from tests.modelling import DelegatingDevice, chain
+from tests.runtime.test_mixed_precision import NETWORK, rows
 
 import crosschip
 from crosschip.bisect import Report, find_culprits
@@ -215,3 +216,22 @@ def test_what_does_not_compile_is_found() -> None:
 def test_arguments_that_do_not_fit(arguments: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=told):
         find_culprits(network(), Planted(), **arguments)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("listed", [None, "Tanh", "MatMul"])
+def test_a_culprit_in_bfloat16(listed: str | None, caplog: pytest.LogCaptureFixture) -> None:
+    """It is named, and moved to the trusted device, which computes in float32; listed or not."""
+    model = crosschip.load(NETWORK)
+    culprit = crosschip.explain(model, "xla", cache=False).given.operations[2].name
+    device = Planted(base="xla", faults=[Fault((culprit,), size=20.0)])
+    report = find_culprits(
+        model, device, inputs={"x": rows(3)}, precision="bfloat16", mixed_precision=listed
+    )
+    device.close()
+    assert [each.names for each in report.culprits] == [(culprit,)]
+    assert report.explained
+    assert report.mended is not None
+    assert report.mended < 0.05
+    assert report.notes == []
+    assert "mixed_precision" not in caplog.text

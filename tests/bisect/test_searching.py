@@ -72,3 +72,19 @@ def test_nothing_is_tried_twice() -> None:
     search = Search(is_wrong)
     search.exhaust(range(100))
     assert search.found == [(7,)]
+
+
+def test_beginnings_show_what_later_things_hide() -> None:
+    """Two that are wrong only together, too far from each other for a piece, hidden at the end."""
+    trials: list[int] = []
+
+    def is_wrong(items: Sequence[int]) -> bool:
+        trials.append(len(items))
+        return {10, 70} <= set(items) and 90 not in items
+
+    search = Search(is_wrong)
+    search.exhaust(range(100), 8)
+    assert not search.found
+    search.exhaust_beginnings(range(100), 8)
+    assert search.found == [(10, 70)]
+    assert len(trials) < 60

@@ -162,6 +162,21 @@ def test_what_computes_in_float(crosschip: Crosschip, tmp_path: Path, command: s
     assert "'a b' is no operator type" in outcome.err
 
 
+@pytest.mark.slow
+def test_what_is_kept_in_float32(crosschip: Crosschip, tmp_path: Path) -> None:
+    path, config = tmp_path / "quantized.onnx", tmp_path / "mixed"
+    onnx.save(pairs(), path)
+    config.write_text("MatMul\n")
+    options = ("--devices", "xla", "--precision", "float16", "--mixed-precision", config)
+    outcome = crosschip("explain", path, *options)
+    assert outcome.status == 0, outcome.err
+    assert "xla/float32 runs 1" in outcome.out
+    found = crosschip("explain", path, *options, "--json").document
+    (kept,) = [each for each in found["operations"] if each["device"] == "xla/float32"]
+    assert "kept in float32 by line 1 of mixed_precision, 'MatMul'" in kept["reasons"]["xla"]
+    assert crosschip("run", path, *options, "--no-cache").status == 0
+
+
 @pytest.mark.slow  # it asks OpenVINO
 def test_explaining_what_must_hold_in_a_run(crosschip: Crosschip, tmp_path: Path) -> None:
     """OpenVINO has no int64: what it makes of an input must fit, and so must sizes."""

@@ -19,7 +19,11 @@ from tests.runtime.test_shapes import Static, lru_misses
 
 import crosschip
 from crosschip.hal import Device
-from crosschip.ir import Array
+from crosschip.ir import Array, Builder, ElementType, TensorType, symbol
+from crosschip.ops.standard.activation import Sigmoid
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Squeeze
+from crosschip.ops.standard.slicing import Slice
 
 DEVICES = ("reference", "onnxruntime", "openvino", "xla", "static")
 SIZES = list(itertools.product((8, 11, 13, 16, 21), (9, 12, 16, 17)))
@@ -170,3 +174,55 @@ def test_memory_is_flat(network: Path, device: str) -> None:
         before = _resident()
         turns(20)
         assert _resident() - before < 8 * 2**20
+
+
+@pytest.mark.slow
+def test_openvino_gets_a_program_a_shape_where_ranks_follow_from_sizes() -> None:
+    b = Builder()
+    x = b.input("x", TensorType(ElementType.FLOAT32, (symbol("N"), 1, 4)))
+    squeezed = b.add(Squeeze, x)
+    part = b.add(Slice, squeezed, axes=(0,), starts=(0,), ends=(2,))
+    b.output("y", b.add(Concat, [b.add(Sigmoid, part), squeezed], axis=0))
+    with crosschip.compile(b.build(), ["openvino"], cache=False) as compiled:
+        assert compiled.placement.ways == ("a program a shape, 16 at most",)
+        for rows, expected in ((1, (6,)), (3, (5, 4)), (2, (4, 4))):
+            array = np.arange(rows * 4, dtype=np.float32).reshape(rows, 1, 4)
+            flat = array.squeeze()
+            made = compiled.run({"x": array})["y"]
+            assert made.shape == expected
+            np.testing.assert_allclose(
+                made, np.concatenate([1 / (1 + np.exp(-flat[:2])), flat]), 1e-6
+            )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("device", ["onnxruntime", "openvino"])
+def test_small_and_large_sizes_by_turns_with_and_without_places(device: str, seed: int) -> None:
+    """Engines copy small tensors and share large ones; a result is the caller's either way."""
+    random = np.random.default_rng(seed)
+    dtype = [np.float32, np.float16, np.int32, np.bool_][seed]
+    kind = ElementType(np.dtype(dtype).name)
+    b = Builder("turns")
+    n = symbol("n")
+    x, y = b.input("x", TensorType(kind, (n, 64))), b.input("y", TensorType(kind, (2, 64)))
+    b.output("long", b.add(Concat, [x, y], 0))
+    b.output("fixed", b.add(Concat, [y, y], 0))
+    kept: list[tuple[Array, Array]] = []
+    with crosschip.compile(b.build(), [device], cache=False) as compiled:
+        for size in random.choice([0, 1, 3, 60, 64, 200, 5000], 24):
+            given: dict[str, Array] = {
+                name: random.integers(0, 2, (count, 64)).astype(dtype)
+                for name, count in (("x", size), ("y", 2))
+            }
+            expected = {
+                "long": np.concatenate([given["x"], given["y"]]),
+                "fixed": np.concatenate([given["y"]] * 2),
+            }
+            places = {k: np.empty_like(v) for k, v in expected.items() if random.random() < 0.4}
+            made = compiled.run(given, outputs=places or None)
+            assert all(made[name] is place for name, place in places.items())
+            kept += [(made[name], expected[name]) for name in expected]
+            given["x"][...], given["y"][...] = 0, 0
+        for found, wanted in kept:
+            np.testing.assert_array_equal(found, wanted)

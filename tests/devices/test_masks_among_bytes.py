@@ -9,13 +9,20 @@ import pytest
 from tests.modelling import float32
 
 import crosschip
-from crosschip.ir import Builder, ElementType, Model, Operand, TensorType, symbol
+from crosschip.ir import Builder, Dim, ElementType, Model, Operand, TensorType, symbol
+from crosschip.ops.standard.activation import Softmax
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.integers import MatMulInteger
-from crosschip.ops.standard.quantization import Dequantize, DynamicQuantize, Reinterpret
+from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.quantization import (
+    Dequantize,
+    DynamicQuantize,
+    Quantize,
+    Reinterpret,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -60,3 +67,22 @@ def test_a_mask_added_to_a_quantized_table() -> None:
     reals = (table.astype(np.float32) - 127) * np.float32(0.197)
     found = run(b.build(), places=np.array([1, 0], np.int32), mask=mask)
     np.testing.assert_allclose(found, 4 * 255 + (reals[::-1] + mask), rtol=1e-6)
+
+
+@pytest.mark.parametrize("rows", [4, N], ids=["fixed", "open"])
+@pytest.mark.parametrize("dtype", [ElementType.UINT8, ElementType.INT8], ids=str)
+def test_a_row_that_is_masked_altogether(dtype: ElementType, rows: Dim) -> None:
+    """Its shares are NaN, of which the least integer is made, as ONNX Runtime does it."""
+    b = Builder("rows")
+    kept = b.input("kept", TensorType(ElementType.BOOL, (rows, rows)))
+    masked = b.add(Where, kept, b.input("x", float32(rows, rows)), np.array(-np.inf, np.float32))
+    zero_point = int(dtype is ElementType.UINT8)
+    steps = b.add(
+        Quantize, b.add(Softmax, masked), scale=[1 / 64], zero_point=[zero_point], dtype=dtype
+    )
+    b.output("y", b.add(Mul, b.add(Dequantize, steps), np.array(2.0, np.float32)))
+    given = np.array([[0, 0, 0, 0], [1, 1, 0, 0], [1, 0, 0, 0], [1, 1, 1, 1]], np.bool_)
+    shares = run(b.build(), kept=given, x=np.ones((4, 4), np.float32))
+    least = -2.0 if dtype is ElementType.INT8 else -1 / 64
+    expected = [[least] * 4, [0.5, 0.5, 0, 0], [1, 0, 0, 0], [0.25] * 4]
+    np.testing.assert_array_equal(shares / 2, expected)

@@ -20,8 +20,10 @@ from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
 from crosschip.ir import Builder, DeviceError, ElementType, Model, Operand, Quantization, TensorType
 from crosschip.ops.definition.windows import AutoPad
+from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.normalization import LayerNormalization
 from crosschip.ops.standard.pooling import MaxPool2D
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 
@@ -59,6 +61,19 @@ def test_quantized_operations_are_fused(dtype: ElementType, zero_point: float) -
     assert "QLinearConv" in executed
     assert {"Conv", "FusedConv"}.isdisjoint(executed)
     assert executed.count("DequantizeLinear") == 1
+
+
+def test_sums_are_normalized_in_the_quicker_way() -> None:
+    """In two nodes, as the one that ONNX Runtime would make of them takes four times as long."""
+    b = Builder()
+    x, y = (b.input(name, TensorType(ElementType.FLOAT32, (1, 4, 8))) for name in "xy")
+    scale, bias = np.full(8, 2, np.float32), np.ones(8, np.float32)
+    b.output("normal", b.add(LayerNormalization, b.add(Add, x, y), scale, bias, 2))
+    with OnnxRuntimeDevice() as device:
+        saved = device.compile(b.build(), Options()).save()
+    assert saved is not None
+    nodes = ModelProto.FromString(read(saved)[0].proto).graph.node
+    assert {node.op_type for node in nodes} == {"Add", "LayerNormalization"}
 
 
 def test_bytes_are_multiplied_in_the_quicker_way_where_that_is_exact() -> None:

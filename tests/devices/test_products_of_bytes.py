@@ -10,7 +10,16 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 import crosschip
-from crosschip.ir import Array, Builder, ElementType, Model, Operand, TensorType, symbol
+from crosschip.ir import (
+    Array,
+    Builder,
+    DeviceError,
+    ElementType,
+    Model,
+    Operand,
+    TensorType,
+    symbol,
+)
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.integers import Conv2DInteger, MatMulInteger
@@ -59,6 +68,33 @@ def test_matrix_products(seed: int) -> None:
         weights = weights - y_zero
     b.output("y", b.add(MatMulInteger, given, b.constant(y), *zeros))
     np.testing.assert_array_equal(run(b.build(), inputs), expected @ weights)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_products_of_computed_matrices_over_an_open_axis(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    dtypes, (n, s) = random.choice(BYTES, 2), (symbol("N"), symbol("S"))
+    types = [ElementType.of(np.dtype(dtype)) for dtype in dtypes]
+    b = Builder()
+    x = b.input("x", TensorType(types[0], (n, 3, s)))
+    y = b.input("y", TensorType(types[1], (n, s, 5)))
+    zeros = drawn(random, dtypes[0], 3, 1), drawn(random, dtypes[1], 5)
+    given = [b.constant(zero) if random.random() < 0.7 else None for zero in zeros]
+    b.output("z", b.add(MatMulInteger, x, y, *given))
+    with crosschip.compile(b.build(), ["openvino"], cache=False) as compiled:
+        for size in (1, 700, 2**16):
+            arrays = drawn(random, dtypes[0], 2, 3, size), drawn(random, dtypes[1], 2, size, 5)
+            wide = [array.astype(np.int64) for array in arrays]
+            for index, (operand, zero) in enumerate(zip(given, zeros, strict=True)):
+                if operand is not None:
+                    wide[index] -= zero
+            expected = np.matmul(*wide).astype(np.int32)
+            np.testing.assert_array_equal(
+                compiled.run(dict(zip("xy", arrays, strict=True)))["z"], expected
+            )
+        long = np.zeros((1, 3, 65537), dtypes[0]), np.zeros((1, 65537, 5), dtypes[1])
+        with pytest.raises(DeviceError, match="more than 65536 products to add up"):
+            compiled.run(dict(zip("xy", long, strict=True)))
 
 
 @pytest.mark.parametrize("seed", range(16))

@@ -11,6 +11,7 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 from onnxruntime.quantization import (
     CalibrationDataReader,
     QuantFormat,
@@ -133,3 +134,79 @@ def test_openvino_multiplies_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         }
         assert types
         assert types <= {"u8", "i8"}
+
+
+def signals(random: np.random.Generator) -> onnx.ModelProto:
+    """Two quantized convolutions of signals of any number and length, one after the other."""
+    nodes: list[onnx.NodeProto] = []
+    constants: list[TensorProto] = []
+
+    def constant(array: Array) -> str:
+        constants.append(numpy_helper.from_array(array, f"constant{len(constants)}"))
+        return constants[-1].name
+
+    def quantized(type_: str, name: str, zero: int, step: float) -> str:
+        scale, point = constant(np.array(step, np.float32)), constant(np.array(zero, np.int8))
+        made = f"{name}.{type_}"
+        nodes.append(helper.make_node(type_, [name, scale, point], [made]))
+        return made
+
+    value = "x"
+    for made, step, dilation in (("first", 0.03, 1), ("y", 0.02, 2)):
+        steps = quantized("QuantizeLinear", value, -7, step)
+        filters = constant(random.integers(-127, 128, (4, 4, 3)).astype(np.int8))
+        reals = [
+            quantized("DequantizeLinear", steps, -7, step),
+            quantized("DequantizeLinear", filters, 0, 0.003),
+        ]
+        nodes.append(helper.make_node("Conv", reals, [made], dilations=[dilation]))
+        value = made
+    x, y = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, ["count", 4, length])
+        for name, length in (("x", "length"), ("y", "rest"))
+    )
+    graph = helper.make_graph(nodes, "signals", [x], [y], constants)
+    opset = [helper.make_opsetid("", 19)]
+    return helper.make_model(graph, ir_version=9, opset_imports=opset)
+
+
+def test_signals_of_any_length() -> None:
+    """What a run's sizes must be is asked for beside the convolutions, and changes nothing."""
+    random = np.random.default_rng(1)
+    model = signals(random)
+    x = random.normal(size=(2, 4, 15)).astype(np.float32)
+    answers: Any = ReferenceEvaluator(model).run(None, {"x": x})
+    expected = np.asarray(answers[0])
+    with crosschip.compile(crosschip.load(model), ["openvino"], cache=False) as compiled:
+        np.testing.assert_allclose(compiled(x), expected, atol=1e-5 * np.abs(expected).max())
+        with pytest.raises(crosschip.Error, match="CONV_2D"):
+            compiled(x[:, :, :4])
+
+
+def test_blocks_of_bytes_with_zero_points() -> None:
+    """ONNX Runtime's own product, which rounds the other factor to bytes where it may."""
+    random = np.random.default_rng(4)
+    constants: dict[str, Array] = {
+        "weight": random.integers(0, 256, (8, 2, 32)).astype(np.uint8),
+        "scale": random.uniform(0.01, 0.02, (8, 2)).astype(np.float32),
+        "zeros": random.integers(100, 156, (8, 2)).astype(np.uint8),
+    }
+    sizes: dict[str, Any] = {"K": 64, "N": 8, "bits": 8, "block_size": 32, "accuracy_level": 4}
+    node = helper.make_node(
+        "MatMulNBits", ["x", *constants], ["y"], domain="com.microsoft", **sizes
+    )
+    graph = helper.make_graph(
+        [node],
+        "product",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 64])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 8])],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, ir_version=8, opset_imports=opsets)
+    x = random.normal(size=(3, 64)).astype(np.float32)
+    providers = ["CPUExecutionProvider"]
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=providers)
+    (expected,) = session.run(None, {"x": x})
+    with crosschip.compile(crosschip.load(model), ["onnxruntime"], cache=False) as compiled:
+        np.testing.assert_array_equal(compiled(x), expected)

@@ -30,7 +30,7 @@ from crosschip.ir import (
     symbol,
     unknown,
 )
-from crosschip.ops.standard.arithmetic import Add, Clip, Max, Mul, Sub
+from crosschip.ops.standard.arithmetic import Add, Clip, FloorDiv, Max, Mul, Sub
 from crosschip.ops.standard.comparison import Less
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import ShapeOf
@@ -73,8 +73,14 @@ class NarrowDevice(Device):
     kind = Kind.ACCELERATOR
     version = "1"
 
-    def __init__(self, *, narrowed: Mapping[ElementType, ElementType] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        narrowed: Mapping[ElementType, ElementType] | None = None,
+        bits: Mapping[type[Operation], int] | None = None,
+    ) -> None:
         super().__init__()
+        self.bits: Mapping[type[Operation], int] = {Less: 8} if bits is None else bits
         self.name = "narrow"
         self.narrowed = {WIDE: HALF} if narrowed is None else narrowed
 
@@ -82,7 +88,7 @@ class NarrowDevice(Device):
         return Capabilities(narrowed=self.narrowed)
 
     def supports(self, operation: Operation, options: Options) -> Support:
-        return Support(True, bits=8 if isinstance(operation, Less) else None)
+        return Support(True, bits=self.bits.get(type(operation)))
 
     def compile(self, model: Model, options: Options) -> Program:
         return NarrowProgram(model)
@@ -204,6 +210,23 @@ def test_sums_over_open_sizes_make_inputs_and_sizes_smaller() -> None:
     }
     bounded = crosschip.compile(model, [device], ranges={"N": (1, 64)}, cache=False)
     assert InputRange("x", -(2**25), 2**25 - 1, "narrow") in bounded.placement.conditions
+
+
+def test_products_of_sizes_are_smaller_where_fewer_bits_are_there() -> None:
+    """As exporters write the number of rows: all elements, divided by those of a row."""
+    n, m = symbol("N"), symbol("M")
+
+    def rows(b: Builder, x: Operand) -> Operand:
+        sizes = b.add(ShapeOf, x)
+        own, every = b.add(Gather, sizes, np.array([1]), 0), b.add(ReduceProd, sizes)
+        return b.add(FloorDiv, every, own)
+
+    device = NarrowDevice(narrowed={WIDE: ElementType.INT32}, bits={FloorDiv: 24})
+    found = conditions_of(device, model_of(rows, [n, m]), Options())
+    assert set(found) == {
+        *(SizeRange(size, 0, 2**20, "narrow") for size in (n, m)),
+        SizeRange(n * m, -(2**31), 2**20, "narrow"),
+    }
 
 
 def test_conditions_are_for_the_operations_that_a_device_gets() -> None:

@@ -14,14 +14,15 @@ from crosschip.hal.ranges.analysis import LONGEST, Assumptions, Ranges
 from crosschip.hal.ranges.interval import Interval, of_size
 from crosschip.ir import Builder, Dim, ElementType, Model, TensorType, symbol
 from crosschip.ir.dimension import substitute
-from crosschip.ops.standard.arithmetic import Add, Mul
+from crosschip.ops.standard.arithmetic import Add, Min, Mul
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import Range, ShapeOf
 from crosschip.ops.standard.indexing import Gather
-from crosschip.ops.standard.layout import Unsqueeze
+from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.reduction import CumSum, ReduceMax, ReduceSum
 from crosschip.ops.standard.searching import ArgMax, NonZero, TopK
+from crosschip.ops.standard.slicing import Slice
 from crosschip.ops.standard.unary import Log
 
 INT32 = Interval(-(2**31), 2**31 - 1)
@@ -78,6 +79,33 @@ def test_ranges_of_what_is_bounded_by_sizes() -> None:
     for operand, (low, high) in expected.items():
         assert ranges.of(operand) == Interval(low, high), operand
     assert ranges.of(best) is None
+
+
+def test_sizes_that_show_in_a_run_only() -> None:
+    """Where nothing else is known of one, it is bounded by what it is made of."""
+    b = Builder()
+    x = b.input("x", TensorType(ElementType.INT64, (symbol("N"), 10)))
+    count = b.input("count", TensorType(ElementType.INT64, ()))
+    some = b.add(Slice, x, axes=(0,), starts=b.add(Reshape, count, (1,)), ends=(2**40,))
+    best, _ = b.add_all(TopK, x, b.add(Min, count, np.array(50)), 0)
+    expected = [
+        (b.add(NonZero, x), -1, 1000),
+        (b.add(Range, np.array(0), count, np.array(2)), 0, 3),
+        (b.add(Expand, np.ones(1, np.float32), b.add(Reshape, count, (1,))), 0, 5),
+        (some, 0, 100),
+        (best, 0, 5),
+        (b.add(Add, some, best), 0, 100),
+    ]
+    counts = {
+        b.add(Gather, b.add(ShapeOf, operand), np.array(axis), 0): most
+        for operand, axis, most in expected
+    }
+    for index, operand in enumerate(counts):
+        b.output(f"y{index}", operand)
+    model = b.build()
+    ranges = ranges_of(model, assumptions(model, Interval(-9, 9), Interval(1, 5), longest=100))
+    for operand, most in counts.items():
+        assert ranges.of(operand) == Interval(0, most), operand
 
 
 def test_sums_over_sizes() -> None:

@@ -14,10 +14,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from tests.conformance.decomposed import CoreDevice
 
+from crosschip.conformance.latitude import latitude
+from crosschip.conformance.tolerance import epsilon
 from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
 from crosschip.hal import Device, Options
 from crosschip.hal.conditions import Border, OutOfRange
-from crosschip.ir import Array, DeviceError, InputError, UnsupportedError
+from crosschip.ir import Array, DeviceError, ElementType, InputError, UnsupportedError
 from crosschip.ir.dimension import is_unknown, substitute
 from crosschip.ir.types import FLOATS
 from crosschip.ops import operators
@@ -119,6 +121,7 @@ def test_devices_compute_what_the_reference_does(name: str, device: Device) -> N
     except OutOfRange:  # the runtime runs it elsewhere
         return
     expected = ReferenceDevice().compile(model, Options()).run(inputs)
+    spacings = latitude(model, inputs, expected).spacings
     program = device.compile(placement.model, Options(threads=1))
     for output, actual, wanted in zip(
         model.outputs.values(), program.run(inputs), expected, strict=True
@@ -126,7 +129,7 @@ def test_devices_compute_what_the_reference_does(name: str, device: Device) -> N
         if output.type.quantization is not None:
             assert np.abs(actual.astype(np.int64) - wanted.astype(np.int64)).max(initial=0) <= 1
         else:
-            assert_close(actual, wanted)
+            assert_close(actual, wanted, spacings)
     program.close()
 
 
@@ -152,15 +155,20 @@ def sizes_of(arguments: Example, arrays: Mapping[str, Array]) -> dict[str, int]:
     }
 
 
-def assert_close(actual: Array, expected: Array) -> None:
-    """Equal type and shape; close values if they are reals, the same if they are not."""
+def assert_close(actual: Array, expected: Array, spacings: float = 0.0) -> None:
+    """Equal type and shape; close values if they are reals, the same if they are not.
+
+    Reals may always differ by so many spacings of float32 at 1.
+    """
     assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
     tolerance = TOLERANCE.get(expected.dtype.name, 0.0)
     if expected.dtype.kind not in "biu":
         actual, expected = actual.astype(np.float64), expected.astype(np.float64)
     finite = np.abs(expected[np.isfinite(expected)])
     largest = float(finite.max()) if finite.size else 0.0
-    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance * largest)
+    least = spacings * epsilon(ElementType.FLOAT32)
+    atol = max(tolerance * largest, least)
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=atol)
 
 
 def test_the_tolerances_are_those_of_all_floats() -> None:

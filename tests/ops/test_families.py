@@ -28,11 +28,14 @@ ROOMS = sorted(
 )
 """The folders that importers and devices keep their functions in, one for each operator."""
 
-SHARED = {"boxes", "table", "windows"}
+SHARED = {"boxes", "scanning", "table", "windows"}
 """The modules between converters that hold none: their table, and what several families share."""
 
 
-COMPOSED = {"importers/paddle": {"decoding", "proposals", "sequences"}}
+COMPOSED = {
+    "importers/onnx": {"adopted", "quantized_transformers"},
+    "importers/paddle": {"arrays", "decoding", "proposals", "sequences"},
+}
 """The families of operators that a framework has and that are composed of standard ones."""
 
 

@@ -21,10 +21,9 @@ from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.reduction import ReduceMean
 from crosschip.ops.standard.unary import Erf, Reciprocal, Rsqrt, Sqrt, Square
 from crosschip.passes import (
-    JoinHeads,
-    RecognizeActivations,
-    RecognizeAttention,
-    RecognizeNormalizations,
+    COMPOSITES,
+    JOINED_HEADS,
+    Recognize,
     RemoveUnused,
     run,
     verified,
@@ -32,7 +31,7 @@ from crosschip.passes import (
 
 N, WIDTH = symbol("N"), 6
 Make = Callable[[Builder, Operand], Operand]
-PASSES = (RecognizeActivations(), RecognizeNormalizations(), RemoveUnused())
+PASSES = (Recognize(COMPOSITES), RemoveUnused())
 
 
 def recognized(model: Model) -> Model:
@@ -250,7 +249,23 @@ def test_the_results_are_the_same(kind: str, entries: int, seed: int) -> None:
         close(outputs_of(after, {"x0": x})[name], array)
 
 
-@pytest.mark.parametrize("part", [1, 3, 5])
+@pytest.mark.parametrize("kind", EVERY)
+def test_what_is_between_may_be_an_output(kind: str) -> None:
+    x = {"x0": np.random.default_rng(0).normal(size=(2, 4, WIDTH)).astype(np.float32)}
+    count = len(model_of(EVERY[kind], float32(N, 4, WIDTH)).operations)
+    for part in range(count):
+
+        def make(b: Builder, x: Operand, part: int = part) -> tuple[Operand, ...]:
+            y = EVERY[kind](b, x)
+            return y, b.operations[part].outputs[0]
+
+        model = model_of(make, float32(N, 4, WIDTH))
+        after = recognized(model)
+        for name, array in outputs_of(model, x).items():
+            close(outputs_of(after, x)[name], array)
+
+
+@pytest.mark.parametrize("part", [3, 5])
 def test_parts_that_something_else_reads_stay(part: int) -> None:
     def make(b: Builder, x: Operand) -> tuple[Operand, ...]:
         y = layer(b, x)
@@ -258,6 +273,19 @@ def test_parts_that_something_else_reads_stay(part: int) -> None:
 
     model = model_of(make, float32(N, 4, WIDTH))
     assert recognized(model) is model
+
+
+def test_what_is_centred_for_others_too_is_normalized_from_there() -> None:
+    def make(b: Builder, x: Operand) -> tuple[Operand, ...]:
+        y = layer(b, x)
+        return y, b.operations[1].outputs[0]
+
+    model = model_of(make, float32(N, 4, WIDTH))
+    after = recognized(model)
+    assert [o.type for o in after.operations] == ["REDUCE_MEAN", "SUB", "RMS_NORMALIZATION", "ADD"]
+    x = {"x0": np.random.default_rng(0).normal(size=(2, 4, WIDTH)).astype(np.float32)}
+    for name, array in outputs_of(model, x).items():
+        close(outputs_of(after, x)[name], array)
 
 
 def test_what_two_read_is_recognized_once() -> None:
@@ -388,7 +416,7 @@ def attention_model(make: Whole) -> Model:
 
 def after_attention(model: Model) -> Model:
     with verified():
-        return run(model, (RecognizeAttention(), JoinHeads(), RemoveUnused()))
+        return run(model, (Recognize(COMPOSITES), Recognize((JOINED_HEADS,)), RemoveUnused()))
 
 
 @pytest.mark.parametrize("kind", ATTENTIONS)

@@ -32,6 +32,7 @@ from crosschip.ir import (
     Model,
     symbol,
 )
+from crosschip.ir.sizing import SizeReader
 from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.unary import Exp
@@ -99,9 +100,12 @@ class RemoteProgram(Program):
         event = HostEvent()
         mine = [self._mine(buffer) for buffer in inputs]
         places: list[Memory] = []
+        reader = SizeReader([operand.type for operand in self.model.inputs.values()])
+        sizes = reader.read([buffer.shape for buffer in inputs])
         for index, operand in enumerate(self.model.outputs.values()):
             given = outputs[index] if outputs else None
-            shape = operand.type.static_shape or inputs[0].shape
+            shape = operand.type.substitute(sizes).static_shape
+            assert shape is not None, "its inputs show all sizes"
             new = Memory(self.device, operand.type.element_type, shape)
             place = given if isinstance(given, Memory) else new
             place.ready = event

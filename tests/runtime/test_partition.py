@@ -328,6 +328,21 @@ def test_what_is_pinned_runs_there_and_nowhere_else(
     assert [decision.device for decision in placement.decisions] == expected
 
 
+def test_a_pin_names_a_device_in_a_process_without_it_where_it_is_the_only_one() -> None:
+    devices = [DelegatingDevice(name=name) for name in ("a@driver", "b", "b@driver", "c/x@driver")]
+    pins = {"tanh_0": "a", "tanh_1": "b"}
+    placement = crosschip.explain(pinned_model(), devices, pin=pins)
+    assert {d.operation.name: d.device for d in placement.decisions}.items() >= {
+        ("tanh_0", "a@driver"),
+        ("tanh_1", "b"),
+    }
+    with pytest.raises(InputError, match="'c', which is not among the devices"):
+        crosschip.explain(pinned_model(), devices, pin={"TANH": "c"})
+    twice = [DelegatingDevice(name=name) for name in ("a@driver", "a@unix:/a")]
+    with pytest.raises(InputError, match="'a', which is not among the devices"):
+        crosschip.explain(pinned_model(), twice, pin={"TANH": "a"})
+
+
 def test_a_pin_holds_before_a_configuration() -> None:
     placement = placed(pinned_model(), "TANH\n", pin={"tanh_0": "npu"})
     assert on("cpu", placement) == {"tanh_1"}

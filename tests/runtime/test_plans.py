@@ -27,6 +27,7 @@ from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.outline import KeptOutline
 from crosschip.runtime.placement.directives import Directives
 from crosschip.runtime.plans import surroundings
+from crosschip.runtime.plans.sources import Origin
 from crosschip.runtime.wishes import Wishes
 
 PLAN = b'"device": "plan"'
@@ -417,3 +418,9 @@ def test_what_needs_the_weights_of_a_model_that_has_changed_is_of_the_new_one_or
         np.testing.assert_array_equal(compiled(X), expected(2))
         with pytest.raises(cc.Error, match="has changed since it was compiled"):
             compiled.profile({"x": X}, runs=1)
+
+
+def test_whoever_waits_for_a_comparison_hears_that_it_failed() -> None:
+    origin = Origin((), (("unheard", os.getcwd(), ""),), ())
+    with pytest.raises(KeyError, match="unheard"):
+        origin.compared().result(timeout=60)

@@ -64,6 +64,8 @@ def test_made_up_with_a_warning(one: Model, caplog: pytest.LogCaptureFixture) ->
 def test_what_is_missing(two: Model, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="two has no input 'x1'"):
         samples_of(two, {"x0": np.zeros(2)}, {})
+    with pytest.raises(InputError, match=r"is of type ndarray, but must be arrays .*: x0, x1"):
+        samples_of(two, [np.zeros(2)], {})  # type: ignore[list-item]
     with pytest.raises(InputError, match="there are no samples for two"):
         samples_of(two, [], {})
     with pytest.raises(InputError, match="is no folder"):

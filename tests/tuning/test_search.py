@@ -135,6 +135,40 @@ def test_what_does_not_run_is_told() -> None:
     assert (failed.variant.precision, failed.reason) == ("float16", "chip: is out of order")
 
 
+def test_a_device_that_fails_later_is_left_out_and_one_that_is_far_off_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The second sample is too much for one; another is no float32 at all."""
+
+    class Fails(_Exact):
+        def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+            self.runs = getattr(self, "runs", 0) + 1
+            if self.runs == 2:
+                raise RuntimeError("is on fire")
+            return super().run(inputs)
+
+    class Failing(ReferenceDevice):
+        def compile(self, model: Model, options: Options) -> Program:
+            return Fails(model)
+
+    looking = search(1.0, BOTH)
+    looking.offered = dict.fromkeys(("failing", "rough", "exact"), (Precision.FLOAT32,))
+    devices = {"failing": Failing, "rough": Rough, "exact": Exact}
+
+    def compile(variant: Variant) -> CompiledModel:
+        device = devices[variant.device]()
+        device.name = variant.device
+        return crosschip.compile(looking.model, [device], cache=False)
+
+    looking.compile = compile
+    looking.run()
+    told = {trial.variant.device: trial for trial in looking.trials}
+    assert "is on fire" in told["failing"].reason
+    assert told["exact"].reason == told["rough"].reason == ""
+    (warning,) = (record.message for record in caplog.records if record.levelname == "WARNING")
+    assert "off what rough makes" in warning
+
+
 def test_no_device_runs_it() -> None:
     looking = search(1.0, BOTH)
 

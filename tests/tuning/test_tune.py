@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 from tests.modelling import float32, model_of
 
@@ -15,6 +16,7 @@ from crosschip import Memory, tune
 from crosschip.ir import Array, Builder, ElementType, InputError, Model, Operand, symbol
 from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.matrix import MatMul
 from crosschip.tuning.error import error_of
 from crosschip.tuning.int8 import Quantizer
 
@@ -67,7 +69,9 @@ def test_the_choice_is_within_the_bound_as_measured_by_another(
 
 
 @pytest.mark.parametrize("only", ["float32", "int8"])
-def test_it_is_remembered(model: Model, samples: list[Mapping[str, Array]], only: str) -> None:
+def test_it_is_remembered(
+    model: Model, samples: list[Mapping[str, Array]], only: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = Memory()
     said: list[str] = []
 
@@ -94,6 +98,8 @@ def test_it_is_remembered(model: Model, samples: list[Mapping[str, Array]], only
     assert not again(samples=samples[:2])
     assert not again(configuration=crosschip.Configuration(threads=1))
     assert again()
+    monkeypatch.setattr(onnxruntime, "__version__", "0.0.0")
+    assert again() == (only != "int8"), "another version quantizes otherwise"
 
 
 def test_a_quantized_form_is_quantized_but_for_what_stays(
@@ -139,6 +145,7 @@ def test_what_has_no_products_is_not_quantized() -> None:
     [
         ({"accuracy": -1.0}, "accuracy is -1.0, but must be"),
         ({"accuracy": float("nan")}, "accuracy is nan"),
+        ({"accuracy": "1e-2"}, "accuracy is '1e-2', but must be"),
         ({"precisions": ["int4"]}, "there is no precision 'int4'; there are: bfloat16, float16"),
         ({"calibrations": ["mean"]}, "there is no calibration 'mean'; there are: minmax"),
         ({"samples": []}, "there are no samples for net"),
@@ -180,6 +187,25 @@ def test_samples_of_several_sizes(samples: list[Mapping[str, Array]]) -> None:
             np.testing.assert_allclose(
                 found.compiled.run(sample)["y0"], np.maximum(sample["x0"], 0), rtol=1e-2
             )
+
+
+@pytest.mark.parametrize("method", ["minmax", "percentile", "entropy"])
+def test_int8_of_samples_of_several_sizes(method: str) -> None:
+    """Ranges are those of all samples, and the quantized form has any size."""
+    random = np.random.default_rng(0)
+    weight = random.uniform(0.1, 1, (16, 16)).astype(np.float32)
+    rows = model_of(lambda b, x: b.add(MatMul, x, weight), float32(symbol("N"), 16))
+    samples = [{"x0": random.uniform(0, n, (n, 16)).astype(np.float32)} for n in (2, 5, 9)]
+    found = tune(
+        rows, "onnxruntime", accuracy=0.1, samples=samples, precisions=["int8"],
+        calibrations=[method], cache=False,
+    )  # fmt: skip
+    found.compiled.close()
+    (trial,) = (trial for trial in found.trials if trial.variant.calibration == method)
+    assert trial.error is not None
+    assert trial.error < 0.1
+    greatest = max(high for _, high in trial.variant.ranges.values())
+    assert greatest > max(float((s["x0"] @ weight).max()) for s in samples) * 0.7
 
 
 def test_instances_are_refused(model: Model) -> None:

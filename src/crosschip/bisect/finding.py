@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,10 @@ from crosschip.bisect.trials import Trials
 from crosschip.hal import Device, Sizes
 from crosschip.ir import Budget, InputError, Model
 from crosschip.runtime.configuration import Properties
-from crosschip.runtime.discovery import in_driver, own_name
+from crosschip.runtime.discovery import in_driver, own_name, precision_of
 from crosschip.runtime.inputs import random_inputs
 from crosschip.runtime.placement.placing import Decision
+from crosschip.runtime.precisions import EXACT, name_in
 
 
 def find_culprits(
@@ -94,9 +95,16 @@ def find_culprits(
         precision, threads, performance, _with_patience(properties or {}, chosen, timeout)
     )
     options: dict[str, Any] = {"configuration": settings, "budget": budget}
+    trusted = against
+    if (
+        isinstance(against, str)
+        and settings.precision != EXACT.value
+        and precision_of(against) is None
+    ):
+        trusted = name_in(EXACT, against)
     placement = crosschip.explain(
         model,
-        [chosen, against],
+        [chosen, trusted],
         shapes={name: np.shape(value) for name, value in given.items() if _is_tensor(value)},
         mixed_precision=mixed_precision,
         cache=False,
@@ -104,13 +112,15 @@ def find_culprits(
     )
     placement.check()
     name = placement.devices[0]
-    suspects = [d.operation for d in placement.decisions if _runs_on(d, name)]
+    own = {name, name_in(EXACT, name)}
+    suspects = [d.operation for d in placement.decisions if _runs_on(d, own)]
     report = Report(placement.given, name, _name(against), suspects, notes=notes)
     report.options = _options(settings, own_name(name))
-    arithmetic = settings.options(Sizes()).precision
+    arithmetic = precision_of(name) or settings.options(Sizes()).precision
     recording = Recording.of(placement.given, given, against, arithmetic, tolerance)
     every = len(suspects) == len(placement.given.operations)
-    trials = Trials(chosen, against, options, every, seconds, runs, on_trial)
+    kept = frozenset(placement.in_float if arithmetic is not EXACT else ())
+    trials = Trials(chosen, trusted, options, every, seconds, runs, on_trial, kept)
     Investigation(recording, trials, suspects, report, thorough=thorough).find()
     return report
 
@@ -165,7 +175,7 @@ def _options(settings: crosschip.Configuration, device: str) -> list[str]:
     return [*words, *(w for n, v in own.items() for w in ("--property", f"{device}.{n}={v}"))]
 
 
-def _runs_on(decision: Decision, device: str) -> bool:
-    """Tell whether a device runs an operation, or some of what is in its bodies."""
+def _runs_on(decision: Decision, devices: Collection[str]) -> bool:
+    """Tell whether one of some devices runs an operation, or some of what is in its bodies."""
     inside = (each for body in decision.bodies for each in body.every_decision())
-    return decision.device == device or any(each.device == device for each in inside)
+    return decision.device in devices or any(each.device in devices for each in inside)

@@ -6,8 +6,9 @@ is blamed for what another one has done, or for rounding that adds up:
 1. the model itself, on the device;
 2. all operations in one program in which none reads what another makes, so that the result of each
    shows; or, where that fails, halves of that, until those stand alone that fail;
-3. what is left as it is connected, whole and in pieces, and of what is wrong halves, and halves of
-   those (`searching`): so is found what shows only where a device need not show it, or in company;
+3. what is left as it is connected, whole, in pieces and from its beginning up to several places,
+   and of what is wrong halves, and halves of those (`searching`): so is found what shows only where
+   a device need not show it, or in company;
 4. the model with the culprits on the trusted device, to see whether that mends it.
 """
 
@@ -32,6 +33,9 @@ _HOPELESS = 7
 
 _MORE = 8
 """How many runs more than it takes to halve all operations twice may judge them apart."""
+
+_BEGINNINGS = 8
+"""So many beginnings of the model are tried by themselves, if there are runs left for them."""
 
 _ALLOWED, _LAST = 20, 5
 """The runs for a culprit besides four times the halvings, and those that come at the end."""
@@ -116,8 +120,13 @@ class Investigation:
     def _pieces(self) -> int:
         """The parts that what looks right is tried in: as many as leave runs to halve one."""
         halving = 2 * math.log2(len(self._suspects))
-        left = 2 * halving + _ALLOWED - self._trials.runs - (halving + _LAST)
+        left = self._left(1) - halving
         return max(1, min(int(left), int(halving) + _MORE))
+
+    def _left(self, culprits: int) -> float:
+        """The runs that are left to find so many culprits, but for those at the end."""
+        each = 4 * math.log2(len(self._suspects)) + _ALLOWED
+        return max(1, culprits) * each - self._trials.runs - _LAST
 
     def _guilty(self) -> list[Operation]:
         guilty = {operation for group in self._culprits for operation in group}
@@ -250,8 +259,12 @@ class Investigation:
             lambda operations: self._differs(*self._tried(operations, take))
         )
         guilty = set(self._guilty())
+        items = [o for o in among or self._suspects if o not in guilty]
         try:
-            search.exhaust([o for o in among or self._suspects if o not in guilty], pieces)
+            search.exhaust(items, pieces)
+            if pieces > 1 and self._unseen:
+                known = len(guilty) + sum(map(len, search.found))
+                search.exhaust_beginnings(items, min(int(self._left(known)), _BEGINNINGS))
         finally:
             for group in search.found:
                 with suppress(Exhausted):

@@ -51,6 +51,21 @@ class Search(Generic[T]):
         for start in range(0, len(left), size):
             self._cleared(left[start : start + size])
 
+    def exhaust_beginnings(self, items: Sequence[T], count: int) -> None:
+        """Find culprits among the first things, in one trial after another more of them.
+
+        What later things hide shows at the end of a beginning; those that are wrong only together
+        are both in one, as they are in no piece.
+
+        Args:
+            items: where to look.
+            count: how many beginnings are tried.
+        """
+        for part in range(1, count + 1):
+            guilty = {item for group in self.found for item in group}
+            left = [item for item in items if item not in guilty]
+            self._cleared(left[: len(left) * part // (count + 1)])
+
     def _cleared(self, items: Sequence[T]) -> Sequence[T]:
         """What is left of things once all culprits are found that the whole shows."""
         left = list(items)

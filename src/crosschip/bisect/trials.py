@@ -12,6 +12,7 @@ import crosschip
 from crosschip.hal import Device, DeviceLost
 from crosschip.hal.conditions import OutOfRange
 from crosschip.ir import DeviceError, Model, UnsupportedError
+from crosschip.runtime.placement.sources import line_of, origins_of
 
 
 class Failure(StrEnum):
@@ -53,6 +54,8 @@ class Trials:
         seconds: how long trials may take together; `None` for any time.
         limit: how many there may be; `None` for any number.
         on_trial: is told each before it begins, in words.
+        kept: the names of operations that the device computes in float32, whatever it does others
+            in.
         runs: how many there were.
     """
 
@@ -63,6 +66,7 @@ class Trials:
     seconds: float | None = None
     limit: int | None = None
     on_trial: Callable[[int, str], None] | None = None
+    kept: frozenset[str] = frozenset()
     runs: int = 0
     _begin: float = field(default_factory=time.monotonic)
 
@@ -131,8 +135,16 @@ class Trials:
         pin: Mapping[str, str] | None,
     ) -> Mapping[str, Any]:
         deaths: list[str] = []
+        kept = [o for o in model.operations if o.name in self.kept]
+        lines = [line_of(origin) for operation in kept for origin in origins_of(operation)]
         with crosschip.compile(
-            model, devices, pin=pin, strict=bool(pin) and self.all, cache=False, **self.options
+            model,
+            devices,
+            pin=pin,
+            strict=bool(pin) and self.all,
+            mixed_precision="\n".join(lines) if lines else None,
+            cache=False,
+            **self.options,
         ) as compiled:
             end = compiled.on_death(deaths.append)
             outputs = compiled.run(inputs)

@@ -33,7 +33,7 @@ from crosschip.ops.standard.normalization import (
     LayerNormalization,
 )
 from crosschip.ops.standard.pooling import AdaptiveMaxPool2D, MaxPool2D
-from crosschip.ops.standard.recurrent import Recurrent
+from crosschip.ops.standard.recurrent import DynamicQuantizeLSTM, Recurrent
 from crosschip.ops.standard.sampling import GridSample
 from crosschip.ops.standard.unary import Exp
 
@@ -152,6 +152,8 @@ def _spacings(operation: Operator, arrays: Arrays) -> float:
     if isinstance(operation, Elu | Celu | Selu):
         gamma = operation.gamma if isinstance(operation, Selu) else 1.0
         return max(1.0, abs(operation.alpha * gamma))
+    if isinstance(operation, DynamicQuantizeLSTM):
+        return max(1.0, _byte_steps(arrays))
     if isinstance(operation, Recurrent):
         weights = (_largest(a) for slot in _WEIGHTS for a in arrays.get(slot, ()))
         return _STEPS * max([1.0, *weights])
@@ -163,6 +165,18 @@ def _spacings(operation: Operator, arrays: Arrays) -> float:
     if isinstance(operation, MatMulNBits):
         return max(1.0, _coarse(operation, arrays))
     return 1.0
+
+
+def _byte_steps(arrays: Arrays) -> float:
+    """The error of gates where all that goes into them is a step of a byte off, in spacings."""
+    given = (array for slot in ("input", "initial_hidden") for array in arrays.get(slot, ()))
+    reals = max([1.0, *map(_largest, given)])
+    weights = max(
+        255 * _largest(arrays[f"{slot}_scale"][0]) for slot in ("weight", "recurrence_weight")
+    )
+    steps, _, size = arrays["input"][0].shape
+    terms = size + arrays["recurrence_weight"][0].shape[2]
+    return float(steps * terms * weights * 2 * reals / 255 / epsilon(ElementType.FLOAT32))
 
 
 def _coarse(operation: MatMulNBits, arrays: Arrays) -> float:
@@ -390,6 +404,11 @@ def _sequences(operation: Operator, arrays: Arrays, expected: Array) -> bool | A
     return _any(own)[:, None]
 
 
+def _sequences_in_bytes(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
+    """Everything, if something is not finite: all sequences share a scale."""
+    return any(_bad(array).any() for given in arrays.values() for array in given)
+
+
 def _attended(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
     """Everything, if something is not finite; the output of queries that attend to nothing."""
     wide = {slot: arrays[slot][0].astype(np.float64) for slot in arrays if slot in _ATTENDED}
@@ -511,6 +530,7 @@ _RULES: dict[str, Rule] = {
     "RNN": _sequences,
     "GRU": _sequences,
     "LSTM": _sequences,
+    "DYNAMIC_QUANTIZE_LSTM": _sequences_in_bytes,
     "REDUCE_PROD": _products,
     "SCATTER_ND": _extremes_of_nan,
     "SCATTER_ELEMENTS": _extremes_of_nan,

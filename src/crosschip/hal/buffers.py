@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from crosschip.ir import Array, DeviceError, ElementType
+from crosschip.ir.dataclass import dataclass
 
 
 class Event(ABC):

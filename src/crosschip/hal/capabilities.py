@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 
 from crosschip.ir import ElementType
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.types import ALL_TYPES
 
 
@@ -77,6 +78,8 @@ class Capabilities:
             altogether leaves it out of `types`: its models have the narrower type in place of it,
             and what comes in and goes out is converted.
         sizing: the open sizes that it compiles.
+        open_ranks: whether it compiles numbers of axes that show in a run only, where `sizing` is
+            `FREE`. One that does not gets a model with known sizes where these show them.
         data_dependent_sizes: whether it runs operations the sizes of whose results depend on data,
             where `sizing` is not `FREE`. Each of these it gets as a model of its own, in which only
             those sizes are open.
@@ -100,6 +103,7 @@ class Capabilities:
     types: frozenset[ElementType] = ALL_TYPES
     narrowed: Mapping[ElementType, ElementType] = field(default_factory=dict)
     sizing: Sizing = Sizing.FREE
+    open_ranks: bool = True
     data_dependent_sizes: bool = False
     threads: bool = False
     max_rank: int | None = None

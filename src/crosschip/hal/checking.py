@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from crosschip.ir import Array, Dim, TensorType
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import substitute
 from crosschip.ir.encoding import Fresh, decode_size, decode_type, encode_size, encode_type
 from crosschip.ir.sizing import SizeReader

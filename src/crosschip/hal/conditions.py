@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from crosschip.hal.device import OutOfRange as OutOfRange
 from crosschip.hal.program import Program
 from crosschip.hal.support import Offer
 from crosschip.ir import Array, Dim, Model
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import substitute
 from crosschip.ir.sizing import SizeReader
 

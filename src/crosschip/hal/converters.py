@@ -11,12 +11,12 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
 from crosschip.hal.device import CompileError
 from crosschip.hal.support import YES, Refusal, Rule, Support
 from crosschip.ir import ElementType, ModelFileError, Operand, Operation
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.types import ALL_TYPES
 from crosschip.ops import Operator
 from crosschip.ops.definition.custom import PackagedOperator

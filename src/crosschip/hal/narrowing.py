@@ -9,7 +9,7 @@ in which all that the device makes of it fits.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 from crosschip.hal.capabilities import Capabilities, Precision
@@ -21,6 +21,7 @@ from crosschip.hal.ranges.analysis import LONGEST, Assumptions, Known, Ranges, S
 from crosschip.hal.ranges.interval import Interval, of_type
 from crosschip.hal.support import Rule, Support
 from crosschip.ir import DeviceError, ElementType, Model, Operand, Operation
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import Dimension, name_of, symbol
 from crosschip.ir.types import INTEGERS
 from crosschip.ops import Operator
@@ -87,7 +88,7 @@ class Narrowing:
             whole, place = home
             given, known = whole.assumed, whole.ranges
             search = _Search(model, offer.answers, self._bits, given, known, floats=floats)
-            search.run(replace(given, longest=self._bits.fewer))
+            search.run(given.smaller(self._bits.fewer))
             places = [place] * len(model.operations)
         whole.ranges.update(search.ranges.found)
         for source, users in search.needs().items():
@@ -126,13 +127,14 @@ class _Asked:
 
     model: Model
     assumed: Assumptions
-    ranges: dict[Operand, tuple[Interval | None, frozenset[Source]]]
+    ranges: dict[Operand | str, tuple[Interval | None, frozenset[Source]]]
     conditions: list[Condition]
 
     def condition(self, source: Source, assumed: Assumptions, device: str) -> Condition | None:
         """An assumption as a condition; `None` if it always holds."""
         if isinstance(source, Dimension):
-            return SizeRange(source, int(assumed.fit.low), int(assumed.fit.high), device)
+            most = assumed.most_of_expression(source)
+            return SizeRange(source, int(assumed.fit.low), most, device)
         if isinstance(source, str):
             return SizeRange(symbol(source), 0, assumed.most_of(source), device)
         held = assumed.inputs[source]

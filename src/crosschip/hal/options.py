@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from crosschip.hal.capabilities import Precision
+from crosschip.ir.dataclass import dataclass
 
 
 class Performance(StrEnum):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from crosschip.ir import Array, Operation
 from crosschip.ir.closing import Closing
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.types import INTEGERS
 
 

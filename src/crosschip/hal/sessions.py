@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from crosschip.ir import Array, ElementType, Model, Shape, TensorType
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import substitute
 from crosschip.ir.sizing import SizeReader, names_are_proven
 

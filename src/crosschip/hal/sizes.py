@@ -8,6 +8,7 @@ operations that it treats like that are inferred with them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -28,6 +29,9 @@ from crosschip.ir.sizing import SizeReader, names_are_proven
 from crosschip.ops.definition.operator import Operator
 
 Operators = tuple[type[Operator], ...]
+
+_REMEMBERED = 16
+"""Sets of shapes: the first run of a text, say, which is like those of other texts."""
 
 
 class Sizes:
@@ -65,7 +69,7 @@ class Sizes:
         self._unchecked = [o for o in opened if o in doubted]
         self._all = [o for o in opened if o in doubted or isinstance(o, fails_of_nothing)]
         self._unwritten = unwritten_of_nothing
-        self._last: tuple[object, list[TensorType] | None] = (None, None)
+        self._found = lru_cache(_REMEMBERED)(self._find)
 
     @property
     def checks(self) -> Needs:
@@ -90,15 +94,12 @@ class Sizes:
         Raises:
             DeviceError: an operation does not take the sizes that it would get.
         """
-        seen, nothing = self._last
-        if shapes != seen:
-            nothing = self._found(shapes)
-            self._last = (shapes, nothing)
+        nothing = self._found(tuple(shapes))
         if nothing is None:
             return None
         return [np.empty(type_.static_shape or (), type_.element_type.dtype) for type_ in nothing]
 
-    def _found(self, shapes: Sequence[tuple[int, ...]]) -> list[TensorType] | None:
+    def _find(self, shapes: tuple[tuple[int, ...], ...]) -> list[TensorType] | None:
         """The types of the outputs, if none of them has elements and that may be a problem."""
         is_empty = any(0 in shape for shape in shapes)
         operations = self._all if is_empty else self._unchecked

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING
+
+from crosschip.ir.dataclass import dataclass
 
 if TYPE_CHECKING:
     from crosschip.ir import Operation

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from crosschip.ir import ElementType, Model, Operand, Operation, TensorType, UnsupportedError
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import unknown
 from crosschip.ir.widening import is_open, names_in, widened
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from crosschip.ir import Dim, ModelError, Operand, UnsupportedError
+from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
 from crosschip.ops.standard.arithmetic import Mul
 from crosschip.ops.standard.indexing import Gather
@@ -96,15 +96,17 @@ def _diagonal(node: Node, term: _Term) -> _Term:
         return term
     first = term.labels.index(twice)
     second = term.labels.index(twice, first + 1)
-    shape = term.operand.type.static_shape
-    if shape is None:
-        raise UnsupportedError(f"the shape of {term.operand.name!r} must be known")
-    if shape[first] != shape[second]:
-        raise ModelError(f"axes labelled {twice!r} have the sizes {shape[first]}, {shape[second]}")
+    shape = term.operand.type.shape or ()
+    size, other = shape[first], shape[second]
+    if not isinstance(size, int) or not isinstance(other, int):
+        raise UnsupportedError(
+            f"the sizes of {term.operand.name!r} on both axes labelled {twice!r} must be known"
+        )
+    if size != other:
+        raise ModelError(f"axes labelled {twice!r} have the sizes {size}, {other}")
     others = [axis for axis in range(len(shape)) if axis not in (first, second)]
     moved = node.add(Transpose, term.operand, (*others, first, second))
-    size = shape[first]
-    merged = node.add(Reshape, moved, (*(shape[axis] for axis in others), size * size))
+    merged = node.add(Reshape, moved, (*(0 for _ in others), size * size))
     diagonal = node.add(Gather, merged, np.arange(size) * (size + 1), -1)
     return _diagonal(node, _Term(diagonal, (*(term.labels[axis] for axis in others), twice)))
 

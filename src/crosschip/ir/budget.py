@@ -11,10 +11,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from math import prod
 
 from crosschip.ir.bodies import every_constant, every_operation
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.errors import BudgetError, InputError
 from crosschip.ir.model import Model
 

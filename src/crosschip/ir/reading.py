@@ -10,9 +10,11 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal, TypeVar
+
+from crosschip.ir.dataclass import dataclass
 
 State = tuple[int, int, int, int, int]
 """The device, inode, size and times of a file; no other content has the same by accident."""

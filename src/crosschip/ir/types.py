@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any, cast
 
@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import Dim, Shape, substitute
 from crosschip.ir.errors import ModelError
 

@@ -7,10 +7,7 @@ from crosschip.passes.base import Pass, run, verified, verifying
 from crosschip.passes.cancel_transposes import CancelTransposes
 from crosschip.passes.fold_constants import FoldConstants
 from crosschip.passes.fold_into_weights import FoldIntoWeights
-from crosschip.passes.fuse_hard_sigmoid import FuseHardSigmoid
-from crosschip.passes.recognize_activations import RecognizeActivations
-from crosschip.passes.recognize_attention import JoinHeads, RecognizeAttention
-from crosschip.passes.recognize_normalizations import RecognizeNormalizations
+from crosschip.passes.recognition import COMPOSITES, JOINED_HEADS, Recognize
 from crosschip.passes.remove_identities import RemoveIdentities
 from crosschip.passes.remove_unused import RemoveUnused
 from crosschip.passes.resolve_control_flow import ResolveControlFlow
@@ -33,24 +30,19 @@ DEFAULT: tuple[Pass, ...] = (
     CancelTransposes(),
     RemoveUnused(),
     FoldIntoWeights(),
-    FuseHardSigmoid(),
-    RecognizeActivations(),
-    RecognizeNormalizations(),
-    RecognizeAttention(),
-    JoinHeads(),
+    Recognize(COMPOSITES),
+    Recognize((JOINED_HEADS,)),
 )
 
 __all__ = [
+    "COMPOSITES",
     "DEFAULT",
+    "JOINED_HEADS",
     "CancelTransposes",
     "FoldConstants",
     "FoldIntoWeights",
-    "FuseHardSigmoid",
-    "JoinHeads",
     "Pass",
-    "RecognizeActivations",
-    "RecognizeAttention",
-    "RecognizeNormalizations",
+    "Recognize",
     "RemoveIdentities",
     "RemoveUnused",
     "ResolveControlFlow",

@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import ClassVar
 
 from crosschip.ir import Model, ModelError, Operand, Shape
+from crosschip.ir.dataclass import dataclass
 
 _verifying: ContextVar[bool | None] = ContextVar("verifying", default=None)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from crosschip.ir import Model, ModelError, Operand, Operation, TensorType, constant
+from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
 from crosschip.ops.definition.kinds import aligned_row_axis
 from crosschip.ops.definition.slots import ComputedParameter

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from crosschip.ir import Model, ModelError, Operand
 from crosschip.ir.budget import spend
+from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
 from crosschip.ops.folding import folded
 from crosschip.ops.standard.creation import ShapeOf

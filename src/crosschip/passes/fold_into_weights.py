@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from crosschip.ir import Array, Model, ModelError, Operand, Operation, constant
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.standard.arithmetic import Add

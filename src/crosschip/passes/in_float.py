@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from crosschip.ir import ElementType, Model, Operand, Operation, TensorType, constant
+from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
 from crosschip.ops.definition import quantized
 from crosschip.ops.standard.quantization import Dequantize, Quantize, parameters

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from crosschip.ir import Model, ModelError, Operand, Operation
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import is_unknown
 from crosschip.ops.definition.slots import ComputedParameter
 from crosschip.ops.standard.conversion import Assign, Cast

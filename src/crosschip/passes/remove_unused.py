@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from crosschip.ir import Model, ModelError
+from crosschip.ir.dataclass import dataclass
 from crosschip.passes.base import Pass
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from crosschip.ir import ControlFlow, If, Loop, Model, Operand, Operation, Scan, constant
+from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
 from crosschip.ops.folding import folded
 from crosschip.ops.standard.indexing import Gather

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 from crosschip.ir import Dim, Dimension, Model, ModelError, Operand, Operation
 from crosschip.ir.budget import spend
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import product
 from crosschip.ops import Operator
 from crosschip.ops.definition.operator import UnknownRank, shape_value_of

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 from crosschip.ir import ControlFlow, If, Loop, Model, ModelError, Operand, Scan
 from crosschip.ir.bodies import substituted
 from crosschip.ir.branches import where_possible
+from crosschip.ir.dataclass import dataclass
 from crosschip.passes.base import Pass
 from crosschip.passes.rewriter import Rewriter
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from crosschip.ir import Dim, InputError, Model, ModelError, Operand
 from crosschip.ir.binding import bind, concrete
 from crosschip.ir.budget import spend
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.frozen import settle
 from crosschip.passes.base import Pass
 from crosschip.passes.rewriter import Rewriter

@@ -7,7 +7,8 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+from functools import partial
 from typing import Literal
 
 from crosschip.hal import YES, CompileError, Offer, Options, Rule, Sizes, Support
@@ -21,8 +22,10 @@ from crosschip.ir import (
     UnsupportedError,
 )
 from crosschip.ir.budget import spending
+from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.blaming import Failed, culprits
 from crosschip.runtime.bodies import ControlSegment
+from crosschip.runtime.cache import behind
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.key import Fingerprints, cache_key
 from crosschip.runtime.cache.store import Store
@@ -407,6 +410,7 @@ class _Kept:
 
     def load(self) -> GuardedProgram | None:
         """The program that is kept; `None` if there is none that the device loads."""
+        behind.wait(self.entry.key)
         saved = self._store.read(self.entry)
         if saved is None:
             return None
@@ -417,7 +421,7 @@ class _Kept:
             return None
 
     def save(self, program: GuardedProgram) -> bool:
-        """Keep a program; whether its device saves programs at all.
+        """Keep a program, soon; whether its device saves programs at all.
 
         A device that fails to is a warning.
         """
@@ -428,7 +432,7 @@ class _Kept:
             return False
         if saved is None:
             return False
-        self._store.write(self.entry, bytes(saved))
+        behind.put(self.entry.key, partial(self._store.write, self.entry, bytes(saved)))
         return True
 
 

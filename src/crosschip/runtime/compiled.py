@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -17,9 +16,11 @@ from crosschip.hal.device import OutOfRange
 from crosschip.ir import Array, InputError, Operand
 from crosschip.ir.binding import concrete
 from crosschip.ir.closing import Closing
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.suggestion import meant
 from crosschip.ir.text import legible
 from crosschip.ir.types import PYTHONS_TYPES
+from crosschip.runtime.cache import behind
 from crosschip.runtime.cache.whole import remove_abandoned, write_whole
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.details import Details
@@ -376,7 +377,7 @@ class CompiledModel(Closing):
         """
         ends = [
             call(device.name, "taking note", device.device.on_death, callback)
-            for device in self.devices.values()
+            for device in {id(one.device): one for one in self.devices.values()}.values()
         ]
 
         def end() -> None:
@@ -432,6 +433,8 @@ class CompiledModel(Closing):
     def close(self) -> None:
         """Release programs and devices, once runs and requests that were taken on have ended.
 
+        What is kept in the cache has been written then.
+
         The model cannot be run afterwards; a second call does nothing.
         """
         self._requests.close()
@@ -448,6 +451,7 @@ class CompiledModel(Closing):
             program.close()
         for device in owned:
             device.close()
+        behind.wait()
 
     def __repr__(self) -> str:
         return f"<CompiledModel {self._outline.model.name}: {self.placement.summary()}>"

@@ -89,9 +89,9 @@ def compile(
             programs; the least recently used goes first.
         partition: operators that are kept off the first device and go to processors behind it: the
             path of a configuration of NNAdapter's form, or its content as text or bytes.
-        mixed_precision: operators of a quantized model that compute in float32, in a configuration
-            of the same form: their quantized inputs are what the integers stand for, and what they
-            make is rounded only for those that read it quantized.
+        mixed_precision: operators that compute in float32, in a configuration of the same form:
+            those of a quantized model on reals, and those that devices would compute in bfloat16 or
+            float16 on the same devices once more. The rest stays as it is.
         pin: the device that alone may run what a pattern names, by pattern: `type:inputs:outputs`
             as in a configuration, or the name of an operation; the type may have wildcards. Of
             several that fit, the last holds; a pin holds before a configuration.

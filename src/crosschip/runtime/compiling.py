@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache as cached
 from functools import partial
 from importlib import import_module
@@ -16,6 +16,7 @@ from crosschip.hal import Kind, Options, Performance
 from crosschip.ir import Budget, InputError, Model
 from crosschip.ir.binding import shapes_and_sizes
 from crosschip.ir.budget import check_sizes
+from crosschip.ir.dataclass import dataclass
 from crosschip.passes import Specialize, simplify
 from crosschip.runtime.automatic import Automatic
 from crosschip.runtime.building import (
@@ -35,8 +36,11 @@ from crosschip.runtime.details import Details
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.measuring import Choice
 from crosschip.runtime.opening import host_of_kernels, instances, open_devices
+from crosschip.runtime.placement.constraints import Constraints
 from crosschip.runtime.placement.directives import Directives
+from crosschip.runtime.placement.mixed import Mixed
 from crosschip.runtime.placement.placing import Placement, place
+from crosschip.runtime.precisions import EXACT, name_in, reduced, with_exact
 from crosschip.runtime.saving.identity import Identity
 from crosschip.runtime.shapes.arguments import buckets_from, sizes_from
 from crosschip.runtime.shapes.padding import Buckets
@@ -105,10 +109,12 @@ def _task(
     queue_size: int = 64,
 ) -> _Task:
     """The task of compiling a model; devices that are made for it are closed with `owned`."""
-    given, model, real = _prepared(source, wishes)
+    given, model = _prepared(source, wishes)
     options, padded = _options(model, wishes), buckets_from(wishes.buckets)
+    devices = _opened(model, wishes, owned)
+    mixed = _mixed(wishes, model, given, devices, options)
     return _Task(
-        model, given, real, _opened(model, wishes, owned), options, padded, wishes.directives,
+        given, mixed, devices, options, padded, wishes.directives,
         token, store, wishes.budget, wishes.settings.in_flight, queue_size,
         automatic=wishes.devices == "auto",
     )  # fmt: skip
@@ -122,24 +128,27 @@ def explained(source: Model | Any, wishes: Wishes, store: Store | None) -> Place
     Raises:
         Error: as for `compiler.explain`.
     """
-    given, model, real = _prepared(source, wishes)
+    given, model = _prepared(source, wishes)
     options, padded = _options(model, wishes), buckets_from(wishes.buckets)
     with ExitStack() as owned:
         opened = _opened(model, wishes, owned)
+        mixed = _mixed(wishes, model, given, opened, options)
+        model = mixed.model
         choice = None
         if wishes.devices == "auto":
             choice = Automatic(model, opened, options, store).remembered()
         ordered = _in_order(opened, choice)
         with limited(model.name, wishes.budget):
             constraints = wishes.directives.constraints(model, given, _kinds(ordered))
-            asked = Compilation(ordered, options, buckets=padded)
+            every, constraints = _with_exact(ordered, options, mixed, constraints)
+            asked = Compilation(every, options, buckets=padded)
             placement = place(
                 model, asked.asks(), constraints=constraints, ask_all=True, partial=True
             )
             tell_ways(placement, asked)
         placement.choice = choice
-        placement.settings = _given(opened, options)
-        placement.in_float = real
+        placement.settings = _given(every, options)
+        placement.in_float = mixed.operations
         return placement
 
 
@@ -162,9 +171,8 @@ class _Task:
     """The task of one call of `compile`: its arguments, checked and opened.
 
     Attributes:
-        model: the model, simplified.
-        given: the model before that.
-        in_float: what `Placement.in_float` is to say.
+        given: the model before passes.
+        mixed: the model after them, with what is to compute in float32.
         devices: those that it may go to, by name.
         buckets: the sizes to pad to, by the name of a size.
         automatic: whether the order of the devices is to be found.
@@ -172,9 +180,8 @@ class _Task:
         fingerprints: of the model's constants, for all keys.
     """
 
-    model: Model
     given: Model
-    in_float: Sequence[str]
+    mixed: Mixed
     devices: Mapping[str, GuardedDevice]
     options: Options
     buckets: Buckets
@@ -188,6 +195,16 @@ class _Task:
     conditions: bool = True
     fingerprints: Fingerprints = field(default_factory=Fingerprints)
 
+    @property
+    def model(self) -> Model:
+        """The model, after passes."""
+        return self.mixed.model
+
+    @property
+    def _every_device(self) -> Mapping[str, GuardedDevice]:
+        """The devices, with those that are there once more in float32."""
+        return _with_exact(self.devices, self.options, self.mixed, Constraints())[0]
+
     def kept_or_compiled(self) -> CompiledModel:
         """The compiled model, as a whole from the store if a token says so and it is there."""
         if not self.token or self.store is None:
@@ -195,7 +212,8 @@ class _Task:
         # Importing all that loads whole models takes longer than most of what does not need it.
         from crosschip.runtime.saving.kept import Kept
 
-        kept = Kept(self.store, self._identify(), self.model, self.devices, self.budget)
+        every = self._every_device
+        kept = Kept(self.store, self._identify(), self.model, every, self.budget)
         compiled, word = kept.load(self.in_flight, self.queue_size), "hit"
         if compiled is None:
             compiled = self._compiled(None)
@@ -209,10 +227,12 @@ class _Task:
         if self.automatic and len(self.devices) > 1:
             auto = Automatic(self.model, self.devices, self.options, store, self.fingerprints)
         devices = self.devices
-        if auto is not None and self.directives.moves:
+        moves = self.directives.moves or bool(self.mixed.kept)
+        if auto is not None and moves:
             devices = _in_order(devices, auto.remembered())
         with limited(self.model.name, self.budget):
             constraints = self.directives.constraints(self.model, self.given, _kinds(devices))
+            devices, constraints = _with_exact(devices, self.options, self.mixed, constraints)
 
         def build(devices: Mapping[str, GuardedDevice]) -> CompiledModel:
             compilation = Compilation(
@@ -224,14 +244,14 @@ class _Task:
             placement.settings = _given(devices, self.options)
             return self._joined(placement, built, devices)
 
-        if auto is None or self.directives.moves:
+        if auto is None or moves:
             return build(devices)
         return _automatic(self.model, devices, self.options, auto, self.budget, build)
 
     def _joined(
         self, placement: Placement, built: Sequence[Built], devices: Mapping[str, GuardedDevice]
     ) -> CompiledModel:
-        placement.in_float = self.in_float
+        placement.in_float = self.mixed.operations
         return CompiledModel(
             placement,
             [one.program for one in built],
@@ -251,7 +271,7 @@ class _Task:
 
     def elsewhere(self, lost: str) -> CompiledModel:
         """The model on all devices but one."""
-        left = {name: device for name, device in self.devices.items() if name != lost}
+        left = {n: d for n, d in self.devices.items() if lost not in (n, name_in(EXACT, n))}
         store = None if self.token else self.store
         return replace(self, devices=left, automatic=False)._compiled(store)
 
@@ -264,7 +284,9 @@ class _Task:
     def _identify(self) -> Callable[[], Identity]:
         """Tells the marks of what the call asks for, and holds nothing else of the task."""
         padded = sorted((name, list(sizes)) for name, sizes in self.buckets.items())
-        wishes = self.directives.words(), padded, os.cpu_count() if self.automatic else None
+        kept = [operation.name for operation in self.mixed.kept]
+        processors = os.cpu_count() if self.automatic else None
+        wishes = self.directives.words(), padded, processors, kept
         token = self.token if isinstance(self.token, str) else ""
         devices = list(self.devices.values())
         return cached(
@@ -323,8 +345,8 @@ def _kinds(devices: Mapping[str, GuardedDevice]) -> dict[str, Kind]:
     return {name: device.kind for name, device in devices.items()}
 
 
-def _prepared(source: Model | Any, wishes: Wishes) -> tuple[Model, Model, Sequence[str]]:
-    """The model with the shapes fixed; that simplified; and what of it is to be in float32."""
+def _prepared(source: Model | Any, wishes: Wishes) -> tuple[Model, Model]:
+    """The model with the shapes fixed, and that simplified."""
     model, budget, shapes = source, wishes.budget, wishes.shapes
     if not isinstance(model, Model):
         _check_uncompiled(model)
@@ -335,13 +357,34 @@ def _prepared(source: Model | Any, wishes: Wishes) -> tuple[Model, Model, Sequen
             types = {name: operand.type for name, operand in model.inputs.items()}
             model = Specialize(*shapes_and_sizes(types, shapes))(model)
         check_sizes(model)
-        given, model = model, simplify(model)
-        if wishes.mixed_precision is None:
-            return given, model, ()
-        # Seldom needed, as is what reads configurations.
-        from crosschip.runtime.placement.mixed_precision import in_float
+        return model, simplify(model)
 
-        return given, *in_float(wishes.mixed_precision, model, given)
+
+def _mixed(
+    wishes: Wishes,
+    model: Model,
+    given: Model,
+    devices: Mapping[str, GuardedDevice],
+    options: Options,
+) -> Mixed:
+    """The model with what is to compute in float32."""
+    if wishes.mixed_precision is None:
+        return Mixed(model)
+    # Seldom needed, as is what reads configurations.
+    from crosschip.runtime.placement.mixed_precision import mixed
+
+    with limited(model.name, wishes.budget):
+        return mixed(wishes.mixed_precision, model, given, reduced(devices, options))
+
+
+def _with_exact(
+    devices: Mapping[str, GuardedDevice], options: Options, mixed: Mixed, constraints: Constraints
+) -> tuple[Mapping[str, GuardedDevice], Constraints]:
+    """The devices, with those once more in float32 that something is kept for; and constraints."""
+    if not mixed.kept:
+        return devices, constraints
+    every, exact = with_exact(devices, options)
+    return every, mixed.constraints(constraints, devices, exact)
 
 
 def _check_uncompiled(source: object) -> None:

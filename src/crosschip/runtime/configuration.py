@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from crosschip.hal import Options, Performance, Precision, Sizes
 from crosschip.ir import InputError
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.files import open_regular
 from crosschip.ir.suggestion import meant
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from enum import Enum
 
 from crosschip.ir import Array
+from crosschip.ir.dataclass import dataclass
 
 
 class Copied(Enum):

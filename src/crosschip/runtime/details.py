@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from crosschip.ir.dataclass import dataclass
 
 if TYPE_CHECKING:
     from crosschip.runtime.cache.entry import Entry

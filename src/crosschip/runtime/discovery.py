@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from crosschip.hal import CONTRACT_VERSION, Device, Instance, Kind, Precision
 from crosschip.hal.native import device_of, libraries
 from crosschip.ir import DeviceError, InputError
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.installed import entry_points
 from crosschip.ir.suggestion import meant
 from crosschip.runtime.guard.calls import call, first_line
@@ -117,16 +118,22 @@ def open_device(
         InputError: there is no such precision.
     """
     local, _, where = name.partition("@")
-    chip, slash, word = local.partition("/")
-    precision = _precision(name, word) if slash else None
+    chip, precision = local.partition("/")[0], precision_of(name)
     device = _elsewhere(chip, where, properties) if where else _here(chip, properties, device_class)
     if precision is not None:
         device.name = f"{chip}/{precision.value}{device.name.removeprefix(chip)}"
     return GuardedDevice(device, device.name, precision)
 
 
-def _precision(name: str, word: str) -> Precision:
-    """A precision that a device's name ends in."""
+def precision_of(name: str) -> Precision | None:
+    """The precision that a device has by its name; `None` if it has that of compilations.
+
+    Raises:
+        InputError: there is no such precision.
+    """
+    _, slash, word = name.partition("@")[0].partition("/")
+    if not slash:
+        return None
     try:
         return Precision(word)
     except ValueError:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crosschip.hal import Buffer, Event, HostBuffer, Submission
 from crosschip.ir import Array, Operand
+from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.copies import Copied, Copies
 from crosschip.runtime.guard.calls import call
 from crosschip.runtime.outline import Outline

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import threading
-from dataclasses import dataclass
 
 import numpy as np
+
+from crosschip.ir.dataclass import dataclass
 
 _FINE = 32
 """The classes between a time and twice that: it is told as exactly as 2 %."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from crosschip.hal import Sizes
 from crosschip.ir import Array, Error, InputError, Model
+from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.inputs import random_inputs
 from crosschip.runtime.plain import from_plain, to_plain
 from crosschip.runtime.shapes.guessing import typical_shape, typical_sizes

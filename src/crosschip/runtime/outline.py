@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from crosschip.ir import Model, Operand
+from crosschip.ir.dataclass import dataclass
 
 if TYPE_CHECKING:
     from crosschip.hal.conditions import Condition

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.histogram import Latency
 
 

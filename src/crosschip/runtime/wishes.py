@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crosschip.ir import Budget
+from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.cache.canonical import canonical
 from crosschip.runtime.configuration import Configuration, Properties, check_count
 from crosschip.runtime.placement.directives import Directives
@@ -31,7 +32,7 @@ class Wishes:
         buckets: sizes to pad to.
         specializations: for how many sets of shapes programs are kept.
         directives: what is said about placement.
-        mixed_precision: operators of a quantized model that compute in float32.
+        mixed_precision: operators that compute in float32, whatever the others do.
         isolate: whether devices run in processes of their own.
         budget: what compiling may cost.
 

@@ -34,6 +34,14 @@ _HEAVY = ("Conv", "MatMul", "Gemm")
 """The operators that make a part of a model worth quantizing."""
 
 
+def quantizers_version() -> str:
+    """The version of what quantizes; empty if it is not installed."""
+    try:
+        return str(import_module("onnxruntime").__version__)
+    except ImportError:
+        return ""
+
+
 class Quantizer:
     """Makes quantized forms of one model.
 
@@ -75,7 +83,8 @@ class Quantizer:
                 path, _operators(), Path(folder, "augmented.onnx"), how
             )
             with redirect_stdout(StringIO()):  # it prints what it does
-                calibrator.collect_data(self._reader(samples))
+                for sample in samples:  # one by one: it takes no two of different sizes at once
+                    calibrator.collect_data(self._reader(sample))
                 found = calibrator.compute_data()
         return {name: _bounds(data) for name, data in found.items()}
 
@@ -118,15 +127,12 @@ class Quantizer:
         """The name of the operation that a node is part of: its name begins with the label."""
         return self._labels.get(node.name.partition(".")[0])
 
-    def _reader(self, samples: Sequence[Sample]) -> object:
-        named = [
-            {
-                value.name: np.asarray(sample[name])
-                for name, value in zip(self._model.inputs, self._file.graph.input, strict=True)
-            }
-            for sample in samples
-        ]
-        return _Reader(iter(named))
+    def _reader(self, sample: Sample) -> _Reader:
+        named = {
+            value.name: np.asarray(sample[name])
+            for name, value in zip(self._model.inputs, self._file.graph.input, strict=True)
+        }
+        return _Reader(iter([named]))
 
 
 class _Reader:

@@ -49,6 +49,11 @@ def samples_of(
     if not found:
         raise InputError(f"there are no samples for {model.name}; give at least one")
     for sample in found:
+        if not isinstance(sample, Mapping):
+            raise InputError(
+                f"a sample for {model.name} is of type {type(sample).__name__}, but must be arrays "
+                f"by the names of inputs: {', '.join(model.inputs)}"
+            )
         missing = [name for name in model.inputs if name not in sample]
         if missing:
             raise InputError(f"a sample for {model.name} has no input {missing[0]!r}")

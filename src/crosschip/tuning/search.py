@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import statistics
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 from crosschip.bench.timing import interleave
@@ -28,6 +30,11 @@ WORTH = 1.05
 """How many times faster than the best so far a variant must be to be worth mixing."""
 
 RUNS, BURST = 12, 4
+
+_ALIKE = 1e-3
+"""The error in float32 of one device against another that rounding explains."""
+
+logger = logging.getLogger("crosschip")
 
 Compile = Callable[[Variant], CompiledModel]
 Say = Callable[[str], None]
@@ -103,35 +110,39 @@ class Search:
 
     def _find_base(self) -> None:
         """Compile in float32 on each device; the fastest is what others are compared with."""
-        compiled: dict[str, CompiledModel] = {}
-        failures: dict[str, Error] = {}
-        for device in self.offered:
-            variant = Variant(device)
-            self.say(variant.name)
-            try:
-                compiled[device] = self.compile(variant)
-                compiled[device].run(self.samples[0])
-            except Error as error:
-                failures[device] = error
-        if not compiled.keys() - failures.keys():
-            raise next(iter(failures.values()))
-        times = _times(
-            {name: c for name, c in compiled.items() if name not in failures}, self.samples[0]
-        )
-        fastest = min(times, key=lambda name: times[name])
-        self._base = compiled.pop(fastest)
-        self._exact = [self._base.run(sample) for sample in self.samples]
+        with ExitStack() as opened:
+            compiled: dict[str, CompiledModel] = {}
+            made: dict[str, Sequence[Outputs]] = {}
+            failures: dict[str, Error] = {}
+            for device in self.offered:
+                self.say(Variant(device).name)
+                try:
+                    compiled[device] = opened.enter_context(self.compile(Variant(device)))
+                    made[device] = [compiled[device].run(sample) for sample in self.samples]
+                except Error as error:
+                    failures[device] = error
+            if not made:
+                raise next(iter(failures.values()))
+            times = _times({device: compiled[device] for device in made}, self.samples[0])
+            fastest = min(times, key=lambda device: times[device])
+            self._base, self._exact = compiled[fastest], made[fastest]
+            opened.pop_all()
+        for device, other in compiled.items():
+            if device != fastest:
+                other.close()
         for device in self.offered:
             variant = Variant(device)
             if device in failures:
                 self.trials.append(Trial(variant, reason=str(failures[device])))
                 continue
-            off = 0.0
-            if device in compiled:
-                off = error_of([compiled[device].run(s) for s in self.samples], self._exact)
+            off = error_of(made[device], self._exact)
             self.trials.append(Trial(variant, off, times[fastest] / times[device]))
-        for other in compiled.values():
-            other.close()
+            if off > _ALIKE:
+                logger.warning(
+                    "%s: in float32, %s is %.2g off what %s makes, against which errors are told; "
+                    "see with `crosschip bisect` which of them is wrong",
+                    self.model.name, device, off, fastest,
+                )  # fmt: skip
 
     def _whole(self) -> Iterator[Variant]:
         """Every variant in one precision but for float32."""

@@ -31,7 +31,7 @@ from crosschip.runtime.discovery import automatic
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.opening import open_devices
 from crosschip.runtime.placement.telling import SLOWEST
-from crosschip.tuning.int8 import METHODS, Quantizer, Ranges
+from crosschip.tuning.int8 import METHODS, Quantizer, Ranges, quantizers_version
 from crosschip.tuning.samples import Sample, Samples, samples_of
 from crosschip.tuning.search import Search, Trial
 from crosschip.tuning.variants import FLOAT32, INT8, Variant
@@ -110,7 +110,7 @@ def tune(
         InputError: an argument does not fit.
         Error: as `crosschip.compile`, where no device runs the model in float32.
     """
-    if not accuracy >= 0:
+    if not isinstance(accuracy, int | float) or not accuracy >= 0:
         raise InputError(f"accuracy is {accuracy!r}, but must be an error such as 1e-2")
     wanted = _wanted(precisions)
     for name in calibrations:
@@ -128,7 +128,9 @@ def tune(
             name: [p for p in device.capabilities.precisions if p.value in wanted]
             for name, device in opened.items()
         }
-        wishes = [accuracy, sorted(wanted), list(calibrations), os.cpu_count(), _digest(found)]
+        tools = quantizers_version() if INT8 in wanted else ""
+        about = [accuracy, sorted(wanted), list(calibrations), tools]
+        wishes = [*about, os.cpu_count(), _digest(found)]
         entry = _entry(model, list(opened.values()), settings, wishes)
     store = open_store(cache)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.subjects import channels_last
 from tests.apis.nnrt.programs import done, run_once
 from tests.apis.nnrt.test_translation import CASES, REASONS, defined
 
 import crosschip
-from benchmarks import channels_last
 from crosschip.apis import nnrt
 from crosschip.apis.nnrt import Calls, OH_NN_OperationType, OH_NN_TensorType, calls
 from crosschip.ir import (

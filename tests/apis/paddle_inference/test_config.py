@@ -17,6 +17,7 @@ from crosschip.apis.paddle.notes import Notes, idle
 from crosschip.apis.paddle_inference import Config, PrecisionType
 from crosschip.apis.paddle_inference import idle as without_meaning
 from crosschip.ir import Array, Error, InputError, UnsupportedError
+from crosschip.runtime.cache import behind
 
 X = np.linspace(-1, 1, 3 * 16 * 16, dtype=np.float32).reshape(1, 3, 16, 16)
 
@@ -120,6 +121,8 @@ def test_arguments_that_a_setting_does_not_have_are_refused() -> None:
         ("enable_tensorrt_engine", (1 << 30, 1, 3, PrecisionType.Int8)),
         ("enable_custom_device", ("reference", 0, PrecisionType.Int8)),
         ("enable_openvino_engine", (PrecisionType.Int8,)),
+        ("enable_lite_engine", (Config.Int8,)),
+        ("enable_quantizer", ()),
     ],
 )
 def test_what_would_change_results_is_refused(name: str, arguments: tuple[Any, ...]) -> None:
@@ -127,16 +130,48 @@ def test_what_would_change_results_is_refused(name: str, arguments: tuple[Any, .
         getattr(Config(), name)(*arguments)
 
 
-@pytest.mark.parametrize("name", ["exp_disable_mixed_precision_ops", "set_bfloat16_op"])
-def test_one_arithmetic_for_some_operators_only_is_refused(
-    files: tuple[str, str], name: str
-) -> None:
+def test_files_of_another_arithmetic_are_not_written() -> None:
+    with pytest.raises(UnsupportedError, match=r"convert_to_mixed_precision: .* Config chooses"):
+        inference.convert_to_mixed_precision("a", "b", "c", "d", PrecisionType.Half, 1)
+
+
+def test_an_engine_that_is_not_here_leaves_its_arithmetic(files: tuple[str, str]) -> None:
     config = Config(*files)
-    getattr(config, name)({"softmax"})
+    config.enable_lite_engine(Config.Float32, True, [], ["conv2d"])
+    np.testing.assert_array_equal(run(config), run(Config(*files)))
+
+
+def test_one_arithmetic_for_listed_operators_only_is_refused(files: tuple[str, str]) -> None:
+    config = Config(*files)
+    config.set_bfloat16_op({"softmax"})
     run(config)
     config.enable_mkldnn_bfloat16()
-    with pytest.raises(UnsupportedError, match=f"{name}: all operators compute in bfloat16"):
+    with pytest.raises(UnsupportedError, match="set_bfloat16_op: all operators compute in bfloat"):
         inference.create_predictor(config)
+
+
+@pytest.mark.slow
+def test_operators_are_kept_in_float32(files: tuple[str, str]) -> None:
+    """All of them: as without; what is enabled besides is not kept."""
+    config = Config(*files)
+    config.enable_custom_device("xla")
+    exact = run(config)
+    types = {o.type for o in sources(config)}
+    config.enable_custom_device("xla", 0, PrecisionType.Bfloat16)
+    rough = run(config)
+    assert not np.array_equal(rough, exact)
+    config.exp_disable_mixed_precision_ops(types)
+    np.testing.assert_array_equal(run(config), exact)
+    config.exp_enable_mixed_precision_ops(types)
+    np.testing.assert_array_equal(run(config), rough)
+    with pytest.raises(InputError, match="exp_disable_mixed_precision_ops: 3 is no operator's"):
+        config.exp_disable_mixed_precision_ops([3])  # type: ignore[list-item]
+
+
+def sources(config: Config) -> list[Any]:
+    """The operators of a configuration's file."""
+    model = inference.create_predictor(config)._session.compiled.placement.given
+    return [origin for operation in model.operations for origin in operation.origins]
 
 
 def test_arithmetic_threads_and_the_cache_are_what_was_set(
@@ -151,6 +186,7 @@ def test_arithmetic_threads_and_the_cache_are_what_was_set(
     assert config.tensorrt_precision_mode() is PrecisionType.Half
     config.enable_custom_device("reference")
     run(config)
+    behind.wait()
     assert any((tmp_path / "cache").iterdir())
     config.set_cpu_math_library_num_threads(0)
     assert config.arguments()["threads"] is None

@@ -18,7 +18,7 @@ assert not hasattr(paddle, "__file__"), paddle.__file__
 from rapidocr_onnxruntime import RapidOCR as OfOnnxRuntime
 from rapidocr_paddle import RapidOCR as OfPaddle
 from benchmarks.pages import PAGES
-from benchmarks.rapidocr import read
+from benchmarks.subjects.rapidocr import read
 small = {"det_limit_side_len": 160}  # as they are, pages are large enough
 ours, theirs = OfPaddle(**small), OfOnnxRuntime(**small)
 pages = {name: page.draw() for name, page in PAGES.items()}

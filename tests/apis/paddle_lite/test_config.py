@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.importers.paddle.lite import naive_form
 from tests.importers.paddle.small import VALUE, small
+from tests.importers.paddle.writers import record
 
 from crosschip.apis.paddle_lite import (
     CLPrecisionType,
@@ -24,7 +25,7 @@ from crosschip.apis.paddle_lite import (
     create_paddle_predictor,
 )
 from crosschip.apis.paddle_lite.config import ConfigBase
-from crosschip.ir import Error, InputError, ModelFileError, UnsupportedError
+from crosschip.ir import Error, InputError, ModelFileError
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -146,10 +147,37 @@ def test_a_saved_model_is_loaded_without_being_compiled(config: CxxConfig, tmp_p
     mobile = MobileConfig()
     mobile.set_model_from_file(str(tmp_path / "optimised.nb"))
     np.testing.assert_array_equal(result(create_paddle_predictor(mobile)), X @ VALUE)
-    with pytest.raises(UnsupportedError, match="no program of Paddle's"):
-        predictor.save_optimized_pb_model(str(tmp_path / "pb"))
     with pytest.raises(InputError, match="cannot be written"):
         predictor.save_optimized_model(str(tmp_path / "nowhere" / "at" / "all"))
+
+
+@pytest.mark.parametrize("given", ["folder", "files", "contents", "separate"])
+def test_a_model_is_saved_as_a_program_that_loads_again(given: str, tmp_path: Path) -> None:
+    writer, config = small(), CxxConfig()
+    program = writer.save(tmp_path)
+    parameters = program.with_suffix(".pdiparams")
+    if given == "files":
+        config.set_model_file(str(program))
+        config.set_param_file(str(parameters))
+    elif given == "contents":
+        contents = program.read_bytes(), parameters.read_bytes()
+        config.set_model_buffer(contents[0], len(contents[0]), contents[1], len(contents[1]))
+    elif given == "separate":
+        program.rename(tmp_path / "__model__")
+        parameters.unlink()
+        for name, value in writer.parameters.items():
+            (tmp_path / name).write_bytes(record(value))
+        config.set_model_dir(str(tmp_path))
+    else:
+        config.set_model_dir(str(tmp_path))
+    predictor = create_paddle_predictor(config)
+    assert isinstance(predictor, CxxPredictor)
+    predictor.save_optimized_pb_model(str(tmp_path / "p b" / "é"))
+    again = CxxConfig()
+    again.set_model_dir(str(tmp_path / "p b" / "é"))
+    np.testing.assert_array_equal(result(create_paddle_predictor(again)), X @ VALUE)
+    with pytest.raises(InputError, match="cannot be written"):
+        predictor.save_optimized_pb_model("/dev/null/folder")
 
 
 def test_tensors_that_are_not_there_are_an_error(config: CxxConfig) -> None:

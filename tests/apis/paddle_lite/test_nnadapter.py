@@ -202,6 +202,14 @@ def test_mixed_precision_computes_quantized_operators_in_float32(
     assert made[True].shape == made[False].shape
 
 
+@pytest.mark.slow
+def test_mixed_precision_keeps_operators_in_float32_on_a_device_in_bfloat16(folder: Path) -> None:
+    config = configured(folder, "xla/bfloat16")
+    config.set_nnadapter_mixed_precision_quantization_config_buffer("relu:y:z\n")
+    model = placed(compiled(config))
+    assert (model["MAT_MUL"], model["RELU"]) == ("xla/bfloat16", "xla/float32")
+
+
 def quantized(folder: Path) -> None:
     """A model whose product is of integers with scales, and of int8 before it is handed out."""
     writer = Paddle2Writer()

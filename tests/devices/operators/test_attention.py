@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.devices.conftest import Checker
 
 CLAIMS: dict[str, Example] = {
-    "ATTENTION": (adds("ATTENTION"), ((2, 3, 4, 8), (2, 3, 5, 8), (2, 3, 5, 6))),
+    "ATTENTION": (adds("ATTENTION"), ((2, 3, 4, 8), (2, 3, 4, 8), (2, 3, 4, 6))),
 }
 
 
@@ -28,14 +28,13 @@ def test_claims(check: Checker, name: str) -> None:
 @pytest.mark.parametrize("count", [1, 3, 6])
 @pytest.mark.parametrize("mask", [(), (2, 1, 3, 1), (1, 4, 1, 1)], ids=str)
 def test_attention(check: Checker, count: int, mask: tuple[int, ...]) -> None:
-    shapes = [(2, 4, 3, 8), (2, 4, count, 8), (2, 4, count, 6)]
-    check(
-        lambda b, *given: b.add(Attention, *given, scale=0.5),
-        *shapes,
-        *([mask] if mask else []),
-        symbolic_too=False,
-        rankless_too=False,
-    )
+    """ONNX Runtime's kernel is slower than the parts where there are other keys than queries."""
+    shapes = [(2, 4, 3, 8), (2, 4, count, 8), (2, 4, count, 6), *([mask] if mask else [])]
+    build = adds("ATTENTION", scale=0.5)
+    if check.device.name == "onnxruntime" and count != 3:
+        check.declines(build, *shapes, why="key: of other sizes than queries")
+    else:
+        check(build, *shapes, symbolic_too=False, rankless_too=False)
 
 
 @pytest.mark.parametrize("device", ["onnxruntime", "openvino"])

@@ -39,13 +39,7 @@ def test_cells(check: Checker, name: str, direction: Direction) -> None:
     start, lengths = (passes, 2, 3), np.array([4, 2], np.int32)
     check(build, (4, 2, 5), rankless_too=False)
     check(build, (4, 2, 5), start, rankless_too=False)
-    arrays = (4, 2, 5), start, lengths
-    if check.device.name == "onnxruntime":
-        check(build, *arrays, rankless_too=False)
-    else:
-        check(build, *arrays, symbolic_too=False, rankless_too=False)
-        why = "sequence_lengths: the input's sizes are open"
-        check.declines(build, *arrays, typing=check.symbolic, why=why)
+    check(build, (4, 2, 5), start, lengths, rankless_too=False)
 
 
 def test_gru_with_the_reset_after_the_product(check: Checker) -> None:
@@ -57,10 +51,10 @@ def test_clipping(check: Checker, name: str) -> None:
     def build(b: Builder, x: Any) -> Any:
         return cell(b, x, name, clip=0.25)
 
-    if check.device.name == "onnxruntime" and name != "LSTM":
-        check(build, 3 * np.ones((4, 2, 5), np.float32), rankless_too=False)
-    else:
+    if check.device.name == "onnxruntime" and name == "LSTM":
         check.declines(build, (4, 2, 5), why="clip: must be left out")
+    else:
+        check(build, 3 * np.ones((4, 2, 5), np.float32), rankless_too=False)
 
 
 @pytest.mark.parametrize("function", CellFunction, ids=lambda f: f.name)
@@ -72,9 +66,7 @@ def test_cell_functions(check: Checker, function: CellFunction) -> None:
         def build(b: Builder, x: Any, more: dict[str, Any] = more) -> Any:
             return cell(b, x, "RNN", **more)
 
-        if check.device.name != "onnxruntime":
-            check.declines(build, (4, 2, 5), why="activations: must be left out")
-        elif function is CellFunction.SOFTPLUS:
+        if check.device.name == "onnxruntime" and function is CellFunction.SOFTPLUS:
             check.declines(build, (4, 2, 5), why="activations: SOFTPLUS overflows")
         else:
             check(build, (4, 2, 5), rankless_too=False)
@@ -87,12 +79,8 @@ def test_peepholes_and_coupled_gates(check: Checker) -> None:
     def coupled(b: Builder, x: Any) -> Any:
         return cell(b, x, "LSTM", input_forget=True)
 
-    if check.device.name == "onnxruntime":
-        check(peeping, (4, 2, 5), rankless_too=False)
-        check(coupled, (4, 2, 5), rankless_too=False)
-    else:
-        check.declines(peeping, (4, 2, 5), why="peephole: must be left out")
-        check.declines(coupled, (4, 2, 5), why="input_forget: must be false")
+    check(peeping, (4, 2, 5), rankless_too=False)
+    check(coupled, (4, 2, 5), rankless_too=False)
 
 
 @pytest.mark.parametrize("name", CELLS)
@@ -123,9 +111,7 @@ def test_an_empty_batch_does_no_harm(
         return b.add_all(operator, x, ones(1, gates * 2, 5), ones(1, gates * 2, 2), **named)
 
     arrays = [ones(4, 0, 5), *([np.zeros(0, np.int64)] if given else [])]
-    if given and check.device.name == "openvino":
-        check.declines(build, *arrays, typing=check.symbolic, why="the input's sizes are open")
-    elif check.device.name == "openvino" or operator is RNN:
+    if check.device.name == "openvino" or operator is RNN:
         first, *_ = check.outputs_of(
             check.device, check.built(build, arrays, check.symbolic), arrays
         )

@@ -48,7 +48,7 @@ CLAIMS: dict[str, Example] = {
 }
 DECOMPOSED: dict[str, set[str]] = {
     "onnxruntime": set(),
-    "openvino": {"ARG_MAX last", "UNIQUE of rows", "UNIQUE unsorted"},
+    "openvino": {"UNIQUE of rows", "UNIQUE unsorted"},
 }
 """The examples that engines leave to others."""
 
@@ -56,6 +56,11 @@ DECOMPOSED: dict[str, set[str]] = {
 def tops(count: Any, largest: bool) -> Build:
     """The greatest or the least of the last axis, with their indices."""
     return lambda b, *xs: b.add_all(operator_named("TOP_K"), *xs, *count, -1, largest=largest)
+
+
+def adds_all(name: str, *parameters: Any) -> Build:
+    """An operation with several outputs."""
+    return lambda b, *xs: b.add_all(operator_named(name), *xs, *parameters)
 
 
 def with_ties(element_type: ElementType, shape: tuple[int, ...], device: str) -> Array:
@@ -133,6 +138,26 @@ def test_infinities_are_beyond_the_largest_number(check: Checker, dtype: Any, si
     for name in ("ARG_MAX", "ARG_MIN"):
         agree(check, adds(name, 0), [row], check.static)
         agree(check, adds(name, 0, keepdim=False), [row], check.symbolic)
+
+
+_ODD = (0.0, -0.0, 1.0, -1.0, 2.0, 3e38, -3e38, np.inf, -np.inf, np.nan)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nan_infinities_and_ties_together(check: Checker, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    shape = tuple(random.integers(1, 12, random.integers(1, 4)))
+    axis = int(random.integers(-len(shape), len(shape)))
+    array = random.choice(np.array(_ODD, np.float32), shape)
+    types = check.symbolic if seed % 2 and axis % len(shape) == 0 else check.static
+    for largest in (True, False):
+        for count in {1, shape[axis], min(shape[axis], 3)}:
+            build = adds_all("TOP_K", count, axis, largest)
+            agree(check, build, [array], types)
+    for name in ("ARG_MAX", "ARG_MIN"):
+        for last in (True, False):
+            build = adds(name, axis, select_last=last)
+            agree(check, build, [array], check.static)
 
 
 @pytest.mark.parametrize("value", [0, 3])

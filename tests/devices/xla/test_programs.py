@@ -23,7 +23,7 @@ from crosschip.devices.xla.engine import Engine
 from crosschip.devices.xla.memory import XlaBuffer
 from crosschip.hal import HostBuffer, Kind, Options, Precision
 from crosschip.ir import Array, Builder, DeviceError, ElementType, Model, TensorType, symbol
-from crosschip.ops.standard.activation import Relu
+from crosschip.ops.standard.activation import Relu, Tanh
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.creation import ShapeOf
@@ -62,6 +62,19 @@ def test_loading_does_not_compile(check: Checker, monkeypatch: pytest.MonkeyPatc
     for wrong in (b"", b"x", b"\0" * 1000, saved[:20], saved[: len(saved) // 2], b"x" + saved):
         with pytest.raises(DeviceError, match="xla"):
             check.device.load(wrong, model, Options())
+
+
+def test_what_was_loaded_is_saved_again(check: Checker) -> None:
+    """A program without products, which XLA makes of a function of its own."""
+    array = np.random.default_rng(1).normal(size=(4, 24)).astype(np.float32)
+    model = check.built(lambda b, x: b.add(Tanh, x), [array])
+    program = check.device.compile(model, Options())
+    for _ in range(3):
+        saved = program.save()
+        assert saved is not None
+        program.close()
+        program = check.device.load(saved, model, Options())
+        np.testing.assert_allclose(program.run([array])[0], np.tanh(array), rtol=1e-6)
 
 
 def test_weights_are_on_the_chip_once(check: Checker) -> None:

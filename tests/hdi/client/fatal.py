@@ -6,6 +6,7 @@ import ctypes
 import os
 import time
 from collections.abc import Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from crosschip.hal import Options, Program
 from crosschip.ir import Array, Model
 from crosschip.ir.installed import look_again
 
-SEGFAULT, EXIT, LOOP = 1001.0, 1002.0, 1003.0
-"""Inputs that begin with these."""
+SEGFAULT, EXIT, LOOP, FREEZE, WORK = 1001.0, 1002.0, 1003.0, 1004.0, 1005.0
+"""Inputs that begin with these; of the last, it only lets nothing else run for a while."""
 
 DEADLY, ENDLESS = "EXP", "LOG"
 """The operators that it dies of compiling, and never ends to compile."""
@@ -37,6 +38,10 @@ class FatalProgram(Program):
             os._exit(3)
         while first == LOOP:
             pass
+        if first == FREEZE:
+            ctypes.PyDLL(None).sleep(3600)  # and keeps Python's lock
+        if first == WORK:
+            sum(repeat(1, 300_000_000))  # which keeps it, too
         return self._program.run(inputs)
 
 

@@ -69,6 +69,18 @@ def test_runs_that_kill_twice_are_refused_and_kept(tmp_path: Path) -> None:
     assert {kept(path) for path in folder.iterdir()} == set(deaths)
 
 
+def test_silence_counts_only_without_work() -> None:
+    patience = {"fatal": {"driver_silence": "0.1"}}
+    with crosschip.compile(RELUS, "fatal@driver", cache=False, properties=patience) as compiled:
+        assert right(compiled, fatal.WORK)
+        device = compiled.devices["fatal@driver"].device
+        assert isinstance(device, RemoteDevice)
+        assert device.driver.restarts == 0
+        with pytest.raises(DeviceError, match=r"(?s)twice.*no sign of life for 0\.1 seconds"):
+            compiled.run(inputs(fatal.FREEZE))
+        assert right(compiled)
+
+
 def kept(path: Path) -> float:
     """The first element of the input that a file keeps, once it is seen to keep all of it."""
     with zipfile.ZipFile(path) as file:

@@ -353,12 +353,6 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, tuple[int, ...]
         {"query": (2, 3, 8), "key": (2, 5, 8), "value": (2, 5, 8)},
         "unidirectional, with keys of other places than the queries'",
     ),
-    "batches transposed": (
-        "FusedMatMul",
-        {"transBatchA": 1},
-        {"a": (3, 2, 4), "b": (2, 4, 5)},
-        "transBatchA True cannot be expressed, only False",
-    ),
     "an attribute nobody knows": (
         "QuickGelu",
         {"sharpness": 2.0},

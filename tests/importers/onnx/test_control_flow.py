@@ -290,15 +290,16 @@ def test_loops_in_loops_run(tmp_path: Path) -> None:
 def test_bodies_with_operations_outside_the_standard_set(tmp_path: Path) -> None:
     model, path = imported(
         tmp_path,
-        """g (float[2, 3] x, float[3, 3] w, int64 n) => (float[2, 3] y) <bool go = {1}> {
+        """g (float[2, 3] x, float[2, 3] w, int64 n) => (float[2, 3] y) <bool go = {1}> {
         y = Loop<body = step (int64 i, bool c, float[2, 3] s) => (bool d, float[2, 3] t)
             {
                 d = Identity(c)
-                a = com.microsoft.CDist<metric = "euclidean">(s, w)
-                t = Sub(a, x)
+                a = com.microsoft.UnfoldTensor<dim = 0, size = 1>(s)
+                b = ReduceMax<axes = [2], keepdims = 0>(a)
+                t = Sub(b, w)
             }>(n, go, x) }""",
     )
-    inputs = {"x": X, "w": np.eye(3, dtype=np.float32), "n": np.array(3)}
+    inputs = {"x": X, "w": X + 1, "n": np.array(3)}
     wanted = oracle(path, inputs)
     for devices in (["onnxruntime"], ["reference", "onnxruntime"]):
         with crosschip.compile(model, devices, cache=False) as compiled:

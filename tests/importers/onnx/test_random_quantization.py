@@ -346,9 +346,68 @@ def looked_up(case: Case) -> None:
     case.output(case.node("GatherBlockQuantized", *inputs, domain=MICROSOFT, **named), 1e-4)
 
 
+FLOATS_OF_EIGHT_BITS = (
+    *(ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fnuz),
+    *(ml_dtypes.float8_e5m2, ml_dtypes.float8_e5m2fnuz),
+)
+
+
+def floats(case: Case) -> None:
+    """Activations and weights in floats of eight bits, before a product."""
+    case.opset = 19
+    dtype = case.one_of(*FLOATS_OF_EIGHT_BITS)
+    zero = case.constant(np.zeros((), dtype))
+    x = case.input(case.random.normal(scale=3, size=(2, 4, 6)).astype(np.float32))
+    scales = case.scale(), case.scale()
+    weights = case.constant(case.random.normal(size=(6, 3)).astype(dtype))
+    quantized = case.node("QuantizeLinear", x, scales[0], zero)
+    reals = case.node("DequantizeLinear", quantized, scales[0], zero)
+    made = case.node("MatMul", reals, case.node("DequantizeLinear", weights, scales[1], zero))
+    case.output(reals, 1e-6)
+    case.output(made, 1e-3)
+
+
+def recurrent(case: Case) -> None:
+    """A network over time steps with weights in bytes."""
+    steps, batch, width, hidden = case.one_of(1, 4), case.one_of(1, 1, 3), 5, 6
+    direction = case.one_of("forward", "reverse", "bidirectional")
+    passes = 2 if direction == "bidirectional" else 1
+    dtype = case.one_of(np.uint8, np.int8)
+
+    def reals(*shape: int) -> Array:
+        return case.random.normal(size=shape).astype(np.float32)
+
+    def optional(*shape: int) -> str:
+        return case.constant(reals(*shape)) if case.chance(0.5) else ""
+
+    def scaled() -> list[str]:
+        along = (passes, 4 * hidden) if case.chance(0.3) else (passes,)
+        scale = case.constant(case.random.uniform(0.002, 0.01, along).astype(np.float32))
+        zero = 0 if dtype is np.int8 else 128
+        return [scale, case.constant(np.full(along, zero, dtype))]
+
+    weights = [case.constant(case.bytes_(dtype, passes, n, 4 * hidden)) for n in (width, hidden)]
+    x, bias = case.input(reals(steps, batch, width)), optional(passes, 8 * hidden)
+    ends = case.random.integers(1, steps + 1, batch).astype(np.int32)
+    lengths = case.input(ends) if case.chance(0.5) else ""
+    states = [optional(passes, batch, hidden) for _ in range(2)]
+    peephole = optional(passes, 3 * hidden)
+    inputs = [x, *weights, bias, lengths, *states, peephole, *scaled(), *scaled()]
+    made = case.node(
+        "DynamicQuantizeLSTM",
+        *inputs,
+        domain=MICROSOFT,
+        count=3,
+        hidden_size=hidden,
+        direction=direction,
+    )
+    for suffix in ("", "_1", "_2"):
+        case.output(made + suffix, 0.03)
+
+
 KINDS: list[Callable[[Case], None]] = [
     *(conversions, moved, convolution, matrices, sums, convolved, contributed, scaled, few_bits),
-    *(blocks, looked_up),
+    *(blocks, looked_up, recurrent, floats),
 ]
 
 

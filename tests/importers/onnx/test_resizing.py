@@ -6,6 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from onnx import helper, numpy_helper
+
+import crosschip
+from crosschip.ops.standard.resizing import ResizeLinear
 
 X = np.random.default_rng(5).standard_normal((2, 3, 4, 6)).astype(np.float32)
 WHOLE = [[1.0, 1.0, 2.0, 3.0], [1.0, 1.0, 0.5, 1.5]]
@@ -80,6 +84,16 @@ def test_linear(agree: Agree, coordinates: str) -> None:
         agree("Resize", X, [], [], sizes, opsets=VERSIONS, relative=1e-5, **way)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_means_of_bytes(agree: Agree, dtype: type[np.integer]) -> None:
+    """Fractions are dropped; the scales are such that means are exact."""
+    limits = np.iinfo(dtype)
+    image = np.random.default_rng(6).integers(limits.min, limits.max, (2, 3, 4, 6), endpoint=True)
+    for coordinates in ("half_pixel", "asymmetric"):
+        way = {"mode": "linear", "coordinate_transformation_mode": coordinates}
+        agree("Resize", image.astype(dtype), None, [1.0, 1.0, 2.0, 4.0], opsets=VERSIONS[1:], **way)
+
+
 def test_linear_in_the_way_of_pytorch(agree: Agree) -> None:
     way = {"coordinate_transformation_mode": "pytorch_half_pixel", "mode": "linear"}
     agree("Resize", X, [], SCALES[0], opsets=VERSIONS, relative=1e-5, **way)
@@ -94,3 +108,16 @@ def test_resize_of_named_axes(agree: Agree) -> None:
     agree("Resize", X, None, [2.0], opsets=[18, 26], axes=[3], **way)
     agree("Resize", X, [], [], np.array([8, 9]), opsets=[18, 26], axes=[2, 3],
           constant_for_oracle=[3], **way)  # fmt: skip
+
+
+def test_corners_of_open_sizes_by_whole_scales() -> None:
+    """No new size is rounded, so that engines agree about where its corners are."""
+    made = [helper.make_tensor_value_info(n, 1, ["n", 3, f"{n}h", f"{n}w"]) for n in ("x", "y")]
+    way = {"coordinate_transformation_mode": "align_corners", "mode": "linear"}
+    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], **way)
+    scales = numpy_helper.from_array(np.array([1, 1, 2, 3], np.float32), "scales")
+    graph = helper.make_graph([node], "corners", made[:1], made[1:], [scales])
+    model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+    (resized,) = crosschip.load(model).operations
+    assert isinstance(resized, ResizeLinear)
+    assert resized.align_corners

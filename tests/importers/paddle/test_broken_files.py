@@ -21,7 +21,7 @@ from tests.importers.paddle.writers import (
 )
 
 from crosschip.importers import load
-from crosschip.ir import Error, ModelFileError
+from crosschip.ir import Error, ModelFileError, UnsupportedError
 
 Change = Callable[[Any], object]
 
@@ -281,3 +281,24 @@ def test_an_enormous_list_of_sizes(tmp_path: Path) -> None:
     made = [tensor_type("float32", [])]
     writer.output(writer.operator("1.reshape", [x, shape], {}, made))
     assert "not a short list" in refused(writer.save(tmp_path))
+
+
+@pytest.mark.parametrize("count", [40, 3000])
+def test_control_flow_that_is_nested_too_deep(count: int) -> None:
+    writer = Paddle2Writer()
+    writer.input("x", "bool", [1])
+    writer.variable("y", "bool", [1])
+    for index in range(1, count):
+        block = writer.program.blocks[-1] if index == 1 else writer.program.blocks.add()
+        _conditional(block, index)
+    writer.program.blocks.add()
+    writer.output("y")
+    with pytest.raises(UnsupportedError, match="nested over 32 deep"):
+        load(writer.program.SerializeToString())
+
+
+def _conditional(block: Any, runs: int) -> None:
+    op = block.ops.add(type=b"conditional_block")
+    op.inputs.add(parameter=b"Cond", arguments=[b"x"])
+    op.outputs.add(parameter=b"Out", arguments=[b"y"])
+    op.attrs.add(name=b"sub_block", type=8, block_idx=runs)

@@ -48,6 +48,15 @@ def test_computes_what_paddle_does(models: Path, format: str, name: str) -> None
     assert_like_paddle(model, models / "control" / format / name)
 
 
+@pytest.mark.parametrize("name", ["filled", "filled_by_place"])
+@pytest.mark.parametrize("format", ["pdmodel", "json"])
+def test_a_loop_fills_arrays_as_paddle_does(models: Path, format: str, name: str) -> None:
+    folder = models / "arrays" / format / name
+    model = load(folder)
+    model.verify()
+    assert_like_paddle(model, folder)
+
+
 def assert_like_paddle(model: Model, folder: Path) -> None:
     """Run a model on several devices on what Paddle has been run on."""
     calls = sorted(folder.glob("oracle-*.npz"))

@@ -176,6 +176,14 @@ def test_in_the_form_of_paddle_3(tmp_path: Path, case: str) -> None:
     np.testing.assert_allclose(found, formula(X), rtol=1e-6, atol=step)
 
 
+@pytest.mark.parametrize("type_", ["quantize_linear", "dequantize_linear"])
+def test_an_operator_that_only_observes_changes_nothing(type_: str, tmp_path: Path) -> None:
+    written = (type_, LINEAR, {"quant_axis": -1, "only_observer": True, **TESTING}, "Y")
+    np.testing.assert_array_equal(
+        made(tmp_path, written, {"x": X}, {"scale": TWO, "zero": ZERO}), X
+    )
+
+
 def test_scales_in_attributes(tmp_path: Path) -> None:
     """As Paddle Lite's tools write them: two layers of integers, and then a float one."""
     random = np.random.default_rng(6)

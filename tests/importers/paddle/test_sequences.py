@@ -67,6 +67,22 @@ def test_the_last_of_two_levels_is_of_rows(tmp_path: Path) -> None:
     np.testing.assert_array_equal(offsets, [0, 1, 4])
 
 
+def test_the_rows_of_greatest_elements(tmp_path: Path) -> None:
+    made = Paddle2Writer()
+    made.input("x", "float32", [-1, 3])
+    made.program.blocks[0].vars[-1].type.lod_tensor.lod_level = 1
+    made.operator("sequence_pool", {"X": "x"}, {"Out": "y", "MaxIndex": "i"}, {"pooltype": "MAX"})
+    made.output("y")
+    made.output("i")
+    x = np.random.default_rng(1).permutation(18).reshape(6, 3).astype(np.float32)
+    _, found = outputs(load(made.save(tmp_path)), {"x": x, "x.lod0": np.array(OFFSETS)})
+    expected = [
+        begin + x[begin:end].argmax(0) if end > begin else [-1] * 3
+        for begin, end in pairwise(OFFSETS)
+    ]
+    np.testing.assert_array_equal(found, np.array(expected, np.int32), strict=True)
+
+
 @pytest.mark.parametrize("between", ["transpose2", "reshape2"])
 def test_offsets_that_are_lost_are_missed_by_name(tmp_path: Path, between: str) -> None:
     made = Paddle2Writer()

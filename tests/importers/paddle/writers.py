@@ -13,6 +13,7 @@ from crosschip.ir import Array, ElementType
 
 CODES = {
     "bool": 0,
+    "int16": 1,
     "int32": 2,
     "int64": 3,
     "float16": 4,

@@ -152,7 +152,7 @@ def test_quantization_by_channel_as_pytorch(check: Checker) -> None:
 def test_what_no_integer_stands_for(check: Checker) -> None:
     check(
         lambda b, x: b.add(Quantize, x, 0, (0.5,), (3.0,)),
-        lambda x: np.array([127, -128, 0], np.int8),
+        lambda x: np.array([127, -128, -128], np.int8),
         np.array([np.inf, -np.inf, np.nan], np.float32),
     )
 

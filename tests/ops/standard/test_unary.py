@@ -113,7 +113,8 @@ def test_infinities_of_a_sign(check: Checker) -> None:
 
 
 def test_the_error_function_is_exact(check: Checker) -> None:
-    numbers = np.concatenate([np.linspace(-6, 6, 997), np.geomspace(1e-300, 1e-3, 97)])
+    odd = [0.0, -0.0, 6.5, -1e300, np.inf, -np.inf, np.nan, 0.46875, 4.0]
+    numbers = np.concatenate([np.linspace(-6, 6, 997), np.geomspace(1e-300, 1e-3, 97), odd])
     check(lambda b, x: b.add(unary.Erf, x), scipy.special.erf, numbers, tolerance=1e-15)
 
 

@@ -15,7 +15,7 @@ from crosschip.apis.paddle.values import Value
 from crosschip.importers import paddle
 from crosschip.importers.packaged import with_overriding
 from crosschip.importers.paddle import files
-from crosschip.ir import Array, Dim, InputError, Model
+from crosschip.ir import Array, Dim, InputError, Model, ModelFileError
 from crosschip.ir.budget import spending
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.compiler import compile
@@ -53,6 +53,41 @@ class Files:
             return Files(found.program, found.parameters)(shapes)
         with spending():
             return with_overriding(paddle.load_parts(self.program, self.parameters, shapes))
+
+    def write(self, program: Path, parameters: Path) -> None:
+        """Write the program, and its parameters in one file.
+
+        Raises:
+            ModelFileError: there is no model, or it cannot be read.
+            InputError: they cannot be written there.
+        """
+        content, values = self._contents()
+        try:
+            program.parent.mkdir(parents=True, exist_ok=True)
+            program.write_bytes(content)
+            parameters.write_bytes(values)
+        except OSError as error:
+            raise InputError(f"{program.parent}: cannot be written: {error.strerror}") from None
+
+    def _contents(self) -> tuple[bytes, bytes]:
+        if isinstance(self.program, Path) and self.program.is_dir():
+            found = files.find(self.program)
+            return Files(found.program, found.parameters)._contents()
+        try:
+            content = _bytes(self.program)
+            if isinstance(self.parameters, Path) and self.parameters.is_dir():
+                from crosschip.importers.paddle import paddle2
+
+                names = sorted(paddle2.read(content).parameters)
+                parts = [_bytes(self.parameters / name) for name in names]
+                return content, b"".join(parts)
+            return content, _bytes(self.parameters or b"")
+        except OSError as error:
+            raise ModelFileError(f"{error.filename}: cannot be read: {error.strerror}") from None
+
+
+def _bytes(source: Path | bytes) -> bytes:
+    return source if isinstance(source, bytes) else source.read_bytes()
 
 
 class Session:

@@ -20,6 +20,7 @@ from crosschip.apis.paddle_inference.predictor import (
     create_predictor,
 )
 from crosschip.apis.paddle_inference.tensor import Tensor
+from crosschip.ir import UnsupportedError
 
 
 def get_version() -> str:
@@ -34,6 +35,19 @@ def get_trt_compile_version() -> tuple[int, int, int]:
 
 get_trt_runtime_version = get_trt_compile_version
 
+
+def convert_to_mixed_precision(*args: object, **kwargs: object) -> None:
+    """Refused: crosschip writes none of Paddle's files.
+
+    Raises:
+        UnsupportedError: always.
+    """
+    raise UnsupportedError(
+        "convert_to_mixed_precision: crosschip writes no programs of Paddle's; run the model as it "
+        "is, with the arithmetic that a setting of Config chooses"
+    )
+
+
 __all__ = [
     "Config",
     "DataType",
@@ -42,6 +56,7 @@ __all__ = [
     "Predictor",
     "PredictorPool",
     "Tensor",
+    "convert_to_mixed_precision",
     "create_predictor",
     "get_num_bytes_of_data_type",
     "get_trt_compile_version",

@@ -66,6 +66,7 @@ class Config:
     """
 
     Precision = PrecisionType
+    Float32, Int8, Half, Bfloat16 = PrecisionType
 
     devices: ClassVar[Any] = "auto"
     """What `crosschip.compile` takes as devices where a configuration names none."""
@@ -77,6 +78,8 @@ class Config:
         self._wished: dict[str, Any] = {}
         self._gpu: tuple[int, int] | None = None
         self._engine = self._partial = ""
+        self._exact: frozenset[str] = frozenset()
+        self._allowed: frozenset[str] = frozenset()
         if isinstance(model, Config):
             self.__dict__ |= model.__dict__ | {"_wished": dict(model._wished)}
         elif model is not None:
@@ -245,6 +248,21 @@ class Config:
         """Accepted; no device here drives such a chip."""
         NOTES.say("enable_ipu", "no device here drives such a chip")
 
+    def enable_lite_engine(
+        self,
+        precision_mode: PrecisionType = PrecisionType.Float32,
+        zero_copy: bool = False,
+        passes_filter: Collection[str] = (),
+        ops_filter: Collection[str] = (),
+    ) -> None:
+        """Accepted, but for the arithmetic, which holds: Paddle Lite does not run here.
+
+        Raises:
+            UnsupportedError: the arithmetic is int8.
+        """
+        self._precise("enable_lite_engine", precision_mode)
+        NOTES.say("enable_lite_engine", "Paddle Lite does not run here; devices do")
+
     # Arithmetic.
 
     def enable_mkldnn_bfloat16(self) -> None:
@@ -269,6 +287,14 @@ class Config:
         """
         self._precise("enable_onednn_int8", PrecisionType.Int8)
 
+    def enable_quantizer(self) -> None:
+        """Refused, as `enable_mkldnn_int8`.
+
+        Raises:
+            UnsupportedError: always.
+        """
+        self._precise("enable_quantizer", PrecisionType.Int8)
+
     def enable_tensorrt_explicit_quantization(self) -> None:
         """Accepted: integers that the model says are what runs."""
         NOTES.say("enable_tensorrt_explicit_quantization")
@@ -285,12 +311,12 @@ class Config:
             )
 
     def exp_disable_mixed_precision_ops(self, ops: Iterable[str]) -> None:
-        """Keep operators in float32, which they are; with another arithmetic it is refused."""
-        self._all_or_none("exp_disable_mixed_precision_ops", ops)
+        """Keep operators in float32 where the others have another arithmetic, by Paddle's types."""
+        self._exact = _types("exp_disable_mixed_precision_ops", ops)
 
     def exp_enable_mixed_precision_ops(self, ops: Iterable[str]) -> None:
-        """Let operators have another arithmetic, all of which have; with one it is refused."""
-        self._all_or_none("exp_enable_mixed_precision_ops", ops)
+        """Let operators have another arithmetic, although they are kept in float32 otherwise."""
+        self._allowed = _types("exp_enable_mixed_precision_ops", ops)
 
     def set_bfloat16_op(self, ops: Iterable[str]) -> None:
         """Let operators compute in bfloat16; with `enable_mkldnn_bfloat16` it is refused."""
@@ -358,9 +384,11 @@ class Config:
             UnsupportedError: some operators were to have another arithmetic than the others.
         """
         precision = self._wished.get("precision", "float32")
+        exact = sorted(self._exact - self._allowed)
         if self._partial and precision != "float32":
             raise UnsupportedError(
-                f"{self._partial}: all operators compute in {precision}, or none; leave one out"
+                f"{self._partial}: all operators compute in {precision} but for those that are "
+                f"named to exp_disable_mixed_precision_ops; name the others there"
             )
         devices: Any = self.devices
         if self._engine:
@@ -368,7 +396,8 @@ class Config:
         elif self._gpu is not None and self.use_gpu():
             first = _gpus()[self._gpu[1]]
             devices = [first, *(name for name in automatic() if name != first)]
-        return {"devices": devices, **self._wished}
+        mixed = "\n".join(exact) if exact and precision != "float32" else None
+        return {"devices": devices, "mixed_precision": mixed, **self._wished}
 
     def _precise(self, name: str, precision: PrecisionType) -> None:
         if precision not in _PRECISIONS:
@@ -386,6 +415,19 @@ class Config:
 def _gpus() -> list[str]:
     """The devices that are GPUs."""
     return [n for n, found in instances() if found.kind is Kind.GPU and not found.problem]
+
+
+def _types(name: str, ops: Iterable[str]) -> frozenset[str]:
+    """Types of operators that a program names.
+
+    Raises:
+        InputError: they are none.
+    """
+    found = [ops] if isinstance(ops, str) else list(ops)
+    for op in found:
+        if not isinstance(op, str) or not op.isidentifier():
+            raise InputError(f"{name}: {op!r} is no operator's type, like 'softmax'")
+    return frozenset(found)
 
 
 def _check_texts(name: str, *given: object) -> None:

@@ -68,6 +68,14 @@ METHODS: Mapping[str, Mapping[str, object]] = {
     # other hardware
     "set_xpu_device_id": {"device_id": 0},
     "set_xpu_config": {"config": ...},
+    "enable_opencl": {},
+    "set_ipu_config": {
+        "ipu_enable_fp16": False,
+        "ipu_replica_num": 1,
+        "ipu_available_memory_proportion": 1.0,
+        "ipu_enable_half_partial": False,
+        "ipu_enable_model_runtime_executor": False,
+    },
     "load_ipu_config": {"config_path": ...},
     "set_ipu_custom_info": {"ipu_custom_ops_info": (), "ipu_custom_patterns": None},
 }
@@ -99,6 +107,8 @@ ANSWERS: Mapping[str, object] = {
     "tensorrt_inspector_enabled": False,
     "tensorrt_explicit_quantization_enabled": False,
     "tensorrt_optimization_level": 0,
+    "lite_engine_enabled": False,
+    "use_opencl": False,
     "use_xpu": False,
     "xpu_device_id": 0,
 }

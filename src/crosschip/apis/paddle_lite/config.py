@@ -37,6 +37,9 @@ _PERFORMANCE: Mapping[PowerMode, str] = {
     PowerMode.LITE_POWER_RAND_HIGH: "high",
     PowerMode.LITE_POWER_RAND_LOW: "low",
 }
+PROGRAM, PARAMETERS = "model", "params"
+"""The files of a folder that Paddle Lite has written."""
+
 _BEHIND = ("onnxruntime", "openvino", "reference")
 _ON_GPUS = (TargetType.OpenCL, TargetType.Metal)
 _ON_PROCESSORS = (TargetType.Host, TargetType.X86, TargetType.ARM, TargetType.Any)
@@ -198,12 +201,12 @@ class CxxConfig(ConfigBase):
         self._partition = text_of("set_nnadapter_subgraph_partition_config_buffer", content)
 
     def set_nnadapter_mixed_precision_quantization_config_path(self, path: str) -> None:
-        """Compute operators of a quantized model in float32: the file of a configuration."""
+        """Compute operators in float32: the file of a configuration."""
         given = text_of("set_nnadapter_mixed_precision_quantization_config_path", path)
         self._mixed = Path(given) if given else None
 
     def set_nnadapter_mixed_precision_quantization_config_buffer(self, content: str) -> None:
-        """Compute operators of a quantized model in float32: the content of a configuration."""
+        """Compute operators in float32: the content of a configuration."""
         name = "set_nnadapter_mixed_precision_quantization_config_buffer"
         self._mixed = text_of(name, content)
 
@@ -224,16 +227,25 @@ class CxxConfig(ConfigBase):
         return self._mixed if isinstance(self._mixed, str) else ""
 
     def session(self) -> Session:
-        return self._session(self._files(), self._places)
+        return self._session(self.files(), self._places)
 
-    def _files(self) -> Files:
+    def files(self) -> Files:
+        """The model by its files, or their contents.
+
+        Raises:
+            InputError: there is none.
+        """
         if self._buffers is not None:
             return Files(*self._buffers)
         if self._program:
             return Files(Path(self._program), Path(self._parameters) if self._parameters else None)
-        if self._folder:
-            return Files(Path(self._folder), None)
-        raise InputError("the configuration names no model; give set_model_dir its folder")
+        if not self._folder:
+            raise InputError("the configuration names no model; give set_model_dir its folder")
+        folder = Path(self._folder)
+        program, parameters = folder / PROGRAM, folder / PARAMETERS
+        if program.is_file() and parameters.is_file():
+            return Files(program, parameters)
+        return Files(folder, None)
 
     def _arguments(self, places: Sequence[Place]) -> Mapping[str, Any]:
         given = {"partition": self._partition or None, "mixed_precision": self._mixed or None}

@@ -6,9 +6,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from crosschip.apis.paddle.values import Value, named
-from crosschip.apis.paddle_lite.config import ConfigBase, CxxConfig
+from crosschip.apis.paddle_lite.config import PARAMETERS, PROGRAM, ConfigBase, CxxConfig
 from crosschip.apis.paddle_lite.tensor import Tensor
-from crosschip.ir import InputError, UnsupportedError
+from crosschip.ir import InputError
 
 VERSION = "v2.14"
 """The version of Paddle Lite whose interface this is."""
@@ -87,7 +87,18 @@ class LightPredictor:
 
 
 class CxxPredictor(LightPredictor):
-    """A model of Paddle's own that runs, and can be saved as it was compiled."""
+    """A model of Paddle's own that runs, and can be saved as it was compiled.
+
+    Args:
+        config: which model, and how it is to run.
+
+    Raises:
+        Error: as for `LightPredictor`.
+    """
+
+    def __init__(self, config: CxxConfig) -> None:
+        super().__init__(config)
+        self._files = config.files()
 
     def save_optimized_model(self, path: str) -> None:
         """Write the compiled model to a file, which `MobileConfig.set_model_from_file` takes.
@@ -102,15 +113,18 @@ class CxxPredictor(LightPredictor):
         self._session.compiled.save(path if Path(path).suffix == _SUFFIX else f"{path}{_SUFFIX}")
 
     def save_optimized_pb_model(self, path: str) -> None:
-        """Refused: what is compiled is no program of Paddle's.
+        """Write the model as a program of Paddle's, which `CxxConfig.set_model_dir` takes.
+
+        It is the program that was given: what is optimised is compiled, and no program.
+
+        Args:
+            path: of the folder, where the files `model` and `params` are written.
 
         Raises:
-            UnsupportedError: always.
+            InputError: they cannot be written there.
+            ModelFileError: the model is there no more.
         """
-        raise UnsupportedError(
-            "save_optimized_pb_model: what is compiled is no program of Paddle's; "
-            "save_optimized_model saves it, and the model itself is in its own files"
-        )
+        self._files.write(Path(path) / PROGRAM, Path(path) / PARAMETERS)
 
     def Synchronize(self) -> None:
         """Wait for the end of what runs; `run` has waited for it."""
@@ -123,7 +137,7 @@ def create_paddle_predictor(config: ConfigBase) -> LightPredictor:
         InputError: the configuration names no model.
         Error: as of `crosschip.load` and `crosschip.compile`.
     """
-    return (CxxPredictor if isinstance(config, CxxConfig) else LightPredictor)(config)
+    return CxxPredictor(config) if isinstance(config, CxxConfig) else LightPredictor(config)
 
 
 def _numbered(kind: str, index: int, values: dict[str, Value]) -> Value:

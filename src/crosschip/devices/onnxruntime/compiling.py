@@ -83,7 +83,7 @@ def _survives_writing(model: Model, payloads: Payloads) -> bool:
 
 def _onnx_model(model: Model, payloads: Payloads) -> OnnxModel:
     opset, types = opset_of(payloads), types_in(payloads)
-    graph = Graph(model.inputs.values(), opset=opset, types=types)
+    graph = Graph(model.inputs.values(), opset=opset, types=types, branches=True)
     for operation in model.operations:
         if isinstance(operation, Extension):
             graph.label = operation.name

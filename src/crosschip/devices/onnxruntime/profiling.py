@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from crosschip.devices.onnxruntime.failures import failure
 from crosschip.hal import Profiler, Program, Step
 from crosschip.hal.profiling import computes_data
 from crosschip.ir import Array, ControlFlow, If, Model, Operation
+from crosschip.ir.dataclass import dataclass
 
 _VALUE = re.compile(r"value\d+|extension\d+")
 """The beginnings of our names of values, which ONNX Runtime's names of new nodes have in them."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -21,13 +20,11 @@ from crosschip.devices.onnxruntime.provided import require
 from crosschip.devices.onnxruntime.providers import Provider
 from crosschip.devices.onnxruntime.saved import Facts
 from crosschip.devices.onnxruntime.session import Settings, ortvalues
-from crosschip.devices.onnxruntime.state import OnnxRuntimeSession
 from crosschip.devices.onnxruntime.values import all_known, array_of, is_tensor, ortvalue
-from crosschip.hal import Carried, Options, Profiler, Program, ProgramSession
+from crosschip.hal import Options, Profiler, Program
 from crosschip.hal.checking import Checks
 from crosschip.hal.onnx.model import OnnxModel
 from crosschip.ir import Array, DeviceError, Model, TensorType
-from crosschip.ir.types import PYTHONS_TYPES
 
 if TYPE_CHECKING:
     from crosschip.hal.sizes import Sizes
@@ -163,17 +160,6 @@ class OnnxRuntimeProgram(Program):
         }
         outputs: Sequence[Array] = session.run(self._outputs, feed)
         return outputs
-
-    def session(self, carried: Sequence[Carried]) -> ProgramSession | None:
-        outputs = self._source.outputs.values()
-        has_text = any(operand.type.element_type in PYTHONS_TYPES for operand in outputs)
-        if not self._is_plain or not self._all_tensors or has_text:
-            return None
-        if self._settings.provider is not None:
-            return None
-        check = None if self._sizes is None else self._sizes.check_shapes
-        declared = {i: partial(_check, name, type_) for i, name, type_ in self._declared}
-        return OnnxRuntimeSession(self._session, self._source, carried, check, declared)
 
     def save(self) -> bytes:
         return layout.write(self._model, self._facts)

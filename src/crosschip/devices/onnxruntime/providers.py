@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.util import find_spec
 from pathlib import Path
 
 from crosschip.hal import Instance, Kind
+from crosschip.ir.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

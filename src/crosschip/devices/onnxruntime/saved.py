@@ -19,7 +19,6 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ import numpy as np
 from crosschip.hal.checking import Needs
 from crosschip.hal.onnx.model import OnnxModel, aligned
 from crosschip.ir import Array, TensorType
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.encoding import decode_type, encode_type
 
 _MARK = b"ORT\r\n\x1a\x00\x06"

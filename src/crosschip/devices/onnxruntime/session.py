@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +20,7 @@ from crosschip.devices.onnxruntime.providers import Provider
 from crosschip.hal import Options
 from crosschip.hal.onnx.model import EXTERNAL_BYTES, OnnxModel, aligned
 from crosschip.ir import Array
+from crosschip.ir.dataclass import dataclass
 
 _T = TypeVar("_T")
 
@@ -33,8 +33,12 @@ where they are. Handed over as external data instead, which would need no file, 
 
 _FOLDER = "session.model_external_initializers_file_folder_path"
 
-_SPOILING = "QDQPropagationTransformer"
-"""Makes quantizations to int8 of which that then makes half a quantization to uint8."""
+_SPOILING = ("QDQPropagationTransformer", "SkipLayerNormFusion")
+"""Optimizations that are left out.
+
+The first makes quantizations to int8 of which that then makes half a quantization to uint8. What
+the second makes of a sum and its normalization takes four times as long as the two.
+"""
 
 _OF_A_BRANCH = "Graph attribute inferencing failed"
 """What ONNX Runtime says of a branch that no run takes with the sizes of the inputs.
@@ -175,7 +179,7 @@ class Settings:
             options.enable_profiling = True
             options.profile_file_prefix = self.record
         options.add_session_config_entry(
-            "optimization.disable_specified_optimizers", ";".join([_SPOILING, *without])
+            "optimization.disable_specified_optimizers", ";".join([*_SPOILING, *without])
         )
         if values:
             options.add_external_initializers(list(values), list(values.values()))

@@ -18,11 +18,12 @@ from crosschip.ops.standard.pooling import (
     AveragePool2D,
     MaxPool2D,
 )
+from crosschip.ops.standard.recurrent import DynamicQuantizeLSTM
 from crosschip.ops.standard.sampling import GridSample, RoiAlign
 
 FAILS_OF_NOTHING = (
     *(AdaptiveAveragePool2D, AdaptiveMaxPool2D, AveragePool2D, MaxPool2D),
-    *(Conv2D, GroupNormalization, MatMul, Reshape),
+    *(Conv2D, DynamicQuantizeLSTM, GroupNormalization, MatMul, Reshape),
 )
 """Operators that ONNX Runtime fails to compute, or hangs at, where inputs are empty."""
 

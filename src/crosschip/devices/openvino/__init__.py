@@ -90,6 +90,7 @@ class OpenVinoDevice(Device):
     def capabilities(self) -> Capabilities:
         return Capabilities(
             holds_weights=True,
+            open_ranks=False,
             narrowed={ElementType.INT64: ElementType.INT32},
             precisions=self._engine.precisions,
             threads=self.instance in ("", "CPU"),

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from crosschip.devices.openvino.chains import unfused
 from crosschip.devices.openvino.converters import converters
-from crosschip.devices.openvino.converters.quantization import added, between
+from crosschip.devices.openvino.converters.quantization import added, between, undefined
 from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.meeting import meeting_constants
@@ -25,8 +26,10 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
         DeviceError: OpenVINO failed.
     """
     settings = activations(model)
+    if engine.device == "CPU":
+        settings |= unfused(model)
     config = {**engine.config(options), **settings}
-    graph = Graph(model.inputs.values(), between(model), meeting_constants(model), added(model))
+    graph = _empty_graph(model)
     graph.requirements.settings = settings
     try:
         for operation in model.operations:
@@ -45,7 +48,7 @@ def profiler(engine: Engine, model: Model, config: Mapping[str, Any]) -> Profile
     # Seldom needed: compiling a model is to take no longer for it.
     from crosschip.devices.openvino.profiling import Layers, OpenVinoProfiler
 
-    graph = Graph(model.inputs.values(), between(model), meeting_constants(model), added(model))
+    graph = _empty_graph(model)
     layers = Layers(graph)
     try:
         for operation in model.operations:
@@ -60,3 +63,13 @@ def profiler(engine: Engine, model: Model, config: Mapping[str, Any]) -> Profile
         raise failure("failed to compile", error) from error
     program = OpenVinoProgram(lambda: compiled, graph.requirements, model, graph.kept)
     return OpenVinoProfiler(program, layers.executed(compiled), program.mean_seconds)
+
+
+def _empty_graph(model: Model) -> Graph:
+    return Graph(
+        model.inputs.values(),
+        between=between(model),
+        meeting=meeting_constants(model),
+        added=added(model),
+        undefined=undefined(model),
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import reduce
 from typing import TypeAlias
 
 import numpy as np
@@ -45,6 +46,7 @@ class Graph:
         between: the quantized operands that pass between operations on what they stand for.
         meeting: the operands of which functions are combined with constants.
         added: the dequantized operands that are only added to other reals.
+        undefined: the reals that may be NaN by the model's own constants.
         open_sizes: the sizes that show only in a run.
         bytes: for operands of bytes, the form by which OpenVINO finds products of them.
     """
@@ -55,10 +57,12 @@ class Graph:
         between: Collection[Operand] = (),
         meeting: Collection[Operand] = (),
         added: Collection[Operand] = (),
+        undefined: Collection[Operand] = (),
     ) -> None:
         self.between = between
         self.meeting = meeting
         self.added = added
+        self.undefined = undefined
         self.bytes: dict[Operand, Node] = {}
         self._values: dict[Operand, Value] = {}
         self.parameters: list[Node] = []
@@ -234,9 +238,21 @@ class Graph:
         """
         values = [self._computed(self[operand]) for operand in outputs]
         if self._flags:
-            values.append(ops.concat(self._flags, 0))
+            values.append(self._joined_flags())
         results = [ops.result(value) for value in values]
         return openvino.Model(results, self.parameters, "crosschip")
+
+    def _joined_flags(self) -> Node:
+        """One boolean a rule: whether it holds.
+
+        A Concat anywhere in a graph makes OpenVINO align quantized tensors everywhere in it, and
+        some of them come out wrong.
+        """
+        if not self.between:
+            return ops.concat(self._flags, 0)
+        others = ~np.eye(len(self._flags), dtype=bool)
+        rows = map(ops.logical_or, self._flags, map(self.constant, others))
+        return reduce(ops.logical_and, rows)
 
     def _note_sizes(self, operands: Iterable[Operand]) -> None:
         if any(operand.type.static_shape is None for operand in operands):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 
 import openvino
@@ -13,6 +12,7 @@ from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Profiler, Program, Step
 from crosschip.hal.profiling import computes_data
 from crosschip.ir import Array, Operation
+from crosschip.ir.dataclass import dataclass
 
 _NOTHING_COMPUTED = ("Input", "Output", "Const", "Reorder")
 """The types of layers that bring values in or out, or into another layout."""

@@ -20,7 +20,7 @@ _COPIED_BYTES = 16384
 class Request:
     """An infer request that reads inputs where they are, and gives its outputs away.
 
-    Small tensors of known sizes are copied into memory of the request's own and out of it.
+    Small tensors are copied into memory of the request's own and out of it.
 
     With a single thread, `infer` swallows what goes wrong: it leaves outputs as they were, and what
     was left undone ends the process later. Started and waited for, a request reports it, at the
@@ -46,9 +46,9 @@ class Request:
         self._waits_always = several or (single and open_sizes)
         self._waits = several or single
         self._copied_in: list[tuple[int, Array]] = []
-        self._shared_in: list[tuple[int, openvino.Tensor]] = []
+        self._open_in: list[_Input] = []
         self._copied_out: list[tuple[int, Array]] = []
-        self._given_out: list[tuple[int, openvino.Type, openvino.Shape]] = []
+        self._open_out: list[_Output] = []
         self._count = len(compiled.outputs)
         held, left = {one.input for one in carried}, {one.output for one in carried}
         for index, port in enumerate(compiled.inputs):
@@ -56,13 +56,13 @@ class Request:
             if index not in held and _is_small(port):
                 self._copied_in.append((index, array_of(tensor)))
             elif index not in held:
-                self._shared_in.append((index, tensor))
+                self._open_in.append(_Input(self._request, index, tensor))
         for index, port in enumerate(compiled.outputs):
             if index not in left and _is_small(port):
                 tensor = self._request.get_output_tensor(index)
                 self._copied_out.append((index, array_of(tensor)))
             elif index not in left:
-                self._given_out.append((index, port.element_type, initial_shape(port)))
+                self._open_out.append(_Output(self._request, index, port))
         self.set_input = self._request.set_input_tensor
         self.set_output = self._request.set_output_tensor
 
@@ -75,24 +75,22 @@ class Request:
         """
         for index, own in self._copied_in:
             np.copyto(own, inputs[index])
-        for index, _ in self._shared_in:
-            self.set_input(index, shared_tensor(inputs[index]))
-        given = []
-        for index, type_, shape in self._given_out:
-            place = places[index] if index < len(places) else None
-            tensor = openvino.Tensor(type_, shape) if place is None else shared_tensor(place)
-            self.set_output(index, tensor)
-            given.append(tensor)
+        shared = [input for input in self._open_in if not input.take(inputs[input.index])]
+        wanted = {index: place for index, place in enumerate(places) if place is not None}
+        for output in self._open_out:
+            output.wait_in(wanted.get(output.index))
         self._compute()
-        for index, tensor in self._shared_in:
-            self.set_input(index, tensor)
+        for input in shared:
+            input.forget()
         made: list[Any] = [None] * self._count
         for index, own in self._copied_out:
-            made[index] = own.copy()
-        for (index, _, _), tensor in zip(self._given_out, given, strict=True):
-            made[index] = array_of(tensor)
-        if any(place is not None for place in places):
-            self._put(made, places)
+            made[index] = place = wanted.get(index)
+            if place is None:
+                made[index] = own.copy()
+            else:
+                np.copyto(place, own)
+        for output in self._open_out:
+            made[output.index] = output.given()
         return made
 
     def layers(self) -> Sequence[openvino.ProfilingInfo]:
@@ -108,17 +106,85 @@ class Request:
         else:
             self._request.infer(share_outputs=True)
 
-    def _put(self, made: list[Any], places: Sequence[Array | None]) -> None:
-        """Have outputs in their places, which the request forgets."""
-        copied = {index for index, _ in self._copied_out}
-        for index, place in enumerate(places):
-            if place is not None and index in copied:
-                np.copyto(place, made[index])
-            if place is not None:
-                made[index] = place
-        for index, type_, shape in self._given_out:
-            if index < len(places) and places[index] is not None:
-                self.set_output(index, openvino.Tensor(type_, shape))
+
+class _Input:
+    """An input that is large, or of sizes that show in a run.
+
+    Args:
+        request: reads it.
+        index: the input's.
+        tensor: the request's own.
+    """
+
+    def __init__(self, request: openvino.InferRequest, index: int, tensor: openvino.Tensor) -> None:
+        self.index = index
+        self._set = request.set_input_tensor
+        self._tensor = tensor
+        self._bytes = tensor.element_type.bitwidth >= 8
+        self._own: Array | None = None
+
+    def take(self, array: Array) -> bool:
+        """Have the request read a copy of a small array, or a large one where it is.
+
+        Returns:
+            Whether it is a copy, so that there is nothing to forget after the run.
+        """
+        if not (self._bytes and 0 < array.nbytes <= _COPIED_BYTES):
+            self._set(self.index, shared_tensor(array))
+            return False
+        own = self._own
+        if own is None or own.shape != array.shape:
+            self._tensor.shape = array.shape
+            own = self._own = array_of(self._tensor)
+        np.copyto(own, array)
+        return True
+
+    def forget(self) -> None:
+        """Have the request no more know an array that it has read."""
+        self._set(self.index, self._tensor)
+
+
+class _Output:
+    """An output that is large, or of sizes that show in a run.
+
+    Args:
+        request: makes it.
+        index: the output's.
+        port: its type.
+    """
+
+    def __init__(
+        self, request: openvino.InferRequest, index: int, port: openvino.ConstOutput
+    ) -> None:
+        self.index = index
+        self._set = request.set_output_tensor
+        self._type, self._shape = port.element_type, initial_shape(port)
+        self._copies = port.element_type.bitwidth >= 8
+        self._place: Array | None = None
+        self._renew()
+
+    def wait_in(self, place: Array | None) -> None:
+        """Say where the output of the next run is wanted, if somewhere."""
+        self._place = place
+        if place is not None:
+            self._set(self.index, shared_tensor(place))
+
+    def given(self) -> Array:
+        """The output of the last run, which is the caller's: a copy, if it is small."""
+        if self._place is not None:
+            place, self._place = self._place, None
+            self._set(self.index, self._tensor)
+            return place
+        made = array_of(self._tensor)
+        if self._copies and made.nbytes <= _COPIED_BYTES:
+            return made.copy()
+        self._renew()
+        return made
+
+    def _renew(self) -> None:
+        """Have the next output be in memory that nobody else knows."""
+        self._tensor = openvino.Tensor(self._type, self._shape)
+        self._set(self.index, self._tensor)
 
 
 def initial_shape(port: openvino.ConstOutput) -> openvino.Shape:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 import numpy as np
 
 from crosschip.hal.checking import Needed, Needs
 from crosschip.ir import Array, DeviceError
+from crosschip.ir.dataclass import dataclass
 
 INT32 = (int(np.iinfo(np.int32).min), int(np.iinfo(np.int32).max))
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}

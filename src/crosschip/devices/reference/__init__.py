@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -27,6 +26,7 @@ from crosschip.hal import (
     Support,
 )
 from crosschip.ir import Array, DeviceError, Extension, Model, ModelFileError, Operation
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.version import VERSION
 from crosschip.ops import Operator, operators
 from crosschip.ops.definition.custom import PackagedOperator

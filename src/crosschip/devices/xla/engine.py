@@ -34,10 +34,13 @@ class Executable:
     Args:
         loaded: XLA's own.
         rules: what must hold in a run, a sentence for each element of the last output.
+        saved: the bytes that it was loaded from. XLA's function that comes of bytes does not
+            become such again: the new ones lack what it calls.
     """
 
-    def __init__(self, loaded: Any, rules: Sequence[str]) -> None:
+    def __init__(self, loaded: Any, rules: Sequence[str], saved: bytes | None = None) -> None:
         self._loaded = loaded
+        self._saved = saved
         self.rules = tuple(rules)
 
     def __call__(self, arguments: Sequence[jax.Array]) -> list[jax.Array]:
@@ -50,7 +53,7 @@ class Executable:
 
     def to_bytes(self) -> bytes:
         """The function as bytes."""
-        return write(self.rules, self._loaded.serialize())
+        return self._saved or write(self.rules, self._loaded.serialize())
 
 
 class Engine:
@@ -106,7 +109,7 @@ class Engine:
             loaded = self._chip.client.deserialize_executable(stored, executable_devices=chips)
         except Exception as error:  # the engine's exceptions have no base class of their own
             raise failure("failed to load a saved program", error) from error
-        executable = Executable(loaded, rules)
+        executable = Executable(loaded, rules, bytes(saved))
         return XlaProgram(self, executable, self._on_chip(weights_of(model)), model, device)
 
     def allocate(

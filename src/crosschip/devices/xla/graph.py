@@ -7,7 +7,6 @@ in that order from one operation to the next until one needs it as the model has
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import jax.numpy as jnp
@@ -16,6 +15,7 @@ from jax import lax
 from crosschip.devices.xla.narrow import entering, inner
 from crosschip.hal import Precision
 from crosschip.ir import Operand, Operation, Shape
+from crosschip.ir.dataclass import dataclass
 
 Value: TypeAlias = Any
 """A JAX array that is traced, or a NumPy array where the elements are known."""

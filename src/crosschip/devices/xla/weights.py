@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
 
 import jax
 import numpy as np
 
 from crosschip.ir import Array, Model, Operand
+from crosschip.ir.dataclass import dataclass
 from crosschip.ops.standard.convolution import Conv2D
 
 _LARGE_BYTES = 1024

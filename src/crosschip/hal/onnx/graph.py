@@ -31,9 +31,11 @@ class Graph:
         around: the graph of the node that holds this one, if a node does.
         opset: the version of the standard operators that its nodes are written in.
         types: the types of operands that are no tensors, as ONNX writes them.
+        branches: whether its reader runs `If` quickly; as the graph around it, if there is one.
 
     Attributes:
         inputs: what the graph reads.
+        branches: whether a node may choose between graphs for the sake of speed.
         label: what the engine's messages call the nodes that are added from now on.
     """
 
@@ -44,6 +46,7 @@ class Graph:
         *,
         opset: int = OPSET,
         types: Mapping[Operand, TypeProto] | None = None,
+        branches: bool = False,
     ) -> None:
         self.inputs = tuple(inputs)
         self._proto = onnx.GraphProto(name="crosschip")
@@ -56,7 +59,8 @@ class Graph:
         self._made: set[str] = set()
         self._once: dict[Hashable, str] = {}
         self._whole: Graph = self if around is None else around._whole
-        self.label = ""
+        self.branches: bool = branches if around is None else around.branches
+        self.label: str = "" if around is None else around.label
         self._external: dict[str, Array] = {}
         self._count = 0
         self._end = 0
@@ -108,6 +112,19 @@ class Graph:
         """Like `add_contributed`, for a node with any number of outputs."""
         self._whole.require(CONTRIBUTED, 1)
         return self.add_all(type, count, *inputs, domain=CONTRIBUTED, **attributes)
+
+    def branch(
+        self, operation: Operation, condition: str, *ways: Callable[[Graph], Sequence[str]]
+    ) -> list[str]:
+        """The outputs of an operation in the first way if a condition holds, else in the second."""
+        graphs = []
+        for way in ways:
+            inner = Graph((), self)
+            inner.define(operation, way(inner))
+            graphs.append(inner.with_outputs(operation.outputs))
+        then_branch, else_branch = graphs
+        branches = {"then_branch": then_branch, "else_branch": else_branch}
+        return self.add_all("If", len(operation.outputs), condition, **branches)
 
     def once(self, key: Hashable, make: Callable[[], str]) -> str:
         """What is the same wherever it is asked for by a key: made the first time."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -17,6 +16,7 @@ from crosschip.hal.onnx.converters.quantization import dequantized, quantized
 from crosschip.hal.onnx.graph import OPSET, Graph
 from crosschip.hal.onnx.model import EXTERNAL_BYTES, OnnxModel
 from crosschip.ir import ElementType, Model, Operand, Operation, TensorType
+from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 

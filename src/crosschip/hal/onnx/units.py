@@ -7,9 +7,9 @@ float32: a chip that computes in integers takes it for that. An activation may f
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from crosschip.ir import ElementType, Model, Operand, Operation
+from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
 from crosschip.ops.standard.activation import Relu, Relu6
 from crosschip.ops.standard.arithmetic import Clip

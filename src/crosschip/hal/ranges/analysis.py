@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import field, replace
 
 from crosschip.hal.ranges.ends import end_of, end_of_given
 from crosschip.hal.ranges.interval import Interval, of_elements, of_size, of_type
 from crosschip.hal.ranges.rules import RULES, Range
+from crosschip.hal.ranges.sizes import bounds_of
 from crosschip.ir import Dim, Operand, Operation
-from crosschip.ir.dimension import Dimension
+from crosschip.ir.dataclass import dataclass
+from crosschip.ir.dimension import Dimension, name_of
 from crosschip.ir.types import FLOATS, INTEGERS
 from crosschip.ops import Operator
 from crosschip.ops.definition.operator import UnknownRank
@@ -25,8 +27,8 @@ _FEW = 4
 """The most elements of a constant of floats that is worth looking at."""
 
 
-Known = Mapping[Operand, tuple[Range, frozenset[Source]]]
-"""Ranges of operands, and what they rely on."""
+Known = Mapping[Operand | str, tuple[Range, frozenset[Source]]]
+"""Ranges of operands, and of sizes that show in a run only by name, and what they rely on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class Assumptions:
         longest: the greatest value of the other sizes that have names.
         names: the sizes whose values a run is asked for; of others, nothing is assumed.
         fit: the range of all expressions over these sizes.
+        most_of_expressions: the greatest values of some of those that do not fit by themselves.
+        closest: the greatest value of the others of these; `None` if that is the end of `fit`.
     """
 
     inputs: Mapping[Operand, Interval]
@@ -46,6 +50,8 @@ class Assumptions:
     longest: int
     names: Collection[str]
     fit: Interval
+    most_of_expressions: Mapping[Dimension, int] = field(default_factory=dict)
+    closest: int | None = None
 
     def most_of(self, name: str) -> int:
         """The greatest value of a size."""
@@ -54,10 +60,19 @@ class Assumptions:
     def tightest(self, input: Interval, longest: int) -> Assumptions:
         """The assumptions with each input in one range, and sizes that are not greater."""
         inputs = {o: i.within(input.low, input.high) for o, i in self.inputs.items()}
-        return replace(self, inputs=inputs, longest=longest)
+        return replace(self, inputs=inputs).smaller(longest)
+
+    def smaller(self, longest: int) -> Assumptions:
+        """The assumptions with sizes, and expressions over them, that are not greater."""
+        return replace(self, longest=longest, closest=longest)
+
+    def most_of_expression(self, expression: Dimension) -> int:
+        """The greatest value of an expression over sizes that does not fit by itself."""
+        most = int(self.fit.high) if self.closest is None else self.closest
+        return self.most_of_expressions.get(expression, most)
 
     def tightened(self, sources: Collection[Source], longest: int) -> Assumptions:
-        """Tighter assumptions about something: of sizes, or else half the range of an input.
+        """Tighter assumptions about something: sizes, else expressions, else half of an input.
 
         Args:
             sources: what is to be tighter; of inputs, those that are the widest.
@@ -66,6 +81,11 @@ class Assumptions:
         sizes = {name for name in sources if isinstance(name, str)} - self.most.keys()
         if sizes:
             return replace(self, most={**self.most, **dict.fromkeys(sizes, longest)})
+        expressions = {source for source in sources if isinstance(source, Dimension)}
+        expressions -= self.most_of_expressions.keys()
+        if expressions:
+            most = {**self.most_of_expressions, **dict.fromkeys(expressions, longest)}
+            return replace(self, most_of_expressions=most)
         ranges = {o: interval for o, interval in self.inputs.items() if o in sources}
         widest = int(max(interval.high for interval in ranges.values()))
         halves = {
@@ -87,10 +107,10 @@ class Ranges:
 
     def __init__(self, assumed: Assumptions, known: Known, *, floats: bool) -> None:
         self._most = {name: assumed.most_of(name) for name in assumed.names}
-        self._fit = assumed.fit
+        self._assumed = assumed
         self._known = known
         self._floats = floats
-        self._found: dict[Operand, tuple[Range, frozenset[Source]]] = {
+        self._found: dict[Operand | str, tuple[Range, frozenset[Source]]] = {
             operand: (interval, frozenset([operand]))
             for operand, interval in assumed.inputs.items()
         }
@@ -123,14 +143,25 @@ class Ranges:
         """The range of an expression over sizes."""
         if isinstance(value, int):
             return Interval(value, value)
-        range_ = of_size(value, {name: self._most.get(name, LONGEST) for name in value.names})
+        range_ = of_size(value, {name: self._most_of(name) for name in value.names})
         if not value.names <= self._most.keys():
             return range_
         self._sources |= value.names
-        if range_ in self._fit:
+        fit = self._assumed.fit
+        if range_ in fit and value not in self._assumed.most_of_expressions:
             return range_
         self._sources.add(value)
-        return range_.within(self._fit.low, self._fit.high)
+        return range_.within(fit.low, self._assumed.most_of_expression(value))
+
+    def _most_of(self, name: str) -> int:
+        """The greatest value of a size by name."""
+        if name in self._most:
+            return self._most[name]
+        found = self._found.get(name) or self._known.get(name)
+        if found is None or found[0] is None:
+            return LONGEST
+        self._sources |= found[1]
+        return int(found[0].high)
 
     def sources(self, *operands: Operand) -> frozenset[Source]:
         """All that the ranges of some operands rely on."""
@@ -141,6 +172,7 @@ class Ranges:
 
     def follow(self, operation: Operation) -> None:
         """Find the ranges of what an operation makes."""
+        self._follow_sizes(operation)
         if type(operation) not in RULES and not any(map(_is_integer, operation.outputs)):
             return
         self._sources = set()
@@ -155,13 +187,33 @@ class Ranges:
                 range_ = whole  # it wraps around
             self._found[output] = range_, sources
 
+    def _follow_sizes(self, operation: Operation) -> None:
+        """Find the ranges of sizes that an operation is the first to have."""
+        for index, output in enumerate(operation.outputs):
+            new = {
+                axis: name
+                for axis, size in enumerate(output.type.shape or ())
+                if (name := name_of(size)) is not None
+                and name not in self._most
+                and name not in self._found
+                and name not in self._known
+            }
+            if not new:
+                continue
+            self._sources = set()
+            bounds = bounds_of(operation, index, self)
+            for axis, name in new.items():
+                bound = bounds[axis] if axis < len(bounds) else None
+                if bound is not None and bound.high < LONGEST:
+                    self._found[name] = bound.hull(Interval(0, 0)), frozenset(self._sources)
+
     def _ended(self, operation: Operation, range_: Range) -> Range:
         """A range that does not fit as it is, but does if an expression over sizes does."""
         end = end_of(operation, self._end_of)
         if end is None:
             return range_
         self._ends[operation.outputs[0]] = end
-        if range_ is None or range_.low < 0 or range_ in self._fit:
+        if range_ is None or range_.low < 0 or range_ in self._assumed.fit:
             return range_
         return range_.within(0, self.value(end).high)
 

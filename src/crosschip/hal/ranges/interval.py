@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from crosschip.ir import Array, Dim, ElementType
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import terms_of
 from crosschip.ir.types import BOOLEANS, INTEGERS
 

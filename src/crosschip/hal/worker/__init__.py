@@ -16,13 +16,13 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from crosschip.hal.worker.wire import receive, send
 from crosschip.ir import Array, DeviceError
 from crosschip.ir.closing import Closing
+from crosschip.ir.dataclass import dataclass
 
 _CHILD = Path(__file__).with_name("child.py")
 _START_SECONDS = 120

@@ -16,6 +16,7 @@ from typing import TypeVar
 import msgspec
 
 from crosschip.hal import CompileError
+from crosschip.hdi.client.effort import Effort
 from crosschip.hdi.client.patience import Patience
 from crosschip.hdi.wire import memory, messages
 from crosschip.hdi.wire.board import Board
@@ -26,12 +27,13 @@ from crosschip.ir import DeviceError
 T = TypeVar("T", bound=Answer)
 
 _LOOK_SECONDS = 0.25
-_PREPARING_SECONDS = 60.0
+_BUSY_SECONDS = 60.0
+"""An engine at work may keep the service from giving a sign of life for so long."""
 _AT_ONCE_SECONDS = 300e-6
 """Answers that usually come so soon are not slept for."""
 
 _SLOW = (messages.Answers, messages.Prepared, messages.Saved)
-"""Before these answers an engine may keep the service from giving a sign of life for so long."""
+"""What an engine works for, even if it only waits for a file or another process."""
 _LOOK = struct.pack("ll", 0, int(_LOOK_SECONDS * 1e6))
 
 
@@ -113,6 +115,7 @@ class Connection:
         self._reading = threading.Lock()
         self._heard = monotonic()
         self._asked: float | None = None
+        self._effort = Effort(self.process)
         self._next_look = 0.0
         self._usual = 1.0
         """Seconds that runs take of late, from the request to the answer."""
@@ -278,13 +281,19 @@ class Connection:
         now = monotonic()
         if self._asked is None:
             self._asked = now
+            self._effort = Effort(self.process)
             self._send(messages.Ping(0), ())
             return
         silence = self._patience.silence
-        if any(waiter.preparing for waiter in list(self._pending.values())):
-            silence = max(silence, _PREPARING_SECONDS)
-        if now - max(self._asked, self._heard) > silence:
+        waited = now - max(self._asked, self._heard)
+        if waited > silence and self._may_be_busy():
+            silence = max(silence, _BUSY_SECONDS)
+        if waited > silence:
             raise self._gone(f"has given no sign of life for {silence:g} seconds", kill=True)
+
+    def _may_be_busy(self) -> bool:
+        """Tell whether it may be silent because its engine is at work and lets nothing else run."""
+        return self._effort.busy or any(w.preparing for w in list(self._pending.values()))
 
     def _check_work(self) -> None:
         """Look for a run or a compilation that hangs, while the service itself lives."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from crosschip.ir import InputError
 
 SETTINGS: Mapping[str, str] = {
-    "driver_silence": "seconds without a sign of life after which its process counts as dead; 2",
+    "driver_silence": "seconds without a sign of life or work until its process counts as dead; 2",
     "driver_run_seconds": "seconds after which a run counts as hanging; no limit if left out",
     "driver_compile_seconds": "seconds after which compiling counts as hanging; no limit",
 }
@@ -21,7 +21,7 @@ class Patience:
     """How long a driver is waited for.
 
     Attributes:
-        silence: seconds without a sign of life after which it counts as dead.
+        silence: seconds without a sign of life, or of work, after which it counts as dead.
         run_seconds: seconds after which a run counts as hanging.
         compile_seconds: seconds after which compiling, loading, saving or answering does.
     """

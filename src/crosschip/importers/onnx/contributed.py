@@ -15,6 +15,7 @@ from crosschip.ir import ElementType
 from crosschip.ir.types import FLOATS, QUANTIZABLE
 
 DOMAIN = "com.microsoft"
+"""The domain of ONNX Runtime's own operators."""
 
 _UINT8, _INT8 = TensorProto.UINT8, TensorProto.INT8
 _INT32, _INT64 = TensorProto.INT32, TensorProto.INT64
@@ -56,7 +57,6 @@ _LIKE: Mapping[str, Sequence[int]] = {
 
 _FIXED: Mapping[str, Sequence[int]] = {
     "BeamSearch": (_INT32, _FLOAT, _FLOAT),
-    "DynamicQuantizeLSTM": (_FLOAT, _FLOAT, _FLOAT),
     "DynamicQuantizeMatMul": (_FLOAT,),
     "GreedySearch": (_INT32,),
     "IsAllFinite": (_BOOL,),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from crosschip.ir import UnsupportedError
+from crosschip.ir.dataclass import dataclass
 from crosschip.ops.definition.slots import ComputedParameter
 
 MAX_TRIPS = 64

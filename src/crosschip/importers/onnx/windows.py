@@ -6,14 +6,16 @@ size 1; what has three is computed plane by plane.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
 
+from crosschip.importers.onnx.facts import rank_of
 from crosschip.importers.onnx.node import Node, only
 from crosschip.ir import Dim, ModelError, Operand, UnsupportedError, unknown
 from crosschip.ops.definition.operator import UnknownRank
 from crosschip.ops.definition.windows import AutoPad, Windows
+from crosschip.ops.standard.layout import Transpose
 
 _AUTO_PADS = {
     "NOTSET": AutoPad.NONE,
@@ -26,6 +28,13 @@ Numbers = tuple[int, ...]
 
 _POINT = Windows((1,), (1,), (1,), AutoPad.NONE, (0, 0))
 """Windows of one pixel each."""
+
+
+def channels_last(node: Node, image: Operand, compute: Callable[[Operand], Operand]) -> Operand:
+    """The result of a computation on images whose channels are the last axis, in the same order."""
+    rank = rank_of(image)
+    turned = node.add(Transpose, image, (0, rank - 1, *range(1, rank - 1)))
+    return node.add(Transpose, compute(turned), (0, *range(2, rank), 1))
 
 
 def flat(windows: Windows) -> Windows:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 
 from crosschip.ir import ModelFileError
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.files import DataFile
 from crosschip.ir.reading import kind, listed, resolved
 

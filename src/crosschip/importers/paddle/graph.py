@@ -10,6 +10,7 @@ from crosschip.importers.paddle import operators  # noqa: F401, fills the table
 from crosschip.importers.paddle.lod import GivenLod, level_name
 from crosschip.importers.paddle.program import Program, Variable, every_operator
 from crosschip.importers.paddle.run import run
+from crosschip.importers.paddle.scales import quantized_weights, real_weight
 from crosschip.importers.paddle.table import TABLE
 from crosschip.importers.paddle.values import Values
 from crosschip.ir import (
@@ -55,8 +56,11 @@ def build(name: str, program: Program, parameters: Mapping[str, Array | Stored])
         values.define(variable.name, operand)
         if variable.levels:
             values.lods[variable.name] = GivenLod(builder, variable.name, variable.levels)
+    quantized = quantized_weights(program.operators)
     for parameter, value in parameters.items():
         operand = builder.constant(value, values.new_name(parameter))
+        if parameter in quantized:
+            operand = real_weight(builder, operand, quantized[parameter])
         values.define(parameter, operand)
     # Numbers that the element type cannot hold come out as NumPy has it, as they do in Paddle.
     with np.errstate(all="ignore"):

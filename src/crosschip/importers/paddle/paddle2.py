@@ -17,6 +17,7 @@ from crosschip.importers.paddle.messages import (
     Variant,
 )
 from crosschip.importers.paddle.program import (
+    MAX_DEPTH,
     Attributes,
     Block,
     Numbering,
@@ -125,6 +126,7 @@ class _Blocks:
         self._blocks = blocks
         self._free = set(range(1, len(blocks)))
         self._numbering = Numbering()
+        self._depth = 0
 
     def operator(self, number: int, op: OpDesc) -> Operator:
         """An operator, with the blocks that it runs."""
@@ -144,9 +146,14 @@ class _Blocks:
     def _block(self, index: int) -> Block:
         if index not in self._free:
             raise ModelError(f"block {index} is not there, or is run by two operators")
+        if self._depth >= MAX_DEPTH:
+            raise UnsupportedError(f"control flow is nested over {MAX_DEPTH} deep")
         self._free.discard(index)
+        self._depth += 1
         ops = enumerate(self._blocks[index].ops)
-        return Block((), [self.operator(number, op) for number, op in ops], ())
+        block = Block((), [self.operator(number, op) for number, op in ops], ())
+        self._depth -= 1
+        return block
 
 
 def _made(operators: Iterable[Operator]) -> set[str]:
@@ -227,4 +234,4 @@ def _text(raw: bytes) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError:
-        raise ModelError(f"{raw!r} is not text") from None
+        raise ModelError(f"{raw!r:.40} is not text") from None

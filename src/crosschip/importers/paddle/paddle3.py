@@ -18,6 +18,7 @@ from crosschip.importers.paddle.dialect import COUNTERPARTS, Counterpart
 from crosschip.importers.paddle.json_access import checked, field, item_at, only, real
 from crosschip.importers.paddle.json_stream import JsonStream
 from crosschip.importers.paddle.program import (
+    MAX_DEPTH,
     Attributes,
     Block,
     Numbering,
@@ -34,7 +35,6 @@ from crosschip.ops.packages import of_title
 _DIALECTS = {"0": "builtin", "1": "pd_op", "2": "cf", "3": "custom_op", "4": "dist"}
 _ROAD = ("program", "regions", "blocks", "ops")
 """The fields that lead to the operators; the lists on the way are of one item."""
-_MAX_DEPTH = 32
 _ANY_TYPE = "Undefined"
 _NOT_FINITE = {"NAN": float("nan"), "INF": float("inf"), "-INF": float("-inf")}
 
@@ -116,8 +116,8 @@ class _Reader:
 
     def _block(self, region: object) -> Block:
         """A block that an operator runs; it sees the values around it, and hands on its yields."""
-        if self._depth >= _MAX_DEPTH:
-            raise UnsupportedError(f"control flow is nested over {_MAX_DEPTH} deep")
+        if self._depth >= MAX_DEPTH:
+            raise UnsupportedError(f"control flow is nested over {MAX_DEPTH} deep")
         block = only(field(region, "blocks", list))
         operators, yielded = self.operators, self._yielded
         self.operators, self._yielded = [], None

@@ -17,12 +17,21 @@ from pathlib import Path, PurePath
 
 from crosschip.importers.paddle import messages, tensor_types
 from crosschip.importers.paddle.program import Variable, within
-from crosschip.ir import Array, ModelError, ModelFileError, TensorType, UnsupportedError
+from crosschip.ir import (
+    Array,
+    ElementType,
+    ModelError,
+    ModelFileError,
+    TensorType,
+    UnsupportedError,
+)
 from crosschip.ir.files import DataFile, Held, Source, Stored, Window
 from crosschip.ir.reading import kind
 
 _HEAD, _TENSOR_HEAD = struct.Struct("<IQ"), struct.Struct("<Ii")
 """The parts of a record before its levels of detail, and before its message."""
+
+_QUANTIZED = (ElementType.INT8, ElementType.INT16)
 
 _IN_MEMORY = "the parameters in memory"
 
@@ -119,7 +128,9 @@ class _Records:
         _expect_known(version)
         desc = messages.parse(messages.TensorDesc, self._take(size))
         element_type, shape = tensor_types.from_desc(desc)
-        as_declared = (element_type, shape) == (parameter.element_type, parameter.shape)
+        if _squeezed(shape) == _squeezed(parameter.shape):
+            shape = parameter.shape  # Paddle's quantization saves scales with other axes of size 1
+        as_declared = shape == parameter.shape and _may_hold(parameter.element_type, element_type)
         if not (as_declared or parameter.is_made):
             raise ModelError(
                 f"is {TensorType(element_type, shape)}, but the program has it as "
@@ -142,6 +153,15 @@ class _Records:
         if not 0 <= size <= self.left:
             raise ModelError(f"needs {size} bytes more, but the file has {self.left} left")
         self._at += size
+
+
+def _squeezed(shape: tuple[int, ...]) -> list[int]:
+    return [size for size in shape if size != 1]
+
+
+def _may_hold(declared: ElementType, found: ElementType) -> bool:
+    """Tell whether a parameter may be of a type: quantized programs have reals of integers."""
+    return found is declared or (declared is ElementType.FLOAT32 and found in _QUANTIZED)
 
 
 def _expect_known(version: int) -> None:

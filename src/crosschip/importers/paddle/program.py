@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from crosschip.ir import ElementType, Error, Origin
+from crosschip.ir.dataclass import dataclass
+
+MAX_DEPTH = 32
+"""So deep may control flow be nested."""
 
 Scalar = bool | int | float | str | ElementType
 Value = Scalar | tuple[Scalar, ...] | None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.importers.body import Captures, OpenAxes
+from crosschip.importers.paddle.arrays import Appended, Stacked
 from crosschip.importers.paddle.lod import Lod
 from crosschip.importers.paddle.program import Scalar
 from crosschip.ir import Builder, ModelError, Operand, Quantization
@@ -51,7 +52,7 @@ class Values:
         self.branches: dict[str, Any] = {}
         self.choices: dict[Any, Any] = {}
         self.lods: dict[str, Lod] = {}
-        self.arrays: dict[str, Sequence[Operand]] = {}
+        self.arrays: dict[str, Sequence[Operand] | Appended | Stacked] = {}
         self.rounded: dict[Operand, Quantization] = {}
         self._outer = outer
         self._operands: dict[str, Operand] = {}

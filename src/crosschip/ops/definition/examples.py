@@ -16,7 +16,6 @@ imported when they are first asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -33,6 +32,7 @@ from crosschip.ir import (
     TensorType,
     symbol,
 )
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.types import BOOLEANS, FLOATS
 from crosschip.ops.definition.families import import_family
 

@@ -9,9 +9,10 @@ which is imported when they are first asked for.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from crosschip.ir.dataclass import dataclass
 from crosschip.ops.definition.families import import_family
 
 if TYPE_CHECKING:

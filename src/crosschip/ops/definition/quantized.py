@@ -39,7 +39,8 @@ def reals(array: Array, quantization: Quantization) -> Array:
 def stored(array: Array, quantization: Quantization, element_type: ElementType) -> Array:
     """The integers that stand for reals: the nearest, ties to even, clamped to the type's range.
 
-    The division is in the reals' own type, float32 or float64. NaN becomes 0 in an integer type.
+    The division is in the reals' own type, float32 or float64. NaN becomes the least integer, as
+    in ONNX Runtime.
     """
     along = _along(quantization, array.ndim)
     scale = np.array(quantization.scale, np.float32).astype(array.dtype).reshape(along)
@@ -48,7 +49,7 @@ def stored(array: Array, quantization: Quantization, element_type: ElementType) 
         return cast(array / scale + zero_point.astype(array.dtype), element_type)
     low, high = limits(element_type)
     steps = np.rint(array / scale) + zero_point
-    return np.clip(np.nan_to_num(steps, nan=0.0), low, high).astype(element_type.dtype)
+    return np.clip(np.nan_to_num(steps, nan=low), low, high).astype(element_type.dtype)
 
 
 def limits(element_type: ElementType) -> tuple[int, int]:

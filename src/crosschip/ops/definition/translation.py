@@ -9,7 +9,7 @@ and gives the operands of the other operator.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from crosschip.ir import (
     UnsupportedError,
     constant,
 )
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.types import BOOLEANS, FLOATS
 from crosschip.ops.definition.slots import Parameter, Slot
 

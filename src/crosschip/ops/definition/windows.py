@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 from itertools import product
 
 import numpy as np
 
 from crosschip.ir import Array, Dim, Shape, unknown
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import ceil_div
 from crosschip.ops.definition.operator import UnknownRank
 from crosschip.ops.definition.shapes import window_count

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from crosschip.ir import ElementType, ModelError, Operand, constant
+from crosschip.ir.dataclass import dataclass
 from crosschip.ops.definition import quantized
 from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal

@@ -6,11 +6,11 @@ Where a use says that its images have their channels on axis 1 too, nothing is d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from crosschip.ir import Builder, Operand, Quantization, TensorType, constant
+from crosschip.ir.dataclass import dataclass
 from crosschip.ops.definition.translation import Inward, Outward, Rule, refusal
 from crosschip.ops.faces.rules import rank_of
 from crosschip.ops.standard.layout import Transpose

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crosschip.ir import ModelError, Operand, constant
+from crosschip.ir.dataclass import dataclass
 from crosschip.ops.definition.faces import HDI
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.definition.translation import Inward, Outward, Rule, refusal

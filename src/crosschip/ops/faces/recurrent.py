@@ -12,7 +12,7 @@ from crosschip.ops.definition.translation import Inward, Outward, Rule, refusal
 from crosschip.ops.faces.rules import MustBe, Told, filled, number, shape_known, value_in
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Flatten, Reshape, Transpose
-from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Direction
+from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Direction, DynamicQuantizeLSTM
 from crosschip.ops.standard.slicing import Slice
 
 _BY_LAYER = ("weight", "recurrence_weight", "bias", "initial_hidden", "initial_cell")
@@ -176,3 +176,5 @@ faces(
     ],
     onnx=["LSTM"],
 )
+
+faces(DynamicQuantizeLSTM)

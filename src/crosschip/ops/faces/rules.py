@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -19,6 +19,7 @@ from crosschip.ir import (
     TensorType,
     constant,
 )
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.slots import Fuse, Parameter
 from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal, value_of

@@ -6,13 +6,13 @@ Places are in pixels: (0, 0) is the centre of the first pixel.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from itertools import product
 
 import numpy as np
 
 from crosschip.ir import Array, Builder, ElementType, Operand
+from crosschip.ir.dataclass import dataclass
 from crosschip.ops.standard.arithmetic import Add, Max, Min, Mod, Mul, Sub
 from crosschip.ops.standard.comparison import Less
 from crosschip.ops.standard.conversion import Cast

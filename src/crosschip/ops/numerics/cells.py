@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from crosschip.ir import Array, Builder, Operand
-from crosschip.ops.definition.operator import Operator
+from crosschip.ir import Array, Builder, ElementType, Operand
+from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.standard.activation import (
     Elu,
     HardSigmoid,
@@ -28,11 +28,13 @@ from crosschip.ops.standard.activation import (
 )
 from crosschip.ops.standard.arithmetic import Add, Clip, Mul, Sub
 from crosschip.ops.standard.comparison import Less
+from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat, Split
 from crosschip.ops.standard.layout import Reshape, Transpose, Unsqueeze
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.matrix import MatMul
+from crosschip.ops.standard.quantization import DynamicQuantize
 
 
 class CellFunction(IntEnum):
@@ -68,7 +70,7 @@ Gate = Callable[[Any], Any]
 """An activation function with its parameters and the clipping before it."""
 
 
-class Algebra(Protocol):
+class CellAlgebra(Protocol):
     """Functions that a cell's formula needs beyond arithmetic; values are arrays, or `Term`s."""
 
     def pick(self, value: Any, index: int) -> Any:
@@ -80,14 +82,24 @@ class Algebra(Protocol):
     def transposed(self, value: Any) -> Any:
         """A matrix with its axes swapped."""
 
-    def stack(self, values: Sequence[Any], axis: int) -> Any:
-        """Values side by side along a new axis."""
-
     def before(self, step: int, lengths: Any, value: Any, other: Any) -> Any:
         """`value` for what is longer than `step`, `other` for the rest."""
 
     def gate(self, function: CellFunction, alpha: float, beta: float, clip: float) -> Gate:
         """An activation function, with what goes into it clipped to `[-clip, clip]`."""
+
+    def in_bytes(self, value: Any) -> Any:
+        """What the bytes stand for that DYNAMIC_QUANTIZE makes of a value."""
+
+
+class Algebra(CellAlgebra, Protocol):
+    """Functions that a whole network needs."""
+
+    def stack(self, values: Sequence[Any], axis: int) -> Any:
+        """Values side by side along a new axis."""
+
+    def reals(self, value: Any, scale: Any, zero_point: Any | None) -> Any:
+        """What bytes stand for, with scales and zero points along their first axes."""
 
 
 class Arrays:
@@ -110,6 +122,24 @@ class Arrays:
 
     def gate(self, function: CellFunction, alpha: float, beta: float, clip: float) -> Gate:
         return lambda x: _FORMULAS[function](np.clip(x, -clip, clip), alpha, beta)
+
+    def in_bytes(self, value: Array) -> Array:
+        if not value.size:
+            return value
+        low, high = np.minimum(value.min(), 0), np.maximum(value.max(), 0)
+        scale = (high - low) / np.float32(255) or np.float32(1)
+        zero_point = np.rint(-low / scale)
+        return (np.clip(np.rint(value / scale) + zero_point, 0, 255) - zero_point) * scale
+
+    def reals(self, value: Array, scale: Array, zero_point: Array | None) -> Array:
+        steps = value.astype(np.float32)
+        if zero_point is not None:
+            steps -= _along(zero_point, value.ndim)
+        return steps * _along(scale, value.ndim)
+
+
+def _along(numbers: Array, rank: int) -> Array:
+    return numbers.reshape(numbers.shape + (1,) * (rank - numbers.ndim))
 
 
 _FORMULAS: dict[CellFunction, Callable[[Array, float, float], Array]] = {
@@ -192,6 +222,24 @@ class Terms:
 
         return call
 
+    def in_bytes(self, value: Term) -> Term:
+        steps, scale, zero_point = self._b.add_all(DynamicQuantize, value.operand)
+        return self.reals(Term(self._b, steps), Term(self._b, scale), Term(self._b, zero_point))
+
+    def reals(self, value: Term, scale: Term, zero_point: Term | None) -> Term:
+        rank = len(shape_of(value.operand))
+        steps = self._made(Cast, value, ElementType.FLOAT32)
+        if zero_point is not None:
+            shift = self._made(Cast, zero_point, ElementType.FLOAT32)
+            steps = Term(self._b, self._b.add(Sub, steps.operand, self._along(shift, rank)))
+        return Term(self._b, self._b.add(Mul, steps.operand, self._along(scale, rank)))
+
+    def _along(self, numbers: Term, rank: int) -> Operand:
+        own = len(shape_of(numbers.operand))
+        if own in (0, rank):
+            return numbers.operand
+        return self._b.add(Unsqueeze, numbers.operand, tuple(range(own, rank)))
+
     def _made(self, operator: type[Operator], value: Term, *parameters: object) -> Term:
         return Term(self._b, self._b.add(operator, value.operand, *parameters))
 
@@ -225,7 +273,7 @@ class ScanDirection:
 
     def __init__(
         self,
-        algebra: Algebra,
+        algebra: CellAlgebra,
         tensors: Mapping[str, Any],
         index: int,
         gates: int,
@@ -247,6 +295,10 @@ class ScanDirection:
     def recurrent(self, gate: int, hidden: Any) -> Any:
         """The weights of a gate times hidden values, plus `Rb`."""
         return _plus(hidden @ self._recurrence[gate], self._bias[gate])
+
+    def in_bytes(self, hidden: Any) -> Any:
+        """What the bytes stand for that DYNAMIC_QUANTIZE makes of hidden values."""
+        return self._algebra.in_bytes(hidden)
 
     def unless_over(self, step: int, value: Any, other: Any) -> Any:
         """`value` for sequences that a step belongs to, `other` for those that ended before."""

@@ -14,6 +14,7 @@ from crosschip.ops.definition.operator import operator, operator_named, shape_of
 from crosschip.ops.definition.shape_values import Sizes
 from crosschip.ops.definition.shapes import axis_in, broadcast
 from crosschip.ops.definition.slots import flag, integer, real, tensor
+from crosschip.ops.numerics.error_function import error_function
 from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Mul, Sub
 from crosschip.ops.standard.comparison import Less
 from crosschip.ops.standard.conversion import Assign
@@ -27,7 +28,6 @@ from crosschip.ops.standard.unary import (
     Log,
     Neg,
     Reciprocal,
-    error_function,
     log_1_plus,
 )
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from crosschip.ir import Array, Builder, Dim, Operand, Shape
+from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, operator, shape_of
 from crosschip.ops.definition.shape_values import Sizes, within
@@ -25,6 +25,7 @@ from crosschip.ops.definition.slots import (
 from crosschip.ops.numerics.cells import (
     Algebra,
     Arrays,
+    CellAlgebra,
     CellFunction,
     Gate,
     ScanDirection,
@@ -196,7 +197,7 @@ class Recurrent(Operator):
         last = (algebra.stack(each, 0) for each in zip(*last_of_passes, strict=True))
         return (algebra.stack(hidden_of_passes, 1), *last)
 
-    def functions_of(self, algebra: Algebra, index: int) -> list[Gate]:
+    def functions_of(self, algebra: CellAlgebra, index: int) -> list[Gate]:
         """The activation functions of a scan, by its index."""
         found = []
         for place, own in enumerate(self.functions, index * len(self.functions)):
@@ -329,3 +330,60 @@ class LSTM(Recurrent):
     def _shapes_for(self, batch: Dim, size: Dim, hidden: Dim, passes: int) -> dict[str, Shape]:
         shapes = super()._shapes_for(batch, size, hidden, passes)
         return {**shapes, "peephole": (passes, hidden * 3)}
+
+
+_BYTES = frozenset({ElementType.INT8, ElementType.UINT8})
+
+
+@operator("DYNAMIC_QUANTIZE_LSTM")
+class DynamicQuantizeLSTM(LSTM):
+    """LSTM with weights in bytes, whose other factors are rounded to bytes before each product.
+
+    The weights stand for `(weight - weight_zero_point) * weight_scale`, those of the hidden values
+    likewise, with a scale and a zero point for each pass ([D]) or each row ([D, 4 * H]); zero
+    points that are left out are 0. The input as a whole, and in each step the hidden values of all
+    the batch, are rounded as DYNAMIC_QUANTIZE does it, to what its bytes stand for. A device may
+    find the scale for a part of the batch at a time.
+
+    Source: ONNX Runtime's DynamicQuantizeLSTM.
+    """
+
+    __slots__ = ()
+    input = tensor({ElementType.FLOAT32})
+    weight = tensor(_BYTES)
+    recurrence_weight = tensor(_BYTES, like="weight")
+    weight_scale = tensor({ElementType.FLOAT32})
+    weight_zero_point = optional_tensor(_BYTES, like="weight")
+    recurrence_weight_scale = tensor({ElementType.FLOAT32})
+    recurrence_weight_zero_point = optional_tensor(_BYTES, like="weight")
+
+    def decompose(self, b: Builder) -> Sequence[Operand] | None:
+        return None if 0 in shape_of(self.input) else super().decompose(b)
+
+    def step(self, p: ScanDirection, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
+        h, c = states
+        return super().step(p, x, p.in_bytes(h), c)
+
+    def _run(
+        self, algebra: Algebra, tensors: Mapping[str, Any], steps: int, zero: Any
+    ) -> tuple[Any, ...]:
+        return super()._run(algebra, self.in_reals(algebra, tensors), steps, zero)
+
+    def in_reals(self, algebra: Algebra, tensors: Mapping[str, Any]) -> dict[str, Any]:
+        """What fills the slots, with weights as reals, and the input as its bytes stand for."""
+        weights = {
+            slot: algebra.reals(
+                tensors[slot], tensors[f"{slot}_scale"], tensors[f"{slot}_zero_point"]
+            )
+            for slot in ("weight", "recurrence_weight")
+        }
+        return {**tensors, **weights, "input": algebra.in_bytes(tensors["input"])}
+
+    def _shapes_for(self, batch: Dim, size: Dim, hidden: Dim, passes: int) -> dict[str, Shape]:
+        shapes = super()._shapes_for(batch, size, hidden, passes)
+        for slot in ("weight", "recurrence_weight"):
+            for suffix in ("_scale", "_zero_point"):
+                operand = self.operand(f"{slot}{suffix}")
+                rank = 1 if operand is None else len(shape_of(operand))
+                shapes[f"{slot}{suffix}"] = shapes[slot][: max(1, min(rank, 2))]
+        return shapes

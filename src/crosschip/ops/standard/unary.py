@@ -5,8 +5,6 @@ Signs, powers, logarithms, rounding, trigonometric and hyperbolic functions and 
 
 from __future__ import annotations
 
-from math import erf
-
 import numpy as np
 
 from crosschip.ir import Array, Builder, ElementType, Operand
@@ -14,6 +12,7 @@ from crosschip.ir.types import NUMBERS
 from crosschip.ops.definition.kinds import Elementwise, Unary, aligned_row_axis, number
 from crosschip.ops.definition.operator import operator, operator_named
 from crosschip.ops.definition.slots import flag, tensor
+from crosschip.ops.numerics.error_function import error_function
 from crosschip.ops.standard.arithmetic import Add, Div, Max, Min, Mul, Sub
 from crosschip.ops.standard.comparison import Equal, Less, NotEqual
 from crosschip.ops.standard.logical import Or, Where
@@ -226,11 +225,6 @@ class IsInf(Predicate):
         negative = -np.inf if self.detect_negative else np.nan
         positive = np.inf if self.detect_positive else np.nan
         return b.add(Or, *(b.add(Equal, self.input, sign) for sign in (negative, positive)))
-
-
-def error_function(x: Array) -> Array:
-    """The error function to the last bits of float64, which no sum of few terms gives."""
-    return np.asarray(np.frompyfunc(erf, 1, 1)(x.astype(np.float64)), np.float64)
 
 
 @operator("SIN", core=True)

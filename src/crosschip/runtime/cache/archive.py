@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
 from crosschip.ir import CacheError, InputError
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.version import VERSION
 from crosschip.runtime.cache.container import Container, assemble
 from crosschip.runtime.cache.entry import Entry

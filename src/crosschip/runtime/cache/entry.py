@@ -13,11 +13,12 @@ import os
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.files import open_regular
 from crosschip.ir.version import VERSION
 from crosschip.runtime.cache.hashing import block_digests

@@ -15,12 +15,13 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from crosschip.ir import CacheError
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.text import legible
+from crosschip.runtime.cache import behind
 from crosschip.runtime.cache import entry as entry_file
 from crosschip.runtime.cache.entry import Damaged, Entry
 from crosschip.runtime.cache.secret import secret
@@ -66,7 +67,7 @@ class Cache:
 
     A folder that cannot be written to, that belongs to another user or that others can write to is
     only read. What a process left that was killed while it wrote is removed by the next that opens
-    the folder.
+    the folder. What this process has yet to write is there once it has been opened.
 
     Attributes:
         folder: where the entries are.
@@ -84,6 +85,7 @@ class Cache:
             CacheError: the folder cannot be made, the user's secret cannot be used, or
                 `CROSSCHIP_CACHE_SIZE` is no size.
         """
+        behind.wait()
         self.folder = folder
         self.limit = default_limit() if limit is None else limit
         try:

@@ -22,5 +22,8 @@ def block_digests(data: bytes | memoryview) -> list[bytes]:
 
     if len(view) < _WORTHWHILE or _THREADS == 1:
         return list(map(digest, starts))
-    with ThreadPoolExecutor(_THREADS) as pool:
-        return list(pool.map(digest, starts))
+    try:
+        with ThreadPoolExecutor(_THREADS) as pool:
+            return list(pool.map(digest, starts))
+    except RuntimeError:  # the process is ending, and there can be no more threads
+        return list(map(digest, starts))

@@ -319,8 +319,7 @@ def bytes_of(type_: TensorType) -> int:
 
 
 def _bytes_of(values: Sequence[Array]) -> int:
-    arrays = (value for value in values if type(value) is np.ndarray and not value.dtype.hasobject)
-    return sum(array.nbytes for array in arrays)
+    return sum([v.nbytes for v in values if type(v) is np.ndarray and not v.dtype.hasobject])
 
 
 def _bytes_in(buffer: Buffer) -> int:

@@ -7,7 +7,7 @@ parts, and runs them in place of the operation if it runs all of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from crosschip.hal import YES, Offer, Options, Rule, Sizes, Sizing, Support
 from crosschip.hal.conditions import Condition, ConditionalOffer
@@ -16,6 +16,7 @@ from crosschip.hal.narrowing import Narrowing
 from crosschip.hal.screening import Screen
 from crosschip.ir import Model, Operation
 from crosschip.ir.budget import spend
+from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.runtime.guard.devices import GuardedDevice
@@ -190,7 +191,7 @@ def _asking(device: GuardedDevice, options: Options) -> Ask:
     """The way to ask a device about a model, whichever sizes it leaves open."""
     capabilities = device.capabilities
     ask = _screened(device, options)
-    if capabilities.sizing is Sizing.FREE:
+    if capabilities.sizing is Sizing.FREE and capabilities.open_ranks:
         return ask
     sampling = Sampling(
         _screened(device, replace(options, sizes=Sizes())),

@@ -8,10 +8,10 @@ asked or models are cut.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from crosschip.hal import Support
 from crosschip.ir import Operation
+from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.placement.asking import Answers, Inquiry
 from crosschip.runtime.placement.constraints import Home
 

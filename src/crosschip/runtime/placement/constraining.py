@@ -109,10 +109,11 @@ def _pinned(
     Raises:
         InputError: a pattern fits nothing, or its device is not there.
     """
-    for pattern, device in pin.items():
-        if device not in devices:
+    for pattern, named in pin.items():
+        device = _among(devices, named)
+        if device is None:
             raise InputError(
-                f"pin sends {pattern!r} to {device!r}, which is not among the devices: "
+                f"pin sends {pattern!r} to {named!r}, which is not among the devices: "
                 f"{', '.join(devices)}"
             )
         entry = entry_of(pattern, "pin")
@@ -123,6 +124,14 @@ def _pinned(
         if not fitting:
             raise InputError(f"pin: {unmatched(entry, sources)}")
         yield from ((operation, home) for operation in fitting)
+
+
+def _among(devices: Sequence[str], named: str) -> str | None:
+    """The device that a name means: `npu` is also the only one in a process, `npu@driver`."""
+    if named in devices:
+        return named
+    elsewhere = [device for device in devices if device.partition("@")[0] == named]
+    return elsewhere[0] if len(elsewhere) == 1 else None
 
 
 def _fitting(entry: Entry, pattern: str, source: Source) -> Sequence[Operation]:

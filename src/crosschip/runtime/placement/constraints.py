@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from crosschip.hal import Rule, Support
 from crosschip.ir import Operation
+from crosschip.ir.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crosschip.ir import InputError, Model, Operation
+from crosschip.ir.dataclass import dataclass
 
 if TYPE_CHECKING:
     from crosschip.hal import Kind

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from crosschip.hal import YES, Offer
 from crosschip.hal.decomposing import Ask
 from crosschip.ir import Model, Operation
+from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.placement.placing import Placement, place
 from crosschip.runtime.placement.work import multiply_adds
 

@@ -1,18 +1,25 @@
-"""The configuration of mixed precision: operators of a quantized model that compute in float32."""
+"""The configuration of mixed precision: operators that compute in float32.
+
+Those of a quantized model compute on reals; those that devices would compute in bfloat16 or float16
+go to the same devices once more, in float32.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 
-from crosschip.ir import Model, Operation
+from crosschip.ir import ElementType, Model, Operand, Operation
+from crosschip.ir.bodies import every_operation
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
 from crosschip.ops.standard.conversion import Cast
 from crosschip.passes import simplify
 from crosschip.passes.in_float import InFloat, is_quantized
 from crosschip.runtime.placement.constraining import warn_of_unmatched
-from crosschip.runtime.placement.partition import matches, parse
+from crosschip.runtime.placement.mixed import Mixed
+from crosschip.runtime.placement.partition import Entry, matches, parse
 from crosschip.runtime.placement.sources import Source, sources_of
 
 _ARGUMENT = "mixed_precision"
@@ -20,20 +27,18 @@ _ARGUMENT = "mixed_precision"
 logger = logging.getLogger("crosschip")
 
 
-def in_float(
-    configuration: str | bytes | Path, model: Model, given: Model
-) -> tuple[Model, tuple[str, ...]]:
-    """The model with the operators in float32 that a configuration lists.
+def mixed(
+    configuration: str | bytes | Path, model: Model, given: Model, reduced: Sequence[str]
+) -> Mixed:
+    """A model with the operators in float32 that a configuration lists.
 
-    Warns of entries that match nothing, or nothing that is quantized.
+    Warns of entries that match nothing, or change nothing.
 
     Args:
         configuration: the path of a file of NNAdapter's form, or its content.
         model: after passes.
         given: the model before passes.
-
-    Returns:
-        The model, and the names of the operations that compute in float32 now.
+        reduced: the devices that compute in another precision than float32.
 
     Raises:
         InputError: the configuration cannot be read, or is not of its form.
@@ -41,26 +46,72 @@ def in_float(
     entries = parse(configuration, _ARGUMENT)
     sources = sources_of(model)
     found = matches(entries, sources)
-    warn_of_unmatched(_ARGUMENT, [entry for entry in entries if not found[entry]], sources, given)
+    unmatched = [entry for entry in entries if not found[entry]]
+    warn_of_unmatched(_ARGUMENT, unmatched, sources, given)
+    quantized = {entry: _quantized(found[entry], model) for entry in entries}
+    chosen = frozenset(operation for every in quantized.values() for operation in every)
+    names = {operation.name for operation in chosen}
+    if chosen:
+        model = simplify(InFloat(chosen)(model))
+    kept: dict[Operation, str] = {}
+    if reduced:
+        for entry, matched in matches(entries, sources_of(model)).items():
+            line = f"line {entry.line} of {_ARGUMENT}, {entry.text!r}"
+            own = [operation for operation in _all_of(matched) if _is_reduced(operation)]
+            kept.update(dict.fromkeys(own, line))
+            if not own and found[entry] and not quantized[entry]:
+                _warn(entry, "names nothing that computes on reals")
+    else:
+        for entry in entries:
+            if found[entry] and not quantized[entry]:
+                _warn(entry, _no_effect(found[entry], model))
+    names.update(operation.name for operation in kept)
+    ordered = [o.name for o in every_operation(model) if o.name in names]
+    return Mixed(model, tuple(dict.fromkeys(ordered)), kept)
+
+
+def _quantized(sources: Sequence[Source], model: Model) -> list[Operation]:
+    """The operations of some sources that compute on quantized tensors, and may on reals."""
     top = frozenset(model.operations)
-    chosen: dict[Operation, None] = {}
-    for entry in entries:
-        fitting = [source for source in found[entry] if _computes_on_reals(source)]
-        named = [operation for source in fitting for operation in source.operations]
-        quantized = [o for o in named if o in top and is_quantized(o, model)]
-        chosen.update(dict.fromkeys(quantized))
-        if quantized or not found[entry]:
-            continue
-        why = "names nothing quantized"
-        if not fitting:
-            why = "names arithmetic on integers, and stays as it is"
-        elif named and top.isdisjoint(named):
-            why = "is in the body of a branch or loop, and stays as it is"
-        logger.warning("%s, line %d: %r %s", _ARGUMENT, entry.line, entry.text, why)
-    if not chosen:
-        return model, ()
-    names = tuple([operation.name for operation in model.operations if operation in chosen])
-    return simplify(InFloat(frozenset(chosen))(model)), names
+    return [
+        operation
+        for source in sources
+        if _computes_on_reals(source)
+        for operation in source.operations
+        if operation in top and is_quantized(operation, model)
+    ]
+
+
+def _all_of(sources: Sequence[Source]) -> list[Operation]:
+    """The operations of some sources, with those in the bodies of them."""
+    found = []
+    for source in sources:
+        for operation in source.operations:
+            found.append(operation)
+            for body in operation.bodies:
+                found += every_operation(body)
+    return found
+
+
+def _is_reduced(operation: Operation) -> bool:
+    """Tell whether a precision bears on an operation: on what it reads or makes of float32."""
+    operands: list[Operand | None] = [*operation.inputs, *operation.outputs]
+    return any(o is not None and o.type.element_type is ElementType.FLOAT32 for o in operands)
+
+
+def _warn(entry: Entry, why: str) -> None:
+    logger.warning("%s, line %d: %r %s", _ARGUMENT, entry.line, entry.text, why)
+
+
+def _no_effect(sources: Sequence[Source], model: Model) -> str:
+    """The reason why nothing of some operators is quantized, in words."""
+    fitting = [source for source in sources if _computes_on_reals(source)]
+    if not fitting:
+        return "names arithmetic on integers, and stays as it is"
+    named = [operation for source in fitting for operation in source.operations]
+    if named and frozenset(model.operations).isdisjoint(named):
+        return "is in the body of a branch or loop, and stays as it is"
+    return "names nothing quantized, and all else computes in float32 already"
 
 
 def _computes_on_reals(source: Source) -> bool:

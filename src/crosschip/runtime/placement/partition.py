@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from crosschip.ir import InputError, Origin
+from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.placement.sources import Source, line_of
 
 _HEADING = "subgraph operators:"

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from crosschip.hal import YES, Rule, Support
 from crosschip.hal.conditions import Condition
 from crosschip.hal.decomposing import Ask
 from crosschip.ir import Model, Operation, UnsupportedError
+from crosschip.ir.dataclass import dataclass
 from crosschip.passes import verifying
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.measuring import Choice
@@ -106,8 +106,8 @@ class Placement:
         assignment: who was chosen to run what.
         inside: the bodies of control flow, as they would be placed, by its index.
         conditions: what must hold of the inputs of a run, for the devices to compute it right.
-        in_float: the names of the operations of a quantized model that compute in float32 because
-            the caller's configuration of mixed precision lists them.
+        in_float: the names of the operations that compute in float32 because the caller's
+            configuration of mixed precision lists them.
     """
 
     def __init__(

@@ -6,11 +6,12 @@ operators that hang together in this way are one source: it is placed as a whole
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
 
 from crosschip.ir import Model, Operation, Origin
+from crosschip.ir.bodies import every_operation
+from crosschip.ir.dataclass import dataclass
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def sources_of(model: Model) -> Sequence[Source]:
     operations_in: list[list[Operation]] = []
     place: dict[Origin, int] = {}
     moved: dict[int, int] = {}
-    for operation in _every_operation(model):
+    for operation in every_operation(model):
         origins = origins_of(operation)
         known = {_followed(moved, place[origin]) for origin in origins if origin in place}
         number = min(known, default=len(origins_in))
@@ -95,10 +96,3 @@ def _followed(moved: dict[int, int], number: int) -> int:
     while number in moved:
         number = moved[number]
     return number
-
-
-def _every_operation(model: Model) -> Iterator[Operation]:
-    for operation in model.operations:
-        yield operation
-        for body in operation.bodies:
-            yield from _every_operation(body)

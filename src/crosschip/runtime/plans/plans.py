@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import logging
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosschip.hal import Device
 from crosschip.ir import DeviceError, InputError, ModelFileError
 from crosschip.ir.reading import Reading, noting
 from crosschip.ir.version import VERSION
+from crosschip.runtime.cache import behind
 from crosschip.runtime.cache.canonical import canonical
 from crosschip.runtime.cache.container import Container, assemble
 from crosschip.runtime.cache.entry import Entry
@@ -33,6 +34,9 @@ from crosschip.runtime.plans.record import FORMAT_VERSION, KIND, Record, Used
 from crosschip.runtime.plans.sources import Origin, name_of
 from crosschip.runtime.plans.surroundings import surroundings
 from crosschip.runtime.wishes import Wishes
+
+if TYPE_CHECKING:
+    from crosschip.runtime.plans.recording import Made
 
 logger = logging.getLogger("crosschip")
 
@@ -85,6 +89,7 @@ class Plans:
 
     def find(self, queue_size: int) -> CompiledModel | None:
         """The compiled model, if it is planned and all is as it was; else `None`."""
+        behind.wait(self._entry.key)
         content = self._store.read(self._entry)
         if content is None:
             return None
@@ -171,7 +176,7 @@ class Plans:
         self._reading = reading
 
     def keep(self, compiled: CompiledModel) -> None:
-        """Keep the plan of a compiled model, if it is one of which that can be done."""
+        """Keep the plan of a compiled model, soon, if it is one of which that can be done."""
         # Only those who have compiled come here, and have imported what that needs.
         from crosschip.runtime.plans.recording import record_of
 
@@ -179,6 +184,11 @@ class Plans:
         if self._heard.warned:
             return
         made = record_of(compiled, self._reading)
+        if made is not None:
+            behind.put(self._entry.key, partial(self._write, made))
+
+    def _write(self, make: Callable[[], Made | None]) -> None:
+        made = make()
         if made is not None:
             header, parts = made
             self._store.write(self._entry, b"".join(assemble(KIND, header, parts)))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from crosschip.hal import Options
+from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.plans.sources import Origin
 from crosschip.runtime.saving.identity import Identity, Needs

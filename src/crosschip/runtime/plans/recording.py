@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from crosschip.hal import Rule
@@ -27,13 +28,15 @@ Made = tuple[Mapping[str, Any], Sequence[bytes]]
 """The header and the parts of a file."""
 
 
-def record_of(compiled: CompiledModel, reading: Reading) -> Made | None:
-    """The plan of a compiled model, of which it was noted what was read; `None` if it has none.
+def record_of(compiled: CompiledModel, reading: Reading) -> Callable[[], Made | None] | None:
+    """Makes the plan of a compiled model, of which it was noted what was read; `None` if none.
+
+    Reading the files again, to see what is in them, is left to whoever calls what is returned; that
+    makes none if one has changed since it was read.
 
     That is so where a program is not kept, or is compiled for each set of shapes; where the runtime
     runs control flow, or the caller gets constants back; where a device failed to compile something
-    (it may not fail again); where operators or devices are not those of installed packages; and
-    where a file has changed since it was read.
+    (it may not fail again); and where operators or devices are not those of installed packages.
     """
     placement, devices = compiled.placement, compiled.devices
     programs = compiled.details.programs
@@ -44,22 +47,26 @@ def record_of(compiled: CompiledModel, reading: Reading) -> Made | None:
     if not all(used) or not all(map(_used, devices.values())):
         return None
     modules = [type(device.device).__module__ for device in devices.values()]
-    origin = Origin.of(reading, [__name__, *modules])
-    if origin is None:
-        return None
-    record = Record(
-        origin,
-        tuple(devices),
-        tuple([each for each in used if each is not None]),
-        tuple(programs),
-        compiled.options,
-        compiled.details.identity(),
-        tuple(messages(placement)),
+    of_origin = partial(
+        Record,
+        names=tuple(devices),
+        devices=tuple([each for each in used if each is not None]),
+        programs=tuple(programs),
+        options=compiled.options,
+        identity=compiled.details.identity(),
+        told=tuple(messages(placement)),
     )
-    models = [placement.given]
+    models, outline = [placement.given], describe_outline(placement)
     described = json.dumps(describe(placement, models), separators=(",", ":")).encode()
-    header = {"record": to_plain(record), "outline": describe_outline(placement)}
-    return header, [many_to_bytes(models, left_out(placement, devices, [])), described]
+    parts = [many_to_bytes(models, left_out(placement, devices, [])), described]
+
+    def made() -> Made | None:
+        origin = Origin.of(reading, [__name__, *modules])
+        if origin is None:
+            return None
+        return {"record": to_plain(of_origin(origin)), "outline": outline}, parts
+
+    return made
 
 
 def _is_plain(placement: Placement) -> bool:

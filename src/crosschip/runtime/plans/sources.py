@@ -6,10 +6,10 @@ import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.files import open_regular
 from crosschip.ir.reading import Reading, State, asked_again, state_of
 from crosschip.runtime.plans.code import state_of_code, worked_on
@@ -68,7 +68,14 @@ class Origin:
     def compared(self) -> Future[bool]:
         """`is_same`, found out by another thread while this one goes on."""
         same: Future[bool] = Future()
-        Thread(target=lambda: same.set_result(self.is_same), daemon=True).start()
+
+        def compare() -> None:
+            try:
+                same.set_result(self.is_same)
+            except BaseException as error:  # whoever waits is to hear of it
+                same.set_exception(error)
+
+        Thread(target=compare, daemon=True).start()
         return same
 
 

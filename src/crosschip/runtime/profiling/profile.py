@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from crosschip.drawing import columns
 from crosschip.ir import InputError, Operation, Origin
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.text import legible
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.placement.placing import Placement

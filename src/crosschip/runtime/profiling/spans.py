@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from time import perf_counter
 
 from crosschip.hal import Step
 from crosschip.ir import Operation
+from crosschip.ir.dataclass import dataclass
 
 
 class SpanKind(StrEnum):

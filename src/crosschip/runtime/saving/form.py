@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from crosschip.hal import Options
 from crosschip.ir import DeviceError, Error, ModelError, UnsupportedError
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.version import VERSION
 from crosschip.ops.definition.serialization import many_from_bytes, many_to_bytes
 from crosschip.runtime.cache.container import Container, assemble

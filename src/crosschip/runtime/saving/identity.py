@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.guard.devices import GuardedDevice
 
 

@@ -6,13 +6,13 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from crosschip.hal import Device, Options
 from crosschip.ir import Budget, CacheError, DeviceError, InputError, ModelError, ModelFileError
 from crosschip.ir.budget import check_sizes
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.text import legible
 from crosschip.runtime.building import (
     Built,
@@ -33,6 +33,7 @@ from crosschip.runtime.discovery import open_device
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.placement.segments import Segment
+from crosschip.runtime.precisions import EXACT, InPrecision, name_in
 from crosschip.runtime.saving.form import (
     Header,
     check_fit,
@@ -103,7 +104,7 @@ def load_compiled(
         opened = dict(given)
         for needs in header.devices:
             if needs.name not in given:
-                opened[needs.name] = owned.enter_context(_opened(file, needs))
+                opened[needs.name] = owned.enter_context(_opened(file, needs, given))
         compiled = load_file(file, header, opened, in_flight, queue_size, budget)
         owned.pop_all()
     compiled.own(device for name, device in opened.items() if name not in given)
@@ -208,7 +209,11 @@ class _Loading:
             ) from error
 
 
-def _opened(file: Container, needs: Needs) -> GuardedDevice:
+def _opened(file: Container, needs: Needs, given: Mapping[str, GuardedDevice]) -> GuardedDevice:
+    """A device that a file needs; one that is given may be wanted in another precision, too."""
+    same = [one for one in given.values() if name_in(EXACT, one.name) == needs.name]
+    if same:
+        return InPrecision(same[0], EXACT)
     try:
         return open_device(needs.name, needs.properties or None)
     except (DeviceError, InputError) as error:

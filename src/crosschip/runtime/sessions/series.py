@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from crosschip.hal import Buffer, Carried
 from crosschip.ir import Array
+from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan, Value
 from crosschip.runtime.outline import Outline, Part

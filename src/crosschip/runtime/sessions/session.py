@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from crosschip.hal import Buffer, DeviceLost, Sizes
@@ -12,6 +11,7 @@ from crosschip.hal.conditions import Border
 from crosschip.hal.device import OutOfRange
 from crosschip.ir import Array, Dim, InputError
 from crosschip.ir.closing import Closing
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.sizing import SizeReader
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.outline import Outline

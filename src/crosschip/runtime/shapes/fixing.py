@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from crosschip.hal import CompileError
 from crosschip.ir import Array, Model, ModelError, Operand, Operation, TensorType
 from crosschip.ir.bodies import every_operation
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import name_of
 from crosschip.ops import Operator
 from crosschip.ops.standard.creation import Rank, ShapeOf

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from crosschip.hal import Capabilities, Sizes, Sizing
 from crosschip.ir import Dimension, ElementType, Model, TensorType
+from crosschip.ops import Operator
 from crosschip.runtime.shapes.fixing import is_data_dependent
 from crosschip.runtime.shapes.ways import Way
 
@@ -38,7 +39,7 @@ def is_fixed_for(capabilities: Capabilities, model: Model, sizes: Sizes) -> bool
     if capabilities.sizing is Sizing.FIXED:
         return is_open(model)
     if capabilities.sizing is Sizing.FREE:
-        return False
+        return not capabilities.open_ranks and _ranks_follow_from_sizes(model)
     return any(
         isinstance(size, Dimension) and not size.names <= sizes.bounded
         for type_ in _types(model)
@@ -49,6 +50,23 @@ def is_fixed_for(capabilities: Capabilities, model: Model, sizes: Sizes) -> bool
 def is_open(model: Model) -> bool:
     """Tell whether some size, or number of axes, is not known before a run."""
     return any(type_.static_shape is None for type_ in _types(model))
+
+
+def _ranks_follow_from_sizes(model: Model) -> bool:
+    """Tell whether there are numbers of axes that are not known, but would be if all sizes were."""
+    opening = [
+        operation
+        for operation in model.operations
+        if any(output.type.shape is None for output in operation.outputs)
+        and all(operand is None or operand.type.shape is not None for operand in operation.inputs)
+    ]
+    known = all(operand.type.shape is not None for operand in model.inputs.values())
+    return (
+        bool(opening)
+        and known
+        and all(isinstance(operation, Operator) for operation in opening)
+        and not any(map(is_data_dependent, model.operations))
+    )
 
 
 def _opens_sizes(segment: Model) -> bool:

@@ -1,9 +1,10 @@
 """Writes the models in `recorded`, as Paddle Lite's own tool does, and what Paddle computes.
 
     build/oracles/paddle-2.6.2/bin/python tests/importers/paddle/lite/record.py network FOLDER
+    build/oracles/paddle-2.6.2/bin/python tests/importers/paddle/lite/record.py quantize FOLDER
     python3.10 tests/importers/paddle/lite/record.py optimise FOLDER
 
-The second needs Paddle Lite (`pip install paddlelite==2.13rc0 "numpy<2"`).
+The last needs Paddle Lite (`pip install paddlelite==2.13rc0 "numpy<2"`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 TARGETS = {"x86": "x86", "arm": "arm", "opencl": "opencl,arm"}
 VERSIONS = {"x86-1": "x86"}
+WEIGHTS = {"arm-int8": "arm"}
 
 
 def network(folder: Path) -> None:
@@ -62,21 +64,68 @@ def network(folder: Path) -> None:
     paddle.jit.save(made, str(folder / "network"), [shape])
 
 
-def optimise(folder: Path) -> None:
-    """Write the network as Paddle Lite's tool does for several targets."""
-    from paddlelite import lite
+def quantize(folder: Path) -> None:
+    """Save the network as Paddle quantizes it after training, and what it computes."""
+    import paddle
+    from paddle.static.quantization import PostTrainingQuantization
 
-    for name, target in (TARGETS | VERSIONS).items():
+    images = np.random.default_rng(1).standard_normal((24, 4, 8, 8)).astype(np.float32)
+    paddle.enable_static()
+    executor = paddle.static.Executor(paddle.CPUPlace())
+    x = paddle.static.data("x", [None, 4, 8, 8], "float32")
+    tool = PostTrainingQuantization(
+        executor=executor,
+        model_dir=str(folder),
+        model_filename="network.pdmodel",
+        params_filename="network.pdiparams",
+        data_loader=paddle.io.DataLoader(
+            [(image,) for image in images],
+            feed_list=[x],
+            places=[paddle.CPUPlace()],
+            return_list=False,
+        ),
+        batch_nums=len(images),
+        algo="abs_max",
+        quantizable_op_type=["conv2d", "depthwise_conv2d", "matmul_v2", "conv2d_transpose"],
+        weight_quantize_type="channel_wise_abs_max",
+        onnx_format=True,
+    )
+    tool.quantize()
+    names = {"model_filename": "quantized.pdmodel", "params_filename": "quantized.pdiparams"}
+    tool.save_quantized_model(str(folder), **names)
+    program, feeds, fetches = paddle.static.load_inference_model(
+        str(folder / "quantized"), executor
+    )
+    given = np.load(folder / "network.npz")["x"]
+    (y,) = executor.run(program, feed={feeds[0]: given}, fetch_list=fetches)
+    np.savez(folder / "quantized.npz", x=given, y=y)
+
+
+def optimise(folder: Path) -> None:
+    """Write the networks as Paddle Lite's tool does for several targets."""
+    for name, target in (TARGETS | WEIGHTS | VERSIONS).items():
         if name in VERSIONS:
             os.environ["PADDLE_LITE_MODEL_VERSION1"] = "1"
-        tool = lite.Opt()
-        tool.set_model_file(str(folder / "network.pdmodel"))
-        tool.set_param_file(str(folder / "network.pdiparams"))
-        tool.set_valid_places(target)
-        tool.set_model_type("naive_buffer")
-        tool.set_optimize_out(str(folder / f"network-{name}"))
-        tool.run()
+        _optimise(folder / "network", folder / f"network-{name}", target, name in WEIGHTS)
+    os.environ.pop("PADDLE_LITE_MODEL_VERSION1")
+    _optimise(folder / "quantized", folder / "quantized-arm", "arm")
+
+
+def _optimise(model: Path, to: Path, target: str, weights: bool = False) -> None:
+    from paddlelite import lite
+
+    tool = lite.Opt()
+    tool.set_model_file(f"{model}.pdmodel")
+    tool.set_param_file(f"{model}.pdiparams")
+    tool.set_valid_places(target)
+    tool.set_model_type("naive_buffer")
+    tool.set_optimize_out(str(to))
+    if weights:
+        tool.set_quant_model(True)
+        tool.set_quant_type("QUANT_INT8")
+    tool.run()
 
 
 if __name__ == "__main__":
-    {"network": network, "optimise": optimise}[sys.argv[1]](Path(sys.argv[2]))
+    steps = {"network": network, "quantize": quantize, "optimise": optimise}
+    steps[sys.argv[1]](Path(sys.argv[2]))

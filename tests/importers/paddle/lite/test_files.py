@@ -36,6 +36,26 @@ def test_an_optimised_model_computes_what_paddle_does(name: str) -> None:
         np.testing.assert_allclose(found, oracle["y"], rtol=1e-5, atol=1e-6)
 
 
+def test_weights_that_are_integers_stand_for_reals() -> None:
+    oracle = np.load(RECORDED / "network.npz")
+    model = load(RECORDED / "network-arm-int8.nb")
+    (found,) = outputs(model, {"x": oracle["x"]})
+    error = np.abs(found - oracle["y"]).max() / np.abs(oracle["y"]).max()
+    assert 1e-4 < error < 0.02
+    kept = [o.type.quantization is not None for o in model.constants if len(o.type.shape or ()) > 1]
+    assert kept.count(True) >= 9
+
+
+@pytest.mark.parametrize("name", ["quantized.pdmodel", "quantized-arm.nb"])
+def test_a_quantized_model_computes_what_paddle_does(name: str) -> None:
+    """Among its operators are some that only observe, and a kernel that makes int8."""
+    oracle = np.load(RECORDED / "quantized.npz")
+    content = (RECORDED / name).read_bytes()
+    assert b"int8out" in content or b"only_observer" in content
+    (found,) = outputs(load(RECORDED / name), {"x": oracle["x"]})
+    np.testing.assert_allclose(found, oracle["y"], rtol=1e-5, atol=1e-6)
+
+
 def test_what_was_recorded_has_what_the_optimiser_makes() -> None:
     contents = {name: (RECORDED / f"network-{name}.nb").read_bytes() for name in NAMES}
     assert [content[0] for content in contents.values()] == [2, 2, 2, 1]
@@ -107,7 +127,7 @@ def test_parts_that_belong_to_several_others_are_refused() -> None:
         buffer.text(0)
 
 
-@pytest.mark.parametrize("name", ["x86", "x86-1", "naive"])
+@pytest.mark.parametrize("name", ["x86", "x86-1", "arm-int8", "naive"])
 @settings(max_examples=60)
 @given(data=st.data())
 def test_damage_is_an_error_or_does_no_harm(name: str, data: st.DataObject) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.importers.paddle.lite import naive_form
 from tests.importers.paddle.running import outputs
-from tests.importers.paddle.writers import Paddle2Writer
+from tests.importers.paddle.writers import Floats, Paddle2Writer
 
 from crosschip.importers import load
 from crosschip.ir import Array, ModelFileError, UnsupportedError
@@ -146,6 +146,114 @@ def test_a_scale_with_an_activation(
     given = {"scale": 2.0, "bias": 1.0, "bias_after_scale": True, "activation_type": activation}
     found = made("scale", {**given, **attributes}, {"X": "x"}, {})
     np.testing.assert_allclose(found, formula(X * 2 + 1), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("type", "attributes", "formula"),
+    [
+        (
+            "scale",
+            {"scale": 2.0, "bias": 1.0, "activation_type": "relu6", "alpha": 6.0,
+             "fuse_scaleact": True, "scale1": 0.5, "bias1": -3.0},
+            lambda x: np.clip(x * 2 + 1, 0, 6) * 0.5 - 3,
+        ),
+        (
+            "elementwise_mul",
+            {"axis": -1, "fuse_scale": True, "scale": 0.5, "bias": 1.0, "alpha": 6.0,
+             "activation_type": "relu6"},
+            lambda x: np.clip(x * 4 * 0.5 + 1, 0, 6),
+        ),
+        (
+            "greater_than",
+            {"axis": -1, "fuse_greater_than": True},
+            lambda x: (x > 4).astype(np.float32),
+        ),
+    ],
+)  # fmt: skip
+def test_what_opencl_kernels_do_besides(
+    type: str, attributes: Mapping[str, Any], formula: Formula
+) -> None:
+    slots = {"X": "x", **({} if type == "scale" else {"Y": "o"})}
+    found = made(
+        type, {"bias_after_scale": True, **attributes}, slots, {"o": np.array([4], np.float32)}
+    )
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, formula(X), rtol=1e-6)
+
+
+def test_a_normalization_with_an_activation() -> None:
+    ones, zeros = np.ones(2, np.float32), np.zeros(2, np.float32)
+    slots = {"X": "x", "Scale": "s", "Bias": "b"}
+    attributes = {"epsilon": 1e-5, "activation_type": "relu", "fuse_relu": True}
+    found = made("instance_norm", attributes, slots, {"s": ones, "b": zeros}, "Y")
+    centred = X - X.mean((2, 3), keepdims=True)
+    expected = centred / np.sqrt(X.var((2, 3), keepdims=True) + 1e-5)
+    np.testing.assert_allclose(found, np.maximum(expected, 0), rtol=1e-4)
+
+
+WEIGHTS = np.array([[100, -50], [3, 7], [-128, 127]])
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("kind", ["mul", "matmul_v2"])
+@pytest.mark.parametrize("scale", [[0.5, 0.25], [0.125], [0.5, 0.0]])
+def test_weights_are_reals_by_the_scales_in_attributes(
+    bits: int, kind: str, scale: list[float]
+) -> None:
+    weights, bias = WEIGHTS.astype(f"int{bits}"), np.array([8, -4], f"int{bits}")
+    attributes = {
+        "op_type": kind, "in_num_col_dims": 3 if kind == "mul" else 1,
+        "quantize_weight_bits": bits, "quantization_type": "post_weight_channel_wise_abs_max",
+        "w_quant_scale": Floats(scale), "b_quant_scale": Floats([0.5, 2.0]),
+    }  # fmt: skip
+    slots = {"Input": "x", "W": "w", "Bias": "b"}
+    found = made("fc", attributes, slots, {"w": weights, "b": bias})
+    expected = X @ (WEIGHTS * np.array(scale, np.float32)) + np.array([4, -8], np.float32)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
+
+
+def test_as_many_scales_as_a_weight_has_not_are_refused() -> None:
+    attributes = {"quantize_weight_bits": 8, "w_quant_scale": Floats([1, 2, 3])}
+    slots = {"Input": "x", "W": "w"}
+    with pytest.raises(ModelFileError, match=r"fc\): w_quant_scale: has 3 scales for int8\[3, 2\]"):
+        made("fc", {"op_type": "matmul", **attributes}, slots, {"w": WEIGHTS.astype(np.int8)})
+
+
+def rounded(x: Array, scale: float) -> Array:
+    return np.asarray(np.clip(np.rint(x / scale), -128, 127) * np.float32(scale))
+
+
+@pytest.mark.parametrize("kernel", ["int8_out", "fp32_out"])
+@pytest.mark.parametrize("activation", ["hard_swish", ""])
+def test_a_kernel_that_makes_integers_rounds_behind_its_activation(
+    kernel: str, activation: str
+) -> None:
+    attributes = {
+        **CONVOLUTION, "with_act": bool(activation), "act_type": activation,
+        "hard_swish_threshold": 6.0, "hard_swish_scale": 6.0, "hard_swish_offset": 3.0,
+        "enable_int8": True, "Input0_scale": Floats([0.1]), "Filter0_scale": Floats([0.5, 0.25]),
+        "Output0_scale": Floats([0.75]), "__@kernel_type_attr@__": f"conv2d/{kernel}/4/2/1",
+    }  # fmt: skip
+    weights = np.array([[2, 1], [-4, 3]], np.int8).reshape(2, 2, 1, 1)
+    writer = Paddle2Writer()
+    writer.input("x", "float32", [-1, *X.shape[1:]])
+    writer.parameter("w", weights)
+    for name in ("xq", "conv", "y"):
+        writer.variable(name, "float32", [-1])
+    down = {"scale": 0.1, "__@kernel_type_attr@__": "calib/fp32_to_int8/4/2/1"}
+    up = {"scale": 0.75, "__@kernel_type_attr@__": "calib/int8_to_fp32/4/2/1"}
+    writer.operator("calib", {"Input": "x"}, {"Out": "xq"}, down)
+    writer.operator("conv2d", {"Input": "xq", "Filter": "w"}, {"Output": "conv"}, attributes)
+    if kernel == "int8_out":
+        writer.operator("calib", {"Input": "conv"}, {"Out": "y"}, up)
+    writer.output("y" if kernel == "int8_out" else "conv")
+    (found,) = outputs(load(naive_form.file(writer)), {"x": X})
+    reals = np.array([[1, 0.5], [-1, 0.75]], np.float32)
+    expected = np.einsum("oi,nihw->nohw", reals, rounded(X, 0.1))
+    if activation:
+        expected = expected * np.clip(expected + 3, 0, 6) / 6
+    expected = rounded(expected, 0.75) if kernel == "int8_out" else expected
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("type", ["io_copy", "io_copy_once", "layout", "layout_once"])

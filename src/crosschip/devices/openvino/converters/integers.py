@@ -8,6 +8,7 @@ subtracted.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import reduce
 
@@ -16,12 +17,13 @@ from openvino import Node
 from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.convolution import covered, lone_column, skips_border
+from crosschip.devices.openvino.converters.matrix import alike
 from crosschip.devices.openvino.converters.table import converts, stored, whole
 from crosschip.devices.openvino.converters.windows import window_arguments
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.precision import as_bytes, as_weights, multiplies_bytes
 from crosschip.hal import Refusal, Rule
-from crosschip.ir import Array, ElementType, Operand
+from crosschip.ir import Array, Dim, ElementType, Operand
 from crosschip.ops.definition.operator import UnknownRank
 from crosschip.ops.standard.integers import (
     Conv2DInteger,
@@ -46,6 +48,8 @@ def _fits(slot: str, differences: Array | None) -> Refusal | None:
 
 
 def _matrix(op: MatMulInteger) -> Refusal | None:
+    if _sums_over_open_axis(op):
+        return None
     if op.x.value is not None or len(op.x.type.shape or ()) < 2:
         return Refusal("x", "is constant, or has less than two axes")
     if len(op.y.type.shape or ()) != 2:
@@ -59,6 +63,8 @@ def _matrix(op: MatMulInteger) -> Refusal | None:
 
 @converts(MatMulInteger, types=_TYPES, limit=_matrix, nonempty=True)
 def mat_mul_integer(g: Graph, op: MatMulInteger) -> Node:
+    if _sums_over_open_axis(op):
+        return _in_halves(g, op)
     weights = known_differences(op.y, op.y_zero_point)
     assert weights is not None, "the limit asks for constants"
     x, zero_point = _bytes(g, op.x), _zero_point(g, op.x_zero_point)
@@ -69,6 +75,57 @@ def mat_mul_integer(g: Graph, op: MatMulInteger) -> Node:
         product = ops.matmul(part, as_weights(g, rows), False, False)
         products.append(_shifted(g, product, zero_point, rows.sum(0)))
     return _added(products)
+
+
+def _sums_over_open_axis(op: MatMulInteger) -> bool:
+    """Tell of a product of computed matrices that how much is added up shows in a run only.
+
+    Where that is known, the product is taken apart before OpenVINO gets it.
+    """
+    x, y = op.x.type.shape or (), op.y.type.shape or ()
+    if op.x.is_constant or op.y.is_constant or min(len(x), len(y)) < 2:
+        return False
+    fits = _has_zeros_for(op.x_zero_point, x[-2]) and _has_zeros_for(op.y_zero_point, y[-1])
+    return fits and not isinstance(x[-1], int) and not isinstance(y[-2], int)
+
+
+def _has_zeros_for(zero_point: Operand | None, size: Dim) -> bool:
+    """Tell whether zero points are known to be one, or one for each row or column."""
+    if zero_point is None:
+        return True
+    shape = zero_point.type.static_shape
+    return shape is not None and (isinstance(size, int) or math.prod(shape) == 1)
+
+
+_MOST_TERMS = 2**16
+"""So many products of halves of bytes, each of at most 2 ** 8, float32 adds up exactly."""
+
+
+def _in_halves(g: Graph, op: MatMulInteger) -> Node:
+    """The product, of four bits of each number at a time."""
+    alike(g, op, "y", (op.x, -1), (op.y, -2))
+    few = ops.less_equal(g.size(op.x, -1), g.scalar(_MOST_TERMS))
+    g.require(op, f"x: there are more than {_MOST_TERMS} products to add up", few)
+    total: Node | None = None
+    for x, x_place in _halves(g, op.x, op.x_zero_point):
+        for y, y_place in _halves(g, op.y, op.y_zero_point):
+            product = ops.convert(ops.matmul(x, y, False, False), "i32")
+            place = g.constant(np.array(x_place * y_place, np.int32))
+            part = ops.multiply(product, place)
+            total = part if total is None else ops.add(total, part)
+    assert total is not None, "there are four"
+    return total
+
+
+def _halves(g: Graph, operand: Operand, zero_point: Operand | None) -> Sequence[tuple[Node, int]]:
+    """The upper and the lower half of each difference from its zero point, with their places."""
+    numbers = ops.convert(ops.convert(g[operand], "i32"), "f32")
+    if zero_point is not None:
+        zeros = ops.convert(ops.convert(g[zero_point], "i32"), "f32")
+        numbers = ops.subtract(numbers, zeros)
+    sixteen, sixteenth = (g.constant(np.array(n, np.float32)) for n in (16, 1 / 16))
+    upper = ops.floor(ops.multiply(numbers, sixteenth))
+    return [(upper, 16), (ops.subtract(numbers, ops.multiply(upper, sixteen)), 1)]
 
 
 def _image(op: Conv2DInteger) -> Refusal | None:

@@ -35,7 +35,7 @@ def _batches(op: matrix.MatMul) -> Refusal | None:
 @converts(matrix.MatMul, types=FLOAT_TYPES | INDICES, limit=_batches, nonempty=True, bits=EXACT)
 def matmul(g: Graph, op: matrix.MatMul) -> Node:
     depth_x, depth_y = _depths(op)
-    _alike(g, op, "y", (op.x, depth_x), (op.y, depth_y))
+    alike(g, op, "y", (op.x, depth_x), (op.y, depth_y))
     return ops.matmul(g[op.x], g[op.y], op.transpose_x, op.transpose_y)
 
 
@@ -104,7 +104,7 @@ def _depths(op: matrix.MatMul) -> tuple[int, int]:
     )
 
 
-def _alike(
+def alike(
     g: Graph, op: Operator, slot: str, one: tuple[Operand, int], other: tuple[Operand, int]
 ) -> None:
     """Refuse runs in which two axes differ: OpenVINO reads beyond the end of the shorter one."""
@@ -122,6 +122,6 @@ def fully_connected(g: Graph, op: matrix.FullyConnected) -> Node:
         _, size = op.weight.type.static_shape or ()
         rows = g.reshaped(op.input, [-1, size])
     else:
-        _alike(g, op, "weight", (op.input, 1), (op.weight, 1))
+        alike(g, op, "weight", (op.input, 1), (op.weight, 1))
     product = ops.matmul(rows, g[op.weight], False, True)
     return ops.add(product, g[op.bias]) if op.bias else product

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import openvino
-from openvino import Node
+from openvino import Node, Output
 from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.table import (
@@ -24,8 +24,10 @@ from crosschip.devices.openvino.converters.table import (
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import Array, ElementType, Model, Operand, Quantization
-from crosschip.ir.types import NARROW_TYPES, QUANTIZABLE
+from crosschip.ir.types import FLOATS, NARROW_TYPES, QUANTIZABLE
+from crosschip.ops.definition.kinds import Broadcast, Layout
 from crosschip.ops.standard.arithmetic import Add, Sub
+from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.quantization import (
     Dequantize,
     DequantizeBlocks,
@@ -33,12 +35,15 @@ from crosschip.ops.standard.quantization import (
     Quantize,
     Reinterpret,
 )
+from crosschip.ops.standard.slicing import Slice
 
 _BYTES = {ElementType.INT8, ElementType.UINT8}
 _INTEGERS = QUANTIZABLE - NARROW_TYPES
 _PACKED = {ElementType.INT4: openvino.Type.i4, ElementType.UINT4: openvino.Type.u4}
 _HUGE = 2.0**64
 """A number that nothing but a mask adds."""
+_MASKING = (Broadcast, Layout, Slice, Where)
+"""Operators that read masks."""
 
 
 @converts(Quantize, types=FLOAT_TYPES | _INTEGERS - {ElementType.INT32})
@@ -54,7 +59,7 @@ def quantize(g: Graph, op: Quantize) -> Node:
         and np.all(np.isfinite(ends))
         and np.all(np.diff(ends, axis=0) > 0)
     ):
-        return _fake(g, quantized, reals, ends)
+        return _fake(g, quantized, reals, ends, undefined=op.input in g.undefined)
     steps = exact_quotient(reals, _along(g, quantized, _of(quantized).scale))
     shifted = ops.add(ops.round(steps), _along(g, quantized, _of(quantized).zero_point))
     return ops.convert(ops.clamp(shifted, limits.min, limits.max), TYPES[element_type])
@@ -68,7 +73,9 @@ def _ends(quantized: Operand, end: int) -> Array:
         return steps * np.array(known.scale, np.float32)
 
 
-def _fake(g: Graph, quantized: Operand, reals: Node, ends: Sequence[Array]) -> Node:
+def _fake(
+    g: Graph, quantized: Operand, reals: Node, ends: Sequence[Array], *, undefined: bool
+) -> Node:
     """The quantization by which OpenVINO finds operations on bytes.
 
     Where a quotient is nearly halfway between two integers, it may be either.
@@ -76,6 +83,9 @@ def _fake(g: Graph, quantized: Operand, reals: Node, ends: Sequence[Array]) -> N
     element_type = quantized.type.element_type
     limits = np.iinfo(element_type.dtype)
     low, high = (_along(g, quantized, end.tolist()) for end in ends)
+    if undefined:
+        # Of NaN, OpenVINO makes the least or the greatest, depending on whether sizes are known.
+        reals = ops.select(ops.is_nan(reals), low, reals)
     least, greatest = (g.constant(np.array(e, np.float32)) for e in (limits.min, limits.max))
     levels = limits.max - limits.min + 1
     steps = ops.fake_quantize(reals, low, high, least, greatest, levels)
@@ -163,7 +173,20 @@ def reinterpret(g: Graph, op: Reinterpret) -> Value:
 
 @converts(DynamicQuantize, types={ElementType.FLOAT32, ElementType.UINT8}, nonempty=True)
 def dynamic_quantize(g: Graph, op: DynamicQuantize) -> list[Node]:
-    reals, every = g[op.input], g.int64(range(rank_of(op.input)))
+    steps, scale, shift = _in_bytes(g, g[op.input])
+    return [stored(steps, "u8"), scale, stored(shift, "u8")]
+
+
+def rounded_to_bytes(g: Graph, reals: Value) -> Node:
+    """What the bytes stand for that DYNAMIC_QUANTIZE makes of reals."""
+    steps, scale, shift = _in_bytes(g, reals)
+    return ops.multiply(ops.subtract(steps, shift), scale)
+
+
+def _in_bytes(g: Graph, reals: Value) -> tuple[Node, Node, Node]:
+    """Bytes that stand for reals, their scale and their zero point, all of them in float32."""
+    output = reals if isinstance(reals, Output) else reals.output(0)
+    every = g.int64(range(output.get_partial_shape().rank.get_length()))
     zero, greatest = (g.constant(np.array(number, np.float32)) for number in (0, 255))
     low = ops.minimum(ops.reduce_min(reals, every, False), zero)
     high = ops.maximum(ops.reduce_max(reals, every, False), zero)
@@ -171,7 +194,7 @@ def dynamic_quantize(g: Graph, op: DynamicQuantize) -> list[Node]:
     scale = ops.select(ops.equal(step, zero), g.constant(np.array(1, np.float32)), step)
     shift = ops.round(exact_quotient(ops.subtract(zero, low), scale))
     steps = ops.add(ops.round(exact_quotient(reals, scale)), shift)
-    return [stored(ops.clamp(steps, 0, 255), "u8"), scale, stored(shift, "u8")]
+    return ops.clamp(steps, 0, 255), scale, shift
 
 
 def between(model: Model) -> frozenset[Operand]:
@@ -209,6 +232,29 @@ def added(model: Model) -> frozenset[Operand]:
         otherwise.update(operation.inputs)
     made = {o for op in model.operations if isinstance(op, Dequantize) for o in op.outputs}
     return frozenset(made - otherwise)
+
+
+def undefined(model: Model) -> frozenset[Operand]:
+    """The reals made of infinities in the model, such as those of masks: some may be NaN."""
+    found: set[Operand | None] = set()
+    if not any(isinstance(operation, Quantize) for operation in model.operations):
+        return frozenset()
+    for operation in model.operations:
+        given = operation.inputs
+        is_masked = isinstance(operation, _MASKING) and any(map(_is_mask, given))
+        if isinstance(operation, Dequantize):
+            is_masked = max(map(abs, _of(operation.input).scale)) >= _HUGE
+        if is_masked or not found.isdisjoint(given):
+            found.update(o for o in operation.outputs if o.type.element_type in FLOATS)
+    return frozenset(operand for operand in found if operand is not None)
+
+
+def _is_mask(operand: Operand | None) -> bool:
+    """Tell of a constant of reals that it has elements which are infinite, NaN, or nearly so."""
+    if operand is None or operand.type.element_type not in FLOATS:
+        return False
+    value = operand.value
+    return value is not None and not np.all(np.abs(value) < _HUGE)
 
 
 def _is_bias(operand: Operand) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from openvino import Node, Output
 from openvino import opset15 as ops
 
+from crosschip.devices.openvino.converters.scanning import CONSTANT, scan, size_of
 from crosschip.devices.openvino.converters.table import converts
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
@@ -16,21 +17,14 @@ from crosschip.hal.limits import hidden_size
 from crosschip.ir import Array, ElementType, Operand
 from crosschip.ir.types import INDICES
 from crosschip.ops.definition.operator import shape_of
-from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Recurrent
+from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, DynamicQuantizeLSTM, Recurrent
 
 _TYPES = INDICES | {ElementType.FLOAT32}
 
 
-def _plain(op: Recurrent) -> Refusal | None:
-    if op.activations or op.activation_alpha or op.activation_beta:
-        return Refusal("activations", "must be left out")
-    if np.isfinite(op.clip):
-        return Refusal("clip", "must be left out")
+def _sized(op: Recurrent) -> Refusal | None:
     steps, batch, _ = shape_of(op.input)
-    if op.sequence_lengths is not None:
-        # Where a size is not known, OpenVINO does not look at them.
-        if not isinstance(steps, int) or not isinstance(batch, int):
-            return Refusal("sequence_lengths", "the input's sizes are open", Rule.SHAPE)
+    if op.sequence_lengths is not None and isinstance(steps, int):
         lengths = op.sequence_lengths.value
         if lengths is not None and not ((lengths >= 0) & (lengths <= steps)).all():
             return Refusal("sequence_lengths", f"are not all in [0, {steps}]")
@@ -38,31 +32,50 @@ def _plain(op: Recurrent) -> Refusal | None:
         state = op.operand(slot)
         if state is not None and state.is_constant and not isinstance(batch, int):
             return Refusal(slot, "is constant, and the batch of the input is open", Rule.SHAPE)
+    if not _is_plain(op):
+        for slot in CONSTANT & {slot.name for slot, _ in op.filled()}:
+            operand = op.operand(slot)
+            if operand is not None and operand.value is None:
+                return Refusal(slot, "is computed at run time, but must be constant here")
     return hidden_size(op)
 
 
-def _plain_lstm(op: LSTM) -> Refusal | None:
-    if op.peephole is not None:
-        return Refusal("peephole", "must be left out")
-    return Refusal("input_forget", "must be false") if op.input_forget else _plain(op)
+def _is_plain(op: Recurrent) -> bool:
+    """Tell whether OpenVINO has the network itself, and not just its steps."""
+    if op.activations or op.activation_alpha or op.activation_beta or np.isfinite(op.clip):
+        return False
+    if isinstance(op, LSTM) and (op.peephole is not None or op.input_forget):
+        return False
+    # Where a size is not known, OpenVINO does not look at lengths.
+    sizes = shape_of(op.input)[:2]
+    looks = op.sequence_lengths is None or all(isinstance(size, int) for size in sizes)
+    return looks and not isinstance(op, DynamicQuantizeLSTM)
 
 
-@converts(RNN, types=_TYPES, limit=_plain, nonempty=True)
+@converts(RNN, types=_TYPES, limit=_sized, nonempty=True)
 def rnn(g: Graph, op: RNN) -> list[Output]:
-    return _results(ops.rnn_sequence(*_states(g, op), *_weights(g, op, (0,)), **_form(op)))
+    return _converted(g, op, (0,), ops.rnn_sequence)
 
 
-@converts(GRU, types=_TYPES, limit=_plain, nonempty=True)
+@converts(GRU, types=_TYPES, limit=_sized, nonempty=True)
 def gru(g: Graph, op: GRU) -> list[Output]:
-    weights = _weights(g, op, (0, 1, 2))
-    form = {"linear_before_reset": op.linear_before_reset, **_form(op)}
-    return _results(ops.gru_sequence(*_states(g, op), *weights, **form))
+    form = {"linear_before_reset": op.linear_before_reset}
+    return _converted(g, op, (0, 1, 2), ops.gru_sequence, **form)
 
 
-@converts(LSTM, types=_TYPES, limit=_plain_lstm, nonempty=True)
+@converts(LSTM, types=_TYPES, limit=_sized, nonempty=True)
 def lstm(g: Graph, op: LSTM) -> list[Output]:
-    weights = _weights(g, op, (2, 0, 3, 1))
-    return _results(ops.lstm_sequence(*_states(g, op), *weights, **_form(op)))
+    return _converted(g, op, (2, 0, 3, 1), ops.lstm_sequence)
+
+
+@converts(
+    DynamicQuantizeLSTM,
+    types=_TYPES | {ElementType.INT8, ElementType.UINT8},
+    limit=_sized,
+    nonempty=True,
+)
+def dynamic_quantize_lstm(g: Graph, op: DynamicQuantizeLSTM) -> list[Output]:
+    return scan(g, op, _lengths(g, op))
 
 
 def _form(op: Recurrent) -> dict[str, Any]:
@@ -72,33 +85,60 @@ def _form(op: Recurrent) -> dict[str, Any]:
     }
 
 
-def _results(sequence: Node) -> list[Output]:
-    """The outputs, with time steps first."""
-    hidden, *last = sequence.outputs()
+def _converted(
+    g: Graph, op: Recurrent, order: Sequence[int], make: Callable[..., Node], **form: Any
+) -> list[Output]:
+    """The outputs of OpenVINO's own network, or of a loop.
+
+    Args:
+        g: the graph.
+        op: the network.
+        order: that of the gates there.
+        make: makes the network.
+        form: its parameters, besides those that all networks have.
+    """
+    given = _lengths(g, op)
+    if not _is_plain(op):
+        return scan(g, op, given)
+    lengths, starts = _sequences(g, op) if given is None else given, _starts(g, op)
+    input = ops.transpose(g[op.input], [1, 0, 2])
+    made = make(input, *starts, lengths, *_weights(g, op, order), **form, **_form(op))
+    hidden, *last = made.outputs()
+    if given is not None:
+        # Of a sequence without steps, OpenVINO makes 0.
+        none = ops.equal(ops.unsqueeze(lengths, g.int64([1, 2])), g.constant(np.array(0, np.int32)))
+        last = [ops.select(none, *pair).output(0) for pair in zip(starts, last, strict=True)]
     turned = [ops.transpose(hidden, [2, 1, 0, 3]), *(ops.transpose(o, [1, 0, 2]) for o in last)]
     return [node.output(0) for node in turned]
 
 
-def _states(g: Graph, op: Recurrent) -> list[Value]:
-    """Input, states at the start, and lengths, with the batch first."""
-    form, passes = _form(op), len(op.direction.passes)
-    sizes = ops.shape_of(g[op.input])
-    batch, steps = (ops.gather(sizes, g.int64([axis]), g.scalar(0)) for axis in (1, 0))
+def _starts(g: Graph, op: Recurrent) -> list[Node]:
+    """The states before the first step, with the batch first."""
+    sizes = g.int64([len(op.direction.passes), _form(op)["hidden_size"]])
+    shape = ops.concat([size_of(g, op, 1), sizes], 0)
     zero = np.zeros((), op.input.type.element_type.dtype)
-    shape = ops.concat([batch, g.int64([passes, form["hidden_size"]])], 0)
-    starts = [
+    return [
         ops.transpose(g[given], [1, 0, 2]) if given else ops.broadcast(g.constant(zero), shape)
         for given in map(op.operand, op.states)
     ]
-    lengths = ops.broadcast(ops.squeeze(steps), batch)
-    if op.sequence_lengths is not None:
-        given = ops.convert(g[op.sequence_lengths], "i32")
-        inside = ops.minimum(given, ops.convert(lengths, "i32"))
-        lengths = ops.maximum(inside, g.constant(np.array(0, np.int32)))
-        if op.sequence_lengths.value is None:
-            rule = "sequence_lengths: are not all from 0 to the number of steps"
-            g.require(op, rule, ops.equal(given, lengths))
-    return [ops.transpose(g[op.input], [1, 0, 2]), *starts, lengths]
+
+
+def _sequences(g: Graph, op: Recurrent) -> Node:
+    """The lengths of sequences that are all as long as there are steps."""
+    return ops.broadcast(ops.squeeze(size_of(g, op, 0)), size_of(g, op, 1))
+
+
+def _lengths(g: Graph, op: Recurrent) -> Node | None:
+    """The lengths of the sequences in int32; a run is refused in which one is out of range."""
+    if op.sequence_lengths is None:
+        return None
+    steps = ops.convert(g.size(op.input, 0), "i32")
+    given = ops.convert(g[op.sequence_lengths], "i32")
+    inside = ops.maximum(ops.minimum(given, steps), g.constant(np.array(0, np.int32)))
+    if op.sequence_lengths.value is None or not isinstance(shape_of(op.input)[0], int):
+        rule = "sequence_lengths: are not all from 0 to the number of steps"
+        g.require(op, rule, ops.equal(given, inside))
+    return inside
 
 
 def _weights(g: Graph, op: Recurrent, order: Sequence[int]) -> list[Value]:

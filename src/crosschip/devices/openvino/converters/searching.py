@@ -23,27 +23,75 @@ from crosschip.ir.types import INDICES
 from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, NonZero, TopK, Unique
 
 _LARGEST = np.finfo(np.float32).max
-"""The greatest finite numbers."""
+_BOUND = np.float32(0.75) * _LARGEST
+"""Above all finite numbers once they are halved, and below what stands for NaN."""
+
+_FEW = 8
+"""So many elements are found faster one by one than by OpenVINO's stable search."""
 
 
 def _first(op: ArgExtreme) -> Refusal | None:
-    return Refusal("select_last", "must be false") if op.select_last else None
+    searched = op.select_last and not _is_reduced(op.input, op.axis)
+    return Refusal("select_last", "must be false") if searched else None
 
 
 @converts(ArgMax, ArgMin, types=NUMBERS, limit=_first)
 def arg_extreme(g: Graph, op: ArgExtreme) -> Value:
-    mode, axis = "max" if isinstance(op, ArgMax) else "min", op.axis % rank_of(op.input)
-    g.some(op, [axis])
-    found = ops.topk(
-        _key(g, op.input, greatest=mode == "max"),
-        g.scalar(1),
-        axis,
-        mode,
-        "value",
-        TYPES[op.dtype].to_string(),
-        stable=True,
-    )
-    return found.output(1) if op.keepdim else ops.squeeze(found.output(1), g.int64([axis]))
+    greatest, axis = isinstance(op, ArgMax), op.axis % rank_of(op.input)
+    key, index_type = _key(g, op.input, greatest=greatest), TYPES[op.dtype].to_string()
+    if _is_reduced(op.input, axis):
+        extremes = _Extremes(g, op.input, axis, greatest=greatest, last=op.select_last)
+        found = ops.convert(extremes.place(key), index_type).output(0)
+    else:
+        g.some(op, [axis])
+        mode = "max" if greatest else "min"
+        found = ops.topk(key, g.scalar(1), axis, mode, "value", index_type, stable=True).output(1)
+    return found if op.keepdim else ops.squeeze(found, g.int64([axis]))
+
+
+def _is_reduced(operand: Operand, axis: int) -> bool:
+    """Tell whether extremes are found by reductions, which is faster than OpenVINO's search."""
+    size = (operand.type.shape or ())[axis]
+    return operand.type.element_type in FLOAT_TYPES and isinstance(size, int) and size > 0
+
+
+class _Extremes:
+    """The places of the greatest or the least of floats along an axis of a known size.
+
+    Args:
+        g: where it is added.
+        operand: what is searched.
+        axis: the axis, counted from the first.
+        greatest: whether the greatest are looked for, else the least.
+        last: whether the last one counts of those that are alike, else the first.
+    """
+
+    def __init__(
+        self, g: Graph, operand: Operand, axis: int, *, greatest: bool, last: bool = False
+    ) -> None:
+        shape = operand.type.shape or ()
+        size = shape[axis]
+        assert isinstance(size, int), "_is_reduced() asks for a known size"
+        places = np.arange(size, dtype=np.int32).reshape(-1, *[1] * (len(shape) - 1 - axis))
+        self._places = g.constant(places)
+        self._axis = g.int64([axis])
+        self._extreme = ops.reduce_max if greatest else ops.reduce_min
+        self._one = ops.reduce_max if last else ops.reduce_min
+        self._nowhere = g.constant(np.array(-1 if last else size, np.int32))
+        self._taken = g.constant(np.array(-np.inf if greatest else np.inf, np.float32))
+
+    def place(self, key: Value) -> Node:
+        """The place of the extreme of a key, in int32; the axis stays, of size 1."""
+        alike = ops.equal(key, self._extreme(key, self._axis, True))
+        return self._one(ops.select(alike, self._places, self._nowhere), self._axis, True)
+
+    def places(self, key: Value, count: int) -> list[Node]:
+        """The places of so many extremes, in order."""
+        found = [self.place(key)]
+        while len(found) < count:
+            key = ops.select(ops.equal(self._places, found[-1]), self._taken, key)
+            found.append(self.place(key))
+        return found
 
 
 def _some(op: TopK) -> Refusal | None:
@@ -58,6 +106,10 @@ def _some(op: TopK) -> Refusal | None:
 @converts(TopK, types=NUMBERS, computed=["k"], limit=_some)
 def top_k(g: Graph, op: TopK) -> list[Output]:
     mode, axis = "max" if op.largest else "min", op.axis % rank_of(op.input)
+    operand = op.operand("k")
+    is_known = operand is not None and operand.value is not None
+    if is_known and 0 < op.k <= _FEW and _is_reduced(op.input, axis):
+        return _few(g, op, axis)
     asked, is_computed = _count(g, op, axis)
     # OpenVINO makes one at least.
     count = ops.maximum(asked, g.scalar(1)) if is_computed else asked
@@ -74,6 +126,15 @@ def top_k(g: Graph, op: TopK) -> list[Output]:
     if op.input.type.element_type in FLOAT_TYPES:
         values = ops.gather_elements(g[op.input], places, axis).output(0)
     return [values, places]
+
+
+def _few(g: Graph, op: TopK, axis: int) -> list[Output]:
+    """A few elements, one after the other."""
+    key = _key(g, op.input, greatest=True)
+    extremes = _Extremes(g, op.input, axis, greatest=op.largest)
+    found = ops.concat(extremes.places(key, op.k), axis)
+    places = ops.convert(found, TYPES[op.return_indices_dtype].to_string())
+    return [ops.gather_elements(g[op.input], places, axis).output(0), places.output(0)]
 
 
 def _count(g: Graph, op: TopK, axis: int) -> tuple[Node, bool]:
@@ -94,19 +155,17 @@ def _count(g: Graph, op: TopK, axis: int) -> tuple[Node, bool]:
 def _key(g: Graph, operand: Operand, *, greatest: bool) -> Value:
     """A value that orders as an operand does, where NaN is the greatest, or the least.
 
-    OpenVINO puts a NaN anywhere, and with it other elements. So NaN becomes an infinity, and
-    infinities the largest number, to make room for which all numbers are halved: only the very
-    least lose a bit by that.
+    OpenVINO puts a NaN anywhere, and with it other elements. So NaN becomes the largest number,
+    and infinities a lesser one, to make room for which all numbers are halved: only the very least
+    lose a bit by that. Nothing of a key is infinite.
     """
     if operand.type.element_type not in FLOAT_TYPES:
         return g[operand]
     value = ops.convert(g[operand], "f32")
-    end, largest = (np.inf, _LARGEST) if greatest else (-np.inf, -_LARGEST)
     halves = ops.multiply(value, g.constant(np.array(0.5, np.float32)))
-    bounded = (ops.minimum if greatest else ops.maximum)(
-        halves, g.constant(np.array(largest, np.float32))
-    )
-    return ops.select(ops.is_nan(value), g.constant(np.array(end, np.float32)), bounded)
+    bounded = ops.clamp(halves, -float(_BOUND), float(_BOUND))
+    end = g.constant(np.array(_LARGEST if greatest else -_LARGEST, np.float32))
+    return ops.select(ops.is_nan(value), end, bounded)
 
 
 @converts(NonZero, types=MOVABLE, limit=has_axes)

@@ -7,12 +7,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from crosschip.devices.xla.converters.table import bounded, converts
 from crosschip.devices.xla.graph import Graph, Value
 from crosschip.ops.numerics.cells import CellFunction, Gate, ScanDirection
-from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Recurrent
+from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, DynamicQuantizeLSTM, Recurrent
 
 
 class _Arrays:
@@ -36,6 +37,25 @@ class _Arrays:
     def gate(self, function: CellFunction, alpha: float, beta: float, clip: float) -> Gate:
         return lambda x: _FORMULAS[function](bounded(x, -clip, clip), alpha, beta)
 
+    def in_bytes(self, value: Value) -> Value:
+        if not value.size:
+            return value
+        low, high = jnp.minimum(value.min(), 0), jnp.maximum(value.max(), 0)
+        step = (high - low) / np.float32(255)
+        scale = jnp.where(step == 0, np.float32(1), step)
+        zero_point = jnp.round(-low / scale)
+        return (jnp.clip(jnp.round(value / scale) + zero_point, 0, 255) - zero_point) * scale
+
+    def reals(self, value: Value, scale: Value, zero_point: Value | None) -> Value:
+        steps = value.astype(jnp.float32)
+        if zero_point is not None:
+            steps -= _along(zero_point.astype(jnp.float32), value.ndim)
+        return steps * _along(scale, value.ndim)
+
+
+def _along(numbers: Value, rank: int) -> Value:
+    return numbers.reshape(numbers.shape + (1,) * (rank - numbers.ndim))
+
 
 _FORMULAS: dict[CellFunction, Callable[[Value, float, float], Value]] = {
     CellFunction.SIGMOID: lambda x, alpha, beta: lax.logistic(x),
@@ -52,7 +72,7 @@ _FORMULAS: dict[CellFunction, Callable[[Value, float, float], Value]] = {
 }
 
 
-@converts(GRU, LSTM, RNN)
+@converts(DynamicQuantizeLSTM, GRU, LSTM, RNN)
 def recurrent(g: Graph, op: Recurrent) -> Sequence[Value]:
     tensors: dict[str, Any] = {
         slot.name: None if operand is None else g[operand]
@@ -60,6 +80,8 @@ def recurrent(g: Graph, op: Recurrent) -> Sequence[Value]:
         if not slot.parameter
         for operand in [op.operand(slot.name)]
     }
+    if isinstance(op, DynamicQuantizeLSTM):
+        tensors = op.in_reals(_Arrays(), tensors)
     steps, batch = tensors["input"].shape[:2]
     lengths = tensors["sequence_lengths"]
     if lengths is not None:

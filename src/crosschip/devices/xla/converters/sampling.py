@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from itertools import product
 from typing import Any
@@ -12,6 +11,7 @@ from jax import lax
 
 from crosschip.devices.xla.converters.table import converts, decomposed, shape_of
 from crosschip.devices.xla.graph import Graph, Value
+from crosschip.ir.dataclass import dataclass
 from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
 
 _MOST_SAMPLES = 2**20

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from crosschip.hal import Refusal, Rule
 from crosschip.hal.onnx.converters.table import MOVABLE, converts
 from crosschip.hal.onnx.graph import Graph
+from crosschip.ir import ElementType
 from crosschip.ops.standard import conversion
 
+_EIGHT_BITS = {
+    *(ElementType.FLOAT8E4M3FN, ElementType.FLOAT8E4M3FNUZ),
+    *(ElementType.FLOAT8E5M2, ElementType.FLOAT8E5M2FNUZ),
+}
 
-@converts(conversion.Cast, types=MOVABLE)
+
+def _eight_bits(op: conversion.Cast) -> Refusal | None:
+    own = op.input.type.element_type
+    if own in _EIGHT_BITS and op.dtype is ElementType.BOOL:
+        return Refusal("input", f"-0 of {own} is true to ONNX Runtime", Rule.ELEMENT_TYPE)
+    if op.dtype in _EIGHT_BITS and not op.saturate:
+        return Refusal("saturate", "must be true: where the range ends is rounded otherwise")
+    return None
+
+
+@converts(conversion.Cast, types=MOVABLE | _EIGHT_BITS, limit=_eight_bits)
 def cast(g: Graph, op: conversion.Cast) -> str:
     return g.cast(g[op.input], op.dtype.dtype)

@@ -73,8 +73,9 @@ def _numbered(op: matrix.MatMulNBits) -> Refusal | None:
         return Refusal("weight", "ONNX Runtime takes constants only", Rule.COMPUTED)
     if op.bits == 2 or op.block_size < 16 or op.block_size & (op.block_size - 1):
         return Refusal("block_size", "ONNX Runtime has 4 or 8 bits, in blocks of 16, 32, …")
-    if op.bits == 8 and op.zero_point is not None:
-        return Refusal("zero_point", "with 8 bits")
+    zeros = None if op.zero_point is None else op.zero_point.type.element_type
+    if op.bits == 8 and zeros not in (None, ElementType.UINT8):
+        return Refusal("zero_point", "reals, with 8 bits")
     return None
 
 

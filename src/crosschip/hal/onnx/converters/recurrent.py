@@ -15,7 +15,7 @@ from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
 from crosschip.ops.definition.operator import shape_of
 from crosschip.ops.numerics.cells import CellFunction
-from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Recurrent
+from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, DynamicQuantizeLSTM, Recurrent
 
 _FUNCTIONS = {
     CellFunction.SIGMOID: ("Sigmoid", 0),
@@ -55,11 +55,48 @@ def _sized(op: Recurrent) -> Refusal | None:
 
 @converts(RNN, GRU, LSTM, types=INDICES | {ElementType.FLOAT32}, limit=_unclipped, nonempty=True)
 def recurrent(g: Graph, op: Recurrent) -> list[str]:
-    tensors = [g[operand] if (operand := op.operand(slot)) else "" for slot in _TENSORS]
-    tensors[_TENSORS.index("sequence_lengths")] = _lengths(g, op)
+    tensors = _tensors(g, op, _TENSORS)
     while not tensors[-1]:
         tensors.pop()
     return g.add_all(op.type, len(op.outputs), *tensors, **_attributes(op))
+
+
+def _constant(op: DynamicQuantizeLSTM) -> Refusal | None:
+    for slot, weight in (("weight", op.weight), ("recurrence_weight", op.recurrence_weight)):
+        if weight.value is None:
+            return Refusal(slot, "ONNX Runtime takes constants only", Rule.COMPUTED)
+    return _unclipped(op)
+
+
+@converts(
+    DynamicQuantizeLSTM,
+    types=INDICES | {ElementType.FLOAT32, ElementType.INT8, ElementType.UINT8},
+    limit=_constant,
+    nonempty=True,
+)
+def dynamic_quantize_lstm(g: Graph, op: DynamicQuantizeLSTM) -> list[str]:
+    tensors = _tensors(g, op, [slot for slot in _TENSORS if "weight" not in slot])
+    scaled = (
+        (op.weight, op.weight_scale, op.weight_zero_point),
+        (op.recurrence_weight, op.recurrence_weight_scale, op.recurrence_weight_zero_point),
+    )
+    for place, (weight, scale, zero_point) in enumerate(scaled, _TENSORS.index("weight")):
+        assert weight.value is not None, "the limit asks for constants"
+        tensors.insert(place, g.constant(np.ascontiguousarray(weight.value.swapaxes(1, 2))))
+        if zero_point is None:
+            zeros = np.zeros(scale.type.static_shape or (), weight.type.element_type.dtype)
+            tensors += [g[scale], g.constant(zeros)]
+        else:
+            tensors += [g[scale], g[zero_point]]
+    count = len(op.outputs)
+    return g.add_all_contributed("DynamicQuantizeLSTM", count, *tensors, **_attributes(op))
+
+
+def _tensors(g: Graph, op: Recurrent, slots: Sequence[str]) -> list[str]:
+    """What fills some slots; an empty name where one is left out, or is not the operator's."""
+    names = [g[operand] if (operand := op.operand(slot)) else "" for slot in slots]
+    names[slots.index("sequence_lengths")] = _lengths(g, op)
+    return names
 
 
 def _lengths(g: Graph, op: Recurrent) -> str:

@@ -2,42 +2,76 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from crosschip.hal import Refusal, Rule
 from crosschip.hal.limits import has_axes
 from crosschip.hal.onnx.converters.table import FLOAT_TYPES, converts, ordered
 from crosschip.hal.onnx.graph import Graph
-from crosschip.ir import ElementType
+from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import BOOLEANS, INDICES
+from crosschip.ops.definition.operator import Operator
 from crosschip.ops.definition.windows import is_static
 from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, NonZero, TopK, Unique
 
 _COMPARED = FLOAT_TYPES | INDICES | {ElementType.INT8, ElementType.UINT8}
 
 
+Search = Callable[[Graph, str], list[str]]
+"""The outputs of a search among the elements of a value."""
+
+_SUMMED = {ElementType.FLOAT32, ElementType.FLOAT64}
+
+
+def _searched(
+    g: Graph, op: Operator, operand: Operand, search: Search, greatest: bool
+) -> list[str]:
+    """A search among the elements of an operand, where NaN is the greatest, or the least.
+
+    What orders them like that takes longer to make than to look for a NaN, which a sum shows.
+    """
+
+    def among_ordered(graph: Graph) -> list[str]:
+        graph.stand_for(operand, g[operand])
+        return search(graph, ordered(graph, operand, greatest=greatest))
+
+    if not g.branches or operand.type.element_type not in _SUMMED:
+        return among_ordered(g)
+    value = g[operand]
+    may_have_nan = g.add("IsNaN", g.add("ReduceSum", value, keepdims=0))
+    return g.branch(op, may_have_nan, among_ordered, lambda graph: search(graph, value))
+
+
 @converts(ArgMax, ArgMin, types=_COMPARED, nonempty=True)
-def arg_extreme(g: Graph, op: ArgExtreme) -> str:
+def arg_extreme(g: Graph, op: ArgExtreme) -> list[str]:
     node = "ArgMax" if isinstance(op, ArgMax) else "ArgMin"
     last, keep = int(op.select_last), int(op.keepdim)
-    key = ordered(g, op.input, greatest=node == "ArgMax")
-    if op.input.type.static_shape is not None:
-        found = g.add(node, key, axis=op.axis, keepdims=keep, select_last_index=last)
-        return g.cast(found, op.dtype.dtype)
-    # Of no elements, ONNX Runtime keeps the axis, whatever it is told.
-    axis = g.int64([op.axis])
-    found = g.add(node, key, axis=op.axis, keepdims=1, select_last_index=last)
-    found = g.add("Slice", found, g.int64([0]), g.int64([1]), axis)
-    found = found if keep else g.add("Squeeze", found, axis)
-    return g.cast(found, op.dtype.dtype)
+
+    def search(g: Graph, key: str) -> list[str]:
+        if op.input.type.static_shape is not None:
+            found = g.add(node, key, axis=op.axis, keepdims=keep, select_last_index=last)
+            return [g.cast(found, op.dtype.dtype)]
+        # Of no elements, ONNX Runtime keeps the axis, whatever it is told.
+        axis = g.int64([op.axis])
+        found = g.add(node, key, axis=op.axis, keepdims=1, select_last_index=last)
+        found = g.add("Slice", found, g.int64([0]), g.int64([1]), axis)
+        found = found if keep else g.add("Squeeze", found, axis)
+        return [g.cast(found, op.dtype.dtype)]
+
+    return _searched(g, op, op.input, search, node == "ArgMax")
 
 
 @converts(TopK, types=_COMPARED | {ElementType.INT16}, computed=["k"])
 def top_k(g: Graph, op: TopK) -> list[str]:
-    count = g.indices(op.operand("k"))
-    key = ordered(g, op.input, greatest=True)
-    values, places = g.add_all("TopK", 2, key, count, axis=op.axis, largest=int(op.largest))
-    if op.input.type.element_type in FLOAT_TYPES:
-        values = g.add("GatherElements", g[op.input], places, axis=op.axis)
-    return [values, g.cast(places, op.return_indices_dtype.dtype)]
+    count, value = g.indices(op.operand("k")), g[op.input]
+
+    def search(g: Graph, key: str) -> list[str]:
+        values, places = g.add_all("TopK", 2, key, count, axis=op.axis, largest=int(op.largest))
+        if key != value:
+            values = g.add("GatherElements", value, places, axis=op.axis)
+        return [values, g.cast(places, op.return_indices_dtype.dtype)]
+
+    return _searched(g, op, op.input, search, greatest=True)
 
 
 _SINGLES = {ElementType.FLOAT32, *INDICES}

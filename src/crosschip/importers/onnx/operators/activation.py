@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from crosschip.importers.onnx.node import Node, imports, only
-from crosschip.ir import Dimension, Operand, Shape, UnsupportedError
+from crosschip.ir import Dimension, ModelError, Operand, Shape, UnsupportedError
 from crosschip.ir.types import NUMBERS
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard.activation import (
@@ -30,7 +32,7 @@ from crosschip.ops.standard.activation import (
     Tanh,
     ThresholdedRelu,
 )
-from crosschip.ops.standard.arithmetic import Add, Mul
+from crosschip.ops.standard.arithmetic import Add, Clip, Mul
 from crosschip.ops.standard.comparison import Less
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.joining import Split
@@ -68,6 +70,30 @@ def plain(node: Node) -> Operand:
 def with_numbers(node: Node) -> Operand:
     operator, names = _WITH_NUMBERS[node.type]
     return node.add(operator, node[0], **{name: node.real(name) for name in names})
+
+
+def activated(node: Node, operand: Operand, kind: str, numbers: Sequence[float]) -> Operand:
+    """What ONNX Runtime has fused behind another operator.
+
+    Args:
+        node: the operator.
+        operand: what it has computed so far.
+        kind: the activation; empty if there is none.
+        numbers: the parameters of the activation, of which more may be given.
+    """
+    if not kind:
+        return operand
+    if kind == "Clip":
+        low, high = numbers[:2]
+        return node.add(Clip, operand, low, high)
+    if kind in _PLAIN:
+        return node.add(_PLAIN[kind], operand)
+    if kind not in _WITH_NUMBERS:
+        raise UnsupportedError(f"activation {kind!r} cannot be expressed")
+    operator, names = _WITH_NUMBERS[kind]
+    if len(numbers) < len(names):
+        raise ModelError(f"activation {kind!r} needs {len(names)} numbers, not {len(numbers)}")
+    return node.add(operator, operand, **dict(zip(names, numbers, strict=False)))
 
 
 @imports("Gelu")

@@ -164,19 +164,39 @@ def attention_of_input(node: Node) -> list[Operand]:
     node.ignore("rotary_embedding_dim")
     if node.optional(6) is not None:
         raise UnsupportedError("past_sequence_length cannot be expressed")
+    projected = _projected(node, node.optional_integers("qkv_hidden_sizes"))
+    return attention_to_itself(
+        node, projected, node.optional(3), node.optional(4), node.optional(5)
+    )
+
+
+def attention_to_itself(
+    node: Node,
+    projected: Sequence[Operand],
+    index: Operand | None,
+    past: Operand | None,
+    addend: Operand | None = None,
+) -> list[Operand]:
+    """The attention that the attributes of ONNX Runtime's Attention describe, and its state.
+
+    Args:
+        node: the operator.
+        projected: queries, keys and values.
+        index: its mask, of whatever kind.
+        past: keys and values of the runs before.
+        addend: what is added to the scores.
+    """
     heads = node.integer("num_heads")
     _check_heads(heads)
-    query, key, value = _projected(node, node.optional_integers("qkv_hidden_sizes"))
-    past = node.optional(4)
+    query, key, value = projected
     before: list[Operand | None] = [None, None]
     if past is not None:
         before = [node.add(Gather, past, np.array(index), 0) for index in range(2)]
     keys, values = _state(node, key, value, before, heads)
     causality = _unidirectional(node, query, key)
     far, scale = node.real("mask_filter_value", _FAR), node.real("scale", 0.0)
-    index = node.optional(3)
     hidden = None if index is None else _hidden_by(node, index, query, keys, far)
-    mask = _sum(node, hidden, node.optional(5))
+    mask = _sum(node, hidden, addend)
     whole = node.add(
         *(Attention, query, keys, values, mask, causality, scale),
         num_heads=heads,
@@ -191,11 +211,7 @@ def attention_of_input(node: Node) -> list[Operand]:
 def _projected(node: Node, sizes: Sequence[int] | None) -> Sequence[Operand]:
     """Queries, keys and values that the weights make of the input."""
     weights, bias = node[1], node.optional(2)
-    if not sizes:
-        third, rest = divmod(_known(_size(weights, 1), "the size of the weights"), 3)
-        if rest:
-            raise ModelError("the weights do not make three tensors")
-        sizes = (third,) * 3
+    sizes = sizes or thirds(weights)
     # Three products, each with its own addition, are what engines know; constants are split once.
     parts = node.add_all(Split, weights, 1, tuple(sizes))
     products = [node.add(MatMul, node[0], part) for part in parts]
@@ -203,6 +219,14 @@ def _projected(node: Node, sizes: Sequence[int] | None) -> Sequence[Operand]:
         return products
     shifts = node.add_all(Split, bias, 0, tuple(sizes))
     return [node.add(Add, product, shift) for product, shift in zip(products, shifts, strict=True)]
+
+
+def thirds(weights: Operand) -> tuple[int, int, int]:
+    """How many columns of weights make queries, keys and values, which are alike."""
+    third, rest = divmod(_known(_size(weights, 1), "the size of the weights"), 3)
+    if rest:
+        raise ModelError("the weights do not make three tensors")
+    return third, third, third
 
 
 def _hidden_by(node: Node, index: Operand, query: Operand, key: Operand, far: float) -> Operand:

@@ -9,6 +9,7 @@ import numpy as np
 
 from crosschip.importers.onnx.facts import static_shape_of
 from crosschip.importers.onnx.node import Node, imports
+from crosschip.importers.onnx.operators.activation import activated
 from crosschip.importers.onnx.windows import (
     Numbers,
     arguments,
@@ -33,6 +34,15 @@ from crosschip.ops.standard.padding import Pad
 @imports("Conv")
 def conv(node: Node) -> Operand:
     return convolution_of(node, node[0], node[1], node.optional(2))
+
+
+@imports("com.microsoft.FusedConv")
+def fused_conv(node: Node) -> Operand:
+    """Another image may be added before the activation."""
+    kind, numbers = node.text("activation", ""), node.reals("activation_params", ())
+    made = convolution_of(node, node[0], node[1], node.optional(2))
+    addend = node.optional(3)
+    return activated(node, made if addend is None else node.add(Add, made, addend), kind, numbers)
 
 
 def convolution_of(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from crosschip.importers.onnx.contributed import DOMAIN
 from crosschip.importers.onnx.facts import rank_of
 from crosschip.importers.onnx.node import Node, imports
-from crosschip.importers.onnx.operators.quantization import MICROSOFT
 from crosschip.importers.onnx.windows import arguments, flat, image_of, kernel_of, windows_of
 from crosschip.ir import ElementType, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add, Mul
@@ -16,22 +16,22 @@ from crosschip.ops.standard.quantization import DynamicQuantize
 
 @imports("MatMulInteger")
 def matmul_integer(node: Node) -> Operand:
-    return _product(node, node[0], node[1], node.optional(2), node.optional(3))
+    return product_of_integers(node, node[0], node[1], node.optional(2), node.optional(3))
 
 
-@imports(f"{MICROSOFT}.MatMulIntegerToFloat")
+@imports(f"{DOMAIN}.MatMulIntegerToFloat")
 def matmul_integer_to_float(node: Node) -> Operand:
     """The inputs are A, B, their scales, their zero points and a bias."""
-    product = _product(node, node[0], node[1], node.optional(4), node.optional(5))
-    return _scaled(node, product, node[2], node[3], node.optional(6))
+    product = product_of_integers(node, node[0], node[1], node.optional(4), node.optional(5))
+    return scaled(node, product, node[2], node[3], node.optional(6))
 
 
-@imports(f"{MICROSOFT}.DynamicQuantizeMatMul")
+@imports(f"{DOMAIN}.DynamicQuantizeMatMul")
 def dynamic_quantize_matmul(node: Node) -> Operand:
     """The inputs are A, which is float32, B, its scale, its zero point and a bias."""
     integers, scale, zero_point = node.add_all(DynamicQuantize, node[0])
-    product = _product(node, integers, node[1], zero_point, node.optional(3))
-    return _scaled(node, product, scale, node[2], node.optional(4))
+    product = product_of_integers(node, integers, node[1], zero_point, node.optional(3))
+    return scaled(node, product, scale, node[2], node.optional(4))
 
 
 @imports("ConvInteger")
@@ -57,7 +57,7 @@ def conv_integer(node: Node) -> Operand:
     return node.add(Squeeze, sums, (2,)) if rank == 1 else sums
 
 
-def _product(
+def product_of_integers(
     node: Node, x: Operand, y: Operand, x_zero: Operand | None, y_zero: Operand | None
 ) -> Operand:
     """The product of integers; several zero points of `x` are one a row."""
@@ -67,7 +67,7 @@ def _product(
     return node.add(MatMulInteger, x, y, x_zero, y_zero)
 
 
-def _scaled(
+def scaled(
     node: Node, product: Operand, x_scale: Operand, y_scale: Operand, bias: Operand | None
 ) -> Operand:
     reals = node.add(Cast, product, ElementType.FLOAT32)

@@ -8,16 +8,32 @@ from crosschip.importers.einsum import contraction
 from crosschip.importers.onnx.decompositions.fourier import fourier_transform
 from crosschip.importers.onnx.facts import rank_of, size_of, value_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports, only
+from crosschip.importers.onnx.operators.activation import activated
 from crosschip.ir import ModelError, Operand, UnsupportedError
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.quantized import value_type
-from crosschip.ops.standard.arithmetic import Add, Mod, Mul
+from crosschip.ops.standard.activation import Relu
+from crosschip.ops.standard.arithmetic import Add, Mod, Mul, Sub
 from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.creation import Range
 from crosschip.ops.standard.indexing import Gather
-from crosschip.ops.standard.layout import Reshape, Unsqueeze
+from crosschip.ops.standard.layout import Reshape, Transpose, Unsqueeze
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.matrix import Det, FullyConnected, MatMul, MatMulNBits
+from crosschip.ops.standard.reduction import ReduceSum
+from crosschip.ops.standard.unary import Sqrt, Square
+
+_HALF_OF_FP4 = (0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4)
+_NUMBERS_OF_FOUR_BITS = (
+    (*_HALF_OF_FP4, *(-number for number in _HALF_OF_FP4)),
+    (
+        *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
+        *(-0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0),
+        *(0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224),
+        *(0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
+    ),
+)
+"""The numbers of bitsandbytes' types FP4 and NF4."""
 
 
 @imports("MatMul")
@@ -25,15 +41,67 @@ def matmul(node: Node) -> Operand:
     return node.add(MatMul, node[0], node[1])
 
 
-@imports("com.microsoft.FusedMatMul")
+@imports("com.microsoft.FusedMatMul", "com.microsoft.TransposeMatMul")
 def fused_matmul(node: Node) -> Operand:
-    """`alpha * A @ B`, with the last two axes of either swapped first."""
-    for side in ("transBatchA", "transBatchB"):
-        only(side, node.flag(side, False), False)
-    trans_a, trans_b = node.flag("transA", False), node.flag("transB", False)
-    product = node.add(MatMul, node[0], node[1], trans_a, trans_b)
+    """`alpha * A @ B`, with axes of either swapped first: the last two, and before that the batch.
+
+    Its older name is TransposeMatMul. Of a swapped batch, the first axis is that of the rows.
+    """
+    sides = [
+        _rows_behind(node, node[index]) if node.flag(f"transBatch{side}", False) else node[index]
+        for index, side in enumerate("AB")
+    ]
+    product = node.add(MatMul, *sides, node.flag("transA", False), node.flag("transB", False))
     alpha = node.real("alpha", 1.0)
     return product if alpha == 1 else node.add(Mul, product, alpha)
+
+
+def _rows_behind(node: Node, operand: Operand) -> Operand:
+    """The operand with its first axis behind those of the batch."""
+    rank = rank_of(operand)
+    return node.add(Transpose, operand, (*range(1, rank - 1), 0, rank - 1))
+
+
+@imports("com.microsoft.MatMulBnb4")
+def matmul_bnb4(node: Node) -> Operand:
+    """Weights of four bits each name one of 16 numbers, which a block's greatest one multiplies.
+
+    Two are in a byte, the first one in the upper bits. The numbers are bitsandbytes' (its
+    `csrc/kernels.cu`).
+    """
+    node.ignore("training_mode")
+    size, rows, block = node.integer("K"), node.integer("N"), node.integer("block_size")
+    kind, is_turned = node.integer("quant_type"), node.flag("transB", True)
+    if kind not in range(len(_NUMBERS_OF_FOUR_BITS)):
+        raise ModelError(f"quant_type {kind} is not 0 or 1")
+    if min(size, rows, block) < 1:
+        raise ModelError(f"K {size}, N {rows} and block_size {block} must be positive")
+    packed, greatest = value_of(node[1], "the weight"), value_of(node[2], "absmax")
+    count, blocks = size * rows, -(-size * rows // block)
+    if packed.size * 2 < count or greatest.size < blocks:
+        raise ModelError(f"{count} weights need more bytes, or more than {greatest.size} blocks")
+    codes = np.stack([packed.ravel() >> 4, packed.ravel() & 15], axis=-1).ravel()[:count]
+    numbers = np.array(_NUMBERS_OF_FOUR_BITS[kind], np.float32)[codes]
+    scales = np.repeat(greatest.ravel().astype(np.float32), block)[:count]
+    whole = (
+        (numbers * scales)
+        .astype(greatest.dtype)
+        .reshape((rows, size) if is_turned else (size, rows))
+    )
+    return node.add(MatMul, node[0], node.constant(whole), transpose_y=is_turned)
+
+
+@imports("com.microsoft.CDist")
+def distances(node: Node) -> Operand:
+    """The distances of the rows of two matrices, or their squares, by the product of the two."""
+    metric = only("metric", node.text("metric", "sqeuclidean"), "euclidean", "sqeuclidean")
+    rows, columns = (
+        node.add(ReduceSum, node.add(Square, node[index]), (1,), keepdim=True) for index in range(2)
+    )
+    product = node.add(Mul, node.add(MatMul, node[0], node[1], transpose_y=True), 2.0)
+    total = node.add(Add, rows, node.add(Transpose, columns, (1, 0)))
+    squares = node.add(Relu, node.add(Sub, total, product))
+    return squares if metric == "sqeuclidean" else node.add(Sqrt, squares)
 
 
 @imports("com.microsoft.MatMulNBits")
@@ -82,6 +150,13 @@ def gemm(node: Node) -> Operand:
     if c is None or beta == 0:
         return product
     return node.add(Add, product, c if beta == 1 else node.add(Mul, c, beta))
+
+
+@imports("com.microsoft.FusedGemm")
+def fused_gemm(node: Node) -> Operand:
+    kind = node.text("activation", "")
+    numbers = [node.real(f"activation_{name}", 0.0) for name in ("alpha", "beta", "gamma")]
+    return activated(node, node.on_reals("Gemm", node.inputs, opset=13), kind, numbers)
 
 
 def _is_layer(a: Operand, b: Operand, c: Operand | None, beta: float) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from crosschip.importers.onnx.facts import rank_of
@@ -150,25 +152,47 @@ def embed_layer_normalization(node: Node) -> list[Operand | None]:
     words count, and places.
     """
     node.ignore("mask_index_type")
-    words, segments, places = node[0], node.optional(1), node.optional(8)
+    total = embedded(node, node.optional(8))
+    epsilon = node.real("epsilon", 1e-12)
+    normal = node.add(LayerNormalization, total, node[5], node[6], -1, epsilon)
+    return [normal, counted_words(node), total]
+
+
+def embedded(
+    node: Node, places: Operand | None, real: Callable[[Operand, int], Operand] | None = None
+) -> Operand:
+    """The sum of what words, their places, and maybe segments stand for.
+
+    Args:
+        node: the operator, whose first inputs are words, segments, and the embeddings of words,
+            places and segments.
+        places: the places; 0, 1, … if they are left out.
+        real: makes reals of rows of an input's, given with its index.
+    """
+    words, segments = node[0], node.optional(1)
     if places is None:
         count = node.add(Slice, node.add(ShapeOf, words), (0,), (1,), (2,))
         of_places = node.add(Slice, node[3], (0,), (0,), count)
     else:
         of_places = node.add(Gather, node[3], places, 0)
-    total = node.add(Add, node.add(Gather, node[2], words, 0), of_places)
+    parts = {2: node.add(Gather, node[2], words, 0), 3: of_places}
     if segments is not None:
-        total = node.add(Add, total, node.add(Gather, node[4], segments, 0))
-    epsilon = node.real("epsilon", 1e-12)
-    normal = node.add(LayerNormalization, total, node[5], node[6], -1, epsilon)
+        parts[4] = node.add(Gather, node[4], segments, 0)
+    rows = [part if real is None else real(part, index) for index, part in parts.items()]
+    total = node.add(Add, rows[0], rows[1])
+    return node.add(Add, total, rows[2]) if len(rows) > 2 else total
+
+
+def counted_words(node: Node) -> Operand | None:
+    """How many words of each entry count, by the mask; 0 without one; `None` if nobody asks."""
     if len(node.outputs) < 2 or not node.outputs[1]:
-        return [normal, None, total]
-    mask = node.optional(7)
+        return None
+    words, mask = node[0], node.optional(7)
     counted = node.add(Equal, words if mask is None else mask, 1)
     if mask is None:
         counted = node.add(And, counted, np.array(False))
     ones = node.add(Cast, counted, ElementType.INT32)
-    return [normal, node.add(ReduceSum, ones, (1,), keepdim=False), total]
+    return node.add(ReduceSum, ones, (1,), keepdim=False)
 
 
 @imports("LRN")

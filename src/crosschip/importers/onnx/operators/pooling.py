@@ -12,6 +12,7 @@ from crosschip.importers.onnx.facts import rank_of, static_shape_of
 from crosschip.importers.onnx.node import Node, bounded, imports
 from crosschip.importers.onnx.windows import (
     arguments,
+    channels_last,
     explicit,
     flat,
     image_of,
@@ -92,6 +93,23 @@ def _places(node: Node, offsets: Operand, shape: tuple[int, ...], *, by_columns:
         offsets = node.add(Add, node.add(Mul, columns, np.array(height)), rows)
     firsts = np.arange(batch * channels) * height * width
     return node.add(Add, offsets, firsts.reshape(batch, channels, 1, 1))
+
+
+@imports("com.microsoft.NhwcMaxPool")
+def max_pool_of_channels_last(node: Node) -> Operand:
+    kernel = node.integers("kernel_shape")
+    windows = windows_of(node, positive("kernel_shape", kernel, len(kernel)))
+    options = {"ceil_mode": node.flag("ceil_mode", False), "inside": True}
+
+    def pool(operand: Operand, windows: Windows) -> Operand:
+        where = arguments(windows)
+        return node.add(MaxPool2D, operand, kernel_shape=windows.kernel, **where, **options)
+
+    def pooled(image: Operand) -> Operand:
+        image_of(image, len(kernel))
+        return _pooled(node, pool, image, windows)
+
+    return channels_last(node, node[0], pooled)
 
 
 @imports("LpPool")

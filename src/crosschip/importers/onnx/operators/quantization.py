@@ -11,10 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from crosschip.importers.onnx.contributed import DOMAIN
 from crosschip.importers.onnx.facts import rank_of, static_shape_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports
 from crosschip.importers.onnx.operators.conversion import converted
 from crosschip.importers.onnx.tensors import element_type
+from crosschip.importers.onnx.windows import channels_last
 from crosschip.ir import (
     Array,
     ElementType,
@@ -46,7 +48,6 @@ from crosschip.ops.standard.unary import Round
 
 FLOAT32 = ElementType.FLOAT32
 
-MICROSOFT = "com.microsoft"
 """The domain of ONNX Runtime's own operators."""
 
 _NEWEST = 25
@@ -114,7 +115,7 @@ def _of_blocks(
     )
 
 
-@imports(f"{MICROSOFT}.GatherBlockQuantized")
+@imports(f"{DOMAIN}.GatherBlockQuantized")
 def gather_block_quantized(node: Node) -> Operand:
     """Rows are looked up as they are stored, and only what has been found is made real.
 
@@ -205,29 +206,33 @@ def dynamic_quantize_linear(node: Node) -> Sequence[Operand]:
     return node.add_all(DynamicQuantize, node[0])
 
 
-@imports(f"{MICROSOFT}.QuantizeLinear", f"{MICROSOFT}.DequantizeLinear")
+@imports(f"{DOMAIN}.QuantizeLinear", f"{DOMAIN}.DequantizeLinear")
 def contributed(node: Node) -> Operand:
     """As ONNX's own, which have got more types since."""
     return node.on_reals(node.type, node.inputs, opset=_NEWEST)
 
 
-@imports("QLinearConv", f"{MICROSOFT}.QLinearConv")
+@imports("QLinearConv", f"{DOMAIN}.QLinearConv")
 def qlinear_conv(node: Node) -> Operand:
     """The bias counts in steps of the product of both scales."""
-    _no_channels_last(node)
+    is_last = node.flag("channels_last", False)
     image, filter = _real(node, 0), _real(node, 3, axis=0)
     bias = _bias(node, 8, image, filter) if len(node.inputs) > 8 else None
-    return _stored_by(node, node.on_reals("Conv", [image, filter, bias]), 6)
+
+    def convolved(image: Operand) -> Operand:
+        return _stored_by(node, node.on_reals("Conv", [image, filter, bias]), 6)
+
+    return channels_last(node, image, convolved) if is_last else convolved(image)
 
 
-@imports("QLinearMatMul", f"{MICROSOFT}.QLinearMatMul")
+@imports("QLinearMatMul", f"{DOMAIN}.QLinearMatMul")
 def qlinear_matmul(node: Node) -> Operand:
     """Several scales are one for each row of the left matrix, and each column of the right one."""
     product = node.on_reals("MatMul", [_real(node, 0, axis=-2), _real(node, 3, axis=-1)])
     return _stored_by(node, product, 6)
 
 
-@imports(f"{MICROSOFT}.QGemm")
+@imports(f"{DOMAIN}.QGemm")
 def qgemm(node: Node) -> Operand:
     """The result is float32 where it has no scale; weights are turned to the form of layers."""
     alpha, trans_a, trans_b = (
@@ -248,38 +253,42 @@ def qgemm(node: Node) -> Operand:
     return result if node.optional(7) is None else _stored_by(node, result, 7)
 
 
-@imports(f"{MICROSOFT}.QLinearAdd", f"{MICROSOFT}.QLinearMul")
+@imports(f"{DOMAIN}.QLinearAdd", f"{DOMAIN}.QLinearMul")
 def qlinear_arithmetic(node: Node) -> Operand:
     result = node.on_reals(_plain_type(node), [_real(node, 0), _real(node, 3)])
     return _stored_by(node, result, 6)
 
 
 @imports(
-    f"{MICROSOFT}.QLinearAveragePool",
-    f"{MICROSOFT}.QLinearGlobalAveragePool",
-    f"{MICROSOFT}.QLinearLeakyRelu",
-    f"{MICROSOFT}.QLinearSigmoid",
+    f"{DOMAIN}.QLinearAveragePool",
+    f"{DOMAIN}.QLinearGlobalAveragePool",
+    f"{DOMAIN}.QLinearLeakyRelu",
+    f"{DOMAIN}.QLinearSigmoid",
 )
 def qlinear_unary(node: Node) -> Operand:
-    _no_channels_last(node)
-    return _stored_by(node, node.on_reals(_plain_type(node), [_real(node, 0)]), 3)
+    is_last = node.flag("channels_last", False)
+
+    def computed(operand: Operand) -> Operand:
+        return _stored_by(node, node.on_reals(_plain_type(node), [operand]), 3)
+
+    return channels_last(node, _real(node, 0), computed) if is_last else computed(_real(node, 0))
 
 
-@imports(f"{MICROSOFT}.QLinearSoftmax")
+@imports(f"{DOMAIN}.QLinearSoftmax")
 def qlinear_softmax(node: Node) -> Operand:
     """An attribute says which version of Softmax it is."""
     opset = node.integer("opset")
     return _stored_by(node, node.on_reals("Softmax", [_real(node, 0)], opset=opset), 3)
 
 
-@imports(f"{MICROSOFT}.QLinearConcat")
+@imports(f"{DOMAIN}.QLinearConcat")
 def qlinear_concat(node: Node) -> Operand:
     """The scale and the zero point of the result come first, then each part with its own."""
     parts = [_real(node, index) for index in range(2, len(node.inputs), 3)]
     return _stored_by(node, node.on_reals("Concat", parts), 0)
 
 
-@imports(f"{MICROSOFT}.QLinearWhere")
+@imports(f"{DOMAIN}.QLinearWhere")
 def qlinear_where(node: Node) -> Operand:
     result = node.on_reals("Where", [node[0], _real(node, 1), _real(node, 4)])
     return _stored_by(node, result, 7)
@@ -287,11 +296,6 @@ def qlinear_where(node: Node) -> Operand:
 
 def _plain_type(node: Node) -> str:
     return node.type.removeprefix("QLinear")
-
-
-def _no_channels_last(node: Node) -> None:
-    if node.integer("channels_last", 0):
-        raise UnsupportedError("channels_last 1 cannot be expressed")
 
 
 def _real(node: Node, index: int, axis: int = 0) -> Operand:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from crosschip.importers.onnx.contributed import DOMAIN
 from crosschip.importers.onnx.node import Node, imports, only
 from crosschip.ir import ModelError, Operand
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.numerics.cells import CellFunction
 from crosschip.ops.standard.layout import Transpose
-from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Direction
+from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Direction, DynamicQuantizeLSTM
 
 _OPERATORS: dict[str, type[Operator]] = {"RNN": RNN, "GRU": GRU, "LSTM": LSTM}
 _DEFAULTS = {
     "RNN": ("Tanh",),
     "GRU": ("Sigmoid", "Tanh"),
     "LSTM": ("Sigmoid", "Tanh", "Tanh"),
+    "DynamicQuantizeLSTM": ("Sigmoid", "Tanh", "Tanh"),
 }
 _DIRECTIONS = {
     "forward": Direction.FORWARD,
@@ -37,8 +40,8 @@ _BETA = {CellFunction.AFFINE: 0.0, CellFunction.HARD_SIGMOID: 0.5, CellFunction.
 @imports(*_OPERATORS)
 def recurrent(node: Node) -> list[Operand]:
     """With `layout` 1, the batch is the first axis of all tensors."""
-    _check_hidden_size(node)
-    direction = _DIRECTIONS[only("direction", node.text("direction"), *_DIRECTIONS)]
+    _check_hidden_size(node, node[2])
+    direction = _direction(node)
     by_batch = node.opset >= 14 and node.flag("layout")
     arguments: dict[str, object] = {
         "input": _swapped(node, node[0], by_batch),
@@ -64,9 +67,41 @@ def recurrent(node: Node) -> list[Operand]:
     return [turned, *(node.add(Transpose, state, (1, 0, 2)) for state in last)]
 
 
-def _check_hidden_size(node: Node) -> None:
+@imports(f"{DOMAIN}.DynamicQuantizeLSTM")
+def dynamic_quantize_lstm(node: Node) -> Sequence[Operand]:
+    """The weights have their last two axes swapped."""
+    weight, recurrence_weight = (node.add(Transpose, node[n], (0, 2, 1)) for n in (1, 2))
+    _check_hidden_size(node, recurrence_weight)
+    direction = _direction(node)
+    return node.add_all(
+        DynamicQuantizeLSTM,
+        node[0],
+        weight,
+        recurrence_weight,
+        bias=node.optional(3),
+        sequence_lengths=node.optional(4),
+        initial_hidden=node.optional(5),
+        initial_cell=node.optional(6),
+        peephole=node.optional(7),
+        weight_scale=node[8],
+        weight_zero_point=node[9],
+        recurrence_weight_scale=node[10],
+        recurrence_weight_zero_point=node[11],
+        direction=direction,
+        clip=node.real("clip", math.inf),
+        input_forget=node.flag("input_forget", False),
+        **_activations(node, len(direction.passes)),
+    )
+
+
+def _direction(node: Node) -> Direction:
+    text = node.text("direction", "forward")
+    return _DIRECTIONS[only("direction", text, *_DIRECTIONS)]
+
+
+def _check_hidden_size(node: Node, recurrence_weight: Operand) -> None:
     """Refuse a number of hidden elements that is not that of the weights."""
-    shape = node[2].type.shape
+    shape = recurrence_weight.type.shape
     found = shape[-1] if shape else None
     stated = node.integer("hidden_size", found if isinstance(found, int) else 0)
     if isinstance(found, int) and stated != found:

@@ -152,14 +152,20 @@ def _in_proportion(node: Node, sizes: Operand, axes: Sequence[int], *, largest: 
 
 
 def _resized(node: Node, target: _Target, way: _Way) -> Operand:
-    """The first input, resampled pair by pair of axes."""
+    """The first input, resampled pair by pair of axes.
+
+    Between bytes, means are reals whose fractions are dropped.
+    """
     changed = _changed(node, target, way)
-    result = node[0]
+    result, bytes_ = node[0], node[0].type.element_type
+    is_mean = way.mode == "linear" and bytes_ in (ElementType.INT8, ElementType.UINT8)
+    if is_mean:
+        result = node.add(Cast, result, ElementType.FLOAT32)
     while changed:
         pair = changed[-2:]
         result = _resize_pair(node, result, pair, target, way)
         changed = changed[: -len(pair)]
-    return result
+    return node.add(Cast, result, bytes_) if is_mean else result
 
 
 def _changed(node: Node, target: _Target, way: _Way) -> list[int]:
@@ -285,6 +291,6 @@ def _is_exact(sizes: Sequence[Dim], numbers: Operand, target: _Target) -> bool:
     if not target.scaled:
         return True
     return numbers.value is not None and all(
-        isinstance(size, int) and (size * scale) % 1 == 0
+        scale % 1 == 0 or (isinstance(size, int) and (size * scale) % 1 == 0)
         for size, scale in zip(sizes, numbers.value.tolist(), strict=True)
     )

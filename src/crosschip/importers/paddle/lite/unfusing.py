@@ -15,10 +15,15 @@ Attributes = Mapping[str, Value]
 _KERNEL = "__@kernel_type_attr@__"
 """The attribute that names the kernel which was chosen: `calib/fp32_to_int8/arm/…`."""
 
+_QUANTIZE = "calib"
+"""The operator that makes integers of reals, by a scale."""
+
 _COPIES = ("io_copy", "io_copy_once", "layout", "layout_once")
 """Operators that move a tensor, or its elements in memory, and change nothing."""
 
-_CONVERSIONS = {
+_CONVERSIONS: Mapping[str, ElementType] = {
+    "bool": ElementType.BOOL,
+    "float": ElementType.FLOAT32,
     "fp32": ElementType.FLOAT32,
     "fp16": ElementType.FLOAT16,
     "int32": ElementType.INT32,
@@ -84,10 +89,21 @@ def _calib(operator: Operator) -> Iterator[Operator]:
     before, _, after = name.partition("_to_")
     after = after.removesuffix("_once")
     if before not in _CONVERSIONS or after not in _CONVERSIONS:
-        yield operator  # to integers that stand for reals, or back
+        to_reals = before == "int8" and after == "fp32"
+        kind = {"out_dtype": ElementType.FLOAT32} if to_reals else {}
+        yield operator._replace(type=_QUANTIZE, attributes={**operator.attributes, **kind})
         return
     kinds = {"in_dtype": _CONVERSIONS[before], "out_dtype": _CONVERSIONS[after]}
     yield _as(operator, "cast", {"X": operator.inputs["Input"]}, kinds)
+
+
+def _product(operator: Operator) -> Operator:
+    """A matrix product, of which the last axis of the first factor is multiplied."""
+    attributes = _without(operator.attributes, "activation_type", "alpha")
+    factors = {"X": operator.inputs["Input"], "Y": operator.inputs["W"]}
+    scales = {"Input0_scale": "X0_scale", "W0_scale": "Y0_scale"}
+    named = {to: attributes[one] for one, to in scales.items() if one in attributes}
+    return operator._replace(type="matmul_v2", inputs=factors, attributes={**attributes, **named})
 
 
 def _convolution(operator: Operator) -> Iterator[Operator]:
@@ -114,14 +130,12 @@ def _fc(operator: Operator) -> Iterator[Operator]:
     bias, (result,) = operator.inputs.get("Bias", ()), operator.outputs["Out"]
     steps = _activation(operator, attributes.get("activation_type", ""), _OF_OTHERS)
     if not str(attributes.get("op_type", "")).startswith("matmul"):
-        plain = _without(attributes, "activation_type")
-        yield from _chain(operator._replace(attributes=plain), "Out", result, steps)
+        plain = operator._replace(attributes=_without(attributes, "activation_type"))
+        yield from _chain(plain, "Out", result, steps)
         return
-    factors = {"X": operator.inputs["Input"], "Y": operator.inputs["W"]}
-    product = operator._replace(type="matmul_v2", inputs=factors, attributes={})
     if bias:
         steps = [("elementwise_add", {"Y": bias}, {"axis": -1}), *steps]
-    yield from _chain(product, "Out", result, steps)
+    yield from _chain(_product(operator), "Out", result, steps)
 
 
 def _elementwise(operator: Operator) -> Iterator[Operator]:
@@ -146,9 +160,41 @@ def _scale(operator: Operator) -> Iterator[Operator]:
             f"cannot be expressed; optimise for another target"
         )
     steps = _activation(operator, activation, _OF_OTHERS)
+    attributes = operator.attributes
+    if attributes.get("fuse_scaleact"):
+        steps.append(_scaled(attributes["scale1"], attributes["bias1"]))
     (result,) = operator.outputs["Out"]
-    plain = operator._replace(attributes=_without(operator.attributes, "activation_type"))
+    plain = operator._replace(attributes=_without(attributes, "activation_type"))
     yield from _chain(plain, "Out", result, steps)
+
+
+def _product_of_elements(operator: Operator) -> Iterator[Operator]:
+    """A product that is scaled, and goes through an activation, by OpenCL's kernel."""
+    attributes = operator.attributes
+    if not attributes.get("fuse_scale"):
+        yield operator
+        return
+    steps = [_scaled(attributes["scale"], attributes["bias"])]
+    steps += _activation(operator, attributes.get("activation_type", ""), _OF_OTHERS)
+    (result,) = operator.outputs["Out"]
+    plain = operator._replace(attributes=_without(attributes, "scale", "bias"))
+    yield from _chain(plain, "Out", result, steps)
+
+
+def _instance_norm(operator: Operator) -> Iterator[Operator]:
+    steps = _activation(operator, operator.attributes.get("activation_type", ""), _OF_OTHERS)
+    (result,) = operator.outputs["Y"]
+    yield from _chain(operator, "Y", result, steps)
+
+
+def _greater_than(operator: Operator) -> Iterator[Operator]:
+    """A comparison whose result OpenCL's kernel converts to float32."""
+    if not operator.attributes.get("fuse_greater_than"):
+        yield operator
+        return
+    (result,) = operator.outputs["Out"]
+    kinds = {"in_dtype": ElementType.BOOL, "out_dtype": ElementType.FLOAT32}
+    yield from _chain(operator, "Out", result, [("cast", {}, kinds)])
 
 
 _RULES: Mapping[str, Callable[[Operator], Iterator[Operator]]] = {
@@ -156,7 +202,10 @@ _RULES: Mapping[str, Callable[[Operator], Iterator[Operator]]] = {
     **dict.fromkeys(("calib", "calib_once"), _calib),
     **dict.fromkeys(_CONVOLUTIONS, _convolution),
     **{f"fusion_elementwise_{name}_activation": _elementwise for name in _ELEMENTWISE},
+    "elementwise_mul": _product_of_elements,
     "fc": _fc,
+    "greater_than": _greater_than,
+    "instance_norm": _instance_norm,
     "scale": _scale,
 }
 
@@ -182,18 +231,37 @@ def _activation(
     return [(str(name), {"Alpha": alpha} if name == "prelu" else {}, attributes)]
 
 
+def _scaled(scale: Value, bias: Value) -> Step:
+    return ("scale", {}, {"scale": scale, "bias": bias, "bias_after_scale": True})
+
+
 def _chain(operator: Operator, slot: str, result: str, steps: Sequence[Step]) -> Iterator[Operator]:
-    """An operator, and steps of which each reads what the one before makes."""
+    """An operator, and steps of which each reads what the one before makes.
+
+    Integers that the operator makes are what the last step makes.
+    """
+    attributes, scale = operator.attributes, f"{slot}0_scale"
+    if attributes.get("enable_int8") and scale in attributes:
+        if _makes_integers(operator):
+            steps = [*steps, (_QUANTIZE, {}, {"scale": attributes[scale]})]
+        operator = operator._replace(attributes=_without(attributes, scale))
     between = [f"{result}@{number}" for number in range(len(steps))]
     made = [*between, result]
     yield operator._replace(outputs={**operator.outputs, slot: (made[0],)})
-    for (type, inputs, attributes), read, write in zip(steps, made, made[1:], strict=False):
+    for (type, inputs, given), read, write in zip(steps, made, made[1:], strict=False):
+        first = "Input" if type == _QUANTIZE else "X"
         yield operator._replace(
             type=type,
-            inputs={"X": (read,), **inputs},
+            inputs={first: (read,), **inputs},
             outputs={"Out": (write,)},
-            attributes=attributes,
+            attributes=given,
         )
+
+
+def _makes_integers(operator: Operator) -> bool:
+    """Tell whether the kernel that was chosen makes int8: `conv2d/int8_out/…`, `fc/int8out/…`."""
+    kernel = str(operator.attributes.get(_KERNEL, ""))
+    return "int8out" in kernel.replace("_", "")
 
 
 def _as(

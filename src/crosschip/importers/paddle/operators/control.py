@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from crosschip.importers.body import Body, Captures, with_settled_state
+from crosschip.importers.paddle.arrays import Appended, Stacked, added, written_in
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.program import Block
 from crosschip.importers.paddle.run import run
@@ -61,11 +62,13 @@ def while_(op: Context) -> None:
         names, made = results, [condition, *results]
         state = tuple(op.values[name] for name in results)
 
+    arrays = [name for name in written_in(block) if _is_filled(op, name)]
+
     def import_body(types: Sequence[TensorType]) -> Body:
         given = (ITERATION, CONDITION, *types)
         unseen = (f"{op.name}.iteration", f"{op.name}.condition")
         inside = (*unseen, *names)
-        return _body(op.values, block, inside, given, made, f"{op.name}.body")
+        return _body(op.values, block, inside, given, made, f"{op.name}.body", arrays)
 
     if not len(names) == len(made) - 1 == len(state) == len(results):
         raise ModelError(f"{len(state)} values go in, but {len(made) - 1} come back")
@@ -75,10 +78,18 @@ def while_(op: Context) -> None:
     captured = list(body.captures.inside)
     inputs = (None, op.input("Condition"), *state, *captured)
     loop = Loop(op.name, inputs, bodies=[body.model(captured)], states=len(state))
-    _define(op.values, results, _inserted(op, loop, results))
+    after = _inserted(op, loop, [*results, *arrays])
+    _define(op.values, results, after[: len(results)])
+    for name, tensors in zip(arrays, after[len(results) :], strict=True):
+        op.values.arrays[name] = Stacked(tensors)
     if not block.outputs:
         # The loop has ended because it is false.
         op.values.define(condition, op.constant(np.zeros((1,), np.bool_), condition))
+
+
+def _is_filled(op: Context, array: str) -> bool:
+    """Tell whether a loop fills an array that is empty before; Paddle 2 does not say that it is."""
+    return array in (*op.results(), *op.values.arrays) and not op.values.arrays.get(array)
 
 
 def _with_placeholders(
@@ -92,7 +103,7 @@ def _with_placeholders(
         return tuple(state)
     body = import_body([operand.type for operand in state])
     read = {operand for operation in body.operations for operand in operation.inputs}
-    pairs = zip(state, body.inputs[2:], body.outputs[1:], strict=True)
+    pairs = zip(state, body.inputs[2:], body.outputs[1:][: len(state)], strict=True)
     return tuple(
         _anything(made)
         if first.is_constant
@@ -252,15 +263,21 @@ def _body(
     types: Sequence[TensorType],
     made: Sequence[str],
     name: str,
+    arrays: Sequence[str] = (),
 ) -> Body:
-    """A block as a body that is given variables and hands others back."""
+    """A block as a body that is given variables and hands others back.
+
+    Where it is a loop's, it hands back besides what it adds to each of some arrays.
+    """
     spend(operations=len(block.operators))
     inner = Values(Builder(name), outer=values)
     inputs = [Operand(variable, type_) for variable, type_ in zip(names, types, strict=True)]
     for variable, operand in zip(names, inputs, strict=True):
         inner.define(variable, operand)
+    inner.arrays.update({array: Appended(inputs[0]) for array in arrays})
     run(block.operators, inner)
     outputs = [inner[variable] for variable in made]
+    outputs += [added(inner.arrays[array], array) for array in arrays]
     return Body(name, inputs, inner.builder.operations, outputs, inner.captures)
 
 

@@ -26,7 +26,10 @@ def calib(op: Context) -> None:
     Source: lite/kernels/nnadapter/converter/calib.cc of Paddle Lite.
     """
     x, scale = op.input("Input"), op.real("scale")
-    if x.type.element_type is ElementType.FLOAT32:
+    is_real = x.type.element_type is ElementType.FLOAT32
+    if is_real and op.element_type("out_dtype") is ElementType.FLOAT32:
+        op.define(x)
+    elif is_real:
         op.make(Quantize, x, scale=(scale,), dtype=ElementType.INT8)
     elif x.type.quantization is not None:
         op.make(Dequantize, x)

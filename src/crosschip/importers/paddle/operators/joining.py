@@ -9,11 +9,10 @@ import numpy as np
 from crosschip.importers.paddle import ragged
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
-from crosschip.ir import Array, ElementType, ModelError, Operand, UnsupportedError
+from crosschip.ir import Array, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import FloorDiv, Mul
 from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.control import Assert
-from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.joining import Concat, Meshgrid, Split, Stack, Unstack
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.logical import Or
@@ -161,79 +160,3 @@ def columns(op: Context) -> Sequence[Operand]:
     if start < 0 <= start + count:
         end = _TO_END
     return [op.add(Slice, part, (1,), (start,), (end,)) for part in op.inputs("X")]
-
-
-@imports("write_to_array")
-def write_to_array(op: Context) -> None:
-    """A tensor put into an array of tensors, at a place that is known."""
-    (array,) = op.results()
-    op.values.arrays[array] = _written(op, op.values.arrays.get(array, ()))
-
-
-@imports("pd_op.array_write_")
-def array_write(op: Context) -> None:
-    """The same in Paddle 3, which gives the array a second name."""
-    written = _written(op, _array(op, "Array"))
-    for array in (*op.variables("Array"), *op.results()):
-        op.values.arrays[array] = written
-
-
-def _written(op: Context, array: Sequence[Operand]) -> tuple[Operand, ...]:
-    held, place = list(array), _place(op)
-    if not 0 <= place <= len(held):
-        raise UnsupportedError(f"I: {place} is beyond the array, which has {len(held)} tensors")
-    held[place : place + 1] = [op.input()]
-    return tuple(held)
-
-
-@imports("read_from_array")
-def read_from_array(op: Context) -> None:
-    held, place = _array(op), _place(op)
-    if not 0 <= place < len(held):
-        raise ModelError(f"I: {place} is beyond the array, which has {len(held)} tensors")
-    op.define(held[place])
-
-
-@imports("lod_array_length")
-def lod_array_length(op: Context) -> None:
-    op.make_constant(np.array([len(_array(op))], np.int64))
-
-
-@imports("tensor_array_to_tensor")
-def tensor_array_to_tensor(op: Context) -> None:
-    """The tensors of an array as one, and their sizes on the axis."""
-    held, axis = _array(op), op.integer("axis", 0)
-    if op.flag("use_stack", False):
-        op.make(Stack, held, axis)
-        sizes = [op.constant(np.ones(1, np.int32), "one") for _ in held]
-    else:
-        op.make(Concat, parts=held, axis=axis)
-        shapes = [op.add(ShapeOf, part, ElementType.INT32) for part in held]
-        place = axis % op.rank(held[0])
-        sizes = [op.add(Slice, shape, (0,), (place,), (place + 1,)) for shape in shapes]
-    if op.count("OutIndex"):
-        op.make(Concat, parts=sizes, axis=0, output="OutIndex")
-
-
-@imports("pd_op.create_array")
-def create_array(op: Context) -> None:
-    (array,) = op.results()
-    op.values.arrays[array] = ()
-
-
-def _array(op: Context, slot: str = "X") -> Sequence[Operand]:
-    """The tensors of the array that an operator reads."""
-    (array,) = op.variables(slot)
-    if array not in op.values.arrays:
-        raise UnsupportedError(
-            f"{slot}: {array!r} is an array that control flow fills; only one that is filled "
-            f"outside of loops and branches is expressed. Write to a tensor instead, and export"
-        )
-    return op.values.arrays[array]
-
-
-def _place(op: Context) -> int:
-    place = op.input("I").value
-    if place is None:
-        raise UnsupportedError("I: the place in an array is computed when the model runs")
-    return int(place.item())

@@ -36,12 +36,16 @@ _LEAST = np.float32(1e-30)
 @imports("quantize_linear")
 def quantize_linear(op: Context) -> None:
     """Integers, whose zero point is always 0."""
+    if _only_observes(op):
+        return
     _expect_no_zero_point(op)
     op.define(_as_reals(op, _quantized(op, op.input(), _constant(op, "Scale"), _axis(op))), "Y")
 
 
 @imports("dequantize_linear")
 def dequantize_linear(op: Context) -> None:
+    if _only_observes(op):
+        return
     _expect_no_zero_point(op)
     op.define(_dequantized(op, op.input(), _constant(op, "Scale"), _axis(op)), "Y")
 
@@ -236,6 +240,14 @@ def _type(bits: int) -> ElementType:
 def _axis(op: Context) -> int | None:
     axis = op.integer("quant_axis", -1)
     return None if axis < 0 else axis
+
+
+def _only_observes(op: Context) -> bool:
+    """Hand the input on if the operator only notes its scale, for chips that compute otherwise."""
+    observes = op.flag("only_observer", False)
+    if observes:
+        op.define(op.input(), "Y")
+    return observes
 
 
 def _constant(op: Context, slot: str) -> Array:

@@ -17,13 +17,14 @@ from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.activation import Softmax
 from crosschip.ops.standard.arithmetic import Add, Div, FloorDiv, Mod, Mul, Sub
 from crosschip.ops.standard.comparison import Equal, Less
+from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat, Stack, Unstack
 from crosschip.ops.standard.layout import Expand, Reshape, Squeeze, Transpose, Unsqueeze
 from crosschip.ops.standard.logical import And, Not, Where
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.reduction import CumSum, ReduceMax, ReduceSum
-from crosschip.ops.standard.searching import NonZero
+from crosschip.ops.standard.searching import ArgMax, NonZero
 from crosschip.ops.standard.unary import Sqrt
 
 _POOLS = ("AVERAGE", "SUM", "SQRT", "MAX", "LAST", "FIRST")
@@ -153,6 +154,8 @@ def _pooled(op: Context, kind: str, x: Operand, offsets: Operand) -> Operand:
     filler = op.constant(least if kind == "MAX" else np.zeros((), dtype), "filler")
     beside, _ = ragged.padded(op, x, offsets, filler)
     if kind == "MAX":
+        if op.is_read("MaxIndex"):
+            _make_rows_of_greatest(op, x, beside, offsets)
         return op.add(ReduceMax, beside, (1,), keepdim=False)
     made = op.add(ReduceSum, beside, (1,), keepdim=False)
     if kind == "SUM":
@@ -160,6 +163,16 @@ def _pooled(op: Context, kind: str, x: Operand, offsets: Operand) -> Operand:
     long = op.as_type(ragged.lengths(op, offsets), x.type.element_type)
     count = ragged.with_axes_of_row(op, long, x)
     return op.add(Div, made, count if kind == "AVERAGE" else op.add(Sqrt, count))
+
+
+def _make_rows_of_greatest(op: Context, x: Operand, beside: Operand, offsets: Operand) -> None:
+    """Make the row that each greatest element is in; -1 for an empty sequence."""
+    first = ragged.with_axes_of_row(op, ragged.starts(op, offsets), x)
+    rows = op.add(Add, op.add(ArgMax, beside, 1, keepdim=False), first)
+    is_empty = op.add(Equal, ragged.lengths(op, offsets), np.int64(0))
+    empty = ragged.with_axes_of_row(op, is_empty, x)
+    found = op.add(Where, empty, np.int64(-1), rows)
+    op.make(Cast, found, ElementType.INT32, output="MaxIndex")
 
 
 @imports("sequence_reshape")

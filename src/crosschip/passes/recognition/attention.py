@@ -3,77 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from crosschip.ir import Operand, Operation, Shape
+from crosschip.ir.dataclass import dataclass
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.standard.activation import Softmax
 from crosschip.ops.standard.arithmetic import Add, Div, Mul
 from crosschip.ops.standard.attention import Attention, Causality
 from crosschip.ops.standard.layout import Reshape, Transpose
 from crosschip.ops.standard.matrix import MatMul
-from crosschip.passes.recognizing import WIDE, Found, Parts, Recognize, number, same_number
+from crosschip.passes.recognition.parts import WIDE, Parts, same_number
+from crosschip.passes.recognition.pattern import Found, Searched
 
 _LAST_SWAPPED = [0, 1, 3, 2]
 _HEADS_SECOND = [0, 2, 1, 3]
 _HEADS_SECOND_SWAPPED = [0, 2, 3, 1]
 
 
-@dataclass(frozen=True)
-class RecognizeAttention(Recognize):
-    """Makes an `ATTENTION` of `SOFTMAX(query @ transposed key * scale + mask) @ value`.
+def _find_attention(parts: Parts, last: Operator) -> Found | None:
+    """`SOFTMAX(query @ transposed key * scale + mask) @ value`.
 
     All are of four axes, with as many entries and heads. The scale is a number by which scores,
     queries or keys are multiplied or divided. The mask may be left out, and where it is not of size
     1, it has the size of the scores, as far as anything is known of the number of keys.
     """
-
-    def find(self, parts: Parts, last: Operator) -> Found | None:
-        if not isinstance(last, MatMul) or last.transpose_x or last.transpose_y:
-            return None
-        softmax = parts.of(last.x, Softmax)
-        if not isinstance(softmax, Softmax) or not _has_four_axes(softmax.input, last.y):
-            return None
-        if softmax.axis not in (-1, 3):
-            return None
-        for scores in _scores(parts, softmax.input):
-            found = _attention(parts, scores, last)
-            if found is not None:
-                return replace(found, parts=[*found.parts, softmax, last])
+    if not isinstance(last, MatMul) or last.transpose_x or last.transpose_y:
         return None
+    softmax = parts.of(last.x, Softmax)
+    if not isinstance(softmax, Softmax) or not _has_four_axes(softmax.input, last.y):
+        return None
+    if softmax.axis not in (-1, 3):
+        return None
+    for scores in _scores(parts, softmax.input):
+        found = _attention(parts, scores, last)
+        if found is not None:
+            return replace(found, parts=[*found.parts, softmax, last])
+    return None
 
 
-@dataclass(frozen=True)
-class JoinHeads(Recognize):
-    """Lets `ATTENTION` read and make heads in a row, if they are only set apart for it.
+def _find_joined_heads(parts: Parts, last: Operator) -> Found | None:
+    """`ATTENTION` that could read and make heads in a row, which are only set apart for it.
 
     Queries, keys and values come out of a `RESHAPE` to [N, S, H, D] and a `TRANSPOSE` to
     [N, H, S, D], and the output goes the way back. Sizes are numbers, but for N and S, which are
     kept.
     """
-
-    def find(self, parts: Parts, last: Operator) -> Found | None:
-        if not isinstance(last, Reshape):
-            return None
-        back = parts.of(last.input, Transpose)
-        whole = parts.of(None if back is None else back.inputs[0], Attention)
-        if not isinstance(back, Transpose) or list(back.perm) != _HEADS_SECOND:
-            return None
-        if not isinstance(whole, Attention) or not _has_four_axes(*whole.inputs[:3]):
-            return None
-        made, shape = shape_of(last.outputs[0]), shape_of(whole.outputs[0])
-        if made[:2] != (shape[0], shape[2]) or len(made) != 3:
-            return None
-        given = [_joined(parts, operand) for operand in (whole.query, whole.key, whole.value)]
-        if not all(given):
-            return None
-        joined = [each for each in given if each is not None]
-        heads, key_heads = (shape_of(each)[1] for each in (whole.query, whole.key))
-        before = dict.fromkeys(part for _, operations in joined for part in operations)
-        more = [whole.operand(slot) for slot in ("mask", "causality", "scale", "softcap")]
-        rows = [operand for operand, _ in joined]
-        arguments = [*rows, *more, heads, 0 if key_heads == heads else key_heads]
-        return Found([*before, whole, back, last], Attention, arguments)
+    if not isinstance(last, Reshape):
+        return None
+    back = parts.of(last.input, Transpose)
+    whole = parts.of(None if back is None else back.inputs[0], Attention)
+    if not isinstance(back, Transpose) or list(back.perm) != _HEADS_SECOND:
+        return None
+    if not isinstance(whole, Attention) or not _has_four_axes(*whole.inputs[:3]):
+        return None
+    made, shape = shape_of(last.outputs[0]), shape_of(whole.outputs[0])
+    if made[:2] != (shape[0], shape[2]) or len(made) != 3:
+        return None
+    given = [_joined(parts, operand) for operand in (whole.query, whole.key, whole.value)]
+    if not all(given):
+        return None
+    joined = [each for each in given if each is not None]
+    heads, key_heads = (shape_of(each)[1] for each in (whole.query, whole.key))
+    before = dict.fromkeys(part for _, operations in joined for part in operations)
+    more = [whole.operand(slot) for slot in ("mask", "causality", "scale", "softcap")]
+    rows = [operand for operand, _ in joined]
+    arguments = [*rows, *more, heads, 0 if key_heads == heads else key_heads]
+    return Found([*before, whole, back, last], Attention, arguments)
 
 
 @dataclass(frozen=True)
@@ -117,7 +113,7 @@ def _unscaled(parts: Parts, scores: _Scores) -> _Scores:
     first, second = operation.inputs[:2]
     ways = [(first, second)] if isinstance(operation, Div) else [(first, second), (second, first)]
     for operand, by in ways:
-        factor = number(by)
+        factor = parts.number(by)
         if operand is not None and factor:
             scale = 1 / factor if isinstance(operation, Div) else factor
             return _unscaled(parts, scores.before(operation, operand, scale))
@@ -201,3 +197,8 @@ def _joined(parts: Parts, operand: Operand) -> tuple[Operand, Sequence[Operation
     if shape[:2] != apart[:2] or not all(isinstance(size, int) for size in apart[2:]):
         return None
     return split.input, [split, turned]
+
+
+ATTENTION = Searched("ATTENTION", MatMul, _find_attention)
+
+JOINED_HEADS = Searched("ATTENTION with heads in a row", Reshape, _find_joined_heads)

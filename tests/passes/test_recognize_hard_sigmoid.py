@@ -10,7 +10,7 @@ import pytest
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.ir import Builder, ElementType, Model, Operand, Quantization, TensorType, symbol
 from crosschip.ops.standard.arithmetic import Add, Clip, Mul
-from crosschip.passes import FuseHardSigmoid, verified
+from crosschip.passes import COMPOSITES, Recognize, verified
 
 Line = Callable[[Builder, Operand], Operand]
 TYPE = TensorType(ElementType.FLOAT32, (symbol("n"), 3))
@@ -51,7 +51,7 @@ FUSED: dict[str, Line] = {
 def test_a_line_becomes_one_operation(name: str) -> None:
     model = model_of(FUSED[name])
     with verified():
-        made = FuseHardSigmoid()(model)
+        made = Recognize(COMPOSITES)(model)
     assert types(made) == ["HARD_SIGMOID"]
     x = np.array([[np.nan, np.inf, -np.inf], [-3, 0, 1.3], [0.1, 0.7, 9]], np.float32)
     (found,), (wanted,) = (ReferenceProgram(each).run([x]) for each in (made, model))
@@ -84,7 +84,7 @@ OTHERS: dict[str, Line] = {
 def test_others_stay(name: str) -> None:
     model = model_of(OTHERS[name])
     with verified():
-        assert FuseHardSigmoid()(model) is model
+        assert Recognize(COMPOSITES)(model) is model
 
 
 def test_integers_and_quantized_numbers_stay() -> None:
@@ -95,4 +95,4 @@ def test_integers_and_quantized_numbers_stay() -> None:
     stored = TensorType(ElementType.INT8, (3,), Quantization((0.1,)))
     quantized = model_of(lambda b, x: b.add(Clip, b.add(Mul, x, x), 0, 1), stored)
     for model in (whole, quantized):
-        assert FuseHardSigmoid()(model) is model
+        assert Recognize(COMPOSITES)(model) is model

@@ -1,0 +1,11 @@
+"""Operators that a file spells out, found and put in the place of their parts."""
+
+from crosschip.passes.recognition.activations import ACTIVATIONS
+from crosschip.passes.recognition.attention import ATTENTION, JOINED_HEADS
+from crosschip.passes.recognition.normalizations import NORMALIZATIONS
+from crosschip.passes.recognition.recognize import Recognize
+
+COMPOSITES = (*ACTIVATIONS, *NORMALIZATIONS, ATTENTION)
+"""The patterns of all composite operators that are recognized."""
+
+__all__ = ["COMPOSITES", "JOINED_HEADS", "Recognize"]

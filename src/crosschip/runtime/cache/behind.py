@@ -1,0 +1,88 @@
+"""Work that nobody waits for: what is to be kept is written while the model runs already.
+
+It is done in the order in which it comes, by a thread that is there as long as there is some. The
+end of the process waits for it, so that nothing is lost, unless the process is killed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+
+logger = logging.getLogger("crosschip.cache")
+
+_MOST = 8
+"""The most tasks there are at once: what they keep is in memory until they are done."""
+
+
+class Behind:
+    """Tasks, each with the key of the entry that it writes; the first is the one under way."""
+
+    def __init__(self) -> None:
+        self._tasks: deque[tuple[str, Callable[[], object]]] = deque()
+        self._changed = threading.Condition()
+
+    def put(self, key: str, work: Callable[[], object]) -> None:
+        """Take a task on; it waits if there are too many."""
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._tasks) < _MOST)
+            self._tasks.append((key, work))
+            if len(self._tasks) > 1:
+                return
+            # The end of a process waits for threads of this sort.
+            worker = threading.Thread(target=self._work, name="crosschip cache", daemon=False)
+        try:
+            worker.start()
+        except RuntimeError:  # there can be no more threads: the process is ending
+            self._work()
+
+    def wait(self, key: str | None = None) -> None:
+        """Wait until a task is done; all of them if none is named."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: not any(key is None or key == each for each, _ in self._tasks)
+            )
+
+    def _work(self) -> None:
+        left = True
+        while left:
+            key, work = self._tasks[0]
+            try:
+                work()
+            except Exception as error:
+                logger.warning("cache entry %s: could not be written (%s)", key, error)
+            with self._changed:
+                self._tasks.popleft()
+                left = bool(self._tasks)
+                self._changed.notify_all()
+
+
+_behind = Behind()
+
+
+def put(key: str, work: Callable[[], object]) -> None:
+    """Have something done soon: the entry of a key written.
+
+    Args:
+        key: the entry's; who reads it waits for that.
+        work: writes it.
+    """
+    _behind.put(key, work)
+
+
+def wait(key: str | None = None) -> None:
+    """Wait until the entry of a key is written, if that is to be; every entry if none is named."""
+    _behind.wait(key)
+
+
+def _forget() -> None:
+    """Begin with nothing in a forked process: the thread is in the other one, which goes on."""
+    global _behind
+    _behind = Behind()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
