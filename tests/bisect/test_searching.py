@@ -88,3 +88,33 @@ def test_beginnings_show_what_later_things_hide() -> None:
     search.exhaust_beginnings(range(100), 8)
     assert search.found == [(10, 70)]
     assert len(trials) < 60
+
+
+@given(size=st.integers(0, 300), count=st.integers(0, 40), data=st.data())
+def test_beginnings_go_up_to_places_all_along_and_closer_at_the_end(
+    size: int, count: int, data: st.DataObject
+) -> None:
+    trials: list[int] = []
+
+    def is_right(items: Sequence[int]) -> bool:
+        trials.append(len(items))
+        return False
+
+    search = Search(is_right)
+    search.exhaust_beginnings(range(size), count)
+    assert len(trials) <= count
+    assert trials == sorted(set(trials))
+    assert all(0 < each < size for each in trials)
+    if size < 10 or count < 16:
+        return
+    # Two that are wrong only together, the second close to the end, and hidden there.
+    last = data.draw(st.integers(size - 8, size - 2))
+    first = data.draw(st.integers(0, last - 1))
+
+    def is_wrong(items: Sequence[int]) -> bool:
+        return {first, last} <= set(items) and not set(range(last + 3, size)) & set(items)
+
+    search = Search(is_wrong)
+    search.exhaust_beginnings(range(size), count)
+    if any(last < size - 2**k <= last + 3 for k in range(4)):
+        assert search.found == [(first, last)]

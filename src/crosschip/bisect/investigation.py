@@ -34,7 +34,7 @@ _HOPELESS = 7
 _MORE = 8
 """How many runs more than it takes to halve all operations twice may judge them apart."""
 
-_BEGINNINGS = 8
+_BEGINNINGS = 16
 """So many beginnings of the model are tried by themselves, if there are runs left for them."""
 
 _ALLOWED, _LAST = 20, 5

@@ -20,6 +20,18 @@ def halves(items: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
     return items[:middle], items[middle:]
 
 
+def _ends(size: int, count: int) -> Sequence[int]:
+    """So many places in a row of things, at most, in their order.
+
+    About half are evenly apart. The others come closer and closer to the end: there models average,
+    and normalize, which hides most.
+    """
+    close = [size - 2**k for k in range(min(count // 2, max(0, size - 1).bit_length()))]
+    even = count - len(close)
+    apart = [size * part // (even + 1) for part in range(1, even + 1)]
+    return sorted({end for end in (*close, *apart) if 0 < end < size})
+
+
 class Search(Generic[T]):
     """A search; what has been tried once is not tried again.
 
@@ -59,12 +71,11 @@ class Search(Generic[T]):
 
         Args:
             items: where to look.
-            count: how many beginnings are tried.
+            count: how many beginnings are tried, at most.
         """
-        for part in range(1, count + 1):
+        for end in _ends(len(items), count):
             guilty = {item for group in self.found for item in group}
-            left = [item for item in items if item not in guilty]
-            self._cleared(left[: len(left) * part // (count + 1)])
+            self._cleared([item for item in items[:end] if item not in guilty])
 
     def _cleared(self, items: Sequence[T]) -> Sequence[T]:
         """What is left of things once all culprits are found that the whole shows."""
