@@ -76,6 +76,7 @@ class GuardedProgram(SegmentProgram):
         self._types = [operand.type for operand in model.outputs.values()]
         self._dtypes = [type_.element_type.dtype for type_ in self._types]
         self._objects = any(type_.element_type is ElementType.OBJECT for type_ in types)
+        self._in_memory = not in_python
         self._fit = ShapeCheck(self._types, self._reader)
         self._rules = call(name, "telling its rules", tuple, program.rules)
         self.copies = Copies()
@@ -219,7 +220,7 @@ class GuardedProgram(SegmentProgram):
         accepted = self._accepted
         if shapes != accepted[0]:
             self._check_shapes(*shapes, made)
-            accepted = self._accepted = (shapes, _bytes_of(inputs), _bytes_of(made))
+            accepted = self._accepted = (shapes, self._bytes_of(inputs), self._bytes_of(made))
         self._runs += 1
         if self._open:
             self._bytes_in += accepted[1]
@@ -260,6 +261,12 @@ class GuardedProgram(SegmentProgram):
         for (name, operand), array in zip(self._outputs, made, strict=False):
             if operand.type.element_type is not ElementType.OBJECT:
                 self._check_type(name, operand.type, array.dtype, array.shape, sizes)
+
+    def _bytes_of(self, values: Sequence[Array]) -> int:
+        """The bytes of inputs or outputs; none of Python's objects."""
+        if self._in_memory:
+            return sum([value.nbytes for value in values])
+        return sum([v.nbytes for v in values if type(v) is np.ndarray and not v.dtype.hasobject])
 
     def _check_type(
         self,
@@ -316,10 +323,6 @@ def bytes_of(type_: TensorType) -> int:
     if type_.element_type in PYTHONS_TYPES:
         return 0
     return math.prod(type_.static_shape or ()) * type_.element_type.dtype.itemsize
-
-
-def _bytes_of(values: Sequence[Array]) -> int:
-    return sum([v.nbytes for v in values if type(v) is np.ndarray and not v.dtype.hasobject])
 
 
 def _bytes_in(buffer: Buffer) -> int:
