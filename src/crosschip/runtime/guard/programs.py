@@ -235,6 +235,9 @@ class GuardedProgram(SegmentProgram):
 
     def _as_declared(self, index: int, array: object) -> Array:
         name, dtype = self._outputs[index][0], self._dtypes[index]
+        if type(array) is np.ndarray and array.dtype == dtype:
+            # The same elements by another name, such as NumPy's two names for a type of 64 bits.
+            return array.view(dtype)
         if self._types[index].element_type is ElementType.OBJECT:
             if isinstance(array, OBJECTS):
                 return cast(Array, array)
@@ -246,7 +249,6 @@ class GuardedProgram(SegmentProgram):
             raise self._misfit(
                 f"returned {array.dtype} for {name!r}, but the model says {declared}"
             )
-        # The same elements by another name, such as NumPy's two names for a type of 64 bits.
         return np.asarray(array).view(dtype)
 
     def _check_shapes(
