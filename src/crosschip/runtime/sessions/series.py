@@ -95,7 +95,7 @@ class Series:
             inputs[index] = value
         return inputs
 
-    def run(self, inputs: Sequence[Any]) -> list[Array]:
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
         """The outputs that are not kept, in order, from `inputs`."""
         made = self._made = self._plan.execute_keeping(inputs, self._kept)
         return [made[index] for index in self._others]

@@ -197,11 +197,8 @@ class Session(Closing):
         sizes = self._sizes_of(arrays)
         for index, name in self._states:
             start = self._start.get(name)
-            if start is None:
-                start = empty_start(name, self._types[name], sizes)
-            else:
-                start = start.copy()
-            self._series.write(index, start)
+            own = empty_start(name, self._types[name], sizes) if start is None else start.copy()
+            self._series.write(index, own)
         self._begun = True
 
     def _begin_with(self, start: dict[str, Array]) -> None:
