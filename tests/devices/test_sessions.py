@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from onnx import TensorProto, helper
 from onnxruntime import InferenceSession
 from tests.devices.transformers import WORDS, decoder
@@ -143,6 +145,43 @@ def test_a_session_begins_where_another_one_is(text: onnx.ModelProto, device: st
                 {"input_ids": expected[1]["next"], "attention_mask": np.ones((1, 4), np.int64)}
             )
             assert_alike([made], expected[2:3])
+
+
+@pytest.mark.parametrize("device", ["onnxruntime", "openvino"])
+def test_texts_of_any_lengths_by_turns(text: onnx.ModelProto, device: str) -> None:
+    turn = st.tuples(st.integers(0, 1), st.integers(1, 2), st.integers(1, 4), st.booleans())
+    with crosschip.compile(text, [device], cache=False) as compiled:
+        sessions = compiled.session(), compiled.session()
+
+        @settings(max_examples=15, deadline=None)
+        @given(st.lists(turn, min_size=2, max_size=5))
+        def check(turns: list[tuple[int, int, int, bool]]) -> None:
+            for number, batch, length, wrong in turns:
+                prompt = prompt_of(batch, length, number)
+                expected = by_hand(text, prompt, 3)
+                session = sessions[number]
+                session.reset()
+                assert_alike(generated(session, prompt, 1), expected[:1])
+                if wrong:
+                    more = np.ones((batch + 1, length + 1), np.int64)
+                    with pytest.raises(InputError, match="past_key_values"):
+                        session.run({"input_ids": more[:, :1], "attention_mask": more})
+                past = {
+                    f"past_key_values.0.{of}": expected[0][f"present.0.{of}"]
+                    for of in ("key", "value")
+                }
+                for given_, right in (({}, expected[1]), (past, expected[1])):
+                    inputs = {
+                        "input_ids": expected[0]["next"],
+                        "attention_mask": np.ones((batch, length + 1), np.int64),
+                        **given_,
+                    }
+                    place = np.empty_like(right["next"])
+                    made = compiled.run(inputs, {"next": place}) if given_ else session.run(inputs)
+                    assert not given_ or made["next"] is place
+                    assert_alike([{n: made[n] for n in ("logits", "next")}], [right])
+
+        check()
 
 
 def buffered() -> Model:

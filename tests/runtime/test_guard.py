@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.modelling import DelegatingDevice, chain, float32, model_of, outputs_of
 
 import crosschip
@@ -225,6 +227,39 @@ def test_the_sizes_of_outputs_follow_those_of_the_inputs() -> None:
         compiled(np.ones((1, 2), np.float32))
         with pytest.raises(DeviceError, match=r"npu: returned float32\[1, 2\] for"):
             compiled(np.ones((3, 2), np.float32))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.booleans()), min_size=1))
+def test_shapes_that_were_right_before_are_looked_at_again(
+    turns: list[tuple[int, bool, bool]],
+) -> None:
+    wrong = False
+
+    class Longer(ReferenceProgram):
+        def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+            (made,) = super().run(inputs)
+            return [np.concatenate([made, made[:1] if len(made) else [[1, 2]]]) if wrong else made]
+
+    class LongerDevice(DelegatingDevice):
+        def compile(self, model: Any, options: Any) -> Program:
+            return Longer(model)
+
+    model = model_of(lambda b, x: b.add(Tanh, x), float32(symbol("N"), 2))
+    right = 0
+    with crosschip.compile(model, [LongerDevice(name="npu")], cache=False) as compiled:
+        for rows, wrong, has_place in turns:
+            array = np.ones((rows, 2), np.float32)
+            places = {"y0": np.empty_like(array)} if has_place else None
+            if wrong:
+                with pytest.raises(DeviceError, match="the device breaks the driver contract"):
+                    compiled.run({"x0": array}, places)
+                continue
+            made = compiled.run({"x0": array}, places)["y0"]
+            np.testing.assert_allclose(made, np.tanh(array), rtol=1e-6)
+            right += array.nbytes
+        (segment,) = compiled.statistics().segments
+        assert (segment.bytes_in, segment.bytes_out) == (right, right)
 
 
 def test_a_type_by_its_other_name_is_the_same_type() -> None:

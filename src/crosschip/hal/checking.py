@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from crosschip.ir import Array, Dim, TensorType
@@ -100,9 +101,11 @@ class Checks:
 
     def _shows(self, shapes: Sequence[tuple[int, ...]]) -> bool:
         """Tell whether shapes show that they fit."""
-        if any(0 in shape for shape in shapes):
+        if 0 in chain.from_iterable(shapes):
             return False
-        sizes = self._reader.read(shapes) if self._agreeing else {}
+        if not self._agreeing:
+            return True
+        sizes = self._reader.read(shapes)
         return all(
             substitute(one, sizes) == substitute(other, sizes) for one, other in self._agreeing
         )

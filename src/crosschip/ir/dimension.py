@@ -66,7 +66,8 @@ class _Name(_Atom):
         return "?" if self.name.startswith("?") else self.name
 
     def evaluate(self, sizes: Mapping[str, Dim]) -> Dim:
-        return sizes[self.name] if self.name in sizes else Dimension({(self,): 1})
+        size = sizes.get(self.name)
+        return Dimension({(self,): 1}) if size is None else size
 
     def plain(self, encode: Callable[[Dim], object]) -> object:
         return self.name
@@ -282,7 +283,7 @@ def substitute(dimension: Dim, sizes: Mapping[str, Dim]) -> Dim:
     if dimension.name is not None:
         return sizes.get(dimension.name, dimension)
     total: Dim = 0
-    for monomial, coefficient in _terms(dimension).items():
+    for monomial, coefficient in dimension._terms.items():
         value: Dim = coefficient
         for atom in monomial:
             value = value * atom.evaluate(sizes)

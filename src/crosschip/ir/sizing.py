@@ -88,7 +88,8 @@ class ShapeCheck:
     def __init__(self, types: Sequence[TensorType], reader: SizeReader) -> None:
         self._ranks: list[tuple[int, int]] = []
         self._alike: list[tuple[int, int]] = []
-        self._places: dict[Dim, list[tuple[int, int]]] = {}
+        self._fixed: list[tuple[int, int, int]] = []
+        self._open: dict[Dimension, list[tuple[int, int]]] = {}
         first: dict[Shape, int] = {}
         for index, type_ in enumerate(types):
             if type_.shape is None:
@@ -99,8 +100,10 @@ class ShapeCheck:
                 continue
             self._ranks.append((index, len(type_.shape)))
             for axis, size in enumerate(type_.shape):
-                if reader.knows(size):
-                    self._places.setdefault(size, []).append((index, axis))
+                if not isinstance(size, Dimension):
+                    self._fixed.append((index, axis, size))
+                elif reader.knows(size):
+                    self._open.setdefault(size, []).append((index, axis))
 
     def fits(self, shapes: Sequence[Shape], sizes: Mapping[str, Dim]) -> bool:
         """Tell whether shapes fit the types, where their named sizes are these."""
@@ -110,7 +113,10 @@ class ShapeCheck:
         for index, model in self._alike:
             if shapes[index] != shapes[model]:
                 return False
-        for size, places in self._places.items():
+        for index, axis, fixed in self._fixed:
+            if shapes[index][axis] != fixed:
+                return False
+        for size, places in self._open.items():
             value = substitute(size, sizes)
             for index, axis in places:
                 if shapes[index][axis] != value:

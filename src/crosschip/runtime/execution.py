@@ -77,6 +77,8 @@ class Plan:
         fresh = {operand for segment in placement.segments for operand in segment.outputs}
         given = [_source(operand, number, fresh) for operand in model.outputs.values()]
         self._given = [(source, copy and own) for source, copy in given]
+        made = [s for s, copy in self._given if isinstance(s, int) and not copy]
+        self._made = made if len(made) == len(given) else None
         self._count = len(number)
         self.submits = any(program.submits for program in programs)
         self.execute: Execute = self._execute_arrays
@@ -129,7 +131,7 @@ class Plan:
             kept: the indices of outputs that are left where they were made; others become arrays.
         """
         if not self.submits:
-            return list(self._execute_arrays(inputs))
+            return self._execute_arrays(inputs)
         made = enumerate(self._executed(inputs, {}))
         return [v if i in kept else self._array(v, Copied.OUTPUT) for i, v in made]
 
@@ -159,11 +161,7 @@ class Plan:
         for program, submission in taken:
             call(program.name, "running", submission.event.wait)
             program.check_rules(submission.outputs)
-        found = ((values[s] if isinstance(s, int) else s, copy) for s, copy in self._given)
-        return [
-            self._copied(self._array(value, Copied.OUTPUT)) if copy else value
-            for value, copy in found
-        ]
+        return self._outputs(values)
 
     def _execute_to_arrays(
         self, arrays: Sequence[Array], awaited: Awaited | None = None
@@ -171,13 +169,22 @@ class Plan:
         made = self._executed(arrays, {}, awaited)
         return [self._array(value, Copied.OUTPUT) for value in made]
 
-    def _execute_arrays(self, arrays: Sequence[Value]) -> Sequence[Array]:
+    def _execute_arrays(self, arrays: Sequence[Value]) -> list[Any]:
         values: list[Any] = [*arrays, *(None,) * (self._count - len(arrays))]
         for step in self._steps:
             made = step.program.run([values[i] for i in step.reads])
             self._keep(step, values, made)
+        return self._outputs(values)
+
+    def _outputs(self, values: Sequence[Any]) -> list[Any]:
+        """The outputs out of all values, and copies of those that must be the caller's own."""
+        if self._made is not None:
+            return [values[index] for index in self._made]
         found = ((values[s] if isinstance(s, int) else s, copy) for s, copy in self._given)
-        return [self._copied(value) if copy else value for value, copy in found]
+        return [
+            self._copied(self._array(value, Copied.OUTPUT)) if copy else value
+            for value, copy in found
+        ]
 
     def _run(
         self,

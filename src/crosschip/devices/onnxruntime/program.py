@@ -128,7 +128,9 @@ class OnnxRuntimeProgram(Program):
 
     def _run_arrays(self, session: InferenceSession, inputs: Sequence[Array]) -> Sequence[Array]:
         feed = dict(zip(self._inputs, inputs, strict=True))
-        outputs: Sequence[Array] = session.run(self._outputs, feed)
+        # What its Python interface calls once it has asked whether there is an array for each name.
+        engine = getattr(session, "_sess", session)
+        outputs: Sequence[Array] = engine.run(self._outputs, feed, None)
         return outputs
 
     def _run_into_places(

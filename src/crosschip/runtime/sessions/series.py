@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from crosschip.hal import Buffer, Carried
 from crosschip.ir import Array
 from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.copies import Copies
-from crosschip.runtime.execution import Plan, Value
+from crosschip.runtime.execution import Plan
 from crosschip.runtime.outline import Outline, Part
 from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.sessions.guarded import GuardedSession, session_of
@@ -22,6 +22,11 @@ class _Home:
 
     session: GuardedSession
     place: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of what the next run reads."""
+        return self.session.shape(self.place)
 
 
 class Series:
@@ -47,66 +52,65 @@ class Series:
         checked: Collection[str],
     ) -> None:
         names, made = list(placement.model.inputs), list(placement.model.outputs)
-        self._pairs = {names.index(i): made.index(o) for i, o in pairs.items()}
-        self._kept = set(self._pairs.values())
-        self._homes: dict[int, _Home] = {}
+        numbers = {names.index(i): made.index(o) for i, o in pairs.items()}
+        self._kept = set(numbers.values())
+        self._others = [index for index in range(len(made)) if index not in self._kept]
+        self._given = [index for index in range(len(names)) if index not in numbers]
+        # For each input what the next run reads, or where that is.
+        self._inputs: list[Any] = [None] * len(names)
         self._sessions: list[GuardedSession] = []
-        free = [(i, o) for i, o in self._pairs.items() if names[i] not in checked]
+        free = [(i, o) for i, o in numbers.items() if names[i] not in checked]
         inner = [
             self._opened(program, segment, placement, free)
             for segment, program in zip(placement.segments, programs, strict=True)
         ]
         self._plan = Plan(placement, inner, copies)
-        self._held: dict[int, Value] = {}
-        self._made: dict[int, Value] = {}
-
-    def shape(self, index: int) -> tuple[int, ...]:
-        """The shape of what the next run reads for a kept input, by the index of the input."""
-        home = self._homes.get(index)
-        return tuple(self._held[index].shape) if home is None else home.session.shape(home.place)
+        self._handed = [(i, o) for i, o in numbers.items() if self._inputs[i] is None]
+        self._made: Sequence[Any] = ()
 
     def read(self, index: int) -> Array:
         """What the next run reads for a kept input, by the index of the input."""
-        home = self._homes.get(index)
-        if home is not None:
-            return home.session.read(home.place)
-        held = self._held[index]
-        return held.array().copy() if isinstance(held, Buffer) else held.copy()
+        held = self._inputs[index]
+        if isinstance(held, _Home):
+            return held.session.read(held.place)
+        array: Array = held.array() if isinstance(held, Buffer) else held
+        return array.copy()
 
     def write(self, index: int, array: Array) -> None:
-        """Have the next run read a copy of an array for a kept input, by the input's index."""
-        home = self._homes.get(index)
-        if home is not None:
-            home.session.write(home.place, array)
+        """Have the next run read an array, which nobody changes, for a kept input, by its index."""
+        held = self._inputs[index]
+        if isinstance(held, _Home):
+            held.session.write(held.place, array)
         else:
-            self._held[index] = array.copy()
+            self._inputs[index] = array
 
-    def held(self, index: int) -> Value | None:
-        """What is handed on for a kept input; `None` if it stays with its program."""
-        return self._held.get(index)
-
-    def run(self, inputs: list[Any]) -> list[Array]:
-        """The outputs that are not kept, in order.
+    def inputs(self, given: Sequence[Any]) -> list[Any]:
+        """What the next run reads: arrays, buffers, and for what stays with its program its shape.
 
         Args:
-            inputs: for each of the model's; anything for those that are kept.
+            given: the inputs that are not kept, in order.
         """
-        for index, value in self._held.items():
+        inputs = self._inputs.copy()
+        for index, value in zip(self._given, given, strict=True):
             inputs[index] = value
-        made = self._plan.execute_keeping(inputs, self._kept)
-        self._made = {i: made[o] for i, o in self._pairs.items() if i not in self._homes}
-        return [cast(Array, v) for index, v in enumerate(made) if index not in self._kept]
+        return inputs
+
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
+        """The outputs that are not kept, in order, from `inputs`."""
+        made = self._made = self._plan.execute_keeping(inputs, self._kept)
+        return [made[index] for index in self._others]
 
     def advance(self) -> None:
         """Let the next run read what the last one made."""
         for session in self._sessions:
             session.advance()
-        self._held.update(self._made)
+        made, self._made = self._made, ()
+        for index, output in self._handed:
+            self._inputs[index] = made[output]
 
     def close(self) -> None:
         """Release what is kept."""
-        self._held.clear()
-        self._made.clear()
+        self._inputs.clear()
         for session in self._sessions:
             session.close()
 
@@ -134,5 +138,6 @@ class Series:
         if session is None:
             return program
         self._sessions.append(session)
-        self._homes.update((input, _Home(session, n)) for n, input in enumerate(carried))
+        for place, input in enumerate(carried):
+            self._inputs[input] = _Home(session, place)
         return session

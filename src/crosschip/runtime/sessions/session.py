@@ -73,15 +73,15 @@ class Session(Closing):
         self.kept: Mapping[str, str] = paired(model.outputs, model.inputs, state)
         self._runner = runner
         self._operands = {name: model.inputs[name] for name in self.kept}
-        self._start = checked_start(self._operands, start)
         given = {name: o for name, o in model.inputs.items() if name not in self.kept}
         kept_outputs = set(self.kept.values())
         names = list(model.inputs)
         self._names = names
         self._outputs = [name for name in model.outputs if name not in kept_outputs]
-        self._given = [names.index(name) for name in given]
+        self._given = list(given)
         self._states = [(names.index(name), name) for name in self.kept]
         self._types = {name: operand.type for name, operand in model.inputs.items()}
+        self._begin_with(checked_start(self._operands, start))
         self._signature = Signature(given, copies=runner.copies)
         self._all = Signature(model.inputs, runner.sizes)
         self._reader = SizeReader([operand.type for operand in model.inputs.values()])
@@ -145,7 +145,7 @@ class Session(Closing):
             self._check_open()
             found = checked_start(self._operands, start)
             if start is not None:
-                self._start = {**self._start, **found}
+                self._begin_with({**self._start, **found})
             self._begun = False
 
     def close(self) -> None:
@@ -164,13 +164,8 @@ class Session(Closing):
         if not self._begun:
             self._begin(arrays)
         series = self._series
-        values: list[Any] = [None] * len(self._names)
-        shapes: list[tuple[int, ...]] = [()] * len(self._names)
-        for index, array in zip(self._given, arrays, strict=True):
-            values[index] = array
-            shapes[index] = getattr(array, "shape", ())
-        for index, _ in self._states:
-            shapes[index] = series.shape(index)
+        values = series.inputs(arrays)
+        shapes = [tuple(getattr(value, "shape", ())) for value in values]
         self._check_shapes(shapes)
         try:
             self._check_border(values, shapes)
@@ -202,17 +197,19 @@ class Session(Closing):
         sizes = self._sizes_of(arrays)
         for index, name in self._states:
             start = self._start.get(name)
-            if start is None:
-                start = empty_start(name, self._types[name], sizes)
-            self._series.write(index, start)
+            own = empty_start(name, self._types[name], sizes) if start is None else start.copy()
+            self._series.write(index, own)
         self._begun = True
+
+    def _begin_with(self, start: dict[str, Array]) -> None:
+        """Have the first run read these arrays by the names of inputs, as far as they go."""
+        self._start = start
+        self._first = SizeReader([self._types[name] for name in (*self._given, *start)])
 
     def _sizes_of(self, arrays: Sequence[Array]) -> dict[str, Dim]:
         """The named sizes that the first run's inputs show, and what was given to start with."""
-        names = [*(self._names[index] for index in self._given), *self._start]
-        types = [self._types[name] for name in names]
         shapes = [getattr(array, "shape", ()) for array in (*arrays, *self._start.values())]
-        return SizeReader(types).read(shapes)
+        return self._first.read(shapes)
 
     def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
         sizes = self._reader.agreeing(shapes)
@@ -226,16 +223,16 @@ class Session(Closing):
             return
         elements = list(values)
         for index in self._border.checked:
-            held = self._series.held(index)
-            if held is not None:
-                elements[index] = held.array() if isinstance(held, Buffer) else held
+            value = elements[index]
+            if isinstance(value, Buffer):
+                elements[index] = value.array()
         self._border.check_elements(elements)
         self._border.check_shapes(shapes)
 
     def _elsewhere(self, model: Any, arrays: Sequence[Array]) -> dict[str, Any]:
         """One run on a model that takes the place of the session's; the state comes back."""
         inputs = {name: self._series.read(index) for index, name in self._states}
-        inputs.update((self._names[i], a) for i, a in zip(self._given, arrays, strict=True))
+        inputs.update(zip(self._given, arrays, strict=True))
         made = model.run(inputs)
         for index, name in self._states:
             self._series.write(index, made[self.kept[name]])
