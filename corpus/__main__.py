@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="of models, as in `minilm*`")
     parser.add_argument("--devices", action="append", choices=DEVICES, help="one list only")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="of `speed`")
-    given = parser.parse_args(arguments)
+    given = parser.parse_intermixed_args(arguments)
     asked = Asked(given.names, given.devices or DEVICES, given.threads)
     failures = _TASKS[given.task](asked)
     for failure in failures:

@@ -11,6 +11,7 @@ import openvino
 from openvino import Node, Output, PartialShape, Type
 from openvino import opset15 as ops
 
+from crosschip.devices.openvino.bounds import Bounds
 from crosschip.devices.openvino.memory import shared_tensor
 from crosschip.devices.openvino.requirements import Bound, Requirements
 from crosschip.devices.openvino.sizes import OpenSizes
@@ -71,6 +72,7 @@ class Graph:
         self.kept: list[Array] = []
         self.requirements = Requirements()
         self.open_sizes = OpenSizes()
+        self._bounds = Bounds()
         for operand in self._inputs:
             parameter = ops.parameter(_shape(operand), TYPES[operand.type.element_type])
             self._values[operand] = parameter
@@ -92,6 +94,7 @@ class Graph:
         self._values.update(zip(operation.outputs, values, strict=True))
         self._note_sizes(operation.outputs)
         self.open_sizes.note_made(operation, values)
+        self._bounds.follow(operation)
 
     def constant(self, value: Array) -> Node:
         """A constant; a large one is not copied."""
@@ -207,6 +210,8 @@ class Graph:
             size = self.size(data, axes[0])
             holds = ops.greater(size, self.scalar(0))
             self.require(operation, "indices: one is out of range", holds)
+            return self[indices]
+        if self._bounds.are_within(indices, known):
             return self[indices]
         if len(axes) == 1 and isinstance(known[0], int) and indices in self._inputs:
             self._bound(operation, indices, -known[0] if least is None else least, known[0] - 1)

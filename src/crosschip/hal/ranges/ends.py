@@ -7,7 +7,7 @@ and an expression says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from crosschip.ir import Dim, Operand, Operation
@@ -41,6 +41,42 @@ def end_of(operation: Operation, ends: EndOf) -> Dim | None:
         return None
 
 
+class Lasts:
+    """The greatest values of the integers that operations make, which are followed in order."""
+
+    def __init__(self) -> None:
+        self._found: dict[Operand, Dim | None] = {}
+        self._joined: dict[Operand, Sequence[Operand]] = {}
+
+    def follow(self, operation: Operation) -> None:
+        """Find those of what an operation makes."""
+        if len(operation.outputs) != 1:
+            return
+        output = operation.outputs[0]
+        last = end_of(operation, self.of)
+        if last is not None and isinstance(operation, _COUNTING):
+            last = last - 1
+        self._found[output] = last
+        if isinstance(operation, joining.Concat) and _is_of_columns(operation):
+            self._joined[output] = operation.parts
+
+    def of(self, operand: Operand) -> Dim | None:
+        """The end of an operand, which may be one of its values."""
+        found = self._found.get(operand)
+        return end_of_given(operand) if found is None else found
+
+    def of_columns(self, operand: Operand, count: int) -> Sequence[Dim | None]:
+        """The ends of so many parts of an operand, side by side along its last axis."""
+        parts = self._joined.get(operand, ())
+        return [self.of(part) for part in (parts if len(parts) == count else [operand] * count)]
+
+
+def _is_of_columns(op: joining.Concat) -> bool:
+    """Tell whether all parts are of one column, and these come to stand side by side."""
+    shapes = [part.type.shape for part in op.parts]
+    return all(shape and op.axis in (-1, len(shape) - 1) and shape[-1] == 1 for shape in shapes)
+
+
 def end_of_given(operand: Operand) -> Dim | None:
     """The end of an operand by what is known of its elements: all are one expression."""
     values = operand.type.shape_value
@@ -50,6 +86,10 @@ def end_of_given(operand: Operand) -> Dim | None:
     if not values or any(value != values[0] for value in values) or not is_natural(values[0]):
         return None
     return values[0]
+
+
+_COUNTING = (creation.Range, searching.ArgMax, searching.ArgMin)
+"""Operators whose end comes after the greatest value that they make."""
 
 
 def _moved(op: Any, ends: EndOf) -> Dim | None:

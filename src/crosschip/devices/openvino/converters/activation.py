@@ -11,6 +11,7 @@ from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
+    absolute,
     converts,
     keeping_nan,
     same,
@@ -29,11 +30,14 @@ converts(activation.Mish)(same(ops.mish))
 
 _WEIGHTED = {"Convolution", "GroupConvolution", "ConvolutionBackpropData", "MatMul"}
 _FUSING = _WEIGHTED | {"GroupConvolutionBackpropData", "Add", "Multiply"}
+_VIEWS = {"Reshape", "Squeeze", "Unsqueeze"}
 
 
 def fuses(value: Value) -> bool:
     """Tell whether OpenVINO computes an activation along with what makes its input, if it can."""
     node = value if isinstance(value, Node) else value.get_node()
+    if node.get_type_name() in _VIEWS:
+        return fuses(node.input_value(0))
     return node.get_type_name() in _FUSING
 
 
@@ -132,7 +136,7 @@ def _plain(op: activation.Softplus) -> Refusal | None:
 @converts(activation.Softplus, limit=_plain)
 def softplus(g: Graph, op: activation.Softplus) -> Node:
     value, one = g[op.input], g.number(1, op.input)
-    power = ops.exp(ops.negative(ops.abs(value)))
+    power = ops.exp(ops.negative(absolute(value)))
     small = ops.log(ops.maximum(ops.add(one, power), one))
     return keeping_nan(value, ops.add(ops.relu(value), small))
 

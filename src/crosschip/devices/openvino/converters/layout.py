@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import zip_longest
+
 from openvino import Node
 from openvino import opset15 as ops
 
@@ -15,6 +18,8 @@ from crosschip.devices.openvino.converters.table import (
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
 from crosschip.hal.limits import along_nothing
+from crosschip.ir import Dim
+from crosschip.ir.dimension import is_natural, is_unknown
 from crosschip.ops.standard import layout
 
 
@@ -26,7 +31,7 @@ def reshape(g: Graph, op: layout.Reshape) -> Node:
         return ops.squeeze(ops.reshape(g[op.input], g.int64([1]), False), g.scalar(0))
     if op.input.type.shape == () and op.outputs[0].type.static_shape is None:
         # Of a tensor without axes, OpenVINO does not count the elements.
-        total = ops.reduce_prod(ops.abs(shape), g.int64([0]), False)
+        total = ops.reduce_prod(ops.multiply(shape, shape), g.int64([0]), False)
         g.require(op, "shape: is not of one element", ops.equal(total, g.scalar(1)))
     elif op.input.type.shape and rank_of(op.outputs[0]) == 1:
         # OpenVINO makes one axis of all elements, whatever size is asked for.
@@ -85,22 +90,42 @@ def _expandable(op: layout.Expand) -> Refusal | None:
     return never_empty(op)
 
 
+def _asked(op: layout.Expand) -> Sequence[Dim] | None:
+    """The sizes asked for, as far as they follow from others."""
+    operand = op.operand("shape")
+    assert operand is not None, "it is required"
+    return op.shape if operand.is_constant else operand.type.shape_value
+
+
+def _surely_expands(g: Graph, op: layout.Expand) -> bool:
+    """Tell whether the sizes asked for are seen to broadcast with the input's, in whatever run."""
+    asked, own = _asked(op), op.input.type.shape
+    if asked is None or own is None:
+        return False
+    return all(
+        size in (1, -1)
+        or g.open_sizes.are_same(size, there)
+        or (there == 1 and is_natural(size) and not is_unknown(size))
+        for size, there in zip_longest(reversed(asked), reversed(own), fillvalue=1)
+    )
+
+
 @converts(layout.Expand, types=MOVABLE, computed=["shape"], limit=_expandable)
 def expand(g: Graph, op: layout.Expand) -> Value:
     if op.outputs[0].type.shape == () or along_nothing(op.operand("shape")):
         # To no axes, OpenVINO crashes.
         return g[op.input]
-    # The absolute value turns -1, which keeps a size, into 1, which OpenVINO has for that.
-    operand = op.operand("shape")
-    asked = g.indices(operand)
-    shape = ops.abs(asked)
+    asked = shape = g.indices(op.operand("shape"))
+    fits = _surely_expands(g, op)
+    if not fits or -1 in (_asked(op) or ()):
+        # What keeps a size is -1, for which OpenVINO has 1.
+        shape = ops.select(ops.less(asked, g.scalar(0)), g.scalar(1), asked)
     expanded = ops.broadcast(g[op.input], shape, broadcast_spec="bidirectional")
-    is_known = operand is not None and operand.is_constant
-    if not (is_known and op.input.type.static_shape is not None):
+    if not fits:
         # OpenVINO passes over a size of 0 that does not fit.
         first, one = ops.negative(ops.shape_of(shape)), g.int64([1])
         made = ops.slice(ops.shape_of(expanded), first, g.int64([2**31 - 1]), one)
-        fits = ops.logical_or(ops.equal(made, shape), ops.equal(shape, one))
-        g.require(op, "shape: does not broadcast with the input", fits)
+        is_made = ops.logical_or(ops.equal(made, shape), ops.equal(shape, one))
+        g.require(op, "shape: does not broadcast with the input", is_made)
         g.require(op, "shape: has a negative size", ops.greater_equal(asked, g.scalar(-1)))
     return expanded

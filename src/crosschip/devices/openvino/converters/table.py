@@ -68,6 +68,15 @@ def exact_quotient(a: Value, b: Value) -> Node:
     return quotient
 
 
+def absolute(value: Value) -> Node:
+    """Absolute values, which leave the value itself as it is.
+
+    OpenVINO's own alone writes over what a concatenation has made, whoever else reads that.
+    """
+    is_signed = value.get_element_type().is_signed()
+    return ops.abs(ops.negative(value) if is_signed else value)
+
+
 _NUMBER = "crosschip_never_nan"
 
 

@@ -10,6 +10,7 @@ from openvino import opset15 as ops
 from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     INTEGER_TYPES,
+    absolute,
     converts,
     keeping_nan,
     same,
@@ -43,7 +44,7 @@ for _operator, _function in _OF_FLOATS.items():
     converts(_operator)(same(_function))
 
 _SIGNED = INTEGER_TYPES - {ElementType.UINT16}
-converts(unary.Abs, types=FLOAT_TYPES | INTEGER_TYPES)(same(ops.abs))
+converts(unary.Abs, types=FLOAT_TYPES | INTEGER_TYPES)(same(absolute))
 converts(unary.Neg, types=FLOAT_TYPES | _SIGNED)(same(ops.negative))
 converts(unary.Sign, types=FLOAT_TYPES | INTEGER_TYPES)(same(ops.sign))
 converts(unary.IsNaN, types=FLOAT_TYPES | BOOLEANS)(same(ops.is_nan))
