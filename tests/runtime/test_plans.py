@@ -423,4 +423,4 @@ def test_what_needs_the_weights_of_a_model_that_has_changed_is_of_the_new_one_or
 def test_whoever_waits_for_a_comparison_hears_that_it_failed() -> None:
     origin = Origin((), (("unheard", os.getcwd(), ""),), ())
     with pytest.raises(KeyError, match="unheard"):
-        origin.compared().result(timeout=60)
+        origin.compared().result()
