@@ -21,7 +21,6 @@ from tests.modelling import at_once, python_path
 
 from crosschip.hal.folders import cache_folder
 from crosschip.ir import CacheError, InputError
-from crosschip.runtime.cache import folder as cache_module
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.folder import (
     DEFAULT_LIMIT,
