@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from crosschip.runtime.compiler import explain as explain
     from crosschip.runtime.configuration import Configuration as Configuration
     from crosschip.runtime.discovery import list_devices as list_devices
-    from crosschip.runtime.requests import Priority as Priority
+    from crosschip.runtime.priority import Priority as Priority
     from crosschip.runtime.saving.loading import load_compiled as load_compiled
     from crosschip.tuning.tuning import tune as tune
 
@@ -38,7 +38,7 @@ _HOMES = {
     "Error": "crosschip.ir",
     "Memory": "crosschip.runtime.cache.store",
     "Model": "crosschip.ir",
-    "Priority": "crosschip.runtime.requests",
+    "Priority": "crosschip.runtime.priority",
     "compile": "crosschip.runtime.compiler",
     "list_devices": "crosschip.runtime.discovery",
     "explain": "crosschip.runtime.compiler",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -167,3 +170,32 @@ def test_substitution_reaches_every_size(n: int, m: int) -> None:
 
 def test_types_that_are_equal_are_one_key() -> None:
     assert len({float32(N, 3), float32(symbol("N"), 3), float32(3, N)}) == 2
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "ElementType.BFLOAT16.dtype == ml_dtypes.bfloat16",
+        "ElementType.of(np.dtype(ml_dtypes.bfloat16)) is ElementType.BFLOAT16",
+        "ElementType.of(np.dtype(ml_dtypes.int2)) is ElementType.INT2",
+        "ElementType.of(np.dtype('float32')) is ElementType.FLOAT32",
+    ],
+)
+def test_types_that_numpy_lacks_are_known_whatever_is_asked_first(first: str) -> None:
+    program = (
+        "import sys, numpy as np\n"
+        "from crosschip.ir import ElementType\n"
+        "assert 'ml_dtypes' not in sys.modules\n"
+        "import ml_dtypes\n"
+        f"assert {first}\n"
+        "types = [t for t in ElementType if t.value not in ('string', 'object')]\n"
+        "assert all(ElementType.of(t.dtype) is t for t in types)\n"
+        "for unknown in ('object', 'complex64'):\n"
+        "    try:\n"
+        "        ElementType.of(np.dtype(unknown))\n"
+        "    except KeyError:\n"
+        "        continue\n"
+        "    raise AssertionError(unknown)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)

@@ -21,7 +21,6 @@ from tests.modelling import at_once, python_path
 
 from crosschip.hal.folders import cache_folder
 from crosschip.ir import CacheError, InputError
-from crosschip.runtime.cache import folder as cache_module
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.folder import (
     DEFAULT_LIMIT,
@@ -41,19 +40,20 @@ class Warnings(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self.messages: list[str] = []
+        self._logger = logging.getLogger("crosschip.cache")
 
     def emit(self, record: logging.LogRecord) -> None:
         assert record.levelno == logging.WARNING
         self.messages.append(record.getMessage())
 
     def __enter__(self) -> list[str]:
-        cache_module.logger.addHandler(self)
-        cache_module.logger.propagate = False
+        self._logger.addHandler(self)
+        self._logger.propagate = False
         return self.messages
 
     def __exit__(self, *_: object) -> None:
-        cache_module.logger.propagate = True
-        cache_module.logger.removeHandler(self)
+        self._logger.propagate = True
+        self._logger.removeHandler(self)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 
 import pytest
 
@@ -16,3 +17,25 @@ def test_digests_are_of_each_block_in_order(size: int) -> None:
     blocks = [data[start : start + BLOCK_SIZE] for start in range(0, size, BLOCK_SIZE)]
     expected = [hashlib.sha256(block).digest() for block in blocks]
     assert block_digests(data) == block_digests(memoryview(data)) == expected
+
+
+@pytest.mark.parametrize("granted", [0, 1])
+def test_without_threads_the_digests_are_the_same(
+    granted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As at the end of a process, when no more can be started."""
+    data = os.urandom(5 * BLOCK_SIZE + 7)
+    expected = block_digests(data)
+    start = threading.Thread.start
+    started: list[threading.Thread] = []
+
+    def limited(thread: threading.Thread) -> None:
+        if len(started) == granted:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr("crosschip.runtime.cache.hashing._THREADS", 4)
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    assert block_digests(data) == expected
+    assert len(started) == granted

@@ -113,7 +113,10 @@ def test_compiling_and_running_by_a_plan_import_only_what_they_need(
     assert compiling.isdisjoint({*described, f"crosschip.devices.{engine}.profiling"})
     rooms = {"crosschip.ops", "crosschip.passes", "crosschip.importers", "crosschip.opdef"}
     assert imported.isdisjoint({*rooms, "onnx", "google.protobuf"})
-    assert "crosschip.runtime.compiling" not in imported
+    assert imported.isdisjoint({"crosschip.runtime.compiling", "ml_dtypes", "numpy.typing"})
+    if engine == "onnxruntime":  # OpenVINO imports some of these itself
+        assert imported.isdisjoint({"logging", "concurrent.futures", "tempfile"})
+        assert f"crosschip.devices.{engine}.providers" not in imported
 
 
 @pytest.mark.parametrize("engine", ["onnxruntime", "openvino"])
@@ -423,4 +426,4 @@ def test_what_needs_the_weights_of_a_model_that_has_changed_is_of_the_new_one_or
 def test_whoever_waits_for_a_comparison_hears_that_it_failed() -> None:
     origin = Origin((), (("unheard", os.getcwd(), ""),), ())
     with pytest.raises(KeyError, match="unheard"):
-        origin.compared().result(timeout=60)
+        origin.compared().result()

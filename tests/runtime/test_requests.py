@@ -184,7 +184,7 @@ def test_no_deadline_passes_in_silence_while_the_watch_sleeps(
     gated: Gated, busy: CompiledModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An answer that comes too late is none, and what is late before it has begun is not run."""
-    monkeypatch.setattr(type(busy._requests), "_watch_deadline", lambda *_: None)
+    monkeypatch.setattr(RequestQueue, "_watch_deadline", lambda *_: None)
     late = [busy.submit(given(number), deadline=0.001) for number in (1, 2)]
     while not late[-1].is_late:
         time.sleep(0.001)
@@ -451,7 +451,7 @@ def test_a_model_that_nobody_closed_leaves_no_threads(gated: Gated) -> None:
     gated.gate.set()
     compiled = crosschip.compile(chain(Exp), [gated], cache=False)
     compiled.submit(given(0)).result(LONG)
-    threads = compiled._requests._threads
+    threads = compiled._requests._made()._threads
     del compiled
     gc.collect()
     for thread in threads:
@@ -551,3 +551,30 @@ def test_a_thousand_requests_of_any_kind(device: str, seed: int) -> None:
         ends = [ending(value, size, request) for value, size, request in requests]
     assert refused + len(ends) == 1000
     assert ends.count("answered") > 100
+
+
+def test_a_closed_model_takes_nothing_on_though_nobody_had_asked_before() -> None:
+    compiled = crosschip.compile(chain(Exp), ["reference"], cache=False)
+    compiled.close()
+    for _ in range(2):
+        with pytest.raises(InputError, match="has been closed"):
+            compiled.submit(given(0))
+
+
+def test_threads_that_ask_at_once_share_a_queue() -> None:
+    with crosschip.compile(chain(Exp), ["reference"], cache=False, in_flight=1) as compiled:
+        together = threading.Barrier(8)
+        made: list[RequestQueue] = []
+
+        def ask(number: int) -> None:
+            together.wait(LONG)
+            compiled.submit(given(number)).result(LONG)
+            made.append(compiled._requests._made())
+
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(LONG)
+        assert len(made) == 8
+        assert len(set(map(id, made))) == 1

@@ -1,30 +1,81 @@
 """The intermediate representation: models of standard operations on typed operands.
 
 Nothing here knows an operator, a file format or a device.
+
+Every name is imported when it is first used: running a compiled model needs few of them.
 """
 
-from crosschip.ir.branches import If
-from crosschip.ir.budget import Budget
-from crosschip.ir.builder import Builder, constant
-from crosschip.ir.control import ControlFlow
-from crosschip.ir.dimension import Dim, Dimension, Shape, symbol, unknown
-from crosschip.ir.errors import (
-    BudgetError,
-    CacheError,
-    DeadlineError,
-    DeviceError,
-    ElementTypeError,
-    Error,
-    InputError,
-    ModelError,
-    ModelFileError,
-    QueueFullError,
-    UnsupportedError,
-)
-from crosschip.ir.extension import Extension
-from crosschip.ir.loops import Loop, Scan
-from crosschip.ir.model import Model, Operand, Operation, Origin
-from crosschip.ir.types import Array, ElementType, Quantization, TensorType
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crosschip.ir.branches import If as If
+    from crosschip.ir.budget import Budget as Budget
+    from crosschip.ir.builder import Builder as Builder
+    from crosschip.ir.builder import constant as constant
+    from crosschip.ir.control import ControlFlow as ControlFlow
+    from crosschip.ir.dimension import Dim as Dim
+    from crosschip.ir.dimension import Dimension as Dimension
+    from crosschip.ir.dimension import Shape as Shape
+    from crosschip.ir.dimension import symbol as symbol
+    from crosschip.ir.dimension import unknown as unknown
+    from crosschip.ir.errors import BudgetError as BudgetError
+    from crosschip.ir.errors import CacheError as CacheError
+    from crosschip.ir.errors import DeadlineError as DeadlineError
+    from crosschip.ir.errors import DeviceError as DeviceError
+    from crosschip.ir.errors import ElementTypeError as ElementTypeError
+    from crosschip.ir.errors import Error as Error
+    from crosschip.ir.errors import InputError as InputError
+    from crosschip.ir.errors import ModelError as ModelError
+    from crosschip.ir.errors import ModelFileError as ModelFileError
+    from crosschip.ir.errors import QueueFullError as QueueFullError
+    from crosschip.ir.errors import UnsupportedError as UnsupportedError
+    from crosschip.ir.extension import Extension as Extension
+    from crosschip.ir.loops import Loop as Loop
+    from crosschip.ir.loops import Scan as Scan
+    from crosschip.ir.model import Model as Model
+    from crosschip.ir.model import Operand as Operand
+    from crosschip.ir.model import Operation as Operation
+    from crosschip.ir.model import Origin as Origin
+    from crosschip.ir.types import Array as Array
+    from crosschip.ir.types import ElementType as ElementType
+    from crosschip.ir.types import Quantization as Quantization
+    from crosschip.ir.types import TensorType as TensorType
+
+_HOMES = {
+    "Array": "crosschip.ir.types",
+    "Budget": "crosschip.ir.budget",
+    "BudgetError": "crosschip.ir.errors",
+    "Builder": "crosschip.ir.builder",
+    "CacheError": "crosschip.ir.errors",
+    "ControlFlow": "crosschip.ir.control",
+    "DeadlineError": "crosschip.ir.errors",
+    "DeviceError": "crosschip.ir.errors",
+    "Dim": "crosschip.ir.dimension",
+    "Dimension": "crosschip.ir.dimension",
+    "ElementType": "crosschip.ir.types",
+    "ElementTypeError": "crosschip.ir.errors",
+    "Error": "crosschip.ir.errors",
+    "Extension": "crosschip.ir.extension",
+    "If": "crosschip.ir.branches",
+    "InputError": "crosschip.ir.errors",
+    "Loop": "crosschip.ir.loops",
+    "Model": "crosschip.ir.model",
+    "ModelError": "crosschip.ir.errors",
+    "ModelFileError": "crosschip.ir.errors",
+    "Operand": "crosschip.ir.model",
+    "Operation": "crosschip.ir.model",
+    "Origin": "crosschip.ir.model",
+    "Quantization": "crosschip.ir.types",
+    "QueueFullError": "crosschip.ir.errors",
+    "Scan": "crosschip.ir.loops",
+    "Shape": "crosschip.ir.dimension",
+    "TensorType": "crosschip.ir.types",
+    "UnsupportedError": "crosschip.ir.errors",
+    "constant": "crosschip.ir.builder",
+    "symbol": "crosschip.ir.dimension",
+    "unknown": "crosschip.ir.dimension",
+}
 
 __all__ = [
     "Array",
@@ -60,3 +111,10 @@ __all__ = [
     "symbol",
     "unknown",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return found

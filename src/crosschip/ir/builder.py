@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from crosschip.ir.errors import ModelError
 from crosschip.ir.files import Stored
 from crosschip.ir.frozen import settle
 from crosschip.ir.model import Model, Operand, Operation, Origin
 from crosschip.ir.types import ALL_TYPES, Array, ElementType, Quantization, TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 class OperatorClass(Protocol):

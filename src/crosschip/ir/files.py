@@ -16,13 +16,15 @@ from functools import cache
 from io import FileIO
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crosschip.ir.errors import ModelFileError
 from crosschip.ir.reading import note_file
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _FLAGS = getattr(os, "O_NONBLOCK", 0)
 """A pipe is opened without waiting for its other end."""

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import Dim, Shape, substitute
 from crosschip.ir.errors import ModelError
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+else:
+    Array = np.ndarray
 
 MAX_RANK = 32
 """The most axes that a tensor has: as many as NumPy broadcasts."""
@@ -94,12 +97,46 @@ class ElementType(Enum):
 
 PYTHONS_TYPES = frozenset({ElementType.STRING, ElementType.OBJECT})
 """Types whose values are Python's own objects, so that no device's memory holds them."""
-_DTYPES: dict[ElementType, np.dtype[Any]] = {
-    element_type: np.dtype(getattr(ml_dtypes, element_type.value, element_type.value))
-    for element_type in ElementType
-    if element_type not in PYTHONS_TYPES
-}
-_ELEMENT_TYPES = {dtype: element_type for element_type, dtype in _DTYPES.items()}
+
+
+class _Dtypes(dict[ElementType, np.dtype[Any]]):
+    """NumPy's types by element type; those of ml_dtypes once one of them is asked for.
+
+    Importing that takes longer than loading a small model, and few models need it.
+    """
+
+    def __missing__(self, element_type: ElementType) -> np.dtype[Any]:
+        _know_all()
+        return self[element_type]
+
+
+class _ElementTypes(dict[np.dtype[Any], ElementType]):
+    """Element types by NumPy's type."""
+
+    def __missing__(self, dtype: np.dtype[Any]) -> ElementType:
+        if len(self) == len(ElementType) - len(PYTHONS_TYPES):
+            raise KeyError(dtype)
+        _know_all()
+        return self[dtype]
+
+
+def _know_all() -> None:
+    """Take in the types of ml_dtypes."""
+    import ml_dtypes
+
+    for element_type in ElementType:
+        if element_type not in _DTYPES:
+            dtype = np.dtype(getattr(ml_dtypes, element_type.value))
+            _ELEMENT_TYPES[dtype] = element_type
+            _DTYPES[element_type] = dtype
+
+
+_NUMPYS = (
+    *("bool", "float16", "float32", "float64"),
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+)
+_DTYPES = _Dtypes({ElementType(name): np.dtype(name) for name in _NUMPYS})
+_ELEMENT_TYPES = _ElementTypes({dtype: type_ for type_, dtype in _DTYPES.items()})
 _DTYPES.update(dict.fromkeys(PYTHONS_TYPES, np.dtype(object)))
 
 # NNAdapter numbers its precisions 0 to 11 in this order, and its quantized ones 24 to 32; bfloat16

@@ -30,14 +30,16 @@ from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.histogram import PENDING, Histogram
 from crosschip.runtime.outline import Outline
 from crosschip.runtime.places import check_places, placed
+from crosschip.runtime.priority import Priority
 from crosschip.runtime.programs import Awaited, SegmentProgram
-from crosschip.runtime.requests import Priority, Request, RequestQueue
 from crosschip.runtime.signature import Signature
+from crosschip.runtime.submitting import Submissions
 from crosschip.runtime.substitutes import Substitutes
 
 if TYPE_CHECKING:
     from crosschip.runtime.placement.placing import Placement
     from crosschip.runtime.profiling.profile import Profile
+    from crosschip.runtime.requests import Request
     from crosschip.runtime.sessions.session import Session
     from crosschip.runtime.statistics import Statistics
 
@@ -118,7 +120,7 @@ class CompiledModel(Closing):
         self._sessions: WeakSet[Session] = WeakSet()
         self._closed = False
         at_once = in_flight or max(options.in_flight, _AT_ONCE)
-        self._requests = RequestQueue(outline.model.name, at_once, queue_size)
+        self._requests = Submissions(outline.model.name, at_once, queue_size)
         # The threads of the queue hold the queue alone, and end if nobody closes the model.
         finalize(self, self._requests.release)
 

@@ -7,7 +7,6 @@ not a failure of ours.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from crosschip.hal import CONTRACT_VERSION, Device, Instance, Kind, Precision
 from crosschip.hal.native import device_of, libraries
-from crosschip.ir import DeviceError, InputError
+from crosschip.ir import DeviceError, InputError, logs
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.installed import entry_points
 from crosschip.ir.suggestion import meant
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 GROUP = "crosschip.devices"
 
-logger = logging.getLogger("crosschip")
+logger = logs.logger("crosschip")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import atexit
-import logging
 import math
 import threading
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import CancelledError, Future, InvalidStateError
-from enum import IntEnum
 from functools import partial
 from heapq import heapify, heappop, heappush
 from numbers import Real
@@ -18,38 +16,17 @@ from typing import Any
 from weakref import WeakSet, ref
 
 from crosschip.hal import urgency
-from crosschip.ir import DeadlineError, InputError, QueueFullError
+from crosschip.ir import DeadlineError, InputError, QueueFullError, logs
+from crosschip.runtime.priority import Priority as Priority
 from crosschip.runtime.programs import Awaited
 
 Work = Callable[[Awaited], dict[str, Any]]
 """Computes a result, as long as somebody waits for it."""
 
-logger = logging.getLogger("crosschip")
+logger = logs.logger("crosschip")
 
 _EXIT_SECONDS = 5.0
 """The seconds that the end of the process waits for runs that are under way."""
-
-
-class Priority(IntEnum):
-    """The order in which waiting requests are taken; among equals, the first come goes first.
-
-    The names and values are those of NNRt.
-    """
-
-    NONE = 0
-    """No wish: after those that have one."""
-    LOW = 1
-    MEDIUM = 2
-    HIGH = 3
-
-    @classmethod
-    def of(cls, value: object) -> Priority:
-        """The priority that is one already, or is its number; `InputError` if there is none."""
-        try:
-            return cls(value)  # type: ignore[arg-type]  # what it raises is caught
-        except ValueError:
-            known = ", ".join(cls.__members__)
-            raise InputError(f"there is no priority {value!r}; there are {known}") from None
 
 
 class Request(Future[dict[str, Any]]):

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from typing import TYPE_CHECKING
 
 from crosschip.hal import DeviceLost
 from crosschip.hal.device import OutOfRange
-from crosschip.ir import Error
+from crosschip.ir import Error, logs
 from crosschip.runtime.details import Details
 
 if TYPE_CHECKING:
     from crosschip.runtime.compiled import CompiledModel
 
-logger = logging.getLogger("crosschip")
+logger = logs.logger("crosschip")
 
 
 class Substitutes:

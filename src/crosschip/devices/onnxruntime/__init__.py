@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-from crosschip.devices.onnxruntime import modes, providers
+from crosschip.devices.onnxruntime import modes
 from crosschip.devices.onnxruntime.quiet import import_engine
 from crosschip.hal import (
     Capabilities,
@@ -25,7 +25,10 @@ from crosschip.hal import (
     Support,
     processor,
 )
-from crosschip.ir import ControlFlow, DeviceError, Extension, Model, Operation
+from crosschip.ir import DeviceError, Model, Operation
+
+if TYPE_CHECKING:
+    from crosschip.devices.onnxruntime.providers import Provider
 
 _MISSING = "ONNX Runtime is not installed; pip install crosschip[onnxruntime]"
 
@@ -50,16 +53,21 @@ class OnnxRuntimeDevice(Device):
                 f"ONNX Runtime cannot be used ({error}); pip install -U crosschip[onnxruntime]"
             ) from error
         self._engine = program
-        self._provider = None
+        self._provider: Provider | None = None
         if instance not in ("", "CPU"):
-            self._provider = providers.PROVIDERS.get(instance)
-            if self._provider is None:
-                known = ", ".join(providers.PROVIDERS)
-                raise DeviceError(f"no execution provider is called {instance!r}; known: {known}")
+            # The processor's own needs none of them.
+            from crosschip.devices.onnxruntime.providers import known
+
+            self._provider = known(instance)
             program.require(self._provider)
 
     @classmethod
     def probe(cls) -> Sequence[Instance]:
+        # Imported by what looks for chips, and not by what runs.
+        from importlib.util import find_spec
+
+        from crosschip.devices.onnxruntime import providers
+
         problem = "" if find_spec("onnxruntime") is not None else _MISSING
         own = Instance(name="CPU", kind=Kind.CPU, description="the processor", problem=problem)
         return [own, *providers.instances()]
@@ -92,6 +100,7 @@ class OnnxRuntimeDevice(Device):
         # Imported by what asks, and not by what runs.
         from crosschip.devices.onnxruntime import extensions
         from crosschip.hal.onnx import control
+        from crosschip.ir import ControlFlow, Extension
         from crosschip.ops.standard.control import Assert
 
         if self._provider is not None and isinstance(operation, ControlFlow | Extension | Assert):

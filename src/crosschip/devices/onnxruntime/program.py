@@ -17,7 +17,6 @@ from onnxruntime import InferenceSession
 from crosschip.devices.onnxruntime import saved as layout
 from crosschip.devices.onnxruntime.failures import failure
 from crosschip.devices.onnxruntime.provided import require
-from crosschip.devices.onnxruntime.providers import Provider
 from crosschip.devices.onnxruntime.saved import Facts
 from crosschip.devices.onnxruntime.session import Settings, ortvalues
 from crosschip.devices.onnxruntime.values import all_known, array_of, is_tensor, ortvalue
@@ -27,6 +26,7 @@ from crosschip.hal.onnx.model import OnnxModel
 from crosschip.ir import Array, DeviceError, Model, TensorType
 
 if TYPE_CHECKING:
+    from crosschip.devices.onnxruntime.providers import Provider
     from crosschip.hal.sizes import Sizes
 
 __all__ = ["VERSION", "OnnxRuntimeProgram", "load", "require"]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import onnxruntime
 from onnxruntime import GraphOptimizationLevel, InferenceSession
 
 from crosschip.devices.onnxruntime.failures import failure
-from crosschip.devices.onnxruntime.providers import Provider
 from crosschip.ir import DeviceError
+
+if TYPE_CHECKING:
+    from crosschip.devices.onnxruntime.providers import Provider
 
 
 class NotTaken(DeviceError):

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from crosschip.hal import Instance, Kind
+from crosschip.ir import DeviceError
 from crosschip.ir.dataclass import dataclass
 
 
@@ -133,6 +134,19 @@ PROVIDERS: Mapping[str, Provider] = {
     ),
 }
 """The providers by the name of the device's instance."""
+
+
+def known(name: str) -> Provider:
+    """The provider of a name.
+
+    Raises:
+        DeviceError: none has it.
+    """
+    try:
+        return PROVIDERS[name]
+    except KeyError:
+        there = ", ".join(PROVIDERS)
+        raise DeviceError(f"no execution provider is called {name!r}; known: {there}") from None
 
 
 def instances() -> Iterator[Instance]:

@@ -25,7 +25,7 @@ import numpy as np
 
 from crosschip.hal.checking import Needs
 from crosschip.hal.onnx.model import OnnxModel, aligned
-from crosschip.ir import Array, TensorType
+from crosschip.ir import Array, ElementType, TensorType
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.encoding import decode_type, encode_type
 
@@ -91,7 +91,7 @@ def read(saved: bytes) -> tuple[OnnxModel, Facts]:
     external: dict[str, Array] = {}
     offset = _ALIGNMENT
     for name, type_, shape in plain["constants"]:
-        dtype = np.dtype(type_)
+        dtype = ElementType(type_).dtype
         count = int(np.prod(shape, dtype=np.int64))
         external[name] = np.frombuffer(saved, dtype, count, offset).reshape(shape)
         offset += aligned(external[name].nbytes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import onnxruntime
 from onnxruntime import (
@@ -16,11 +16,13 @@ from onnxruntime import (
 
 from crosschip.devices.onnxruntime.failures import failure
 from crosschip.devices.onnxruntime.provided import provided, quiet_options
-from crosschip.devices.onnxruntime.providers import Provider
 from crosschip.hal import Options
 from crosschip.hal.onnx.model import EXTERNAL_BYTES, OnnxModel, aligned
 from crosschip.ir import Array
 from crosschip.ir.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from crosschip.devices.onnxruntime.providers import Provider
 
 _T = TypeVar("_T")
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 import openvino
 
-from crosschip.ir import Array
+from crosschip.ir import Array, ElementType
 
-_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+_FOREIGN = "V"
+"""The kind of types that are not NumPy's own. Which one it is takes an import to tell."""
+
 _OTHER_NAMES = {
     np.dtype(code).num: np.dtype(np.dtype(code).name)
     for code in "ilqILQ"
@@ -35,7 +36,8 @@ class _Writable:
 
 def shared_tensor(array: Array) -> openvino.Tensor:
     """A tensor in the memory of a C-contiguous array, which must outlive it."""
-    is_bfloat16 = array.dtype == _BFLOAT16
+    dtype = array.dtype
+    is_bfloat16 = dtype.kind == _FOREIGN and dtype == ElementType.BFLOAT16.dtype
     plain = array.view(np.uint16) if is_bfloat16 else array
     known = _OTHER_NAMES.get(plain.dtype.num)
     if known is not None:
@@ -49,4 +51,6 @@ def shared_tensor(array: Array) -> openvino.Tensor:
 def array_of(tensor: openvino.Tensor) -> Array:
     """The elements of a tensor, as an array that keeps its memory."""
     data: Array = tensor.data
-    return data.view(_BFLOAT16) if tensor.element_type == openvino.Type.bf16 else data
+    if tensor.element_type == openvino.Type.bf16:
+        return data.view(ElementType.BFLOAT16.dtype)
+    return data

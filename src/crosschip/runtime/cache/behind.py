@@ -6,13 +6,14 @@ end of the process waits for it, so that nothing is lost, unless the process is 
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 from collections import deque
 from collections.abc import Callable
 
-logger = logging.getLogger("crosschip.cache")
+from crosschip.ir import logs
+
+logger = logs.logger("crosschip.cache")
 
 _MOST = 8
 """The most tasks there are at once: what they keep is in memory until they are done."""

@@ -8,7 +8,6 @@ what they are trusted with are specified in docs/formats.md.
 from __future__ import annotations
 
 import errno
-import logging
 import math
 import os
 import re
@@ -18,7 +17,7 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from crosschip.ir import CacheError
+from crosschip.ir import CacheError, logs
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.text import legible
 from crosschip.runtime.cache import behind
@@ -40,7 +39,7 @@ _LEDGER_UNIT = 2**16
 _SIZE = r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:i?B)?"
 _ADVICE = "pass another folder, set CROSSCHIP_CACHE_DIR, or turn the cache off (cache=False)"
 
-logger = logging.getLogger("crosschip.cache")
+logger = logs.logger("crosschip.cache")
 
 
 @dataclass(frozen=True, slots=True)

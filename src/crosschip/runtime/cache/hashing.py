@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
 
 BLOCK_SIZE = 2**20
 
@@ -15,15 +15,25 @@ _WORTHWHILE = 4 * BLOCK_SIZE
 def block_digests(data: bytes | memoryview) -> list[bytes]:
     """SHA-256 of each block of `BLOCK_SIZE` bytes, in order; the last block may be shorter."""
     view = memoryview(data)
-    starts = range(0, len(view), BLOCK_SIZE)
+    count = -(-len(view) // BLOCK_SIZE)
+    digests = [b""] * count
+    shares = _THREADS if len(view) >= _WORTHWHILE else 1
 
-    def digest(start: int) -> bytes:
-        return hashlib.sha256(view[start : start + BLOCK_SIZE]).digest()
+    def digest(share: int) -> None:
+        for block in range(share, count, shares):
+            start = block * BLOCK_SIZE
+            digests[block] = hashlib.sha256(view[start : start + BLOCK_SIZE]).digest()
 
-    if len(view) < _WORTHWHILE or _THREADS == 1:
-        return list(map(digest, starts))
+    others = [Thread(target=digest, args=(share,)) for share in range(1, shares)]
+    started = 0
     try:
-        with ThreadPoolExecutor(_THREADS) as pool:
-            return list(pool.map(digest, starts))
+        for thread in others:
+            thread.start()
+            started += 1
     except RuntimeError:  # the process is ending, and there can be no more threads
-        return list(map(digest, starts))
+        pass
+    for share in (0, *range(started + 1, shares)):
+        digest(share)
+    for thread in others[:started]:
+        thread.join()
+    return digests

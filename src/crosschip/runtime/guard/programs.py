@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
@@ -25,6 +24,7 @@ from crosschip.ir import (
     Model,
     Shape,
     TensorType,
+    logs,
 )
 from crosschip.ir.sizing import ShapeCheck, SizeReader
 from crosschip.ir.types import OBJECTS, PYTHONS_TYPES
@@ -36,7 +36,7 @@ from crosschip.runtime.shapes.ways import Way
 if TYPE_CHECKING:
     from crosschip.runtime.statistics import SegmentStatistics
 
-logger = logging.getLogger("crosschip")
+logger = logs.logger("crosschip")
 
 _REMEMBERED = 512
 """Sets of shapes that need no second look: a decoder's, say, which grow from token to token."""

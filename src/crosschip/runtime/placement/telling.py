@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
+
+from crosschip.ir import logs
 
 if TYPE_CHECKING:
     from crosschip.runtime.placement.placing import Placement
@@ -15,13 +16,13 @@ SLOWEST = "reference"
 Told = tuple[int, str]
 """The level of a message, and its text."""
 
-logger = logging.getLogger("crosschip")
+logger = logs.logger("crosschip")
 
 
 def messages(placement: Placement) -> list[Told]:
     """One line that says what went where and why; a warning if something fell back, or is slow."""
     fallbacks = placement.fallbacks
-    level = logging.WARNING if fallbacks else logging.INFO
+    level = logs.WARNING if fallbacks else logs.INFO
     name = placement.model.name
     told = [(level, f"{name}: {placement.summary()}")]
     slow = [decision for decision in fallbacks if decision.device == SLOWEST]
@@ -29,7 +30,7 @@ def messages(placement: Placement) -> list[Told]:
         reasons = "; ".join(support.reason for support in slow[0].refusals)
         told.append(
             (
-                logging.WARNING,
+                logs.WARNING,
                 f"{name}: {len(slow)} operations run on `reference`, which is slow, the first of "
                 f"them {slow[0].name} ({reasons})",
             )
@@ -40,4 +41,5 @@ def messages(placement: Placement) -> list[Told]:
 def tell(told: Iterable[Told]) -> None:
     """Log messages."""
     for level, text in told:
-        logger.log(level, "%s", text)
+        say = logger.warning if level == logs.WARNING else logger.info
+        say("%s", text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -38,8 +37,6 @@ from crosschip.runtime.wishes import Wishes
 if TYPE_CHECKING:
     from crosschip.runtime.plans.recording import Made
 
-logger = logging.getLogger("crosschip")
-
 
 class Plans:
     """The plan of one call of `compile`.
@@ -57,7 +54,7 @@ class Plans:
         self._wishes = wishes
         self._store = store
         self._reading: Reading | None = None
-        self._heard = _Hearing()
+        self._warned = False
         names = automatic() if wishes.devices == "auto" else []
         about = canonical([FORMAT_VERSION, VERSION, name, words, names, surroundings()])
         key = hashlib.sha256(about.encode(errors="surrogatepass")).hexdigest()
@@ -171,9 +168,12 @@ class Plans:
     @contextmanager
     def noting(self) -> Iterator[None]:
         """Take note of what a compilation reads, and of what it warns of."""
-        with noting() as reading, self._heard:
+        # Only those who compile come here: who finds a plan need not import logging.
+        from crosschip.runtime.plans.hearing import Hearing
+
+        with noting() as reading, Hearing() as heard:
             yield
-        self._reading = reading
+        self._reading, self._warned = reading, heard.warned
 
     def keep(self, compiled: CompiledModel) -> None:
         """Keep the plan of a compiled model, soon, if it is one of which that can be done."""
@@ -181,7 +181,7 @@ class Plans:
         from crosschip.runtime.plans.recording import record_of
 
         assert self._reading is not None, "it has been noted what was read"
-        if self._heard.warned:
+        if self._warned:
             return
         made = record_of(compiled, self._reading)
         if made is not None:
@@ -226,20 +226,3 @@ class _Plan:
         models, placement = file.part(0), file.part(1)
         self.later = Later(models, placement)
         self.outline: KeptOutline = outline_from(outline, self.later.placement)
-
-
-class _Hearing(logging.Handler):
-    """Hears whether anything is warned of."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.warned = False
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.warned = True
-
-    def __enter__(self) -> None:
-        logger.addHandler(self)
-
-    def __exit__(self, *_: object) -> None:
-        logger.removeHandler(self)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future
 from pathlib import Path
 from threading import Thread
 
@@ -14,7 +13,8 @@ from crosschip.ir.files import open_regular
 from crosschip.ir.reading import Reading, State, asked_again, state_of
 from crosschip.runtime.plans.code import state_of_code, worked_on
 
-_PIECE = 2**20
+_PIECE = 2**24
+"""The most bytes that are hashed at once: the fewer pieces, the less it waits for other threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +65,37 @@ class Origin:
         except OSError:
             return False
 
-    def compared(self) -> Future[bool]:
+    def compared(self) -> Comparison:
         """`is_same`, found out by another thread while this one goes on."""
-        same: Future[bool] = Future()
+        comparison = Comparison(self)
+        comparison.start()
+        return comparison
 
-        def compare() -> None:
-            try:
-                same.set_result(self.is_same)
-            except BaseException as error:  # whoever waits is to hear of it
-                same.set_exception(error)
 
-        Thread(target=compare, daemon=True).start()
-        return same
+class Comparison(Thread):
+    """A thread that finds out whether what a model was loaded from is the same.
+
+    A future would do, but importing those takes longer than to load a small model.
+    """
+
+    def __init__(self, origin: Origin) -> None:
+        super().__init__(name="crosschip plan", daemon=True)
+        self._origin = origin
+        self._same = False
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self._same = self._origin.is_same
+        except BaseException as error:  # whoever waits is to hear of it
+            self._error = error
+
+    def result(self) -> bool:
+        """What was found out, once it has been."""
+        self.join()
+        if self._error is not None:
+            raise self._error
+        return self._same
 
 
 def name_of(source: object) -> Sequence[str] | None:
@@ -105,7 +124,7 @@ def _digest(path: Path) -> tuple[str, State] | None:
         with open_regular(path) as file:
             state = state_of(file.fileno())
             digest = hashlib.sha256()
-            piece = bytearray(_PIECE)
+            piece = bytearray(min(_PIECE, os.fstat(file.fileno()).st_size + 1))
             view = memoryview(piece)
             while count := file.readinto(piece):
                 digest.update(view[:count])

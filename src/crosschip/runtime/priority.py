@@ -1,0 +1,29 @@
+"""The priorities of requests."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from crosschip.ir import InputError
+
+
+class Priority(IntEnum):
+    """The order in which waiting requests are taken; among equals, the first come goes first.
+
+    The names and values are those of NNRt.
+    """
+
+    NONE = 0
+    """No wish: after those that have one."""
+    LOW = 1
+    MEDIUM = 2
+    HIGH = 3
+
+    @classmethod
+    def of(cls, value: object) -> Priority:
+        """The priority that is one already, or is its number; `InputError` if there is none."""
+        try:
+            return cls(value)  # type: ignore[arg-type]  # what it raises is caught
+        except ValueError:
+            known = ", ".join(cls.__members__)
+            raise InputError(f"there is no priority {value!r}; there are {known}") from None

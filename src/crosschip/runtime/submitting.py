@@ -1,0 +1,56 @@
+"""The queue of a compiled model's requests, made for the first one: few models have any."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crosschip.runtime.priority import Priority
+    from crosschip.runtime.requests import Request, RequestQueue, Work
+
+
+class Submissions:
+    """Takes requests on, as `requests.RequestQueue` does.
+
+    Args:
+        name: begins the names of the threads.
+        workers: how many requests run at once.
+        capacity: how many wait besides, at least 1.
+    """
+
+    def __init__(self, name: str, workers: int, capacity: int) -> None:
+        self._name = name
+        self._workers = workers
+        self._capacity = capacity
+        # Reentrant: the end of a model that is found to be garbage comes at any moment.
+        self._lock = threading.RLock()
+        self._queue: RequestQueue | None = None
+        self._closed = False
+
+    def put(self, work: Work, priority: Priority, seconds: float | None, *, wait: bool) -> Request:
+        """Take on a request; see `RequestQueue.put`."""
+        return self._made().put(work, priority, seconds, wait=wait)
+
+    def close(self) -> None:
+        """Take nothing on any more, and wait until what was taken on is answered."""
+        with self._lock:
+            self._closed = True
+        if self._queue is not None:
+            self._queue.close()
+
+    def release(self) -> None:
+        """Let the threads end, once what was taken on is answered."""
+        if self._queue is not None:
+            self._queue.release()
+
+    def _made(self) -> RequestQueue:
+        # Importing it takes longer than loading a small model.
+        from crosschip.runtime.requests import RequestQueue
+
+        with self._lock:
+            if self._queue is None:
+                self._queue = RequestQueue(self._name, self._workers, self._capacity)
+                if self._closed:
+                    self._queue.close()
+            return self._queue
