@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from onnx import (
+from crosschip.ir.files import Source, Window
+from crosschip.ir.onnx_messages import (
     AttributeProto,
     GraphProto,
     ModelProto,
@@ -19,8 +20,6 @@ from onnx import (
     StringStringEntryProto,
     TensorProto,
 )
-
-from crosschip.ir.files import Source, Window
 
 LARGE = 4096
 """From this many bytes on, `raw_data` stays in the file."""
