@@ -152,7 +152,7 @@ class SavingLater(DelegatingDevice):
             def saving(self) -> Any:
                 return device.make or self.late
 
-            def late(self) -> bytes:
+            def late(self) -> bytes | None:
                 device.done.wait()
                 return saved
 
