@@ -113,6 +113,8 @@ def _large_fields(window: Window, begin: int, end: int) -> Iterator[_Field]:
 
 def _read_varint(held: bytes, begin: int, end: int) -> tuple[int, int]:
     """A number of seven bits a byte, lowest first, and where it ends; -1 if it does not."""
+    if begin < end and held[begin] < 128:
+        return held[begin], begin + 1
     value = 0
     for place in range(begin, min(begin + _LONGEST_VARINT, end)):
         byte = held[place]
