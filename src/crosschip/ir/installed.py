@@ -14,36 +14,38 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib import import_module
 from importlib.machinery import PathFinder
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from crosschip.ir.dataclass import dataclass
 
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Named(Protocol):
+        """Something with a name."""
+
+        @property
+        def name(self) -> str: ...
+
+    class EntryPoint(Protocol):
+        """An entry point, with those of the attributes of Python's own that are used."""
+
+        @property
+        def name(self) -> str: ...
+        @property
+        def value(self) -> str: ...
+        @property
+        def group(self) -> str: ...
+        @property
+        def module(self) -> str: ...
+        @property
+        def dist(self) -> Named | None: ...
+
+        def load(self) -> Any: ...
+
+
 _METADATA = (".dist-info", ".egg-info")
 _MODULE = "importlib.metadata"
-
-
-class Named(Protocol):
-    """Something with a name."""
-
-    @property
-    def name(self) -> str: ...
-
-
-class EntryPoint(Protocol):
-    """An entry point, with those of the attributes of Python's own that are used."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def value(self) -> str: ...
-    @property
-    def group(self) -> str: ...
-    @property
-    def module(self) -> str: ...
-    @property
-    def dist(self) -> Named | None: ...
-
-    def load(self) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
